@@ -1,0 +1,289 @@
+"""The only place where raw input becomes arrays and numbers, and the wording of its errors.
+
+One sentence pattern: what was expected, what was found, what to do. Columns of pandas,
+polars and pyarrow come in through NumPy's own protocol; no dataframe library is imported.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist.errors import InvalidInput
+
+Scores = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_BLOCK = 1 << 16
+_EXACT_INTEGER = 1 << 53
+
+
+def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scores:
+    """A one-dimensional float64 array of finite numbers; no copy of float64 input.
+
+    ``finite=False`` leaves the check for NaN and infinity to the caller.
+    """
+    array = _column(values, name)
+    if array.dtype.kind == "O":
+        array = _numbers(array, name)
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise InvalidInput(f"{name}: expected numbers, got {_shown(array[0])} of type {array.dtype}.")
+    if array.dtype.kind in "iu" and len(array):
+        large = max(abs(int(array.max())), abs(int(array.min())))
+        if large > _EXACT_INTEGER:
+            raise InvalidInput(
+                f"{name}: integers beyond 2^53 lose their order as floats, got {large}. Rescale them."
+            )
+    scores = np.ascontiguousarray(array, dtype=np.float64)
+    if finite:
+        require_finite(scores, name)
+    return scores
+
+
+def require_finite(scores: Scores, name: str = "scores") -> None:
+    """Raise for the first NaN or infinity. One pass and no temporary array where all is well."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = scores.sum()
+    if not math.isfinite(total):
+        _report_not_finite(scores, name, 0)
+
+
+def finite_at_least(scores: Scores, threshold: float, name: str = "scores") -> Mask:
+    """``scores >= threshold`` with the check for NaN and infinity in the same pass."""
+    mask = np.empty(len(scores), dtype=np.bool_)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(scores), _BLOCK):
+            block = scores[start : start + _BLOCK]
+            if not math.isfinite(np.add.reduce(block)):
+                _report_not_finite(block, name, start)
+            np.greater_equal(block, threshold, out=mask[start : start + _BLOCK])
+    return mask
+
+
+def _report_not_finite(scores: Scores, name: str, offset: int) -> None:
+    """The sum was not finite: an offending value, or finite values that merely overflow."""
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if len(bad):
+        row = int(bad[0])
+        more = f" ({len(bad):,} such rows here)" if len(bad) > 1 else ""
+        raise InvalidInput(
+            f"{name}: expected finite numbers, got {scores[row]} at row {row + offset}{more}. "
+            "Give every candidate a score."
+        )
+
+
+def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tuple[Mask, int]:
+    """A boolean array (True = qualified) and how many missing labels were counted as False."""
+    array = _column(values, name)
+    if array.dtype.kind == "b":
+        return array, 0
+    if array.dtype.kind == "O":
+        array = _numbers(array, name)
+    if array.dtype.kind not in "biuf":
+        raise InvalidInput(
+            f"{name}: expected 0 or 1 (1 = qualified), got {_shown(array[0])} of type {array.dtype}."
+        )
+    absent = np.isnan(array) if array.dtype.kind == "f" else np.zeros(0, dtype=bool)
+    count = int(absent.sum())
+    if count and missing != "unqualified":
+        row = int(absent.argmax())
+        raise InvalidInput(
+            f"{name}: expected 0 or 1, got a missing label at row {row} ({count:,} in all). "
+            'Dropping such rows would break the promise; missing_labels="unqualified" keeps '
+            "them as not qualified."
+        )
+    qualified = array == 1
+    wrong = len(array) - int(np.count_nonzero(qualified)) - int(np.count_nonzero(array == 0)) - count
+    if wrong:
+        row = int(np.argmax(~(qualified | (array == 0) | (array != array))))
+        raise InvalidInput(f"{name}: expected 0 or 1 (1 = qualified), got {_shown(array[row])} at row {row}.")
+    return qualified, count
+
+
+def as_groups(values: Any, name: str = "groups") -> NDArray[np.str_]:
+    """One group name per row, as text. A missing name is an error that names the row."""
+    array = _column(values, name)
+    if array.dtype.kind in "OfT":
+        absent = np.fromiter((_is_missing(v) for v in array), dtype=bool, count=len(array))
+        if absent.any():
+            raise InvalidInput(
+                f"{name}: missing group at row {int(absent.argmax())} ({int(absent.sum()):,} in all). "
+                'Map missing values to a name of their own, for example "unknown".'
+            )
+    if array.dtype.kind not in "OTUbiu":
+        raise InvalidInput(f"{name}: expected names or whole numbers, got {_shown(array[0])}.")
+    if array.dtype.kind == "O":
+        array = np.asarray([group_name(v, name) for v in array])
+    return array.astype(np.str_)
+
+
+def group_name(value: Any, name: str = "groups") -> str:
+    """The text under which a group is known in policies, whatever type it came in."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (bool, np.bool_, numbers.Integral)):
+        return str(value)
+    raise InvalidInput(f"{name}: expected names or whole numbers, got {_shown(value)}.")
+
+
+def as_masks(values: Mapping[Any, Any], rows: int, name: str = "groups") -> dict[str, Mask]:
+    """Overlapping groups: name to boolean mask, each as long as the scores."""
+    masks = {}
+    for key, mask in values.items():
+        array = _column(mask, f"{name}[{key!r}]")
+        if array.dtype.kind != "b":
+            raise InvalidInput(
+                f"{name}[{key!r}]: expected a boolean mask, got {_shown(array[0])} of type {array.dtype}."
+            )
+        require_length(array, rows, f"{name}[{key!r}]")
+        masks[group_name(key, name)] = array
+    return masks
+
+
+def as_ids(values: Any, rows: int, name: str = "ids") -> list[str]:
+    """Candidate ids as text: strings or whole numbers, present and unique."""
+    array = _column(values, name)
+    require_length(array, rows, name)
+    ids = [_id_text(v, row, name) for row, v in enumerate(array.tolist())]
+    seen: dict[str, int] = {}
+    for row, key in enumerate(ids):
+        if key in seen:
+            raise InvalidInput(
+                f"{name}: expected unique candidate ids, got {key!r} at rows {seen[key]} and {row}. "
+                "Randomised ties are valid only when every candidate has one id."
+            )
+        seen[key] = row
+    return ids
+
+
+def _id_text(value: Any, row: int, name: str) -> str:
+    if _is_missing(value):
+        raise InvalidInput(f"{name}: missing candidate id at row {row}. Give every candidate an id.")
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise InvalidInput(f"{name}: expected text or whole numbers, got {_shown(value)} at row {row}.")
+    return str(value)
+
+
+def as_weights(values: Any, rows: int, bound: float, name: str = "weights") -> Scores:
+    weights = as_scores(values, name)
+    require_length(weights, rows, name)
+    for wrong, what in (
+        (weights < 0, "at least 0"),
+        (weights > bound, f"at most weight_bound={bound:g}"),
+    ):
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise InvalidInput(f"{name}: expected {what}, got {weights[row]:g} at row {row}.")
+    return weights
+
+
+def require_length(array: Sequence[Any] | NDArray[Any], rows: int, name: str) -> None:
+    if len(array) != rows:
+        raise InvalidInput(f"{name}: expected {rows:,} values, one per score, got {len(array):,}.")
+
+
+def require_rows(array: Sequence[Any] | NDArray[Any], name: str) -> None:
+    if len(array) == 0:
+        raise InvalidInput(f"{name}: expected at least one row, got none.")
+
+
+def as_alpha(value: Any, name: str = "alpha") -> float:
+    number = _real(value, name)
+    if not 0 < number < 1:
+        raise InvalidInput(f"{name}: expected a number between 0 and 1, got {_shown(value)}.")
+    return number
+
+
+def as_positive(value: Any, name: str) -> float:
+    number = _real(value, name)
+    if not 0 < number < math.inf:
+        raise InvalidInput(f"{name}: expected a number above 0, got {_shown(value)}.")
+    return number
+
+
+def as_count(value: Any, name: str) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or value < 1:
+        raise InvalidInput(f"{name}: expected a whole number of at least 1, got {_shown(value)}.")
+    return int(value)
+
+
+def as_whole_k(value: Any, pool_size: int) -> int:
+    k = as_count(value, "k")
+    if k > pool_size:
+        raise InvalidInput(f"k: expected at most pool_size={pool_size}, got {k}.")
+    return k
+
+
+def as_rate(value: Any, name: str) -> Fraction:
+    """A rate in (0, 1] as the fraction its decimal digits say, so that 0.05 is 1/20."""
+    number = value if isinstance(value, Fraction) else as_fraction(value, name)
+    if not 0 < number <= 1:
+        raise InvalidInput(f"{name}: expected a number above 0 and at most 1, got {_shown(value)}.")
+    return number
+
+
+def as_fraction(value: Any, name: str) -> Fraction:
+    number = _real(value, name)
+    if not math.isfinite(number):
+        raise InvalidInput(f"{name}: expected a finite number, got {_shown(value)}.")
+    return Fraction(repr(number))
+
+
+def as_choice(value: Any, choices: Iterable[str], name: str) -> str:
+    options = list(choices)
+    if isinstance(value, str) and value in options:
+        return value
+    listed = ", ".join(repr(option) for option in options)
+    close = difflib.get_close_matches(str(value), options, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise InvalidInput(f"{name}: expected one of {listed}, got {_shown(value)}.{hint}")
+
+
+def _real(value: Any, name: str) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise InvalidInput(f"{name}: expected a number, got {_shown(value)}.")
+    return float(value)
+
+
+def _column(values: Any, name: str) -> NDArray[Any]:
+    """One-dimensional array of whatever came in, or an error about its shape."""
+    if isinstance(values, (str, bytes, Mapping)) or values is None:
+        raise InvalidInput(f"{name}: expected a column of values, got {_shown(values)}.")
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise InvalidInput(f"{name}: expected a column of values, got {_shown(values)}.") from error
+    if array.ndim != 1:
+        raise InvalidInput(f"{name}: expected one column, got an array of shape {array.shape}.")
+    return array
+
+
+def _numbers(array: NDArray[Any], name: str) -> Scores:
+    """Python objects to float64, missing values to NaN."""
+    out = np.empty(len(array))
+    for row, value in enumerate(array):
+        if isinstance(value, numbers.Real):
+            out[row] = float(value)
+        elif _is_missing(value):
+            out[row] = math.nan
+        else:
+            raise InvalidInput(f"{name}: expected numbers, got {_shown(value)} at row {row}.")
+    return out
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 60 else text[:57] + "..."

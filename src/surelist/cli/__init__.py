@@ -1,0 +1,114 @@
+"""The command line: parse, call one use case, print, exit. No statistics and no NumPy here.
+
+Commands are imported when they are used, so that ``surelist --help`` is quick.
+Exit codes: 0 done, 1 failure, 2 bad usage or bad input, 3 not certifiable, and whatever a
+command documents for itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from surelist._version import __version__
+
+# name: (module, attribute, one line for --help)
+COMMANDS = {
+    "calibrate": ("surelist.cli.core", "calibrate", "Certify a target from past candidates; write a policy."),
+    "select": ("surelist.cli.core", "select", "Shortlist new candidates with a policy."),
+    "show": ("surelist.cli.core", "show", "Print what a policy promises, its conditions and evidence."),
+    "curve": ("surelist.cli.core", "curve", "For every list size: how many qualified are certified."),
+    "demo": ("surelist.cli.core", "demo", "Make an example, calibrate, select, and show the result."),
+    "completion": ("surelist.cli.core", "completion", "Print the shell completion script."),
+}
+
+
+class LateGroup(click.Group):
+    """A group whose commands are imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of a first encounter, not of the alphabet."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module behind a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        found: click.Command = getattr(import_module(module), attribute)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row[2]) for name, row in COMMANDS.items()])
+
+
+@click.group(cls=LateGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="surelist")
+def cli() -> None:
+    """Shortlists with a proof.
+
+    Past candidates with a score and a label in, a policy out; new candidates in, a
+    shortlist out that provably holds enough qualified ones.
+
+    \b
+    Example:
+      surelist demo
+      surelist calibrate past.csv --score score --label qualified --expect 5 --pool-size 100 -o policy.json
+      surelist select new.csv --policy policy.json -o shortlist.csv
+    """
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point: errors become one line on stderr and an exit code."""
+    sys.exit(run(argv))
+
+
+def run(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    try:
+        outcome = cli.main(args=argv, prog_name="surelist", standalone_mode=False)
+        return outcome if isinstance(outcome, int) else 0
+    except click.exceptions.Exit as request:
+        return request.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted; nothing was written.", err=True)
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        return _report(error, argv)
+
+
+def _report(error: Exception, argv: list[str] | None) -> int:
+    from surelist.errors import NotCertifiable, SurelistError
+
+    if not isinstance(error, (SurelistError, OSError)):
+        raise error
+    code = 3 if isinstance(error, NotCertifiable) else 2 if isinstance(error, SurelistError) else 1
+    arguments = sys.argv[1:] if argv is None else argv
+    if "--json" in arguments:
+        click.echo(json.dumps({"error": error_body(error)}), err=True)
+    else:
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
+    return code
+
+
+def error_body(error: Exception) -> dict[str, Any]:
+    """An error as plain values: the same for ``--json`` and for HTTP."""
+    from surelist.errors import NotCertifiable
+
+    body: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
+    if isinstance(error, NotCertifiable):
+        body.update(vars(error.shortfall))
+    return body

@@ -1,0 +1,96 @@
+"""Everything that can go wrong, as types. Nothing here computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class SurelistError(Exception):
+    """Base of every error that surelist raises on purpose."""
+
+
+class InvalidInput(SurelistError, ValueError):
+    """An argument, column or file does not fit; the message names it and the value found."""
+
+
+class PolicyFileError(InvalidInput):
+    """A policy file is corrupted, of an unknown format version, or contradicts itself."""
+
+
+class MissingDependency(SurelistError, ImportError):
+    """An optional package is needed; the message says which extra installs it."""
+
+
+class GroupCutoffWarning(UserWarning):
+    """Cutoffs per group were calibrated without recording what they are for."""
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Why a target is not certifiable, in numbers.
+
+    ``largest_k`` is the largest k these rows could have certified if everyone were
+    shortlisted (for a recall target ``largest_share``); ``rows_needed`` is an estimate,
+    at the share of qualified rows seen here, or None where no number of rows would do.
+    """
+
+    target: str
+    rows: int
+    qualified_available: int
+    critical_count: int
+    largest_k: float | None
+    largest_share: float | None
+    rows_needed: int | None
+    group: str | None = None
+
+
+class NotCertifiable(SurelistError):
+    """The calibration rows cannot certify the target (STATISTICS section 0).
+
+    Carries the fields of :class:`Shortfall`. Trying again on the same rows is not covered
+    by the promise; fresh rows, ``rule="simultaneous"`` or a campaign are.
+    """
+
+    def __init__(self, shortfall: Shortfall) -> None:
+        super().__init__(_explain(shortfall))
+        self.shortfall = shortfall
+        self.group = shortfall.group
+        self.rows = shortfall.rows
+        self.qualified_available = shortfall.qualified_available
+        self.critical_count = shortfall.critical_count
+        self.largest_k = shortfall.largest_k
+        self.largest_share = shortfall.largest_share
+        self.rows_needed = shortfall.rows_needed
+
+    def __reduce__(self) -> tuple[type[NotCertifiable], tuple[Shortfall]]:
+        return type(self), (self.shortfall,)
+
+
+def _explain(s: Shortfall) -> str:
+    where = f" for group {s.group!r}" if s.group is not None else ""
+    parts = [f"Not certifiable{where}: {s.target}."]
+    if s.critical_count > s.rows:
+        parts.append(
+            f"It would take more qualified calibration rows than the {s.rows:,} rows there are; "
+            f"{s.qualified_available:,} are qualified."
+        )
+    else:
+        parts.append(
+            f"It needs {s.critical_count:,} qualified calibration rows "
+            f"and {s.qualified_available:,} of {s.rows:,} are."
+        )
+    if s.largest_share is not None:
+        parts.append(f"These rows could certify a share of at most {s.largest_share:.4g}.")
+    elif s.largest_k:
+        parts.append(f"These rows could certify k = {s.largest_k:.4g} at most.")
+    else:
+        parts.append("These rows could certify no k at all.")
+    if s.rows_needed is not None:
+        parts.append(f"About {s.rows_needed:,} calibration rows would do.")
+    else:
+        parts.append("At the share of qualified rows seen here no number of rows would do: ask for less.")
+    parts.append(
+        "Trying again on the same rows (a smaller k, more rows added) is not covered by the "
+        'promise: use fresh rows, rule="simultaneous", or a campaign.'
+    )
+    return " ".join(parts)

@@ -1,0 +1,315 @@
+"""Policy files: strict, versioned JSON. No code in it, ever.
+
+Loading rejects unknown versions, unknown or missing fields, non-finite numbers, a promise that
+was edited, and a threshold or count that its own evidence contradicts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from surelist._files import writing
+from surelist.errors import InvalidInput, PolicyFileError, SurelistError
+from surelist.groups import split_alpha
+from surelist.policy import Cutoff, Policy, Shift, Step
+from surelist.targets import Expected, Level, PerPool, Recall, Target
+from surelist.ties import Salt
+
+FORMAT: Literal[1] = 1
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class _Expected(_Model):
+    kind: Literal["expected"]
+    k: float
+    pool_size: float
+
+
+class _PerPool(_Model):
+    kind: Literal["per-pool"]
+    k: int
+    smallest_pool: int
+    largest_pool: int
+
+
+class _Recall(_Model):
+    kind: Literal["recall"]
+    share: float
+
+
+_AnyTarget = Annotated[_Expected | _PerPool | _Recall, Field(discriminator="kind")]
+
+
+class _Step(_Model):
+    pool_size: int
+    critical_count: int
+    threshold: float
+    tie_break: int | None
+
+
+class _Cutoff(_Model):
+    group: str | None
+    target: _AnyTarget
+    alpha: float
+    rows: int
+    qualified: int
+    steps: list[_Step] = Field(min_length=1)
+    fingerprint: str | None
+
+
+class _Shift(_Model):
+    weight_bound: float
+    rows_before: int
+    seed: int
+    weights_exact: bool
+
+
+class _File(_Model):
+    format: Literal[1]
+    promise: str
+    alpha: float
+    rule: str
+    calibration_share: float
+    cutoffs: list[_Cutoff] = Field(min_length=1)
+    group_split: Literal["bonferroni", "sidak"] | None
+    group_rows: Literal["own", "all"] | None
+    overlapping: bool
+    purpose: str | None
+    missing_labels: int
+    shift: _Shift | None
+    salt_sha256: str | None
+    columns: dict[str, str] | None
+    created: str
+    version: str
+
+
+class _SaltFile(_Model):
+    warning: str
+    key: str = Field(pattern="^[0-9a-f]{64}$")
+    spent: list[int]
+
+
+def save(policy: Policy, path: Path) -> None:
+    """Write the policy (and its salt beside it), each complete or not at all."""
+    if policy.salt is not None:
+        secret = _SaltFile(
+            warning="Secret. Whoever knows this can steer ties. Never publish or redraw it.",
+            key=policy.salt.key,
+            spent=sorted(policy.salt.spent),
+        )
+        with writing(salt_path(path)) as temporary:
+            os.chmod(temporary, 0o600)
+            temporary.write_text(secret.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    with writing(path) as temporary:
+        temporary.write_text(dumps(policy), encoding="utf-8")
+
+
+def salt_path(path: Path) -> Path:
+    return path.with_name(path.name + ".salt")
+
+
+def load(path: Path) -> Policy:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"policy: cannot read {path}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise PolicyFileError(f"policy: {path} is not a text file.") from error
+    secret = None
+    if salt_path(path).exists():
+        secret = salt_path(path).read_text(encoding="utf-8")
+    return loads(text, name=str(path), salt_text=secret)
+
+
+def dumps(policy: Policy) -> str:
+    """The policy as JSON text, without its salt."""
+    return json.dumps(to_dict(policy), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_dict(policy: Policy) -> dict[str, Any]:
+    """The policy as plain values, in the order of the file."""
+    file = _File(
+        format=FORMAT,
+        promise=policy.promise,
+        alpha=policy.alpha,
+        rule=policy.rule,
+        calibration_share=policy.cutoffs[0].level.calibration_share,
+        cutoffs=[_dump_cutoff(cutoff) for cutoff in policy.cutoffs],
+        group_split=policy.group_split,  # type: ignore[arg-type]
+        group_rows=policy.group_rows,  # type: ignore[arg-type]
+        overlapping=policy.overlapping,
+        purpose=policy.purpose,
+        missing_labels=policy.missing_labels,
+        shift=_Shift(**vars(policy.shift)) if policy.shift else None,
+        salt_sha256=policy.salt_hash,
+        columns=dict(policy.columns) if policy.columns else None,
+        created=policy.created,
+        version=policy.version,
+    )
+    return file.model_dump()
+
+
+def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Policy:
+    """A policy from JSON text; every contradiction is an error that says what is wrong."""
+    file = _parse(text, name)
+    try:
+        policy = _build(file, _read_salt(file, salt_text, name))
+        _verify(policy, file)
+    except PolicyFileError as error:
+        raise PolicyFileError(f"policy: {name}: {error}") from error
+    except SurelistError as error:
+        raise PolicyFileError(f"policy: {name}: {error}") from error
+    return policy
+
+
+def _parse(text: str, name: str) -> _File:
+    try:
+        raw = json.loads(text, parse_constant=_no_constant)
+    except ValueError as error:
+        raise PolicyFileError(f"policy: {name} is not valid JSON: {error}.") from error
+    if not isinstance(raw, dict) or "format" not in raw:
+        raise PolicyFileError(f"policy: {name} is not a policy file: it has no format version.")
+    if raw["format"] != FORMAT:
+        raise PolicyFileError(
+            f"policy: {name} has format version {raw['format']!r}; this surelist reads version "
+            f"{FORMAT}. Use the surelist that wrote it, or a newer one."
+        )
+    try:
+        return _File.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise PolicyFileError(
+            f"policy: {name} does not fit the format at {where!r}: {first['msg']}."
+        ) from error
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a finite number")
+
+
+def _read_salt(file: _File, text: str | None, name: str) -> Salt | None:
+    if file.salt_sha256 is None or text is None:
+        return None
+    try:
+        secret = _SaltFile.model_validate_json(text)
+    except ValidationError as error:
+        raise PolicyFileError(f"the salt file of {name} is damaged.") from error
+    salt = Salt(secret.key, frozenset(secret.spent))
+    if salt.hash != file.salt_sha256:
+        raise PolicyFileError("the salt file beside it belongs to another policy.")
+    return salt
+
+
+def _build(file: _File, salt: Salt | None) -> Policy:
+    return Policy(
+        cutoffs=tuple(
+            Cutoff(
+                group=each.group,
+                target=_load_target(each.target),
+                level=Level(each.alpha, file.rule, file.calibration_share),
+                rows=each.rows,
+                qualified=each.qualified,
+                steps=tuple(Step(**vars(step)) for step in each.steps),
+                fingerprint=each.fingerprint,
+            )
+            for each in file.cutoffs
+        ),
+        alpha=file.alpha,
+        rule=file.rule,
+        created=file.created,
+        version=file.version,
+        group_split=file.group_split,
+        group_rows=file.group_rows,
+        overlapping=file.overlapping,
+        purpose=file.purpose,
+        missing_labels=file.missing_labels,
+        shift=Shift(**vars(file.shift)) if file.shift else None,
+        salt_hash=file.salt_sha256,
+        salt=salt,
+        columns=file.columns,
+    )
+
+
+def _verify(policy: Policy, file: _File) -> None:
+    """Recompute what follows from the evidence; the file may not claim anything else."""
+    groups = [cutoff.group for cutoff in policy.cutoffs]
+    _hold(len(set(groups)) == len(groups), "a group appears twice")
+    grouped = None not in groups
+    _hold(grouped or len(groups) == 1, "only some cutoffs name a group")
+    _hold(
+        grouped == (policy.group_split is not None) == (policy.group_rows is not None),
+        "groups and their settings do not go together",
+    )
+    each_alpha = policy.alpha
+    if grouped:
+        each_alpha = split_alpha(policy.alpha, len(groups), policy.group_split or "")
+    _hold(0 < policy.alpha < 1, f"alpha {policy.alpha} is not between 0 and 1")
+    share = file.calibration_share
+    _hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
+    for cutoff in policy.cutoffs:
+        _hold(cutoff.level.alpha == each_alpha, "a group's alpha is not its share of alpha")
+        _verify_cutoff(cutoff, ties=policy.salt_hash is not None)
+    _hold(policy.promise == file.promise, "the promise does not say what the evidence says")
+
+
+def _verify_cutoff(cutoff: Cutoff, *, ties: bool) -> None:
+    rule = cutoff.level.rule
+    _hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
+    _hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
+    required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
+    claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
+    _hold(
+        claimed == [(each.pool_size, each.count) for each in required],
+        f"critical counts {claimed[:3]} contradict {cutoff.rows} rows at alpha {cutoff.level.alpha:g}",
+    )
+    _hold(max(count for _, count in claimed) <= cutoff.qualified, "too few qualified rows")
+    order = [(step.threshold, step.tie_break or 0) for step in cutoff.steps]
+    _hold(order == sorted(order), "thresholds fall while critical counts fall")
+    _hold(
+        all((step.tie_break is not None) == ties for step in cutoff.steps),
+        "tie breaks and salt do not go together",
+    )
+
+
+def _hold(condition: bool, problem: str) -> None:
+    if not condition:
+        raise PolicyFileError(f"it contradicts itself: {problem}.")
+
+
+def _dump_cutoff(cutoff: Cutoff) -> _Cutoff:
+    return _Cutoff(
+        group=cutoff.group,
+        target=_dump_target(cutoff.target),
+        alpha=cutoff.level.alpha,
+        rows=cutoff.rows,
+        qualified=cutoff.qualified,
+        steps=[_Step(**vars(step)) for step in cutoff.steps],
+        fingerprint=cutoff.fingerprint,
+    )
+
+
+def _dump_target(target: Target) -> _Expected | _PerPool | _Recall:
+    if isinstance(target, Expected):
+        return _Expected(kind="expected", k=float(target.k), pool_size=float(target.pool_size))
+    if isinstance(target, PerPool):
+        smallest, largest = target.sizes
+        return _PerPool(kind="per-pool", k=int(target.k), smallest_pool=smallest, largest_pool=largest)
+    return _Recall(kind="recall", share=float(target.share))
+
+
+def _load_target(target: _Expected | _PerPool | _Recall) -> Target:
+    if isinstance(target, _Expected):
+        return Expected(target.k, target.pool_size)
+    if isinstance(target, _PerPool):
+        sizes = (target.smallest_pool, target.largest_pool)
+        return PerPool(target.k, sizes if sizes[0] != sizes[1] else sizes[0])
+    return Recall(target.share)

@@ -1,0 +1,154 @@
+"""The sentences: what a policy promises and what the promise rests on. No arithmetic here.
+
+The promise is part of the policy file's format: change a sentence and the format version.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from surelist.targets import Expected, PerPool
+
+if TYPE_CHECKING:
+    from surelist.policy import Cutoff, Policy
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.6g}%"
+
+
+def number(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+def promise(policy: Policy) -> str:
+    """One English sentence with the numbers."""
+    claims = "; ".join(_claim(cutoff, policy) for cutoff in policy.cutoffs)
+    together = "these statements together are" if len(policy.cutoffs) > 1 else "this statement is"
+    return f"{claims[0].upper()}{claims[1:]}; {together} {_confidence(policy)}."
+
+
+def _claim(cutoff: Cutoff, policy: Policy) -> str:
+    target = cutoff.target
+    whose = "the shortlist" if cutoff.group is None else f"for group {cutoff.group!r} the shortlist"
+    if isinstance(target, Expected):
+        pools = "pools" if cutoff.group is None or policy.group_rows == "all" else "group members"
+        size = f"{pools} of {number(target.pool_size)} candidates"
+        if pools == "group members":
+            size = f"pools with {number(target.pool_size)} candidates of the group"
+        return f"{whose} holds at least {number(target.k)} qualified candidates on average over {size}"
+    if isinstance(target, PerPool):
+        of_group = "" if cutoff.group is None or policy.group_rows == "all" else " of the group"
+        smallest = number(target.sizes[0])
+        return (
+            f"{whose} of a pool of {smallest} or more candidates{of_group} "
+            f"holds at least {number(target.k)} qualified candidates"
+        )
+    return f"{whose} keeps at least {percent(target.share)} of all qualified candidates"
+
+
+def _confidence(policy: Policy) -> str:
+    level = policy.cutoffs[0].level
+    rows = " and ".join(f"{cutoff.rows:,}" for cutoff in policy.cutoffs)
+    if isinstance(policy.cutoffs[0].target, PerPool):
+        if policy.rule == "exact":
+            return f"wrong for at most {percent(policy.alpha)} of draws of calibration rows and pool together"
+        split = [percent(level.calibration_share), percent(1 - level.calibration_share)]
+        if not policy.grouped:
+            split = [percent(level.calibration_alpha), percent(level.pool_alpha)]
+            return (
+                f"right for each pool with probability at least 1 - {split[1]}, except with "
+                f"probability at most {split[0]} over the draw of the {rows} calibration rows"
+            )
+        return (
+            f"wrong with probability at most {percent(policy.alpha)}, {split[0]} of which is over "
+            f"the draw of the {rows} calibration rows and {split[1]} over the pool"
+        )
+    return (
+        f"wrong with probability at most {percent(policy.alpha)} over the draw of the {rows} calibration rows"
+    )
+
+
+def conditions(policy: Policy) -> tuple[str, ...]:
+    """The conditions of STATISTICS section 0, and those of the options in use."""
+    said = [
+        "The score was fixed before, and independently of, the calibration rows: "
+        "none of them was used to train, tune or choose it.",
+        "Calibration rows and the candidates of future pools are drawn independently "
+        "from the same population.",
+        "The number of calibration rows did not depend on their labels or scores, and no row "
+        "was left out because its label is missing.",
+        f"At most {percent(policy.alpha)} bounds the chance that a promise is made and false, "
+        "not the share of false ones among promises made.",
+    ]
+    said.append(_looks(policy))
+    said.extend(_about_target(policy))
+    said.extend(_about_options(policy))
+    return tuple(said)
+
+
+def _looks(policy: Policy) -> str:
+    if policy.rule in ("dkw", "simultaneous"):
+        return (
+            "Every k and every threshold is covered at once: the target may have been chosen "
+            "after looking at these rows, alpha and the rule not."
+        )
+    return (
+        "One look: target, alpha and rule were fixed before looking at these rows. Trying again "
+        "on the same rows (another k, more rows until it works) is not covered; fresh rows, "
+        "the simultaneous rule or a campaign are."
+    )
+
+
+def _about_target(policy: Policy) -> list[str]:
+    target = policy.cutoffs[0].target
+    if isinstance(target, Expected):
+        said = [
+            "The pool size is the number of candidates in a pool, or its known average; if it was "
+            "estimated, the promise is conditional on it. A calibration row is a candidate drawn "
+            "at random, not the member of a pool drawn first."
+        ]
+        if policy.grouped and policy.group_rows == "own":
+            said.append("The pool sizes per group were known, not estimated from the calibration rows.")
+        return said
+    if isinstance(target, PerPool):
+        said = ["The size of a pool does not depend on how good its candidates look."]
+        if policy.rule == "exact":
+            said.append(
+                "The failure rate is an average over calibration samples: for about a third of "
+                'samples the long-run rate lies above alpha. rule="pac" bounds it for this sample.'
+            )
+        return said
+    return [
+        "The share is that of the whole population; in a single pool the share kept may lie below it, "
+        "about half the time if the promise is only just true."
+    ]
+
+
+def _about_options(policy: Policy) -> list[str]:
+    said = []
+    if policy.missing_labels:
+        said.append(
+            f"{policy.missing_labels:,} calibration rows without a label were counted as not qualified."
+        )
+    if policy.group_split == "sidak":
+        said.append("Groups are disjoint and each uses its own calibration rows only.")
+    if policy.grouped:
+        said.append(
+            "Cutoffs differ by group. Some uses of that are unlawful (in the United States, Title VII "
+            "section 703(l) forbids different cutoff scores by race, colour, religion, sex or national "
+            "origin in employment tests). This is not legal advice. Recorded purpose: "
+            f"{policy.purpose or 'none'}."
+        )
+    if policy.shift is not None:
+        kind = "the weights" if policy.shift.weights_exact else "the estimated weights"
+        said.append(
+            f"Conditional on {kind}: the density ratios of pool to calibration rows are right, their "
+            f"bound {policy.shift.weight_bound:g} was fixed beforehand, and the seed was not redrawn."
+        )
+    if policy.salt_hash is not None:
+        said.append(
+            "Ties are broken by a secret salt drawn once after the candidate ids were fixed; "
+            "ids are unique over calibration rows and pools."
+        )
+    return said
