@@ -99,17 +99,25 @@ class _SaltFile(_Model):
 
 def save(policy: Policy, path: Path) -> None:
     """Write the policy (and its salt beside it), each complete or not at all."""
-    if policy.salt is not None:
-        secret = _SaltFile(
-            warning="Secret. Whoever knows this can steer ties. Never publish or redraw it.",
-            key=policy.salt.key,
-            spent=sorted(policy.salt.spent),
-        )
+    secret = dump_salt(policy)
+    if secret is not None:
         with writing(salt_path(path)) as temporary:
             os.chmod(temporary, 0o600)
-            temporary.write_text(secret.model_dump_json(indent=1) + "\n", encoding="utf-8")
+            temporary.write_text(secret, encoding="utf-8")
     with writing(path) as temporary:
         temporary.write_text(dumps(policy), encoding="utf-8")
+
+
+def dump_salt(policy: Policy) -> str | None:
+    """The text of the secret file that goes with the policy, if it has a salt."""
+    if policy.salt is None:
+        return None
+    secret = _SaltFile(
+        warning="Secret. Whoever knows this can steer ties. Never publish or redraw it.",
+        key=policy.salt.key,
+        spent=sorted(policy.salt.spent),
+    )
+    return secret.model_dump_json(indent=1) + "\n"
 
 
 def salt_path(path: Path) -> Path:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from surelist import examples, tables
+from surelist import audit, examples, profile, tables
 from surelist._files import writing
 from surelist.calibration import Targets
 from surelist.calibration import calibrate as calibrate_arrays
 from surelist.curve import GuaranteeCurve
 from surelist.curve import guarantee_curve as curve_of_arrays
+from surelist.curve import pointwise_curve
+from surelist.errors import InvalidInput
 from surelist.policy import Policy
+from surelist.profile import Profile
 from surelist.tables import Selection
 from surelist.targets import Expected
 
@@ -71,6 +76,91 @@ def curve(
     """The guarantee curve of a table of past candidates."""
     found = tables.read_columns(Path(table), {"score": score, "label": label})
     return curve_of_arrays(found["score"], found["label"], pool_size, alpha, rule, missing_labels)
+
+
+def select_rows(
+    rows: Sequence[Mapping[str, Any]],
+    policy: Policy,
+    *,
+    score: str | None = None,
+    group: str | None = None,
+    id: str | None = None,
+) -> tuple[list[int], Selection]:
+    """Which of a pool's rows (column name to value) are on the shortlist; nothing is written."""
+    remembered = policy.columns or {}
+    named = {"score": score or remembered.get("score", "score")}
+    if policy.grouped:
+        named["group"] = group or remembered.get("group", "group")
+    if policy.salt_hash is not None:
+        named["id"] = id or remembered.get("id", "id")
+    columns = {role: _column(rows, name, role) for role, name in named.items()}
+    mask = policy.select(columns["score"], columns.get("group"), columns.get("id"))
+    chosen = np.flatnonzero(mask).tolist()
+    sizes = Counter(map(str, columns.get("group", ())))
+    listed = Counter(str(columns["group"][row]) for row in chosen) if policy.grouped else Counter()
+    counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
+    return chosen, Selection(len(rows), len(chosen), counts)
+
+
+def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any]:
+    try:
+        return [row[name] for row in rows]
+    except KeyError:
+        at = next(i for i, row in enumerate(rows) if name not in row)
+        raise InvalidInput(
+            f"{role}: row {at} has no {name!r}; it has {', '.join(repr(each) for each in list(rows[at])[:20])}."
+        ) from None
+
+
+def inspect(table: str | Path) -> Profile:
+    """Columns, first rows and good guesses: what a person confirms before calibrating."""
+    return profile.profile(Path(table))
+
+
+def problems(table: str | Path, **columns: Any) -> list[profile.Problem]:
+    """What stands in the way of using these columns, with example rows."""
+    return profile.problems(Path(table), **columns)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a report shows of the calibration rows: curves and how labels follow scores."""
+
+    curves: tuple[GuaranteeCurve, ...]
+    bins: tuple[audit.ScoreBin, ...]
+
+
+def evidence(
+    table: str | Path,
+    *,
+    score: str,
+    label: str,
+    pool_size: float,
+    alpha: float = 0.1,
+    rules: tuple[str, ...] = ("exact", "dkw"),
+    missing_labels: str = "error",
+) -> Evidence:
+    """Curves by several rules from one reading of the table; ``exact`` holds point by point."""
+    found = tables.read_columns(Path(table), {"score": score, "label": label})
+    scores, labels = found["score"], found["label"]
+    curves = []
+    for rule in rules:
+        if rule == "exact":
+            curves.append(pointwise_curve(scores, labels, pool_size, alpha, missing_labels))
+        else:
+            curves.append(curve_of_arrays(scores, labels, pool_size, alpha, rule, missing_labels))
+    return Evidence(tuple(curves), audit.score_bins(scores, labels, missing_labels=missing_labels))
+
+
+def impact(pool: str | Path, shortlist: str | Path, attributes: Sequence[str]) -> list[audit.ImpactTable]:
+    """Selection rates by each attribute, and by all of them together where there are several."""
+    wanted = [(name,) for name in attributes]
+    if len(attributes) > 1:
+        wanted.append(tuple(attributes))
+    return [
+        audit.impact_table(names, profile.category_counts(Path(pool), Path(shortlist), names))
+        for names in wanted
+    ]
 
 
 def load_policy(path: str | Path) -> Policy:

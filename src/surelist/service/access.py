@@ -79,7 +79,13 @@ class Token:
 
 
 def create_token(
-    registry: Registry, name: str, role: str, *, actor: str, policy: str | None = None, days: int | None = None
+    registry: Registry,
+    name: str,
+    role: str,
+    *,
+    actor: str,
+    policy: str | None = None,
+    days: int | None = None,
 ) -> tuple[Token, str]:
     """Make a token; the text is shown once and not kept."""
     check.as_choice(role, ROLES, "role")
@@ -209,7 +215,8 @@ class Brake:
 
     def _recent(self, address: str) -> deque[float]:
         if len(self._failures) > 10_000:  # many addresses: forget the quiet ones
-            for key in [k for k, times in self._failures.items() if times[-1] < time.monotonic() - self._window]:
+            since = time.monotonic() - self._window
+            for key in [k for k, times in self._failures.items() if not times or times[-1] < since]:
                 del self._failures[key]
         recent = self._failures[address]
         while recent and recent[0] < time.monotonic() - self._window:

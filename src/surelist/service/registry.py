@@ -159,9 +159,7 @@ class Registry:
                 [(selection, candidate, qualified, entry.seq) for candidate, qualified in rows],
             )
 
-        return self.append(
-            actor, "reviews.received", selection, facts, key=key, before=before, after=after
-        )
+        return self.append(actor, "reviews.received", selection, facts, key=key, before=before, after=after)
 
     # -- reading
 
@@ -184,7 +182,9 @@ class Registry:
     def selection(self, name: str) -> Entry:
         return self._one("selection.made", name, "selection")
 
-    def selections(self, policy: str | None = None, limit: int = 100, before: int | None = None) -> list[Entry]:
+    def selections(
+        self, policy: str | None = None, limit: int = 100, before: int | None = None
+    ) -> list[Entry]:
         """Newest first, of all policies or of one."""
         if policy is None:
             return self.entries(action="selection.made", limit=limit, before=before)

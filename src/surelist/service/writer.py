@@ -21,9 +21,7 @@ from surelist.service.database import Connection, Database, StorageError
 
 BATCH = 64
 WAITING = 10_000
-INSERT_ENTRY = (
-    "INSERT INTO log (seq, at, actor, action, subject, details, previous, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
+INSERT_ENTRY = "INSERT INTO log (seq, at, actor, action, subject, details, previous, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 Job = Callable[["Batch"], Any]
 
@@ -47,9 +45,7 @@ class Batch:
 
     def append(self, actor: str, action: str, subject: str, facts: dict[str, Any]) -> Entry:
         """Add one entry to the chain."""
-        entry = next_entry(
-            self.head(), at=now(), actor=actor, action=action, subject=subject, facts=facts
-        )
+        entry = next_entry(self.head(), at=now(), actor=actor, action=action, subject=subject, facts=facts)
         self.entries.append(entry)
         self._head = (entry.seq, entry.hash)
         return entry
