@@ -15,9 +15,8 @@ from surelist import audit, examples, profile, tables
 from surelist._files import writing
 from surelist.calibration import Targets
 from surelist.calibration import calibrate as calibrate_arrays
-from surelist.curve import GuaranteeCurve
+from surelist.curve import GuaranteeCurve, pointwise_curve
 from surelist.curve import guarantee_curve as curve_of_arrays
-from surelist.curve import pointwise_curve
 from surelist.errors import InvalidInput
 from surelist.policy import Policy
 from surelist.profile import Profile
@@ -107,9 +106,8 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any
         return [row[name] for row in rows]
     except KeyError:
         at = next(i for i, row in enumerate(rows) if name not in row)
-        raise InvalidInput(
-            f"{role}: row {at} has no {name!r}; it has {', '.join(repr(each) for each in list(rows[at])[:20])}."
-        ) from None
+        there = ", ".join(repr(each) for each in list(rows[at])[:20])
+        raise InvalidInput(f"{role}: row {at} has no {name!r}; it has {there}.") from None
 
 
 def inspect(table: str | Path) -> Profile:
@@ -152,9 +150,37 @@ def evidence(
     return Evidence(tuple(curves), audit.score_bins(scores, labels, missing_labels=missing_labels))
 
 
+def listed_share(table: str | Path, policy: Policy, *, score: str, group: str | None = None) -> float:
+    """The share of these rows that the policy would shortlist: how long lists will be, estimated.
+
+    For policies with a threshold per pool size, by the one for the smallest pool.
+    """
+    found = tables.read_columns(Path(table), {"score": score, "group": group})
+    chosen = np.zeros(len(found["score"]), dtype=np.bool_)
+    for name, threshold in policy.thresholds.items():
+        above = found["score"] >= threshold
+        chosen |= above if name is None else above & (np.asarray(found["group"]).astype(str) == name)
+    return float(chosen.mean())
+
+
+def group_names(table: str | Path, group: str) -> dict[str, int]:
+    """The groups of a table and how many rows each has."""
+    return profile.group_names(Path(table), group)
+
+
+def first_rows(table: str | Path, limit: int) -> tuple[list[str], list[list[str]]]:
+    """Column names and the first rows of a table, as text."""
+    return profile.first_rows(Path(table), limit)
+
+
+def convert(table: str | Path, output: str | Path) -> None:
+    """The same table in the format of ``output``."""
+    profile.convert(Path(table), Path(output))
+
+
 def impact(pool: str | Path, shortlist: str | Path, attributes: Sequence[str]) -> list[audit.ImpactTable]:
     """Selection rates by each attribute, and by all of them together where there are several."""
-    wanted = [(name,) for name in attributes]
+    wanted: list[tuple[str, ...]] = [(name,) for name in attributes]
     if len(attributes) > 1:
         wanted.append(tuple(attributes))
     return [

@@ -24,6 +24,10 @@ COMMANDS = {
     "show": ("surelist.cli.core", "show", "Print what a policy promises, its conditions and evidence."),
     "curve": ("surelist.cli.core", "curve", "For every list size: how many qualified are certified."),
     "demo": ("surelist.cli.core", "demo", "Make an example, calibrate, select, and show the result."),
+    "report": ("surelist.cli.service", "report", "Write the audit report of a policy."),
+    "serve": ("surelist.cli.service", "serve", "Start the app: page, API and record."),
+    "token": ("surelist.cli.service", "token", "Make, list and revoke tokens for the app."),
+    "verify-log": ("surelist.cli.service", "verify_log", "Check that the app's record is as it was written."),
     "completion": ("surelist.cli.core", "completion", "Print the shell completion script."),
 }
 

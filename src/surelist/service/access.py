@@ -100,7 +100,8 @@ def create_token(
     def job(batch: Batch) -> None:
         facts = {"name": name, "role": role, "policy": policy, "expires": expires}
         batch.connection.execute(
-            "INSERT INTO tokens (id, name, role, policy, digest, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO tokens (id, name, role, policy, digest, created, expires) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
             [ident, name, role, policy, _digest(secret), token.created, expires],
         )
         batch.append(actor, "token.created", ident, facts)

@@ -275,12 +275,12 @@ class _Postgres:
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         with self._errors():
-            cursor = self._inner.execute(sql.replace("?", "%s"), values or None)  # type: ignore[call-overload]
+            cursor = self._inner.execute(sql.replace("?", "%s"), values or None)
             return cursor.fetchall() if cursor.description else []
 
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         with self._errors(), self._inner.cursor() as cursor:
-            cursor.executemany(sql.replace("?", "%s"), rows)  # type: ignore[arg-type]
+            cursor.executemany(sql.replace("?", "%s"), rows)
 
     def begin(self) -> None:
         self.execute("BEGIN")

@@ -21,7 +21,10 @@ from surelist.service.database import Connection, Database, StorageError
 
 BATCH = 64
 WAITING = 10_000
-INSERT_ENTRY = "INSERT INTO log (seq, at, actor, action, subject, details, previous, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_ENTRY = (
+    "INSERT INTO log (seq, at, actor, action, subject, details, previous, hash) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 Job = Callable[["Batch"], Any]
 
