@@ -51,10 +51,11 @@ def test_dkw_is_algorithm_1_bit_for_bit_on_10000_inputs():
     assert 1_000 < certified < 9_000  # both outcomes are well represented
 
 
+@pytest.mark.parametrize("digits", [1, 15])
 @pytest.mark.parametrize("rule", ["exact", "dkw", "simultaneous"])
-def test_threshold_is_the_cth_largest_qualified_score(rule):
+def test_threshold_is_the_cth_largest_qualified_score(rule, digits):
     rng = np.random.default_rng(1)
-    scores = np.round(rng.normal(size=700), 1)
+    scores = np.round(rng.normal(size=700), digits)
     labels = rng.random(700) < 0.4
     count = bounds.critical_count(700, Fraction(1, 20), 0.1, rule)
     policy = sl.calibrate(scores, labels, sl.Expected(5, 100), alpha=0.1, rule=rule)
