@@ -231,4 +231,4 @@ def _wrong(connection: Any, name: str, condition: str, what: str, remedy: str) -
         return None
     count = connection.execute(f"SELECT count(*) FROM input WHERE {condition}").fetchone()[0]
     examples = tuple((int(row), "(empty)" if value is None else str(value)[:80]) for row, value in found)
-    return Problem(name, f"{count:,} rows {what}", count, examples, remedy)
+    return Problem(name, f"{count:,} {'row' if count == 1 else 'rows'} {what}", count, examples, remedy)

@@ -106,14 +106,19 @@ def curve_picture(evidence: Mapping[str, Any], mark: tuple[float, float] | None 
     """The guarantee curve of recorded evidence."""
     lines = [
         charts.Line(RULE_NAMES[rule], LINE_STYLES[rule], curve["list_size"], curve["qualified"])
-        for rule, curve in evidence["curves"].items()
+        for rule, curve in in_order(evidence).items()
     ]
     return charts.guarantee_chart(lines, evidence["pool_size"], mark)
 
 
+def in_order(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """The curves, the rule in force first; records keep them by name."""
+    return {rule: evidence["curves"][rule] for rule in ("exact", "simultaneous", "dkw") if rule in evidence["curves"]}
+
+
 def curve_table(evidence: Mapping[str, Any], rows: int = 12) -> list[dict[str, Any]]:
     """The numbers behind the picture, for whoever cannot see it: some of its points."""
-    curves = evidence["curves"]
+    curves = in_order(evidence)
     first = next(iter(curves.values()))
     places = range(0, len(first["list_size"]), max(1, len(first["list_size"]) // rows))
     return [
@@ -169,7 +174,7 @@ def _environment() -> Any:
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    environment.globals["curve_table"] = curve_table
+    environment.globals.update(curve_table=curve_table, in_order=in_order)
     environment.filters.update(FILTERS)
     return environment
 
@@ -194,4 +199,9 @@ def moment(value: str) -> str:
     return value[:16].replace("T", " ") + " UTC"
 
 
-FILTERS = {"count": count, "number": number, "percent": percent, "moment": moment}
+def plain(value: float) -> str:
+    """A number as a form field wants it."""
+    return f"{value:.10g}"
+
+
+FILTERS = {"plain": plain, "count": count, "number": number, "percent": percent, "moment": moment}

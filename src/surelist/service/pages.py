@@ -29,7 +29,7 @@ _templates = Environment(
     lstrip_blocks=True, undefined=StrictUndefined,
 )  # fmt: skip
 _templates.filters.update(report.FILTERS)
-_templates.globals.update(curve_table=report.curve_table, rule_names=report.RULE_NAMES, version=__version__)
+_templates.globals.update(curve_table=report.curve_table, in_order=report.in_order, rule_names=report.RULE_NAMES, version=__version__)
 
 
 class Visitor:

@@ -33,7 +33,7 @@ DEFAULTS: dict[str, Any] = {
 def example(here: Context, owner: str, kind: str, policy: str | None = None) -> Draft:
     """Made-up candidates, to try the page with."""
     past = kind == "past"
-    rng = np.random.default_rng(0 if past else 1)
+    rng = np.random.default_rng(0 if past else 2)
     header, rows = examples.trial_rows(rng, 2000 if past else 100, labelled=past)
     path = here.spool.new_path("csv")
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -115,9 +115,9 @@ def _group_target(name: str, k: str, numbers: Mapping[str, Any]) -> str:
 
 def _number(text: str, what: str) -> float:
     try:
-        value = float(text.replace(",", ".").strip())
+        value = float(text)
     except ValueError:
-        raise InvalidInput(f"{what}: expected a number, got {text[:40]!r}.") from None
+        raise InvalidInput(f"{what}: expected a number such as 2.5, got {text[:40]!r}.") from None
     if not np.isfinite(value) or value <= 0:
         raise InvalidInput(f"{what}: expected a number above 0, got {text[:40]!r}.")
     return value
