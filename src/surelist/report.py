@@ -113,7 +113,11 @@ def curve_picture(evidence: Mapping[str, Any], mark: tuple[float, float] | None 
 
 def in_order(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """The curves, the rule in force first; records keep them by name."""
-    return {rule: evidence["curves"][rule] for rule in ("exact", "simultaneous", "dkw") if rule in evidence["curves"]}
+    return {
+        rule: evidence["curves"][rule]
+        for rule in ("exact", "simultaneous", "dkw")
+        if rule in evidence["curves"]
+    }
 
 
 def curve_table(evidence: Mapping[str, Any], rows: int = 12) -> list[dict[str, Any]]:

@@ -110,6 +110,11 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any
         raise InvalidInput(f"{role}: row {at} has no {name!r}; it has {there}.") from None
 
 
+def shape(table: str | Path) -> tuple[int, list[str]]:
+    """Rows (of CSV: lines) and column names of a file, without reading its cells."""
+    return profile.shape(Path(table))
+
+
 def inspect(table: str | Path) -> Profile:
     """Columns, first rows and good guesses: what a person confirms before calibrating."""
     return profile.profile(Path(table))

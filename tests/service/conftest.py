@@ -50,7 +50,9 @@ class PostgresServer:
             self.user = "postgres" if _has_user("postgres") else "nobody"
             shutil.chown(self.folder, self.user)
         self.data = self.folder / "data"
-        self._run("initdb", "-D", str(self.data), "-U", "surelist", "-A", "trust", "-E", "UTF8", "--no-locale")
+        self._run(
+            "initdb", "-D", str(self.data), "-U", "surelist", "-A", "trust", "-E", "UTF8", "--no-locale"
+        )
         self.start()
 
     def start(self) -> None:
@@ -76,7 +78,9 @@ class PostgresServer:
         command = [_postgres_tool(tool), *arguments]
         if os.getuid() == 0:
             command = ["setpriv", f"--reuid={self.user}", "--clear-groups", *command]
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.folder, check=False)
+        done = subprocess.run(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.folder, check=False
+        )
         if done.returncode:
             raise RuntimeError(f"{tool} failed: {done.stderr.decode()}")
 

@@ -36,7 +36,9 @@ def test_calibrate_puts_the_policy_of_the_library_on_record(client, past):
     rows = list(csv.DictReader(io.StringIO(past)))
     from surelist import Expected
 
-    expected = calibrate([float(r["score"]) for r in rows], [int(r["qualified"]) for r in rows], Expected(5, 100))
+    expected = calibrate(
+        [float(r["score"]) for r in rows], [int(r["qualified"]) for r in rows], Expected(5, 100)
+    )
     assert made["cutoffs"][0]["threshold"] == expected.threshold
     assert made["cutoffs"][0]["critical_count"] == expected.cutoffs[0].steps[0].critical_count
     assert made["promise"] == expected.promise
@@ -89,7 +91,9 @@ def test_every_selection_is_on_record(client, past, pool):
     assert (entry.facts["candidates"], entry.facts["shortlisted"]) == (100, made["shortlisted"])
     assert (made["receipt"]["seq"], made["receipt"]["hash"]) == (entry.seq, entry.hash)
     assert client.get(f"/api/v1/selections/{made['id']}").json() == made
-    assert [s["id"] for s in client.get("/api/v1/selections", params={"policy": policy}).json()] == [made["id"]]
+    assert [s["id"] for s in client.get("/api/v1/selections", params={"policy": policy}).json()] == [
+        made["id"]
+    ]
     assert client.get("/api/v1/log").json()[0]["hash"] == entry.hash
     assert verify(record(client).database, (entry.receipt,)).intact
 
@@ -141,7 +145,9 @@ def test_targets_by_group_need_a_purpose_and_are_counted(client, past, pool):
     refused = client.post("/api/v1/calibrate", params=query, content=past, headers=CSV)
     assert refused.status_code == 400
     assert "purpose" in refused.json()["error"]["message"]
-    made = client.post("/api/v1/calibrate", params=[*query, ("purpose", "outreach")], content=past, headers=CSV).json()
+    made = client.post(
+        "/api/v1/calibrate", params=[*query, ("purpose", "outreach")], content=past, headers=CSV
+    ).json()
     assert {c["group"] for c in made["cutoffs"]} == {"north", "south", "east", "west"}
     assert made["purpose"] == "outreach"
     url = f"/api/v1/policies/{made['hash']}/select"
@@ -154,7 +160,10 @@ def test_targets_by_group_need_a_purpose_and_are_counted(client, past, pool):
 
 @pytest.mark.parametrize(
     ("options", "kind"),
-    [({"promise": "per-pool", "k": 3, "pool_size": 100}, PerPool), ({"promise": "per-pool", "k": 3, "pool_size": 50, "largest_pool": 200}, PerPool)],
+    [
+        ({"promise": "per-pool", "k": 3, "pool_size": 100}, PerPool),
+        ({"promise": "per-pool", "k": 3, "pool_size": 50, "largest_pool": 200}, PerPool),
+    ],
 )
 def test_other_promises(local_client, past, options, kind):
     made = make_policy(local_client, past, **options)
@@ -196,8 +205,12 @@ def test_a_retired_policy_is_a_conflict(client, past, pool):
 
 def test_idempotency_keys(client, past, pool):
     key = {"Idempotency-Key": "once"}
-    first = client.post("/api/v1/calibrate", params={"k": 5, "pool_size": 100}, content=past, headers={**CSV, **key})
-    again = client.post("/api/v1/calibrate", params={"k": 5, "pool_size": 100}, content=past, headers={**CSV, **key})
+    first = client.post(
+        "/api/v1/calibrate", params={"k": 5, "pool_size": 100}, content=past, headers={**CSV, **key}
+    )
+    again = client.post(
+        "/api/v1/calibrate", params={"k": 5, "pool_size": 100}, content=past, headers={**CSV, **key}
+    )
     assert again.json()["hash"] == first.json()["hash"]
     assert len(client.get("/api/v1/policies").json()) == 1
     url = f"/api/v1/policies/{first.json()['hash']}/select"
@@ -245,7 +258,9 @@ def test_rates_by_attribute_and_the_spreadsheet_format(local_client, past):
     url = f"/api/v1/policies/{policy}/select"
     exact = local_client.post(url, content=pool, headers=CSV)
     assert exact.text == pool
-    safe = local_client.post(url, params={"format": "spreadsheet", "attribute": "sex"}, content=pool, headers=CSV)
+    safe = local_client.post(
+        url, params={"format": "spreadsheet", "attribute": "sex"}, content=pool, headers=CSV
+    )
     cells = [row[0] for row in csv.reader(io.StringIO(safe.content.decode("utf-8-sig")))]
     assert cells == ["candidate", "'=cmd|' /C calc'!A0", "+1", "-5", "'@x"]
     report = local_client.get(f"/api/v1/selections/{safe.headers['surelist-selection']}/report").text
@@ -265,8 +280,18 @@ ERRORS = [
     ("POST", "/api/v1/calibrate?typo=1", {"content": "x", "headers": CSV}, 400),
     ("POST", "/api/v1/calibrate?k=nan&pool_size=5", {"content": "x", "headers": CSV}, 400),
     ("POST", "/api/v1/curve", {"content": "{", "headers": {"content-type": "application/json"}}, 400),
-    ("POST", "/api/v1/curve", {"content": '{"rows": [1]}', "headers": {"content-type": "application/json"}}, 400),
-    ("POST", "/api/v1/curve", {"content": '{"rows": []}', "headers": {"content-type": "application/json"}}, 400),
+    (
+        "POST",
+        "/api/v1/curve",
+        {"content": '{"rows": [1]}', "headers": {"content-type": "application/json"}},
+        400,
+    ),
+    (
+        "POST",
+        "/api/v1/curve",
+        {"content": '{"rows": []}', "headers": {"content-type": "application/json"}},
+        400,
+    ),
     ("POST", "/api/v1/policies/" + "0" * 64 + "/select", {"json": {"rows": [{"score": 1}]}}, 404),
     ("POST", "/api/v1/policies/" + "0" * 64 + "/retire", {"json": {"reason": ""}}, 400),
     ("GET", "/api/v1/log?limit=0", {}, 400),
@@ -313,7 +338,16 @@ def test_statistics_live_in_the_core_only():
     for path in Path(surelist.service.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            names += [f"{node.module}.{a.name}" for a in node.names] if isinstance(node, ast.ImportFrom) else []
+            names += (
+                [f"{node.module}.{a.name}" for a in node.names] if isinstance(node, ast.ImportFrom) else []
+            )
             for name in names:
-                assert not name.startswith(("scipy", "surelist.bounds", "surelist._crossing")), (path.name, name)
-                assert name not in ("surelist.bounds", "surelist.calibration.calibrate", "surelist.calibration.certify")
+                assert not name.startswith(("scipy", "surelist.bounds", "surelist._crossing")), (
+                    path.name,
+                    name,
+                )
+                assert name not in (
+                    "surelist.bounds",
+                    "surelist.calibration.calibrate",
+                    "surelist.calibration.certify",
+                )

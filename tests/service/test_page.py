@@ -56,7 +56,14 @@ class Look:
         self.page, self.pictures, self.errors = page, pictures, []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
-        page.on("request", lambda r: self.errors.append(r.url) if "127.0.0.1" not in r.url and not r.url.startswith(("data:", "blob:")) else None)
+        page.on(
+            "request",
+            lambda r: (
+                self.errors.append(r.url)
+                if "127.0.0.1" not in r.url and not r.url.startswith(("data:", "blob:"))
+                else None
+            ),
+        )
 
     def check(self, name: str) -> None:
         from axe_core_python.sync_playwright import Axe
@@ -71,7 +78,11 @@ class Look:
                 assert wide <= 0, f"{name} overflows by {wide} px on a {size}"
             found = Axe().run(self.page)["violations"]
             serious = [v for v in found if v["impact"] in ("serious", "critical")]
-            assert serious == [], (name, scheme, [(v["id"], [n["html"] for n in v["nodes"]]) for v in serious])
+            assert serious == [], (
+                name,
+                scheme,
+                [(v["id"], [n["html"] for n in v["nodes"]]) for v in serious],
+            )
         self.page.emulate_media(color_scheme="light")
         self.page.set_viewport_size(SIZES["desktop"])
         assert self.errors == []
@@ -177,7 +188,13 @@ def report(look) -> None:
     page.get_by_role("link", name="Audit report").click()
     page.wait_for_url("**/report")
     text = page.inner_text("main")
-    for part in ("The promise", "What the promise rests on", "Selection rates by site", "Impact ratio", "SHA-256"):
+    for part in (
+        "The promise",
+        "What the promise rests on",
+        "Selection rates by site",
+        "Impact ratio",
+        "SHA-256",
+    ):
         assert part in text
     look.check("report")
     page.go_back()

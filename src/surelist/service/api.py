@@ -175,7 +175,7 @@ async def select(
     actor.require_policy(policy)
     if _content_type(request) == "application/json":
         return await _select_rows(policy, request, here, actor, options, key)
-    async with _table(request, here) as upload:
+    async with _table(request, here, past=False) as upload:
         form = "csv" if options.format == "spreadsheet" else options.format
         chosen = await here.work(
             operations.select_file, here.registry, here.spool, policy, upload, actor,
@@ -328,8 +328,8 @@ def _rows(body: bytes) -> Sequence[Mapping[str, Any]]:
 class _table:
     """The body as a file, for the length of one request and not longer."""
 
-    def __init__(self, request: Request, here: Context) -> None:
-        self._request, self._here = request, here
+    def __init__(self, request: Request, here: Context, *, past: bool = True) -> None:
+        self._request, self._here, self._past = request, here, past
         self._upload: Upload | None = None
 
     async def __aenter__(self) -> Upload:
@@ -346,6 +346,11 @@ class _table:
                 "Content-Type: expected application/json, text/csv or application/vnd.apache.parquet, "
                 f"got {kind[:80]!r}."
             )
+        try:
+            await self._here.work(operations.admit, self._upload, self._here.settings, past=self._past)
+        except BaseException:
+            self._upload.path.unlink(missing_ok=True)
+            raise
         return self._upload
 
     def _written(self, body: bytes) -> Upload:

@@ -22,11 +22,11 @@ from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.policy import Policy
 from surelist.service.access import Actor
 from surelist.service.registry import Key, Registry, Written
-from surelist.service.spool import Spool, Upload
+from surelist.service.settings import Settings
+from surelist.service.spool import Spool, TooLarge, Upload
 from surelist.targets import Expected, PerPool, Target
 
 CURVE_POINTS = 240
-CALIBRATION_ROWS = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,26 @@ def _pool_size(target: Target) -> float:
     if isinstance(target, Expected):
         return float(target.pool_size)
     return float(target.sizes[0]) if isinstance(target, PerPool) else 0.0
+
+
+def admit(upload: Upload, settings: Settings, *, past: bool, name: str = "the upload") -> None:
+    """Refuse, before any work, what would unfold to more than the service can hold."""
+    with named(upload, name):
+        rows, names = workflows.shape(upload.path)
+    limit = settings.max_calibration_rows if past else settings.max_rows
+    if rows > limit:
+        raise TooLarge(limit, f"{name} has {rows:,} rows; this service takes {limit:,} at most here.")
+    if len(names) > settings.max_columns:
+        raise TooLarge(
+            settings.max_columns,
+            f"{name} has {len(names):,} columns; this service takes {settings.max_columns:,} at most. "
+            "Leave out those that are not needed.",
+        )
+    seen: set[str] = set()
+    for column in names:
+        if column.lower() in seen:
+            raise InvalidInput(f"file: the column {column!r} appears twice. Give each column its own name.")
+        seen.add(column.lower())
 
 
 @contextmanager

@@ -29,7 +29,12 @@ _templates = Environment(
     lstrip_blocks=True, undefined=StrictUndefined,
 )  # fmt: skip
 _templates.filters.update(report.FILTERS)
-_templates.globals.update(curve_table=report.curve_table, in_order=report.in_order, rule_names=report.RULE_NAMES, version=__version__)
+_templates.globals.update(
+    curve_table=report.curve_table,
+    in_order=report.in_order,
+    rule_names=report.RULE_NAMES,
+    version=__version__,
+)
 
 
 class Visitor:
@@ -422,4 +427,11 @@ async def _stored(me: Visitor, form: FormData, kind: str, policy: str | None = N
     if not isinstance(file, UploadFile) or not file.filename:
         raise InvalidInput("file: choose a CSV or Parquet file first.")
     upload = await me.here.work(me.here.spool.store, file.file, me.here.settings.max_upload)
+    try:
+        await me.here.work(
+            operations.admit, upload, me.here.settings, past=kind == "past", name=file.filename[:120]
+        )
+    except BaseException:
+        upload.path.unlink(missing_ok=True)
+        raise
     return me.here.spool.add_draft(me.owner, kind, file.filename, upload, me.here.settings.draft_life, policy)

@@ -76,14 +76,21 @@ class Registry:
         facts: dict[str, Any],
         *,
         key: Key | None = None,
+        earlier: Callable[[Batch], Entry | None] | None = None,
         before: Callable[[Batch], None] | None = None,
         after: Callable[[Connection, Entry], None] | None = None,
     ) -> Future[Written]:
-        """One entry; with a key seen before, the entry written then. ``before`` may refuse."""
+        """One entry; with a key seen before, the entry written then, as with one ``earlier`` finds.
+
+        ``before`` may refuse; ``after`` writes what belongs to the entry.
+        """
 
         def job(batch: Batch) -> Written:
-            if key is not None and (earlier := _replay(batch, actor, key)) is not None:
-                return Written(earlier, replayed=True)
+            found = _replay(batch, actor, key) if key is not None else None
+            if found is None and earlier is not None:
+                found = earlier(batch)
+            if found is not None:
+                return Written(found, replayed=True)
             if before is not None:
                 before(batch)
             entry = batch.append(actor, action, subject, facts)
@@ -106,18 +113,20 @@ class Registry:
         digest = hashlib.sha256(text.encode()).hexdigest()
         secret = policy_file.dump_salt(policy)
 
-        def before(batch: Batch) -> None:
-            if batch.connection.execute(
-                "SELECT 1 FROM log WHERE subject = ? AND action = 'policy.saved'", [digest]
-            ):
-                raise Conflict(f"policy: {digest} is on record already.")
+        def earlier(batch: Batch) -> Entry | None:
+            """The very same file saved again is the same policy."""
+            batch.flush()
+            found = batch.connection.execute(
+                f"SELECT {COLUMNS} FROM log WHERE subject = ? AND action = 'policy.saved'", [digest]
+            )
+            return Entry(*found[0]) if found else None
 
         def after(connection: Connection, entry: Entry) -> None:
             if secret is not None:
                 connection.execute("INSERT INTO salts (policy, secret) VALUES (?, ?)", [digest, secret])
 
         facts = {"name": name, "policy": text, **evidence}
-        return self.append(actor, "policy.saved", digest, facts, key=key, before=before, after=after)
+        return self.append(actor, "policy.saved", digest, facts, key=key, earlier=earlier, after=after)
 
     def retire_policy(self, policy: str, actor: str, reason: str, key: Key | None = None) -> Future[Written]:
         def before(batch: Batch) -> None:

@@ -31,13 +31,14 @@ class Settings:
     names: tuple[str, ...] = field(default=())
     max_upload: int = 512 * MIB
     max_json: int = 32 * MIB
+    max_rows: int = 100_000_000
+    max_calibration_rows: int = 20_000_000
+    max_columns: int = 2_000
     keep_uploads: int = 0
     keep_results: int = 3600
     draft_life: int = 3600
     session_life: int = 12 * 3600
     login_attempts: int = 10
-    engine_memory: str = "256MB"
-    read_patience: float = 60.0
 
     def __post_init__(self) -> None:
         if not self.login and not is_loopback(self.host):

@@ -34,11 +34,12 @@ _STRANGERS = {
 
 
 class TooLarge(SurelistError):
-    """An upload is larger than the service accepts."""
+    """An upload is larger than the service accepts, in bytes or unfolded."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, what: str | None = None) -> None:
         super().__init__(
-            f"The upload is larger than the {limit / (1 << 20):,.0f} MiB this service accepts. "
+            what
+            or f"The upload is larger than the {limit / (1 << 20):,.0f} MiB this service accepts. "
             "Use Parquet, leave out columns that are not needed, or raise --max-upload."
         )
 
