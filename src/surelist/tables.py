@@ -189,8 +189,8 @@ def _known(name: str, names: list[str], role: str) -> str:
 
 def _numeric(name: str) -> str:
     """A number from text, 0/1 from true/false; NULL where it is neither."""
-    text = f"CAST({_quoted(name)} AS VARCHAR)"
-    return f"coalesce(TRY_CAST({text} AS DOUBLE), TRY_CAST(TRY_CAST({text} AS BOOLEAN) AS DOUBLE))"
+    truth = f"TRY_CAST(TRY_CAST(CAST({_quoted(name)} AS VARCHAR) AS BOOLEAN) AS DOUBLE)"
+    return f"coalesce(TRY_CAST({_quoted(name)} AS DOUBLE), {truth})"
 
 
 def _plain(values: Any, role: str) -> Any:
