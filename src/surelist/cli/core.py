@@ -85,7 +85,7 @@ def calibrate(**options: Any) -> None:
 
     target, ties = parse_target(options), options["ties"]
     with _input(options["past"]) as path:
-        policy = workflows.calibrate(
+        policy = workflows.calibrate_table(
             path, score=options["score"], label=options["label"], target=target, alpha=options["alpha"],
             rule=options["rule"], group=options["group"], purpose=options["purpose"],
             id=options["ident"] if ties == "hash" else None, ties=ties,
@@ -136,9 +136,9 @@ def select(
 
     policy = workflows.load_policy(policy_path)
     with _input(pool) as path, _output(output) as target:
-        done = workflows.select(path, policy, output=target, score=score, group=group, id=ident)
+        done = workflows.select_table(path, policy, output=target, score=score, group=group, id=ident)
     if json_:
-        click.echo(json.dumps({"output": output, **asdict(done)}), err=output == "-")
+        click.echo(json.dumps({"output": output, **done.to_dict()}), err=output == "-")
         return
     click.echo(f"{done.shortlisted:,} of {done.candidates:,} candidates are on the shortlist.", err=True)
     for name, (size, listed) in done.groups.items():
