@@ -223,6 +223,15 @@ def test_bad_rows_are_counted_and_shown_together(engine: Engine) -> None:
         assert f"{row}: score=" in said
 
 
+@pytest.mark.parametrize("value", [None, NAN, INF, -INF])
+def test_one_bad_score_is_found(engine: Engine, value: Any) -> None:
+    """NaN alone too: Parquet statistics leave it out, and DuckDB believes them."""
+    data = sample(30)
+    data["score"][7] = value
+    with pytest.raises(sl.InvalidInput, match="column 'score': expected a finite number.*: 1 row"):
+        calibrate(engine, data, sl.Expected(5, 100))
+
+
 def test_at_most_five_examples(engine: Engine) -> None:
     data = sample(30)
     data["score"] = [None] * 20 + [0.5] * 10

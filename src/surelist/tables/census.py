@@ -72,7 +72,7 @@ def unusable_scores(columns: Columns, count: int) -> Problem:
     """Null, NaN, infinite or unreadable scores."""
     usable = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
     expected = "a finite number"
-    if not columns.table.text and columns.schema[columns.names["score"]].is_integer():
+    if columns.schema[columns.names["score"]].is_integer():
         expected = "a whole number within 2^53 of 0 (larger ones lose their order as floats)"
     return Problem(
         f"column {columns.names['score']!r}: expected {expected} in every row; "

@@ -20,7 +20,6 @@ PREFIX = "__surelist_"
 SCORE, LABEL, GROUP, ID, POOL, STATE, ROWS, TIE, ROW = (
     PREFIX + name for name in ("score", "label", "group", "id", "pool", "state", "rows", "tie", "row")
 )
-LARGEST = 1.7976931348623157e308  # the largest finite float64
 EXACT_INTEGER = 1 << 53
 
 
@@ -71,13 +70,12 @@ def find_columns(table: Table, **names: str | None) -> Columns:
     if clash is not None:
         raise InvalidInput(f"column {clash!r}: names starting with {PREFIX!r} are taken; rename it.")
     schema = dict(table.frame.collect_schema())
-    if table.text:
-        table = _parsed(table, wanted)
-        schema |= {SCORE: nw.Float64(), LABEL: nw.Float64()}
-    score, usable = _score(table, wanted["score"], schema)
+    table, numeric = _parsed(table, wanted, schema)
+    schema |= {name: nw.Float64() for name in (SCORE, LABEL)}
+    score, usable = _score(numeric["score"], schema)
     found: dict[str, Any] = {}
     if "label" in wanted:
-        found["label"], found["label_missing"] = _label(table, wanted["label"], schema)
+        found["label"], found["label_missing"] = _label(numeric["label"], schema)
     if "group" in wanted:
         found["group"] = _name(table, wanted["group"], schema, "group")
         found["group_type"] = _type_of_names(schema[wanted["group"]])
@@ -97,29 +95,35 @@ def _require_column(table: Table, role: str, name: str) -> None:
     raise InvalidInput(f"{role}: {table.name} has no column {name!r}; the columns are {listed}.{hint}")
 
 
-def _parsed(table: Table, names: dict[str, str]) -> Table:
-    frame = table.engine.with_numbers(table.frame, names["score"], SCORE, label=False)
-    if "label" in names:
-        frame = table.engine.with_numbers(frame, names["label"], LABEL, label=True)
-    return table.with_frame(frame)
+def _parsed(table: Table, names: dict[str, str], schema: dict[str, Any]) -> tuple[Table, dict[str, str]]:
+    """Turn text in files into numbers; the columns to read scores and labels from."""
+    numeric = {role: names[role] for role in ("score", "label") if role in names}
+    frame = table.frame
+    for role, alias in (("score", SCORE), ("label", LABEL)):
+        if role in names and table.file and schema[names[role]] == nw.String:
+            frame = table.engine.with_numbers(frame, names[role], alias, label=role == "label")
+            numeric[role] = alias
+    return table.with_frame(frame), numeric
 
 
-def _score(table: Table, name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
-    name = SCORE if table.text else name
+def _score(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
+    """The score as float64, and where it is finite.
+
+    Asked by name: DuckDB answers ``abs(x) <= largest`` from Parquet statistics, which leave NaN out.
+    """
     kind, column = schema[name], nw.col(name)
     if kind == nw.Float64:
-        return column, column.abs() <= LARGEST
+        return column, column.is_finite()
     if kind.is_integer():
         # Beyond 2^53 integers lose their order as floats.
         return column.cast(nw.Float64), (column <= EXACT_INTEGER) & (column >= -EXACT_INTEGER)
     if kind.is_numeric() or kind == nw.Boolean:
         number = column.cast(nw.Float64)
-        return number, number.abs() <= LARGEST
+        return number, number.is_finite()
     raise InvalidInput(f"column {name!r}: expected numbers, got a column of type {kind}. Convert it first.")
 
 
-def _label(table: Table, name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
-    name = LABEL if table.text else name
+def _label(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
     kind, column = schema[name], nw.col(name)
     if kind == nw.Boolean:
         return column.cast(nw.Int8), column.is_null()

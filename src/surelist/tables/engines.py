@@ -108,18 +108,7 @@ def tie_digits(key: str, text: str) -> str:
     return hashlib.sha256((key + text).encode()).hexdigest()[:HEX_DIGITS]
 
 
-class _Hashing(Engine):
-    """Engines without SHA-256 hash in Python, only the few rows that are not null."""
-
-    def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
-        def digits(texts: nw.Series[Any]) -> Any:
-            found = [None if is_missing(each) else tie_digits(key, each) for each in texts.to_list()]
-            return nw.new_series(column, found, nw.String, backend=texts.implementation)
-
-        return frame.with_columns(nw.col(column).map_batches(digits, return_dtype=nw.String))
-
-
-class Eager(_Hashing):
+class Eager(Engine):
     """pandas, pyarrow and polars DataFrames."""
 
     name = "eager"
@@ -129,6 +118,14 @@ class Eager(_Hashing):
 
     def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
         raise NotImplementedError("only files have columns of text to be parsed")
+
+    def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
+        texts = frame[column].to_list()
+        digits = [None if is_missing(each) else tie_digits(key, each) for each in texts]
+        new = nw.new_series(column, digits, nw.String, backend=frame.implementation)
+        if frame.implementation.is_pandas():
+            new = nw.maybe_set_index(new, index=nw.maybe_get_index(frame))
+        return frame.with_columns(new)
 
     def numbered(self, frame: Frame, alias: str) -> Frame:
         return frame.with_row_index(alias)
@@ -154,7 +151,7 @@ class Eager(_Hashing):
                 csv.write_csv(native, target, options)
 
 
-class PolarsLazy(_Hashing):
+class PolarsLazy(Engine):
     """polars LazyFrames: streamed, never collected as a whole."""
 
     name = "polars"
@@ -181,6 +178,16 @@ class PolarsLazy(_Hashing):
                 .when(text.is_not_null()).then(pl.coalesce(number, -1.0))
             )  # fmt: skip
         return nw.from_native(frame.to_native().with_columns(number.alias(alias)))
+
+    def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
+        import polars as pl
+
+        def digits(texts: pl.Series) -> pl.Series:
+            found = [None if each is None else tie_digits(key, each) for each in texts]
+            return pl.Series(texts.name, found, pl.String)
+
+        hashed = pl.col(column).map_batches(digits, return_dtype=pl.String, is_elementwise=True)
+        return nw.from_native(frame.to_native().with_columns(hashed))
 
     def numbered(self, frame: Frame, alias: str) -> Frame:
         return nw.from_native(frame.to_native().with_row_index(alias))
