@@ -93,9 +93,7 @@ def calibrate_table(
     )  # fmt: skip
     needed = requirements(rows.evidence, terms)
     rows.expect({name: [each.count for each in own] for name, own in needed.items()})
-    policy = certify(
-        rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped
-    )
+    policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
     return policy.with_columns(**names, id=id)
 
 

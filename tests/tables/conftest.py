@@ -20,7 +20,13 @@ import pyarrow.parquet as pq
 import pytest
 
 Data = dict[str, list[Any]]
-TYPES = {"score": pa.float64(), "label": pa.int8(), "group": pa.string(), "id": pa.int64(), "pool": pa.string()}
+TYPES = {
+    "score": pa.float64(),
+    "label": pa.int8(),
+    "group": pa.string(),
+    "id": pa.int64(),
+    "pool": pa.string(),
+}
 
 
 @dataclass

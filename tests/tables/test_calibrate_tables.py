@@ -155,7 +155,11 @@ def test_float32_scores_are_compared_as_float64(engine: Engine) -> None:
 
 @pytest.mark.parametrize("kind", [pa.int32(), pa.uint8(), pa.bool_(), pa.decimal128(9, 4)], ids=str)
 def test_other_numbers(engine: Engine, kind: Any) -> None:
-    if engine.text or ("spark" in engine.name and kind == pa.uint8()) or ("pandas" in engine.name and "decimal" in str(kind)):
+    if (
+        engine.text
+        or ("spark" in engine.name and kind == pa.uint8())
+        or ("pandas" in engine.name and "decimal" in str(kind))
+    ):
         pytest.skip("the file has no such type")
     data = sample(400, levels=2)
     data["score"] = [round(each * 4) for each in data["score"]]

@@ -106,7 +106,7 @@ def test_an_empty_pool(engine: Engine) -> None:
     empty = arrow({"id": [], "score": [], "group": []})
     done = sl.select_table(engine.table(empty), policy, **engine.options)
     assert (done.candidates, done.shortlisted) == (0, 0)
-    assert done.groups == {name: (0, 0) for name in "abc"}
+    assert done.groups == dict.fromkeys("abc", (0, 0))
     assert engine.rows(done.table) == []
 
 
@@ -192,7 +192,9 @@ def test_hashed_ties_need_ids_that_are_there_once(engine: Engine) -> None:
     with pytest.raises(sl.InvalidInput, match="unique candidate ids, got '900001' 2 times"):
         sl.select_table(engine.table(twice), policy, **engine.options)
     missing = {"id": [900_001, None], "score": [0.1, 0.2]}
-    with pytest.raises(sl.InvalidInput, match="missing candidate id|type Float64"):  # pandas made floats of them
+    with pytest.raises(
+        sl.InvalidInput, match="missing candidate id|type Float64"
+    ):  # pandas made floats of them
         sl.select_table(engine.table(missing), policy, **engine.options)
 
 
@@ -410,7 +412,10 @@ def test_overlapping_groups_are_for_arrays() -> None:
 
 def test_gzip_is_gzip(tmp_path: Path) -> None:
     policy = policy_for(sl.Expected(5, 100), PAST)
-    for name, table in {"duck": write_csv(tmp_path / "in.csv", arrow(pool_of(50))), "pa": arrow(pool_of(50))}.items():
+    for name, table in {
+        "duck": write_csv(tmp_path / "in.csv", arrow(pool_of(50))),
+        "pa": arrow(pool_of(50)),
+    }.items():
         sl.select_table(table, policy, output=tmp_path / f"{name}.csv.gz")
         with gzip.open(tmp_path / f"{name}.csv.gz", "rt") as file:
             assert file.readline().replace('"', "").strip() == "id,score,group,note,count"

@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 
 from surelist.errors import InvalidInput
-from surelist.tables.columns import GROUP, ID, POOL, ROW, ROWS, SCORE, STATE, Columns
+from surelist.tables.columns import ID, POOL, ROW, ROWS, STATE, Columns
 from surelist.tables.engines import Frame
 
 UNQUALIFIED, QUALIFIED, LABEL_MISSING, LABEL_WRONG, UNUSABLE = range(5)
@@ -58,7 +58,8 @@ def count_states(columns: Columns, frame: Frame, state: nw.Expr, keys: Mapping[s
 
 def calibration_state(columns: Columns) -> nw.Expr:
     """What each calibration row is: one of the states above."""
-    assert columns.label is not None and columns.label_missing is not None
+    assert columns.label is not None
+    assert columns.label_missing is not None
     by_label = (
         nw.when(columns.label == 1).then(nw.lit(QUALIFIED))
         .otherwise(nw.when(columns.label == 0).then(nw.lit(UNQUALIFIED))
@@ -143,7 +144,11 @@ def stop_for_repeated_ids(columns: Columns, why: str) -> None:
     name = columns.names["id"]
     stop_for(
         columns,
-        [Problem(f"column {name!r}: missing candidate id", count_missing_ids(columns), columns.ident.is_null())],
+        [
+            Problem(
+                f"column {name!r}: missing candidate id", count_missing_ids(columns), columns.ident.is_null()
+            )
+        ],
     )
     count, shown = repeated_ids(columns)
     if count:
@@ -183,11 +188,10 @@ def _rows(count: int) -> str:
 
 def _examples(columns: Columns, problem: Problem) -> str:
     """Up to five rows, by number where the table has an order."""
-    shown = {role: name for role, name in columns.names.items()}
     engine, frame = columns.table.engine, columns.frame
     if engine.ordered:
         frame = engine.numbered(frame, ROW)
-    wanted = ([ROW] if engine.ordered else []) + list(dict.fromkeys(shown.values()))
+    wanted = ([ROW] if engine.ordered else []) + list(dict.fromkeys(columns.names.values()))
     rows = columns.rows(frame.filter(problem.where).select(*wanted).head(EXAMPLES), "fetching examples")
     told = []
     for row in rows:
@@ -199,5 +203,3 @@ def _examples(columns: Columns, problem: Problem) -> str:
             values = f"{place}: {values}"
         told.append(values)
     return f" ({'; '.join(told)})" if told else ""
-
-

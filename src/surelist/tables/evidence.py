@@ -124,9 +124,7 @@ def calibration_rows(
         rows = usable if group_rows == "all" else sum(own.values())
         qualified = own.get(census.QUALIFIED, 0)
         evidence[name] = TableEvidence(rows, qualified, raws.get(name), scores)
-    return CalibrationRows(
-        evidence, totals.get(census.LABEL_MISSING, 0), totals.get(census.UNUSABLE, 0)
-    )
+    return CalibrationRows(evidence, totals.get(census.LABEL_MISSING, 0), totals.get(census.UNUSABLE, 0))
 
 
 def _check(

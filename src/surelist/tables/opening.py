@@ -106,7 +106,9 @@ def _open_frame(source: Any) -> Table:
         ) from error
     engine = _engine_of(frame)
     kind = type(source)
-    return Table(frame, engine, f"{kind.__module__.split('.')[0]} {kind.__name__}", frame.collect_schema().names())
+    return Table(
+        frame, engine, f"{kind.__module__.split('.')[0]} {kind.__name__}", frame.collect_schema().names()
+    )
 
 
 def _engine_of(frame: Frame) -> Engine:

@@ -105,9 +105,7 @@ class OrderStatistics:
         parts: dict[int, list[Part]] = {}
         for *_, bin_, count, low, high in rows:
             parts.setdefault(bin_ // STRIDE, []).append((bin_, count, low, high))
-        return [
-            _descending(each.group, parts[place], each.above) for place, each in enumerate(intervals)
-        ]
+        return [_descending(each.group, parts[place], each.above) for place, each in enumerate(intervals)]
 
     def _fetch(self, pending: Pending, found: Found) -> None:
         """Bring back the scores of some intervals, with their counts; resolve what they settle."""
@@ -144,7 +142,9 @@ def _descending(group: Any, parts: list[Part], above: int) -> list[Interval]:
     found: list[Interval] = []
     for _, rows, low, high in sorted(parts, reverse=True):
         if not low <= high or (found and not high < found[-1].low):
-            raise SurelistError(f"bins of scores overlap at {high!r}: the engine's arithmetic is not IEEE 754.")
+            raise SurelistError(
+                f"bins of scores overlap at {high!r}: the engine's arithmetic is not IEEE 754."
+            )
         found.append(Interval(group, low, high, rows, above))
         above += rows
     return found

@@ -215,5 +215,3 @@ def _shortlist(columns: Columns, frame: Frame, chosen: nw.Expr, limits: Limits, 
     if reason:
         kept = kept.with_columns(limits.reason(columns).alias(REASON))
     return kept.select(*columns.table.columns, *([REASON] if reason else []))
-
-

@@ -57,9 +57,7 @@ class Spark(Engine):
 
         secret = F.broadcast(self.spark.createDataFrame([(key,)], f"{_KEY} string"))
         digits = F.substring(F.sha2(F.concat(F.col(_KEY), F.col(column)), 256), 1, HEX_DIGITS)
-        return nw.from_native(
-            frame.to_native().crossJoin(secret).withColumn(column, digits).drop(_KEY)
-        )
+        return nw.from_native(frame.to_native().crossJoin(secret).withColumn(column, digits).drop(_KEY))
 
     def numbered(self, frame: Frame, alias: str) -> Frame:
         raise NotImplementedError("rows of a Spark DataFrame have no order")
