@@ -187,7 +187,7 @@ def demo(folder: Path, seed: int = 0) -> Demo:
     _write_csv(past, *examples.trial_rows(rng, 2000, labelled=True))
     _write_csv(pool, *examples.trial_rows(rng, 100, labelled=False))
     target = Expected(k=5, pool_size=100)
-    columns = {"score": "score", "label": "qualified"}
+    columns: dict[str, Any] = {"score": "score", "label": "qualified"}
     policy = calibrate_table(past, target=target, alpha=0.1, **columns)
     paper = calibrate_table(past, target=target, alpha=0.1, rule="dkw", **columns)
     policy.save(folder / "policy.json")

@@ -232,7 +232,7 @@ def test_one_bad_score_is_found(engine: Engine, value: Any) -> None:
     """NaN alone too: Parquet statistics leave it out, and DuckDB believes them."""
     data = sample(30)
     data["score"][7] = value
-    with pytest.raises(sl.InvalidInput, match="column 'score': expected a finite number.*: 1 row"):
+    with pytest.raises(sl.InvalidInput, match=r"column 'score': expected a finite number.*: 1 row"):
         calibrate(engine, data, sl.Expected(5, 100))
 
 
@@ -292,7 +292,7 @@ FINGERPRINT = "d4da91decb9bfa0dbc83d1095f2ba24131ce2d0d6cecc959fe77d08c33a313e1"
 
 
 def test_unknown_columns_are_named(engine: Engine) -> None:
-    with pytest.raises(sl.InvalidInput, match="no column 'scor'.*Did you mean 'score'"):
+    with pytest.raises(sl.InvalidInput, match=r"no column 'scor'.*Did you mean 'score'"):
         sl.calibrate_table(
             engine.table(sample(5)), score="scor", label="label", target=sl.Expected(5, 100), **engine.options
         )

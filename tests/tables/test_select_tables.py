@@ -122,7 +122,7 @@ def test_no_engine_shortlists_a_candidate_without_a_score(engine: Engine, value:
     """NaN >= t is true in some engines; +inf would be on every list."""
     policy = policy_for(BY_GROUP, PAST)
     data = {"id": [1, 2, 3], "score": [0.99, value, 0.01], "group": ["a", "b", "c"]}
-    with pytest.raises(sl.InvalidInput, match="column 'score': expected a finite number.*: 1 row"):
+    with pytest.raises(sl.InvalidInput, match=r"column 'score': expected a finite number.*: 1 row"):
         sl.select_table(engine.table(data), policy, **engine.options)
     done = sl.select_table(engine.table(data), policy, on_bad_rows="drop", **engine.options)
     assert [int(row["id"]) for row in engine.rows(done.table)] == [1]
@@ -193,7 +193,7 @@ def test_hashed_ties_need_ids_that_are_there_once(engine: Engine) -> None:
         sl.select_table(engine.table(twice), policy, **engine.options)
     missing = {"id": [900_001, None], "score": [0.1, 0.2]}
     with pytest.raises(
-        sl.InvalidInput, match="missing candidate id|type Float64"
+        sl.InvalidInput, match=r"missing candidate id|type Float64"
     ):  # pandas made floats of them
         sl.select_table(engine.table(missing), policy, **engine.options)
 
@@ -267,7 +267,7 @@ def test_hashed_ties_in_many_pools(engine: Engine) -> None:
 
 def test_a_pool_that_is_too_small(engine: Engine) -> None:
     policy = policy_for(sl.PerPool(3, (60, 200)), PAST)
-    with pytest.raises(sl.InvalidInput, match="pool 'v0': the promise covers pools of 60 or more.*got 30"):
+    with pytest.raises(sl.InvalidInput, match=r"pool 'v0': the promise covers pools of 60 or more.*got 30"):
         sl.select_table(engine.table(many_pools()), policy, pool="pool", **engine.options)
 
 

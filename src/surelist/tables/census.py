@@ -141,15 +141,8 @@ def stop_for(columns: Columns, problems: list[Problem]) -> None:
 def stop_for_repeated_ids(columns: Columns, why: str) -> None:
     """Raise unless every row has an id of its own."""
     assert columns.ident is not None
-    name = columns.names["id"]
-    stop_for(
-        columns,
-        [
-            Problem(
-                f"column {name!r}: missing candidate id", count_missing_ids(columns), columns.ident.is_null()
-            )
-        ],
-    )
+    name, missing = columns.names["id"], count_missing_ids(columns)
+    stop_for(columns, [Problem(f"column {name!r}: missing candidate id", missing, columns.ident.is_null())])
     count, shown = repeated_ids(columns)
     if count:
         raise InvalidInput(f"column {name!r}: expected unique candidate ids, got {shown}. {why}")

@@ -97,7 +97,7 @@ def _require_column(table: Table, role: str, name: str) -> None:
 
 def _parsed(table: Table, names: dict[str, str], schema: dict[str, Any]) -> tuple[Table, dict[str, str]]:
     """Turn text in files into numbers; the columns to read scores and labels from."""
-    numeric = {role: names[role] for role in ("score", "label") if role in names}
+    numeric = dict(names)
     frame = table.frame
     for role, alias in (("score", SCORE), ("label", LABEL)):
         if role in names and table.file and schema[names[role]] == nw.String:

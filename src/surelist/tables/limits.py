@@ -153,4 +153,5 @@ def _both(member: nw.Expr | None, condition: nw.Expr) -> nw.Expr:
 
 
 def _any(conditions: Any) -> nw.Expr:
-    return reduce(operator.or_, conditions)
+    found: nw.Expr = reduce(operator.or_, conditions)
+    return found

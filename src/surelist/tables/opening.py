@@ -53,7 +53,7 @@ class Table:
             raise InvalidInput(f"{self.name}: cannot be read: {first}") from error
 
 
-def file_format(path: str | Path) -> str:
+def file_format(path: str | os.PathLike[str]) -> str:
     """``csv`` or ``parquet``, by extension."""
     name = os.fspath(path).lower()
     for ending, form in FORMATS.items():
@@ -105,10 +105,8 @@ def _open_frame(source: Any) -> Table:
             f"relation or an Arrow stream, got {type(source).__name__}."
         ) from error
     engine = _engine_of(frame)
-    kind = type(source)
-    return Table(
-        frame, engine, f"{kind.__module__.split('.')[0]} {kind.__name__}", frame.collect_schema().names()
-    )
+    name = f"{type(source).__module__.split('.')[0]} {type(source).__name__}"
+    return Table(frame, engine, name, frame.collect_schema().names())
 
 
 def _engine_of(frame: Frame) -> Engine:

@@ -142,9 +142,7 @@ def _descending(group: Any, parts: list[Part], above: int) -> list[Interval]:
     found: list[Interval] = []
     for _, rows, low, high in sorted(parts, reverse=True):
         if not low <= high or (found and not high < found[-1].low):
-            raise SurelistError(
-                f"bins of scores overlap at {high!r}: the engine's arithmetic is not IEEE 754."
-            )
+            raise SurelistError(f"bins of scores overlap at {high!r}: this engine's arithmetic is not exact.")
         found.append(Interval(group, low, high, rows, above))
         above += rows
     return found
