@@ -244,7 +244,7 @@ def test_a_calibration_row_in_the_pool_is_noticed_where_it_matters():
     policy = sl.calibrate(
         np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties="hash", ids=range(400)
     )
-    with pytest.raises(sl.InvalidInput, match="candidate '5' at row 1 is also a calibration row"):
+    with pytest.raises(sl.InvalidInput, match="candidate '5' is also a calibration row"):
         policy.select([1.0, 1.0], ids=["new", 5])
 
 
