@@ -237,9 +237,38 @@ def test_completion(shell, capsys):
     assert "_SURELIST_COMPLETE" in capsys.readouterr().out
 
 
-def test_colour_only_where_wanted(folder):
-    plain = surelist(*CALIBRATE, *EXPECT, cwd=folder)
+def on_a_terminal(arguments, cwd, **env):
+    """What a command prints to a real pseudo-terminal."""
+    import pty
+
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "surelist", *arguments],
+        cwd=cwd, stdout=child, stderr=child, env={**os.environ, **env},
+    )  # fmt: skip
+    os.close(child)
+    printed = b""
+    while True:
+        try:
+            block = os.read(parent, 4096)
+        except OSError:
+            break
+        if not block:
+            break
+        printed += block
+    os.close(parent)
+    process.wait()
+    return printed.decode()
+
+
+@pytest.mark.parametrize("arguments", [["show", "policy.json"], ["show", "nothing.json"]])
+def test_colour_only_where_wanted(folder, monkeypatch, arguments):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    surelist(*CALIBRATE, *EXPECT, cwd=folder)
+    plain = surelist(*arguments, cwd=folder)
     assert "\x1b[" not in plain.stdout + plain.stderr
+    assert "\x1b[" in on_a_terminal(arguments, folder)
+    assert "\x1b[" not in on_a_terminal(arguments, folder, NO_COLOR="1")
 
 
 def test_an_interrupted_command_leaves_nothing(folder):
