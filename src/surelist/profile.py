@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from surelist._files import writing
 from surelist.errors import InvalidInput
-from surelist.tables import _known, _literal, _numeric, _opened, _quoted, file_format
+from surelist.tables import Table, file_format, open_table
+from surelist.tables.duck import literal, quoted
 
 DETAILED = 200  # columns beyond these are listed by name only
 EXAMPLES = 5
@@ -65,6 +67,34 @@ class Problem:
     remedy: str
 
 
+class _Input:
+    """A file as the table ``input``, to be asked in SQL."""
+
+    def __init__(self, table: Table) -> None:
+        self._relation = table.frame.to_native()
+
+    def execute(self, sql: str) -> Any:
+        return self._relation.query("input", sql)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[_Input, list[str]]]:
+    table = open_table(path, "duckdb")
+    with table.reading():
+        yield _Input(table), table.columns
+
+
+def _number(name: str) -> str:
+    """A score as the tables module reads it; NULL where it is no number."""
+    return f"TRY_CAST(trim(CAST({quoted(name)} AS VARCHAR)) AS DOUBLE)"
+
+
+def _label(name: str) -> str:
+    """A label: 0 or 1, also as true or false; NULL where it is neither."""
+    text = f"lower(trim(CAST({quoted(name)} AS VARCHAR)))"
+    return f"CASE {text} WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE {_number(name)} END"
+
+
 def shape(path: Path) -> tuple[int, list[str]]:
     """Rows and column names, from a Parquet file's footer or a CSV file's lines: cheap, no parsing.
 
@@ -79,7 +109,7 @@ def shape(path: Path) -> tuple[int, list[str]]:
         return rows, next(csv.reader([first], delimiter=separator), [])
     connection = duckdb.connect(":memory:")
     try:
-        where = _literal(str(path))
+        where = literal(str(path))
         rows = connection.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata({where})").fetchone()[0]
         names = connection.execute(f"SELECT name FROM parquet_schema({where}) OFFSET 1").fetchall()
     except duckdb.Error as error:
@@ -96,7 +126,7 @@ def profile(path: Path) -> Profile:
         shown = names[:DETAILED]
         columns = _columns(connection, shown)
         first = connection.execute(
-            f"SELECT {', '.join(f'CAST({_quoted(n)} AS VARCHAR)' for n in shown)} FROM input LIMIT {EXAMPLES}"
+            f"SELECT {', '.join(f'CAST({quoted(n)} AS VARCHAR)' for n in shown)} FROM input LIMIT {EXAMPLES}"
         ).fetchall()
     cells = tuple(tuple("" if value is None else str(value) for value in row) for row in first)
     return Profile(file_format(path), rows, tuple(names), columns, cells, _guess(columns, rows))
@@ -128,7 +158,7 @@ def group_names(path: Path, group: str) -> dict[str, int]:
     with _opened(path) as (connection, _):
         return dict(
             connection.execute(
-                f"SELECT CAST({_quoted(group)} AS VARCHAR) AS g, count(*) FROM input "
+                f"SELECT CAST({quoted(group)} AS VARCHAR) AS g, count(*) FROM input "
                 "WHERE g IS NOT NULL GROUP BY 1 ORDER BY 1"
             ).fetchall()
         )
@@ -137,16 +167,16 @@ def group_names(path: Path, group: str) -> dict[str, int]:
 def first_rows(path: Path, limit: int) -> tuple[list[str], list[list[str]]]:
     """Column names and the first rows as text."""
     with _opened(path) as (connection, names):
-        parts = ", ".join(f"CAST({_quoted(name)} AS VARCHAR)" for name in names)
+        parts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
         rows = connection.execute(f"SELECT {parts} FROM input LIMIT {int(limit)}").fetchall()
     return names, [["" if value is None else value for value in row] for row in rows]
 
 
 def convert(path: Path, output: Path) -> None:
     """The same table in another format."""
-    options = "FORMAT csv, HEADER" if file_format(output) == "csv" else "FORMAT parquet"
-    with _opened(path) as (connection, _), writing(output) as temporary:
-        connection.execute(f"COPY (SELECT * FROM input) TO {_literal(str(temporary))} ({options})")
+    table = open_table(path, "duckdb")
+    with table.reading():
+        table.engine.write(table.frame, str(output), file_format(output), ",")
 
 
 def category_counts(
@@ -159,9 +189,13 @@ def category_counts(
 
 def _counted(path: Path, attributes: tuple[str, ...]) -> dict[tuple[str, ...], int]:
     with _opened(path) as (connection, names):
+        for name in attributes:
+            if name not in names:
+                there = ", ".join(repr(each) for each in names[:20])
+                raise InvalidInput(f"attribute: there is no column {name!r}; the columns are {there}.")
         parts = ", ".join(
-            f"CASE WHEN trim(lower(coalesce(CAST({_quoted(_known(a, names, 'attribute'))} AS VARCHAR), ''))) "
-            f"IN ('', 'unknown', 'n/a', 'na') THEN 'unknown' ELSE CAST({_quoted(a)} AS VARCHAR) END"
+            f"CASE WHEN trim(lower(coalesce(CAST({quoted(a)} AS VARCHAR), ''))) "
+            f"IN ('', 'unknown', 'n/a', 'na') THEN 'unknown' ELSE CAST({quoted(a)} AS VARCHAR) END"
             for a in attributes
         )
         rows = connection.execute(f"SELECT {parts}, count(*) FROM input GROUP BY ALL").fetchall()
@@ -172,9 +206,9 @@ def _columns(connection: Any, names: list[str]) -> tuple[Column, ...]:
     """All columns in one pass over the file."""
     counts, examples = [], []
     for name in names:
-        text, number = f"CAST({_quoted(name)} AS VARCHAR)", _numeric(name)
+        text, number = f"CAST({quoted(name)} AS VARCHAR)", _number(name)
         counts += [
-            f"count({text})", f"count({number})", f"count(*) FILTER ({number} IN (0, 1))",
+            f"count({text})", f"count({number})", f"count(*) FILTER ({_label(name)} IN (0, 1))",
             f"approx_count_distinct({text})",
         ]  # fmt: skip
         examples.append(f"list(DISTINCT {text}) FILTER ({text} IS NOT NULL)")
@@ -212,23 +246,23 @@ def _guess(columns: tuple[Column, ...], rows: int) -> dict[str, str | None]:
 
 def _scores(connection: Any, name: str) -> Problem | None:
     return _wrong(
-        connection, name, f"{_numeric(name)} IS NULL OR NOT isfinite({_numeric(name)})",
+        connection, name, f"{_number(name)} IS NULL OR NOT isfinite({_number(name)})",
         "without a finite number as score",
         "Give every candidate a score; leaving rows out breaks the promise.",
     )  # fmt: skip
 
 
 def _labels(connection: Any, name: str) -> list[Problem | None]:
-    text = f"CAST({_quoted(name)} AS VARCHAR)"
+    text = f"CAST({quoted(name)} AS VARCHAR)"
     return [
         _wrong(
-            connection, name, f"{text} IS NULL", "without a label",
+            connection, name, f"coalesce(trim({text}), '') = ''", "without a label",
             "Count them as not qualified (below) or fill them in. They are never left out: that would "
             "break the promise.",
         ),
         _wrong(
             connection, name,
-            f"{text} IS NOT NULL AND ({_numeric(name)} IS NULL OR {_numeric(name)} NOT IN (0, 1))",
+            f"coalesce(trim({text}), '') <> '' AND coalesce({_label(name)}, -1) NOT IN (0, 1)",
             "with a label that is neither 0 nor 1", "1 means qualified, 0 not qualified.",
         ),
     ]  # fmt: skip
@@ -236,15 +270,15 @@ def _labels(connection: Any, name: str) -> list[Problem | None]:
 
 def _groups(connection: Any, name: str) -> Problem | None:
     return _wrong(
-        connection, name, f"{_quoted(name)} IS NULL", "without a group",
+        connection, name, f"{quoted(name)} IS NULL", "without a group",
         'Give them a group of their own, for example "unknown".',
     )  # fmt: skip
 
 
 def _ids(connection: Any, name: str) -> Problem | None:
     twice = (
-        f"{_quoted(name)} IS NULL OR {_quoted(name)} IN "
-        f"(SELECT {_quoted(name)} FROM input GROUP BY 1 HAVING count(*) > 1)"
+        f"{quoted(name)} IS NULL OR {quoted(name)} IN "
+        f"(SELECT {quoted(name)} FROM input GROUP BY 1 HAVING count(*) > 1)"
     )
     return _wrong(
         connection, name, twice, "with an id that is missing or not unique", "Check for duplicates."
@@ -253,8 +287,8 @@ def _ids(connection: Any, name: str) -> Problem | None:
 
 def _wrong(connection: Any, name: str, condition: str, what: str, remedy: str) -> Problem | None:
     found = connection.execute(
-        f"SELECT number_of_row, CAST({_quoted(name)} AS VARCHAR) FROM (SELECT row_number() OVER () AS "
-        f"number_of_row, {_quoted(name)} FROM input) AS input WHERE {condition} ORDER BY 1 LIMIT {EXAMPLES}"
+        f"SELECT number_of_row, CAST({quoted(name)} AS VARCHAR) FROM (SELECT row_number() OVER () AS "
+        f"number_of_row, {quoted(name)} FROM input) AS input WHERE {condition} ORDER BY 1 LIMIT {EXAMPLES}"
     ).fetchall()
     if not found:
         return None

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from surelist import _validation as check
 from surelist import audit, examples, profile, tables
 from surelist._files import writing
-from surelist.calibration import Targets
+from surelist.calibration import MISSING_LABELS, Targets, certify, make_terms, requirements
 from surelist.calibration import calibrate as calibrate_arrays
 from surelist.curve import GuaranteeCurve, pointwise_curve
 from surelist.curve import guarantee_curve as curve_of_arrays
@@ -24,42 +26,125 @@ from surelist.tables import Selection
 from surelist.targets import Expected
 
 
-def calibrate(
-    table: str | Path,
+def calibrate_table(
+    table: Any,
     *,
     score: str,
     label: str,
     target: Targets,
     group: str | None = None,
     id: str | None = None,
-    **options: Any,
+    weight: str | None = None,
+    alpha: float = 0.1,
+    rule: str = "exact",
+    purpose: str | None = None,
+    group_split: str = "bonferroni",
+    group_rows: str = "own",
+    calibration_share: float = 0.5,
+    ties: str = "include",
+    weight_bound: float | None = None,
+    weights_exact: bool = False,
+    seed: int = 0,
+    missing_labels: str = "error",
+    on_bad_rows: str = "error",
+    engine: str = "auto",
+    spark_master: str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Policy:
-    """Certify ``target`` from a table of past candidates; options as for ``calibrate``."""
-    columns = {"score": score, "label": label, "group": group, "id": id}
-    found = tables.read_columns(Path(table), columns)
-    policy = calibrate_arrays(
-        found["score"], found["label"], target, groups=found.get("group"), ids=found.get("id"), **options
-    )
-    return policy.with_columns(**columns)
+    """Certify ``target`` from a table of past candidates, where the table is.
+
+    table
+        A path, glob or folder of CSV or Parquet; a pandas, polars or PySpark DataFrame, a pyarrow
+        table, a DuckDB relation, or anything that streams Arrow.
+    score, label, group, id, weight
+        Names of columns. ``id`` is needed by ``ties="hash"`` only.
+    on_bad_rows
+        ``"drop"`` leaves out rows without a finite score, and says so in the policy; the promise
+        is then about candidates who have one. Rows without a *label* are never dropped.
+    engine, spark_master
+        Who reads files: ``"duckdb"`` (as ``"auto"``), ``"polars"``, or ``"spark"`` at this master.
+    progress
+        Called with a few words at the start of every pass over the data.
+
+    Everything else is as for ``calibrate``. Rows are counted, not collected; only ``weight`` reads
+    its columns into memory, because the draw depends on the order of rows.
+    """
+    names = {"score": score, "label": label, "group": group}
+    opened = tables.open_table(table, engine, spark_master, progress)
+    settings: dict[str, Any] = {
+        "alpha": alpha, "rule": rule, "purpose": purpose, "group_split": group_split,
+        "group_rows": group_rows, "calibration_share": calibration_share, "ties": ties,
+    }  # fmt: skip
+    if weight is not None or weight_bound is not None:
+        if on_bad_rows != "error":
+            raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
+        found = tables.read_columns(opened, {**names, "id": id, "weight": weight})
+        policy = calibrate_arrays(
+            found["score"], found["label"], target, groups=found.get("group"), ids=found.get("id"),
+            weights=found.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact,
+            seed=seed, missing_labels=missing_labels, **settings,
+        )  # fmt: skip
+        return policy.with_columns(**names, id=id)
+    if ties == "hash" and id is None:
+        raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
+    check.as_choice(missing_labels, MISSING_LABELS, "missing_labels")
+    terms = make_terms(target, groups_given=group is not None, overlapping=False, **settings)
+    rows = tables.calibration_rows(
+        opened, list(terms.targets), names={**names, "id": id}, group_rows=group_rows, ties=ties,
+        missing_labels=missing_labels, on_bad_rows=on_bad_rows,
+    )  # fmt: skip
+    needed = requirements(rows.evidence, terms)
+    rows.expect({name: [each.count for each in own] for name, own in needed.items()})
+    policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
+    return policy.with_columns(**names, id=id)
 
 
-def select(
-    table: str | Path,
+def select_table(
+    table: Any,
     policy: Policy,
     *,
-    output: str | Path,
     score: str | None = None,
     group: str | None = None,
     id: str | None = None,
+    pool: str | None = None,
+    output: str | os.PathLike[str] | None = None,
+    on_bad_rows: str = "error",
+    reason: bool = False,
+    engine: str = "auto",
+    spark_master: str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Selection:
-    """Write the shortlist of a pool; columns default to those the policy was calibrated on."""
+    """Shortlist the candidates of a table, where the table is.
+
+    Returns a ``Selection``: its ``table`` is the shortlist, the same kind of table as came in
+    (lazy where that was lazy), with the same columns, types and order of rows; beside it are
+    the counts. With ``output`` the shortlist is written there instead, and appears only
+    when complete.
+
+    score, group, id
+        Names of columns; by default those the policy was calibrated on.
+    pool
+        Column that says which pool a candidate is in, for tables of many pools: counts are
+        given per pool, and ``PerPool`` thresholds go by each pool's size.
+    on_bad_rows
+        ``"drop"`` leaves out candidates without a finite score.
+    reason
+        Add a column ``shortlist_reason`` with the threshold that let the candidate in.
+    """
     remembered = policy.columns or {}
-    columns = {
-        "score": score or remembered.get("score"),
-        "group": group or remembered.get("group"),
-        "id": id or remembered.get("id"),
-    }
-    return tables.write_shortlist(Path(table), policy, Path(output), columns)
+    names = {"score": score or remembered.get("score"), "pool": pool}
+    if policy.grouped:
+        names["group"] = group or remembered.get("group")
+    elif group is not None:
+        raise InvalidInput("group: this policy has no groups; leave group out.")
+    names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
+    opened = tables.open_table(table, engine, spark_master, progress)
+    return tables.select_rows(
+        opened, policy, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason
+    )
+
+
+calibrate, select = calibrate_table, select_table  # shorter, for the front ends
 
 
 def curve(
@@ -73,7 +158,7 @@ def curve(
     missing_labels: str = "error",
 ) -> GuaranteeCurve:
     """The guarantee curve of a table of past candidates."""
-    found = tables.read_columns(Path(table), {"score": score, "label": label})
+    found = tables.read_columns(table, {"score": score, "label": label})
     return curve_of_arrays(found["score"], found["label"], pool_size, alpha, rule, missing_labels)
 
 
@@ -201,42 +286,38 @@ def load_policy(path: str | Path) -> Policy:
 
 @dataclass(frozen=True)
 class Demo:
-    """What ``surelist demo`` made and found."""
+    """What ``surelist demo`` made and found.
+
+    ``lists`` says, per rule, how many of this pool are shortlisted and how many of 100 on
+    average, over 100 further pools.
+    """
 
     folder: Path
-    past: Path
-    pool: Path
-    policy_path: Path
-    shortlist: Path
     policy: Policy
     selection: Selection
-    paper_shortlisted: int
+    lists: dict[str, tuple[int, float]]
 
 
-def demo(folder: Path, seed: int = 0) -> Demo:
+def demo(folder: Path, seed: int = 5) -> Demo:
     """Make an example, calibrate by the exact and the paper's rule, select from a new pool."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
     past, pool = folder / "past.csv", folder / "new.csv"
-    _write_csv(past, *examples.trial_rows(rng, 2000, labelled=True))
+    _write_csv(past, *examples.trial_rows(rng, 1000, labelled=True))
     _write_csv(pool, *examples.trial_rows(rng, 100, labelled=False))
-    target = Expected(k=5, pool_size=100)
-    columns = {"score": "score", "label": "qualified"}
-    policy = calibrate(past, target=target, alpha=0.1, **columns)
-    paper = calibrate(past, target=target, alpha=0.1, rule="dkw", **columns)
-    policy.save(folder / "policy.json")
-    chosen = select(pool, policy, output=folder / "shortlist.csv")
-    longer = paper.select(tables.read_columns(pool, {"score": "score"})["score"])
-    return Demo(
-        folder,
-        past,
-        pool,
-        folder / "policy.json",
-        folder / "shortlist.csv",
-        policy,
-        chosen,
-        int(longer.sum()),
-    )
+    further, _ = examples.population(rng, 10_000)
+    scores = tables.read_columns(pool, {"score": "score"})["score"]
+    policies = {
+        rule: calibrate_table(past, score="score", label="qualified", target=Expected(5, 100), rule=rule)
+        for rule in ("exact", "dkw")
+    }
+    lists = {
+        rule: (int(policy.select(scores).sum()), float(100 * policy.select(further).mean()))
+        for rule, policy in policies.items()
+    }
+    policies["exact"].save(folder / "policy.json")
+    chosen = select_table(pool, policies["exact"], output=folder / "shortlist.csv")
+    return Demo(folder, policies["exact"], chosen, lists)
 
 
 def _write_csv(path: Path, header: list[str], rows: list[list[str]]) -> None:

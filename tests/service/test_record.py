@@ -254,9 +254,8 @@ def test_a_full_disk_is_a_clear_error_and_passes(tmp_path, policy):
     pages = connection.execute("PRAGMA page_count")[0][0]
     connection.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own "disk is full"
     big = {"candidates": 1, "shortlisted": 1, "groups": {str(i): [1, 1] for i in range(20_000)}}
+    limited(registry, pages)  # both the batch and its second try run into it
     with pytest.raises(DiskFull, match="full"):
-        # both the batch and its second try run into it
-        limited(registry, pages)
         registry.record_selection("b" * 16, digest, "a", big).result()
     unlimited(registry)
     assert registry.record_selection("b" * 16, digest, "a", big).result().entry.seq == 2

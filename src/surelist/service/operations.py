@@ -201,10 +201,17 @@ def select_file(
 ) -> Chosen:
     """Shortlist a file: the result keeps the pool's format unless another is asked for."""
     saved = registry.policy(digest)
+    if saved.policy.salt_hash is None:
+        columns = {**columns, "id": None}  # only ties need it; a check for repeats would name candidates
+    if not saved.policy.grouped:
+        columns = {**columns, "group": None}
     output = spool.new_path(format or upload.format)
     try:
         with named(upload, name):
-            done = workflows.select(upload.path, saved.policy, output=output, **columns)
+            done = workflows.select(
+                upload.path, saved.policy, output=output, score=columns.get("score"),
+                group=columns.get("group"), id=columns.get("id"),
+            )  # fmt: skip
             tables = workflows.impact(upload.path, output, attributes) if attributes else []
         result = hashed(output)
         facts = selection_facts(done, upload.sha256, upload.format, result.sha256, result.format)
