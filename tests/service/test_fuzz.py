@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+import httpx
 import hypothesis
 import pytest
 import schemathesis
@@ -12,11 +15,12 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from starlette.testclient import TestClient
 
 from surelist.service.app import create_app
+from surelist.service.database import Database
 from surelist.service.settings import Settings
-from tests.service.conftest import csv_text
+from surelist.service.verify import verify
+from tests.service.conftest import Server, csv_text
 
 CHECKS = [
     not_a_server_error,
@@ -25,26 +29,27 @@ CHECKS = [
     response_schema_conformance,
 ]
 SETTINGS = hypothesis.settings(
-    max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
+    max_examples=int(os.environ.get("SURELIST_FUZZ", "15")), deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory):
+def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzz")
-    app = create_app(Settings(database=str(folder / "record.db"), folder=folder, names=("testserver",)))
-    with TestClient(app, base_url="http://localhost") as client:
+    server = Server(folder)
+    with httpx.Client(base_url=server.url, timeout=60) as client:
         headers = {"content-type": "text/csv"}
-        made = client.post("/api/v1/calibrate?k=5&pool_size=100", content=csv_text(2000, labelled=True), headers=headers)
+        past, pool = csv_text(2000, labelled=True), csv_text(50, labelled=False)
+        made = client.post("/api/v1/calibrate?k=5&pool_size=100", content=past, headers=headers)
         policy = made.json()["hash"]
-        pool = client.post(f"/api/v1/policies/{policy}/select", content=csv_text(50, labelled=False), headers=headers)
-        app.state.known = {"policy": policy, "selection": pool.headers["surelist-selection"]}
-        yield app
-        context = app.state.context
-        from surelist.service.verify import verify
-
-        assert verify(context.registry.database).intact
+        chosen = client.post(f"/api/v1/policies/{policy}/select", content=pool, headers=headers)
+    server.known = {"policy": policy, "selection": chosen.headers["surelist-selection"]}
+    yield server
+    server.stop()
+    database = Database(str(folder / "surelist.db"))
+    assert verify(database).intact
+    database.close()
 
 
 def operations() -> list[tuple[str, str]]:
@@ -59,17 +64,17 @@ def operations() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("method", "path"), operations())
-def test_no_request_breaks_it(app, method, path):
-    schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app)
+def test_no_request_breaks_it(server, method, path):
+    schema = schemathesis.openapi.from_url(server.url + "/api/v1/openapi.json")
     operation = schema[path][method]
 
     @SETTINGS
     @hypothesis.given(case=operation.as_strategy(), known=hypothesis.strategies.booleans())
     def check(case, known):
         if known:  # half of the requests are about something that exists
-            for name, value in app.state.known.items():
+            for name, value in server.known.items():
                 if name in (case.path_parameters or {}):
                     case.path_parameters[name] = value
-        case.call_and_validate(checks=CHECKS)
+        case.call_and_validate(checks=CHECKS, timeout=30)
 
     check()

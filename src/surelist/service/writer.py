@@ -95,6 +95,9 @@ class Writer:
     def submit(self, job: Job) -> Future[Any]:
         """The result arrives when the job's transaction is on disk."""
         future: Future[Any] = Future()
+        if not self._thread.is_alive():
+            future.set_exception(StorageError("record: it is closed; the service is stopping."))
+            return future
         try:
             self._queue.put_nowait((job, future))
         except queue.Full:
