@@ -5,7 +5,8 @@ has the same small chance eta of lying above U_(c) at every count of the core ra
 solved so that the chance of *any* crossing is alpha. That chance is computed exactly: counts
 of uniforms below L(c) form a Poisson process conditioned on its total, so each step is a
 convolution. States and kernel terms beyond nine standard deviations are dropped, which can
-only raise the computed crossing probability.
+only raise the computed crossing probability. Beyond a million rows the same boundary is used with
+the union bound for eta.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ Ints = NDArray[np.int64]
 
 OUTSIDE_WEIGHT = 0.01  # local level outside the core range, relative to inside
 PRECISION = 1.002  # eta is solved to this factor, from below
+MOST_ROWS = 10**6  # beyond, the recursion is slow and the union bound hardly longer
 
 
 @lru_cache(maxsize=64)
@@ -29,9 +31,9 @@ def equal_local_levels(n: int, alpha: float) -> tuple[Ints, Floats]:
     counts = _grid(n)
     inside = (counts >= n // 100) & (counts <= max(1, n // 5))
     weight = np.where(inside, 1.0, OUTSIDE_WEIGHT)
-    low, high = alpha / (10 * len(counts)), alpha
+    low, high = alpha / float(weight.sum()), alpha  # the union bound is always valid
     rates = _boundary(n, counts, low * weight)
-    while high / low > PRECISION:
+    while n <= MOST_ROWS and high / low > PRECISION:
         middle = float(np.sqrt(low * high))
         trial = _boundary(n, counts, middle * weight)
         if crossing_probability(n, counts, trial) <= alpha - 1e-10:
@@ -55,11 +57,11 @@ def crossing_probability(n: int, counts: Ints, rates: Floats) -> float:
 
 
 def _grid(n: int) -> Ints:
-    """Every count up to 400 or so, then steps of a tenth of a standard deviation, then 1/150."""
-    counts = [1]
+    """Every count up to 400 or so, then steps of a tenth of a standard deviation, then a fraction."""
+    counts, share = [1], 150 if n <= MOST_ROWS else min(3000, max(600, int(n**0.5 / 10)))
     while counts[-1] < n:
         here = counts[-1]
-        counts.append(min(n, here + max(1, int(0.1 * here**0.5), here // 150)))
+        counts.append(min(n, here + max(1, int(0.1 * here**0.5), here // share)))
     return np.asarray(counts, dtype=np.int64)
 
 
