@@ -6,7 +6,7 @@ solved so that the chance of *any* crossing is alpha. That chance is computed ex
 of uniforms below L(c) form a Poisson process conditioned on its total, so each step is a
 convolution. States and kernel terms beyond nine standard deviations are dropped, which can
 only raise the computed crossing probability. Beyond a million rows the same boundary is used with
-the union bound for eta.
+the union bound for eta, beyond a hundred million the paper's band: the choice depends on n only.
 """
 
 from __future__ import annotations
@@ -23,12 +23,17 @@ Ints = NDArray[np.int64]
 OUTSIDE_WEIGHT = 0.01  # local level outside the core range, relative to inside
 PRECISION = 1.002  # eta is solved to this factor, from below
 MOST_ROWS = 10**6  # beyond, the recursion is slow and the union bound hardly longer
+MOST_BETA = 10**8  # beyond, so are Beta quantiles, and the DKW band is as short
 
 
 @lru_cache(maxsize=64)
 def equal_local_levels(n: int, alpha: float) -> tuple[Ints, Floats]:
     """Counts c_j and certified rates r_j, both increasing; read-only arrays."""
     counts = _grid(n)
+    if n > MOST_BETA:
+        return _frozen(
+            counts, np.maximum(counts / n - np.sqrt(np.log(2 / alpha) / (2 * n)), 0.0) * (1 - 1e-10)
+        )
     inside = (counts >= n // 100) & (counts <= max(1, n // 5))
     weight = np.where(inside, 1.0, OUTSIDE_WEIGHT)
     low, high = alpha / float(weight.sum()), alpha  # the union bound is always valid
@@ -40,6 +45,10 @@ def equal_local_levels(n: int, alpha: float) -> tuple[Ints, Floats]:
             low, rates = middle, trial
         else:
             high = middle
+    return _frozen(counts, rates)
+
+
+def _frozen(counts: Ints, rates: Floats) -> tuple[Ints, Floats]:
     counts.flags.writeable = rates.flags.writeable = False
     return counts, rates
 
