@@ -117,9 +117,8 @@ def as_groups(values: Any, name: str = "groups") -> NDArray[np.str_]:
                 f"{name}: missing group at row {int(absent.argmax())} ({int(absent.sum()):,} in all). "
                 'Map missing values to a name of their own, for example "unknown".'
             )
-    if array.dtype.kind not in "OTUbiu":
-        if len(array):
-            raise InvalidInput(f"{name}: expected names or whole numbers, got {_first(array)}.")
+    if array.dtype.kind not in "OTUbiu" and len(array):
+        raise InvalidInput(f"{name}: expected names or whole numbers, got {_first(array)}.")
     if array.dtype.kind == "O":
         array = np.asarray([group_name(v, name) for v in array])
     return array.astype(np.str_)
