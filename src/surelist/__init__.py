@@ -10,6 +10,7 @@ from surelist._version import __version__
 
 if TYPE_CHECKING:
     from surelist import bounds
+    from surelist.adaptive import Campaign
     from surelist.calibration import calibrate
     from surelist.curve import GuaranteeCurve, guarantee_curve
     from surelist.errors import (
@@ -22,17 +23,23 @@ if TYPE_CHECKING:
     )
     from surelist.estimator import ShortlistClassifier
     from surelist.groups import equal_opportunity
+    from surelist.monitoring import Drift, Monitor, drift
+    from surelist.planning import Plan, plan
     from surelist.policy import Policy
     from surelist.targets import Expected, PerPool, Recall
 
 __all__ = [
+    "Campaign",
+    "Drift",
     "Expected",
     "GroupCutoffWarning",
     "GuaranteeCurve",
     "InvalidInput",
     "MissingDependency",
+    "Monitor",
     "NotCertifiable",
     "PerPool",
+    "Plan",
     "Policy",
     "PolicyFileError",
     "Recall",
@@ -41,27 +48,35 @@ __all__ = [
     "__version__",
     "bounds",
     "calibrate",
+    "drift",
     "equal_opportunity",
     "guarantee_curve",
+    "plan",
 ]
 
 # public name: the module it lives in
 _LATE = {
+    "Campaign": "adaptive",
+    "Drift": "monitoring",
     "Expected": "targets",
     "GroupCutoffWarning": "errors",
     "GuaranteeCurve": "curve",
     "InvalidInput": "errors",
     "MissingDependency": "errors",
+    "Monitor": "monitoring",
     "NotCertifiable": "errors",
     "PerPool": "targets",
+    "Plan": "planning",
     "Policy": "policy",
     "PolicyFileError": "errors",
     "Recall": "targets",
     "ShortlistClassifier": "estimator",
     "SurelistError": "errors",
     "calibrate": "calibration",
+    "drift": "monitoring",
     "equal_opportunity": "groups",
     "guarantee_curve": "curve",
+    "plan": "planning",
 }
 
 

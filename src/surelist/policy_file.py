@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from surelist._files import writing
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
+from surelist.first_crossing import first_crossing_counts
 from surelist.groups import split_alpha
-from surelist.policy import Cutoff, Policy, Shift, Step
+from surelist.policy import Cutoff, Looks, Policy, Shift, Step
 from surelist.targets import Expected, Level, PerPool, Recall, Target
 from surelist.ties import Salt
 
@@ -72,6 +73,13 @@ class _Shift(_Model):
     weights_exact: bool
 
 
+class _Looks(_Model):
+    rows: list[int] = Field(min_length=1)
+    budgets: list[float]
+    counts: list[int]
+    chosen: int
+
+
 class _File(_Model):
     format: Literal[1]
     promise: str
@@ -89,6 +97,9 @@ class _File(_Model):
     columns: dict[str, str] | None
     created: str
     version: str
+    # only in the policies of campaigns
+    looks: _Looks | None = None
+    withdrawn: str | None = None
 
 
 class _SaltFile(_Model):
@@ -153,8 +164,11 @@ def to_dict(policy: Policy) -> dict[str, Any]:
         columns=dict(policy.columns) if policy.columns else None,
         created=policy.created,
         version=policy.version,
+        looks=_Looks(**_lists(policy.looks)) if policy.looks else None,
+        withdrawn=policy.withdrawn,
     )
-    return file.model_dump()
+    absent = {name for name in ("looks", "withdrawn") if getattr(policy, name) is None}
+    return file.model_dump(exclude=absent)
 
 
 def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Policy:
@@ -236,6 +250,8 @@ def _build(file: _File, salt: Salt | None) -> Policy:
         salt_hash=file.salt_sha256,
         salt=salt,
         columns=file.columns,
+        looks=Looks(**_tuples(file.looks)) if file.looks else None,
+        withdrawn=file.withdrawn,
     )
 
 
@@ -257,18 +273,17 @@ def _verify(policy: Policy, file: _File) -> None:
     _hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
     for cutoff in policy.cutoffs:
         _hold(cutoff.level.alpha == each_alpha, "a group's alpha is not its share of alpha")
-        _verify_cutoff(cutoff, ties=policy.salt_hash is not None)
+        _verify_cutoff(cutoff, ties=policy.salt_hash is not None, looks=policy.looks)
     _hold(policy.promise == file.promise, "the promise does not say what the evidence says")
 
 
-def _verify_cutoff(cutoff: Cutoff, *, ties: bool) -> None:
+def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
     rule = cutoff.level.rule
     _hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
     _hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
-    required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
     claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
     _hold(
-        claimed == [(each.pool_size, each.count) for each in required],
+        claimed == (_looks_require(cutoff, looks) if looks else _target_requires(cutoff)),
         f"critical counts {claimed[:3]} contradict {cutoff.rows} rows at alpha {cutoff.level.alpha:g}",
     )
     _hold(max(count for _, count in claimed) <= cutoff.qualified, "too few qualified rows")
@@ -278,6 +293,34 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool) -> None:
         all((step.tie_break is not None) == ties for step in cutoff.steps),
         "tie breaks and salt do not go together",
     )
+
+
+def _target_requires(cutoff: Cutoff) -> list[tuple[int, int]]:
+    required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
+    return [(each.pool_size, each.count) for each in required]
+
+
+def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
+    """A campaign's counts follow from its row numbers and its spending of alpha (section 15)."""
+    target, budgets = cutoff.target, list(looks.budgets)
+    _hold(isinstance(target, Expected) and cutoff.group is None, "campaigns have one Expected target")
+    assert isinstance(target, Expected)
+    _hold(len(looks.rows) == len(budgets) == len(looks.counts), "a look lacks its rows or count")
+    _hold(0 < budgets[0] and budgets == sorted(budgets), "the budgets fall")
+    _hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")
+    _hold(0 <= looks.chosen < len(looks.rows), "no look gave the threshold")
+    _hold(looks.rows[0] > 0 and looks.rows[looks.chosen] == cutoff.rows, "the row counts differ")
+    counts = first_crossing_counts(looks.rows, target.rate, budgets)
+    _hold(counts == list(looks.counts), f"the looks' counts should be {counts}")
+    return [(0, counts[looks.chosen])]
+
+
+def _lists(looks: Looks) -> dict[str, Any]:
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in vars(looks).items()}
+
+
+def _tuples(looks: _Looks) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in looks.model_dump().items()}
 
 
 def _hold(condition: bool, problem: str) -> None:
