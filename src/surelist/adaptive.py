@@ -27,7 +27,6 @@ schedule counts pools, never labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,47 +38,21 @@ from surelist import _validation as check
 from surelist._memory import Memory, as_name
 from surelist._score_counts import ScoreCounts
 from surelist._version import __version__
-from surelist.bounds import binomial_tail
 from surelist.calibration import MISSING_LABELS, _fingerprint
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
-from surelist.first_crossing import FirstCrossing, spending
+from surelist.first_crossing import FirstCrossing
+from surelist.looks import Epoch, Update, as_schedule, shortest_list, spending, surely_at_boundary
 from surelist.monitoring import Monitor
 from surelist.policy import Cutoff, Looks, Policy, Step
 from surelist.reviews import Reviews, Screened
 from surelist.targets import Expected, Level, estimate_rows
 
 UNCERTIFIED = ("refuse", "everyone")
-GROWTH, UPDATES = 4, 10
 
 EVERYONE = (
     "Nothing is promised yet: too few qualified rows are known. Everyone is shortlisted until a "
     "scheduled update certifies a threshold."
 )
-
-
-@dataclass(frozen=True)
-class Update:
-    """One look at the evidence, and the threshold in force from then on (None: everyone).
-
-    ``list_size`` is the share of rows at or above the threshold times the pool size; ``floor``
-    estimates the shortest list of any threshold that meets the target (see ``Campaign._floor``).
-    """
-
-    pools: int
-    rows: int
-    count: int
-    threshold: float | None
-    list_size: float
-    floor: float
-
-
-@dataclass
-class Epoch:
-    """What was screened between two updates."""
-
-    pools: int = 0
-    candidates: int = 0
-    shortlisted: int = 0
 
 
 class Campaign:
@@ -123,7 +96,7 @@ class Campaign:
             raise InvalidInput(f"target: campaigns promise an Expected target, got {target!r}.")
         self.target = target
         self.alpha = check.as_alpha(alpha)
-        self.schedule = _schedule(schedule, len(array), target)
+        self.schedule = as_schedule(schedule, len(array), target)
         self.monitor_alpha = check.as_alpha(monitor_alpha, "monitor_alpha")
         self.uncertified = check.as_choice(uncertified, UNCERTIFIED, "uncertified")
         self.created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -341,35 +314,20 @@ class Campaign:
             self._listed.drop_below(threshold)
         listed = self.rows if threshold is None else self._listed.at_least(threshold)
         size = self.target.pool_size * listed / self.rows
-        self.updates.append(Update(self.pools, self.rows, count, threshold, size, self._floor()))
+        rows_at_boundary = surely_at_boundary(self.rows, self.target, self.alpha) - self.reviews.missing
+        floor = shortest_list(self._qualified, self._listed, rows_at_boundary, self.rows, self.target)
+        self.updates.append(Update(self.pools, self.rows, count, threshold, size, floor))
         self.epochs.append(Epoch())
-
-    def _floor(self) -> float:
-        """About the shortest list that any threshold meeting the target could have now.
-
-        With probability >= 1-alpha at least c rows are qualified at or above t*, where c is the
-        largest count with P(Binomial(n, p0) < c) <= alpha; so t* is at most the c-th largest
-        qualified score, and the list at t* at least the share of rows above that. Reviews that
-        are missing may all be qualified: c is lowered by their number. Never below k.
-        """
-        rate = float(self.target.rate)
-        low, high = 0, self.rows
-        while low < high:
-            middle = (low + high + 1) // 2
-            if 1 - binomial_tail(self.rows, rate, middle) <= self.alpha:
-                low = middle
-            else:
-                high = middle - 1
-        count = low - self.reviews.missing
-        highest = self._qualified.nth_largest(count) if count > 0 else None
-        listed = 0 if highest is None else self._listed.at_least(highest)
-        return max(float(self.target.k), self.target.pool_size * listed / self.rows)
 
     def _why_not_due(self) -> str:
         if self.alarm:
             return "the monitor has raised an alarm; nothing is learned from rows that may have drifted."
         done = len(self.updates) - 1
-        when = f"the next one is due after pool {self.schedule[done]}" if done < len(self.schedule) else "all are done"
+        when = (
+            f"the next one is due after pool {self.schedule[done]}"
+            if done < len(self.schedule)
+            else "all are done"
+        )
         return (
             f"off schedule after {self.pools} pools; {when}. A time picked by looking at scores or labels "
             "breaks the promise."
@@ -388,23 +346,3 @@ class Campaign:
                 rows_needed=estimate_rows(self.target, self.rows, qualified, level),
             )
         )
-
-
-def fourfold(rows: int, pool_size: float, updates: int = UPDATES) -> tuple[int, ...]:
-    """The default schedule: an update each time the expected rows have grown fourfold."""
-    counts: list[int] = []
-    for j in range(1, updates + 1):
-        pools = -int(-(rows * (GROWTH**j - 1)) // pool_size)
-        counts.append(max(pools, counts[-1] + 1 if counts else 1))
-    return tuple(counts)
-
-
-def _schedule(schedule: Sequence[int] | None, rows: int, target: Expected) -> tuple[int, ...]:
-    if schedule is None:
-        return fourfold(rows, target.pool_size)
-    if isinstance(schedule, (str, bytes)) or not hasattr(schedule, "__iter__"):
-        raise InvalidInput(f"schedule: expected increasing numbers of pools, got {schedule!r}.")
-    counts = [check.as_count(each, "schedule") for each in schedule]
-    if any(later <= earlier for earlier, later in zip(counts, counts[1:], strict=False)):
-        raise InvalidInput(f"schedule: expected increasing numbers of pools, got {counts!r}.")
-    return tuple(counts)

@@ -69,15 +69,6 @@ class FirstCrossing:
         self._alive, self._lowest = self._alive[low:high], self._lowest + low
 
 
-def spending(alpha: float, updates: int) -> list[float]:
-    """Cumulative budgets: half of alpha at the start, half of the rest at each update.
-
-    The last of ``updates`` takes all that is left, so the list ends in alpha.
-    """
-    halves = [alpha * (1 - 0.5 ** (j + 1)) for j in range(updates)]
-    return [*halves, alpha]
-
-
 def first_crossing_counts(rows: Sequence[int], rate: float | Fraction, budgets: Sequence[float]) -> list[int]:
     """All counts at once, from the row numbers of the looks and the cumulative budgets."""
     walk = FirstCrossing(rate)

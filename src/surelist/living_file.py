@@ -18,9 +18,10 @@ from surelist._files import writing
 from surelist._memory import Memory
 from surelist._score_counts import ScoreCounts
 from surelist._version import __version__
-from surelist.adaptive import Campaign, Epoch, Update
+from surelist.adaptive import Campaign
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.first_crossing import FirstCrossing
+from surelist.looks import Epoch, Update
 from surelist.monitoring import Alarm, Monitor, Tally
 from surelist.policy_file import _Expected, _hold, _Model, _no_constant
 from surelist.reviews import UNKNOWN, Reviews, Screened
@@ -128,20 +129,27 @@ _Any = TypeVar("_Any", _MonitorFile, _CampaignFile)
 
 
 def save_monitor(monitor: Monitor, path: Path) -> None:
+    """Write a monitor's state, complete or not at all."""
     with writing(path) as temporary:
         temporary.write_text(dumps_monitor(monitor), encoding="utf-8")
 
 
 def dumps_monitor(monitor: Monitor) -> str:
+    """A monitor's state as JSON text, with the policy it watches."""
     policy = policy_file.to_dict(monitor._policy)
     return _text(
         _MonitorFile(
-            format=FORMAT, kind="surelist monitor", version=__version__, policy=policy, watch=_dump_watch(monitor)
+            format=FORMAT,
+            kind="surelist monitor",
+            version=__version__,
+            policy=policy,
+            watch=_dump_watch(monitor),
         )
     )
 
 
 def load_monitor(path: Path) -> Monitor:
+    """Read and verify a monitor's state."""
     file = _read(path, _MonitorFile)
     try:
         policy = policy_file.loads(json.dumps(file.policy), name=str(path))
@@ -151,6 +159,7 @@ def load_monitor(path: Path) -> Monitor:
 
 
 def save_campaign(campaign: Campaign, path: Path) -> None:
+    """Write a campaign's state, complete or not at all."""
     with writing(path) as temporary:
         temporary.write_text(dumps_campaign(campaign), encoding="utf-8")
 
@@ -190,6 +199,7 @@ def dumps_campaign(campaign: Campaign) -> str:
 
 
 def load_campaign(path: Path) -> Campaign:
+    """Read and verify a campaign's state."""
     file = _read(path, _CampaignFile)
     try:
         campaign = _build(file)
@@ -315,8 +325,7 @@ def _load_watch(file: _Watch, monitor: Monitor) -> Monitor:
     _hold(groups == list(monitor.tallies), "the monitor's groups are not those of the policy")
     for tally in file.tallies:
         _hold(
-            tally.successes_before <= tally.successes <= tally.trials
-            and tally.trials_before <= tally.trials,
+            tally.successes_before <= tally.successes <= tally.trials and tally.trials_before <= tally.trials,
             "the monitor's counts are impossible",
         )
         monitor.tallies[tally.group] = Tally(**tally.model_dump(exclude={"group"}))

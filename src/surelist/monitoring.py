@@ -332,7 +332,7 @@ class Drift:
         """The effect in words, and what it does not prove."""
         return (
             f"{percent(round(self.share_now, 4))} of {self.candidates:,} candidates score at least "
-            f"{self.at:.6g}, and {percent(round(self.share_before, 4))} of {self.rows:,} calibration rows do: "
+            f"{self.at:.6g}, and {percent(round(self.share_before, 4))} of {self.rows:,} calibration rows: "
             f"the largest gap ({100 * self.gap:.1f} points; a gap as large has probability "
             f"{self.p_value:.2g} without drift). A random candidate scores above a random calibration row "
             f"{percent(round(self.higher, 3))} of the time (50% without drift). {self.caveat}"

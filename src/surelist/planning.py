@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)
 POINTS = 64  # quantiles per expectation
 REPLICATES = 200
+HOPELESS = 0.005  # below this assurance no list length is given
 COVERAGE = 0.95
 MOST = 10**9
 PAPER = {Expected: "dkw", PerPool: "bernstein"}
@@ -48,8 +49,8 @@ RESAMPLED = (
 class Population(Protocol):
     """What a plan needs to know: who is qualified, and how long the list is."""
 
-    base_rate: float
-
+    @property
+    def base_rate(self) -> float: ...
     def listed(self, rates: Floats) -> Floats:
         """Share of candidates listed when a share ``rates`` is qualified and listed."""
 
@@ -77,7 +78,7 @@ class Empirical:
     qualified: Floats
 
     @property
-    def base_rate(self) -> float:  # type: ignore[override]
+    def base_rate(self) -> float:
         return float(self.qualified[-1])
 
     def listed(self, rates: Floats) -> Floats:
@@ -255,16 +256,22 @@ def _with_excess(row: PlanRow, oracle: float) -> PlanRow:
     return PlanRow(**{**vars(row), "excess": excess})
 
 
-def _expected(target: Target, level: Level, n: int, population: Population) -> tuple[float, float | None, int]:
+def _expected(
+    target: Target, level: Level, n: int, population: Population
+) -> tuple[float, float | None, int]:
     """Chance to certify, expected list length if certified (None if hopeless), critical count."""
-    rate, scale = population.base_rate, 1.0
-    if isinstance(target, Recall):  # conditional on the qualified rows, of which about n * rate come
-        scale, n, rate = rate, max(1, round(n * rate)), 1.0
-    count = target.requirements(n, n, level)[0].count
-    assurance = bounds.binomial_tail(n, rate, count) if count <= n else 0.0
-    if assurance < 1e-6:
+    rate, scale, cut = population.base_rate, 1.0, 1.0
+    if isinstance(target, Recall):  # given the qualified rows, of which about n * rate come
+        fewest = smallest_rows(target, level, 1.0, 0.5) or n + 1
+        assurance = bounds.binomial_tail(n, rate, fewest)
+        scale, n = rate, max(fewest, round(n * rate))
+        count = target.requirements(n, n, level)[0].count
+    else:
+        count = target.requirements(n, n, level)[0].count
+        cut = assurance = bounds.binomial_tail(n, rate, count)
+    if assurance < HOPELESS:
         return assurance, None, count
-    places = (np.arange(POINTS) + 0.5) / POINTS * assurance
+    places = (np.arange(POINTS) + 0.5) / POINTS * cut
     rates = scale * special.betaincinv(count, n - count + 1, places)
     return assurance, _pool_size(target) * float(population.listed(rates).mean()), count
 
@@ -325,19 +332,24 @@ def _rows_with(count: int, base_rate: float, assurance: float) -> int | None:
 
 
 def _enough(target: Target, level: Level, best: Population, pools: int, start: int | None) -> int | None:
-    """First n (to about 5 %) from which one more label saves less than one review over the pools.
+    """From which n on (to a tenth) one more label saves less than one review over the pools.
 
-    The slope is taken over a fifth more rows, since counts are whole numbers.
+    Counts are whole numbers, so the slope is taken over half as many rows again, and n is the
+    last one where it is steep. Beyond 2 * pools * list rows it cannot be.
     """
     if start is None:
         return None
-    n = max(start, 10)
+    n, last = max(start, 10), max(start, 10)
     while n < MOST:
-        more = max(n + 1, round(1.2 * n))
+        more = round(1.5 * n)
         here, there = (_expected(target, level, size, best)[1] for size in (n, more))
-        if here is not None and there is not None and pools * (here - there) / (more - n) < 1:
-            return n
-        n = max(n + 1, round(1.05 * n))
+        if here is None or there is None:
+            return None
+        if pools * (here - there) >= more - n:
+            last = round(1.1 * n)
+        if n > 2 * pools * here:
+            return last
+        n = round(1.1 * n)
     return None
 
 

@@ -306,7 +306,7 @@ def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
     _hold(isinstance(target, Expected) and cutoff.group is None, "campaigns have one Expected target")
     assert isinstance(target, Expected)
     _hold(len(looks.rows) == len(budgets) == len(looks.counts), "a look lacks its rows or count")
-    _hold(0 < budgets[0] and budgets == sorted(budgets), "the budgets fall")
+    _hold(budgets[0] > 0 and budgets == sorted(budgets), "the budgets fall")
     _hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")
     _hold(0 <= looks.chosen < len(looks.rows), "no look gave the threshold")
     _hold(looks.rows[0] > 0 and looks.rows[looks.chosen] == cutoff.rows, "the row counts differ")

@@ -97,7 +97,9 @@ class Reviews:
             )
         new = known == UNKNOWN
         if new.any() and screened.closed:
-            raise InvalidInput(f"pool: {screened.name!r} was closed; its late reviews are not counted any more.")
+            raise InvalidInput(
+                f"pool: {screened.name!r} was closed; its late reviews are not counted any more."
+            )
         screened.labels[places] = given
         self.missing -= int(np.count_nonzero(new))
         return int(np.count_nonzero(new)), screened.scores[places[new & (given == 1)]]
@@ -134,7 +136,9 @@ class Reviews:
     def _match(self, screened: Screened, labels: Any, ids: Any) -> tuple[NDArray[np.intp], Labels]:
         column = check._column(labels, "labels")
         qualified, missing = check.as_labels(column, missing="unqualified")
-        absent = np.isnan(check._numbers(column, "labels")) if missing else np.zeros(len(qualified), dtype=bool)
+        absent = (
+            np.isnan(check._numbers(column, "labels")) if missing else np.zeros(len(qualified), dtype=bool)
+        )
         if ids is None:
             if len(qualified) != len(screened.ids):
                 raise InvalidInput(

@@ -30,7 +30,9 @@ def promise(policy: Policy) -> str:
     claims = "; ".join(_claim(cutoff, policy) for cutoff in policy.cutoffs)
     together = "these statements together are" if len(policy.cutoffs) > 1 else "this statement is"
     if policy.looks is not None:
-        together = "this statement and those of the campaign's other thresholds, earlier and later, together are"
+        together = (
+            "this statement and those of the campaign's other thresholds, earlier and later, together are"
+        )
     return f"{claims[0].upper()}{claims[1:]}; {together} {_confidence(policy)}."
 
 
