@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _validation as check
+from surelist._crossing import _convolve
 from surelist.bounds import TAIL_MARGIN, _log_binomial
 from surelist.errors import InvalidInput
 
@@ -77,16 +78,10 @@ def first_crossing_counts(rows: Sequence[int], rate: float | Fraction, budgets: 
 
 def _window(steps: int, rate: float) -> tuple[int, Floats]:
     """P(Binomial(steps, rate) = x) for the x that matter."""
+    if steps == 0 or rate >= 1.0:
+        return steps, np.ones(1)
     mean = steps * rate
     reach = REACH * math.sqrt(mean) + 12
     first, last = max(0, int(mean - reach)), min(steps, int(mean + reach) + 1)
     x = np.arange(first, last + 1, dtype=np.float64)
-    if rate >= 1.0:
-        return steps, np.ones(1)
     return first, np.exp(_log_binomial(x, float(steps), rate))
-
-
-def _convolve(a: Floats, b: Floats) -> Floats:
-    from surelist._crossing import _convolve as convolve
-
-    return convolve(a, b)
