@@ -328,3 +328,16 @@ def test_drift_agrees_with_scipy_and_is_quiet_often_enough():
     assert binom.sf(small - 1, 300, 0.05) > 1e-6
     with pytest.raises(sl.InvalidInput, match="pool_scores"):
         sl.drift([1.0], [])
+
+
+def test_false_alarms_over_a_long_horizon_simulated_at_the_boundary(policy):
+    rng = np.random.default_rng(11)
+    alarms = 0
+    for _ in range(150):
+        monitor = sl.Monitor(policy, alpha=0.05)
+        for size in rng.poisson(100, 1000).tolist():
+            monitor.observe(qualified=int(rng.binomial(size, 0.05)), pool_size=size)
+            if monitor.alarm:
+                alarms += 1
+                break
+    assert binom.sf(alarms - 1, 150, 0.05) > 1e-6

@@ -44,7 +44,7 @@ from surelist.first_crossing import FirstCrossing
 from surelist.looks import Epoch, Update, as_schedule, shortest_list, spending, surely_at_boundary
 from surelist.monitoring import Monitor
 from surelist.policy import Cutoff, Looks, Policy, Step
-from surelist.reviews import Reviews, Screened
+from surelist.reviews import Reviews, Screened, as_candidates
 from surelist.targets import Expected, Level, estimate_rows
 
 UNCERTIFIED = ("refuse", "everyone")
@@ -175,7 +175,7 @@ class Campaign:
         candidates (default: their row numbers). If an update is due, it comes first.
         """
         array = check.as_scores(scores)
-        texts = None if ids is None else check.as_ids(ids, len(array))
+        texts = None if ids is None else as_candidates(ids, len(array))
         name = self._new_name(pool)
         if self.due:
             self.update()
@@ -193,7 +193,7 @@ class Campaign:
         long and not this campaign's; one above it would break the promise. Both are refused.
         """
         array = check.as_scores(scores)
-        texts = check.as_ids(ids, len(array))
+        texts = as_candidates(ids, len(array))
         name = self._new_name(pool)
         if self.due:
             raise InvalidInput("pool: an update is due; call update() and screen with its threshold.")

@@ -54,6 +54,15 @@ class Screened:
         return 60 + sum(map(len, self.ids)) + 30 * len(self.ids)
 
 
+def as_candidates(ids: Any, rows: int) -> list[str]:
+    """Candidate ids as text, unique and short enough to be kept."""
+    texts = check.as_ids(ids, rows)
+    for text in texts:
+        if len(text) > LONGEST:
+            raise InvalidInput(f"ids: expected at most {LONGEST} characters, got {text!r}.")
+    return texts
+
+
 class Reviews:
     """The latest pools of a campaign; ``waiting`` are those the monitor has not seen yet.
 
@@ -69,9 +78,6 @@ class Reviews:
         self._cost = 0
 
     def open(self, screened: Screened) -> None:
-        for text in screened.ids:
-            if len(text) > LONGEST:
-                raise InvalidInput(f"ids: expected at most {LONGEST} characters, got {text!r}.")
         self.kept[screened.name] = screened
         self.waiting.append(screened.name)
         self.missing += screened.unknown
