@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numbers
 import re
+from functools import lru_cache
 from typing import Any
 
 from surelist.errors import InvalidInput
@@ -56,6 +57,7 @@ def as_name(value: Any, what: str) -> str:
     return str(value)
 
 
+@lru_cache(maxsize=1024)
 def natural(name: str) -> list[tuple[int, int, str]]:
     """Sort key in which digits count as numbers."""
     parts = re.split(r"([0-9]+)", name)

@@ -23,8 +23,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 DROPS = np.geomspace(0.01, 0.95, 24)  # fixed beforehand; part of the state file's format
@@ -33,10 +35,17 @@ PRIOR_ROWS = 20.0  # weight of the mixture of ``interval``, centred at the promi
 
 def log_e_value(rate: float | Fraction, trials: int, successes: int) -> float:
     """ln of the e-value against "the rate is at least ``rate``"."""
-    p = math.nextafter(float(rate), 0.0)  # below the promise: never more evidence than there is
-    logs = successes * np.log1p(-DROPS) + (trials - successes) * np.log1p(DROPS * (p / (1 - p)))
+    lost, won = _stakes(rate)
+    logs = successes * lost + (trials - successes) * won
     top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).mean()))
+    return top + math.log(float(np.exp(logs - top).sum()) / len(DROPS))
+
+
+@lru_cache(maxsize=64)
+def _stakes(rate: float | Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """ln of what each bet is multiplied by after a success, and after a failure."""
+    p = math.nextafter(float(rate), 0.0)  # below the promise: never more evidence than there is
+    return np.log1p(-DROPS), np.log1p(DROPS * (p / (1 - p)))
 
 
 def interval(rate: float | Fraction, trials: int, successes: int, alpha: float) -> tuple[float, float]:

@@ -7,6 +7,7 @@ non-finite numbers, and whatever contradicts the evidence in the same file.
 from __future__ import annotations
 
 import json
+from collections import deque
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -275,7 +276,7 @@ def _load_reviews(file: _CampaignFile) -> Reviews:
         scores = np.asarray(each.scores, dtype=np.float64)
         reviews.open(Screened(each.pool, each.size, each.look, each.ids, scores, labels, each.closed))
     _hold(set(file.waiting) <= set(reviews.kept), "an unknown pool waits for reviews")
-    reviews.waiting, reviews.missing, reviews.watched = list(file.waiting), file.missing, file.watched
+    reviews.waiting, reviews.missing, reviews.watched = deque(file.waiting), file.missing, file.watched
     return reviews
 
 

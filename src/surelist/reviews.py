@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -49,7 +52,7 @@ class Screened:
         """Missing reviews of a closed pool count as qualified: fewer alarms, never more."""
         return int(np.count_nonzero(self.labels != 0))
 
-    @property
+    @cached_property
     def cost(self) -> int:
         return 60 + sum(map(len, self.ids)) + 30 * len(self.ids)
 
@@ -72,7 +75,7 @@ class Reviews:
 
     def __init__(self, missing: int = 0) -> None:
         self.kept: dict[str, Screened] = {}
-        self.waiting: list[str] = []
+        self.waiting: deque[str] = deque()
         self.missing = missing  # labels and reviews that have not come, of all rows so far
         self.watched: int | None = None  # the look under which the monitor's last pool was screened
         self._cost = 0
@@ -118,23 +121,22 @@ class Reviews:
         """Complete pools, in the order of screening; stops at the first that is not."""
         self._make_room()
         while self.waiting and self.kept[self.waiting[0]].done:
-            yield self.kept[self.waiting.pop(0)]
+            yield self.kept[self.waiting.popleft()]
         self._drop()
 
     def _make_room(self) -> None:
         """Close what is too old to be waited for."""
         cost = self._cost
-        for screened in list(self.kept.values())[:-1]:
+        for screened in islice(self.kept.values(), len(self.kept) - 1):
             if cost <= CHARACTERS:
                 break
             screened.closed = True
             cost -= screened.cost
 
     def _drop(self) -> None:
-        waiting = set(self.waiting)
         while self._cost > CHARACTERS and len(self.kept) > 1:
             oldest = next(iter(self.kept.values()))
-            if oldest.name in waiting:
+            if self.waiting and oldest.name == self.waiting[0]:  # both are in the order of screening
                 break
             self._cost -= oldest.cost
             del self.kept[oldest.name]
