@@ -399,7 +399,7 @@ def test_a_restart_after_every_step_changes_nothing(tmp_path, monkeypatch):
         (lambda s: s["screened"][-1]["scores"].__setitem__(0, -5.0), "too low"),
         (lambda s: s["screened"][-1]["ids"].pop(), "uneven"),
         (lambda s: s.update(waiting=["nobody"]), "unknown pool"),
-        (lambda s: s["watch"]["tallies"][0].update(trials=10**4), "taken out"),
+        (lambda s: s["watch"]["tallies"][0].update(log_wealth=[5.0] * 24), "taken out"),
     ],
 )
 def test_damaged_state_is_refused(tmp_path, change, message):

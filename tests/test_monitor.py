@@ -23,50 +23,79 @@ def policy():
     return policy_of(sl.Expected(5, 100))
 
 
-def test_closed_form_is_the_product_of_bets():
+def wealth_of_bets(rate, pools):
+    """The definition: every bet on its own, its wealth a product over the trials since its start."""
+    drops = np.geomspace(0.01, 0.95, 24)
+    shares = [0.5] + [(1 / (1 + math.log2(t - 1)) - 1 / (1 + math.log2(t))) / 2 for t in range(2, len(pools) + 1)]
+    wealth = 1 - sum(shares)  # bets that have not started
+    for start, share in enumerate(shares):
+        for drop in drops:
+            stake = drop / (1 - rate)
+            product = 1.0
+            for trials, won in pools[start:]:
+                product *= (1 + stake * (rate - 1)) ** won * (1 + stake * rate) ** (trials - won)
+            wealth += share / len(drops) * product
+    return wealth
+
+
+def e_value(rate, pools):
+    bets = betting.Bets(rate)
+    for trials, won in pools:
+        bets.add(trials, won)
+    return math.exp(bets.log_e_value)
+
+
+def test_e_value_is_the_average_wealth_of_all_bets():
     rng = np.random.default_rng(0)
-    outcomes = rng.random(300) < 0.04
-    rate = 0.05
-    wealth = np.ones(len(betting.DROPS))
-    for outcome in outcomes:
-        wealth *= 1 + betting.DROPS / (1 - rate) * (rate - outcome)
-    assert math.exp(betting.log_e_value(rate, 300, int(outcomes.sum()))) == pytest.approx(wealth.mean())
-    assert betting.log_e_value(rate, 0, 0) == pytest.approx(0.0)
+    pools = [(n, int(rng.binomial(n, 0.04))) for n in rng.integers(0, 40, 30).tolist()]
+    assert e_value(0.05, []) == pytest.approx(1.0)
+    for end in (1, 2, 7, 30):
+        assert e_value(0.05, pools[:end]) == pytest.approx(wealth_of_bets(0.05, pools[:end]))
     assert 0 < betting.DROPS.min() < betting.DROPS.max() < 1
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.5, 0.95])
 def test_the_average_bet_wins_nothing_at_the_boundary(rate):
-    """Exactly: the conditional mean of the e-value after one more trial is the e-value."""
-    for trials, won in [(0, 0), (40, 1), (40, 39)]:
-        now = math.exp(betting.log_e_value(rate, trials, won))
-        next_ = rate * math.exp(betting.log_e_value(rate, trials + 1, won + 1))
-        next_ += (1 - rate) * math.exp(betting.log_e_value(rate, trials + 1, won))
-        assert next_ == pytest.approx(now, rel=1e-9)
-        assert next_ <= now * (1 + 1e-12)
+    """Exactly: the mean of the e-value after one more pool is the e-value; above p0 it is less."""
+    for pools in ([], [(40, 1)], [(40, 39), (3, 3)], [(10, 0)] * 3):
+        now = e_value(rate, pools)
+        for size in (1, 6):
+            chance = binom.pmf(np.arange(size + 1), size, rate)
+            after = np.asarray([e_value(rate, [*pools, (size, won)]) for won in range(size + 1)])
+            assert chance @ after == pytest.approx(now, rel=1e-9)
+            better = binom.pmf(np.arange(size + 1), size, rate + 0.02)
+            assert better @ after < now
 
 
-def chance_to_alarm(rate, truth, alpha, trials, pool):
-    """P(alarm within ``trials``), looked at after every pool, by enumeration."""
-    alive = np.zeros(trials + 1)
-    alive[0], crossed = 1.0, 0.0
-    step = binom.pmf(np.arange(pool + 1), pool, truth)
-    for n in range(pool, trials + 1, pool):
-        alive = np.convolve(alive, step)[: trials + 1]
-        lows = np.flatnonzero(alive > 0)
-        out = [s for s in lows.tolist() if betting.log_e_value(rate, n, s) >= -math.log(alpha)]
-        crossed += float(alive[out].sum())
-        alive[out] = 0
-    return crossed
+@pytest.mark.parametrize(("rate", "alpha"), [(0.3, 0.3), (0.5, 0.2), (0.8, 0.4)])
+def test_false_alarms_are_bounded_over_all_sequences(rate, alpha):
+    """All 2^13 sequences of single trials, looked at after each: P(alarm ever) at the boundary."""
+    crossed = [0.0]
+
+    def walk(bets, chance, left):
+        if bets.log_e_value >= -math.log(alpha):
+            crossed[0] += chance
+        elif left:
+            for won, p in ((1, rate), (0, 1 - rate)):
+                following = betting.Bets(rate, bets.logs, bets.pools)
+                following.add(1, won)
+                walk(following, chance * p, left - 1)
+
+    walk(betting.Bets(rate), 1.0, 13)
+    assert 0.002 < crossed[0] <= alpha
 
 
-@pytest.mark.parametrize(("rate", "pool"), [(0.05, 1), (0.05, 20), (0.3, 5), (0.9, 1)])
-def test_false_alarms_are_bounded_at_the_boundary_whenever_one_looks(rate, pool):
-    at_boundary = chance_to_alarm(rate, rate, 0.05, 1500 if pool > 1 else 500, pool)
-    assert at_boundary <= 0.05
-    assert at_boundary > 0.002  # not vacuous
-    assert chance_to_alarm(rate, rate * 1.1 if rate < 0.9 else 0.95, 0.05, 500, pool) <= at_boundary
-    assert chance_to_alarm(rate, rate / 2, 0.05, 500, pool) > at_boundary
+def test_an_alarm_comes_about_as_soon_after_a_long_good_time():
+    waits = []
+    for good in (0, 2000):
+        bets = betting.Bets(0.05)
+        for _ in range(good):
+            bets.add(100, 6)
+        before = bets.pools
+        while bets.log_e_value < math.log(20):
+            bets.add(100, 2)
+        waits.append(bets.pools - before)
+    assert waits[0] < waits[1] < 5 * waits[0]
 
 
 @pytest.mark.parametrize("truth", [0.05, 0.3])
@@ -111,12 +140,10 @@ def test_detects_a_drop_and_stays_quiet_without(policy):
 
 
 def test_the_alarm_comes_with_the_first_pool_at_one_over_alpha(policy):
-    """Wealth after n empty candidates: the average of (1 + d p/(1-p))^n, by hand."""
     monitor = sl.Monitor(policy, alpha=0.05)
-    drops = np.geomspace(0.01, 0.95, 24)
-    for n in range(1, 200):
-        monitor.observe(qualified=0, pool_size=1)
-        wealth = float(np.mean((1 + drops * 0.05 / 0.95) ** n))
+    for n in range(1, 45):
+        monitor.observe(qualified=0, pool_size=5)
+        wealth = wealth_of_bets(0.05, [(5, 0)] * n)
         assert monitor.e_value == pytest.approx(wealth)
         assert monitor.alarm == (wealth >= 20)
     assert monitor.alarm
@@ -184,7 +211,7 @@ def test_group_rows_all_takes_the_size_of_the_whole_pool():
 def test_group_average_keeps_the_level_by_enumeration():
     """Two groups, both at the boundary: the averaged e-value over all outcomes has mean 1."""
     p, n = 0.3, 12
-    log = [betting.log_e_value(p, n, s) for s in range(n + 1)]
+    log = [math.log(e_value(p, [(n, s)])) for s in range(n + 1)]
     weights = binom.pmf(np.arange(n + 1), n, p)
     mean = sum(
         weights[s] * weights[r] * (math.exp(log[s]) + math.exp(log[r])) / 2
@@ -254,6 +281,7 @@ def test_state_file_goes_on_where_it_stopped(tmp_path, policy):
         (lambda s: s["watch"].update(alpha=1.5), "does not fit"),
         (lambda s: s["watch"]["tallies"][0].update(successes=10**6), "impossible"),
         (lambda s: s["watch"]["tallies"][0].update(group="a"), "groups"),
+        (lambda s: s["watch"]["tallies"][0]["log_wealth"].pop(), "does not fit"),
         (lambda s: s["watch"].update(alarm=None), "taken out"),
         (lambda s: s["watch"]["alarm"].update(e_value=3.0), "below its level"),
         (lambda s: s["policy"]["cutoffs"][0]["steps"][0].update(critical_count=1), "contradict"),

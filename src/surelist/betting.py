@@ -1,17 +1,21 @@
-"""Anytime-valid evidence about a rate, from counts alone (STATISTICS section 16).
+"""Anytime-valid evidence about a rate (STATISTICS section 16).
 
-``log_e_value``: betting against "the rate is at least p0". Each bet d stakes on the rate having
-dropped by the share d; after N trials with S successes its wealth is
+``Bets``: betting against "the rate is at least p0". A bet (d, s) stakes on the rate having
+dropped by the share d from pool s on: its wealth is 1 before pool s, and each trial Z since then
+(1 = success) multiplies it by
 
-    prod (1 + lambda (p0 - Z_i)) = (1 - d)^S (1 + d p0/(1-p0))^(N-S),  lambda = d/(1-p0),
+    1 + lambda (p0 - Z),  lambda = d/(1-p0) in (0, 1/(1-p0)):
 
-and the e-value is the average over fixed drops d in (0, 1), so lambda in (0, 1/(1-p0)).
+by 1 - d after a success, by 1 + d p0/(1-p0) after a failure. The e-value is the average wealth of
+all bets, with weights fixed beforehand: equal over 24 drops d, and over starts one half at the
+first pool, the rest spread thinly over all later ones. Bets that start late make an alarm come
+about as soon after years of good pools as after none.
 
 *Why it is valid.* If every trial, given all before it, succeeds with probability at least p0,
-each factor has conditional mean 1 + lambda (p0 - E[Z_i | past]) <= 1, so the wealth of each bet
+each factor has conditional mean 1 + lambda (p0 - E[Z | past]) <= 1, so the wealth of each bet
 is a non-negative supermartingale that starts at 1, and so is the average. Ville's inequality:
 the chance that it *ever* reaches 1/alpha is at most alpha, however long it runs and however
-often it is looked at. Z_i may depend on the past through a threshold that was fixed before.
+often it is looked at. Z may depend on the past through a threshold that was fixed before.
 
 ``interval``: all rates p for which the beta mixture of likelihood ratios against p is below
 1/alpha. For the true rate the mixture is a martingale, so by the same inequality the interval
@@ -33,12 +37,39 @@ DROPS = np.geomspace(0.01, 0.95, 24)  # fixed beforehand; part of the state file
 PRIOR_ROWS = 20.0  # weight of the mixture of ``interval``, centred at the promised rate
 
 
-def log_e_value(rate: float | Fraction, trials: int, successes: int) -> float:
-    """ln of the e-value against "the rate is at least ``rate``"."""
-    lost, won = _stakes(rate)
-    logs = successes * lost + (trials - successes) * won
-    top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()) / len(DROPS))
+class Bets:
+    """The wealth of all bets against "the rate is at least ``rate``", pool by pool.
+
+    ``logs[i]`` is ln of the weighted wealth of all bets on the i-th drop that have started.
+    """
+
+    def __init__(self, rate: float | Fraction, logs: NDArray[np.float64] | None = None, pools: int = 0) -> None:
+        self.rate = rate
+        self.logs = np.full(len(DROPS), math.log(0.5)) if logs is None else logs
+        self.pools = pools
+
+    def add(self, trials: int, successes: int) -> None:
+        """One pool: the bets that start with it join, then all are settled."""
+        self.pools += 1
+        if self.pools > 1:
+            weight = (_waiting(self.pools - 1) - _waiting(self.pools)) / 2
+            self.logs = np.logaddexp(self.logs, math.log(weight))
+        lost, won = _stakes(self.rate)
+        self.logs = self.logs + successes * lost + (trials - successes) * won
+
+    @property
+    def log_e_value(self) -> float:
+        """ln of the average wealth, those that have not started included."""
+        top = float(self.logs.max())
+        started = top + math.log(float(np.exp(self.logs - top).sum()) / len(DROPS))
+        unstarted = math.log(_waiting(max(1, self.pools)) / 2)
+        high, low = max(started, unstarted), min(started, unstarted)
+        return high + math.log1p(math.exp(low - high))
+
+
+def _waiting(pool: int) -> float:
+    """Share of the later bets that start after this pool: 1, 1/2, ... down like 1/log."""
+    return 1 / (1 + math.log2(pool))
 
 
 @lru_cache(maxsize=64)

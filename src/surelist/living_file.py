@@ -20,6 +20,7 @@ from surelist._memory import Memory
 from surelist._score_counts import ScoreCounts
 from surelist._version import __version__
 from surelist.adaptive import Campaign
+from surelist.betting import DROPS
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.first_crossing import FirstCrossing
 from surelist.looks import Epoch, Update
@@ -38,6 +39,7 @@ class _Tally(_Model):
     successes: int = Field(ge=0)
     trials_before: int = Field(ge=0)
     successes_before: int = Field(ge=0)
+    log_wealth: list[float] = Field(min_length=len(DROPS), max_length=len(DROPS))
 
 
 class _Alarm(_Model):
@@ -315,7 +317,10 @@ def _dump_watch(monitor: Monitor) -> _Watch:
     return _Watch(
         alpha=monitor.alpha,
         pools=monitor.pools,
-        tallies=[_Tally(group=group, **vars(tally)) for group, tally in monitor.tallies.items()],
+        tallies=[
+            _Tally(group=group, **vars(tally), log_wealth=monitor.bets[group].logs.tolist())
+            for group, tally in monitor.tallies.items()
+        ],
         alarm=_Alarm(**vars(monitor.raised)) if monitor.raised else None,
         memory=_Memory(kept=monitor._memory.kept, forgotten=monitor._memory.forgotten),
     )
@@ -329,7 +334,9 @@ def _load_watch(file: _Watch, monitor: Monitor) -> Monitor:
             tally.successes_before <= tally.successes <= tally.trials and tally.trials_before <= tally.trials,
             "the monitor's counts are impossible",
         )
-        monitor.tallies[tally.group] = Tally(**tally.model_dump(exclude={"group"}))
+        monitor.tallies[tally.group] = Tally(**tally.model_dump(exclude={"group", "log_wealth"}))
+        bets = monitor.bets[tally.group]
+        bets.logs, bets.pools = np.asarray(tally.log_wealth), file.pools
     monitor.pools = file.pools
     monitor._memory = Memory(file.memory.kept, file.memory.forgotten)
     if file.alarm is not None:

@@ -112,6 +112,7 @@ class Monitor:
         self.alpha = check.as_alpha(alpha)
         self.claims = tuple(_claim(cutoff, policy) for cutoff in policy.cutoffs)
         self.tallies = {claim.group: Tally() for claim in self.claims}
+        self.bets = {claim.group: betting.Bets(claim.rate) for claim in self.claims}
         self.pools = 0
         self.raised: Alarm | None = None
         self._memory = Memory()
@@ -142,7 +143,9 @@ class Monitor:
                 )
             self._memory.keep(name, note)
         for claim in self.claims:
-            self.tallies[claim.group].add(*claim.trials(*counts[claim.group]))
+            trials = claim.trials(*counts[claim.group])
+            self.tallies[claim.group].add(*trials)
+            self.bets[claim.group].add(*trials)
         self.pools += 1
         if self.raised is None and self.speaks_against:
             self.raised = Alarm(self.pools, name, self.e_value)
@@ -150,7 +153,7 @@ class Monitor:
 
     @property
     def log_e_value(self) -> float:
-        logs = [self._log_e(claim) for claim in self.claims]
+        logs = [bets.log_e_value for bets in self.bets.values()]
         top = max(logs)
         return top + math.log(sum(math.exp(log - top) for log in logs) / len(logs))
 
@@ -162,7 +165,7 @@ class Monitor:
     @property
     def e_values(self) -> dict[str | None, float]:
         """The same for each group; their average is ``e_value``."""
-        return {claim.group: math.exp(min(700.0, self._log_e(claim))) for claim in self.claims}
+        return {group: math.exp(min(700.0, bets.log_e_value)) for group, bets in self.bets.items()}
 
     @property
     def speaks_against(self) -> bool:
@@ -247,10 +250,6 @@ class Monitor:
         """Say which pool raised the alarm, where reviews have no ids of their own."""
         assert self.raised is not None
         self.raised = Alarm(self.raised.pools, name, self.raised.e_value)
-
-    def _log_e(self, claim: Claim) -> float:
-        tally = self.tallies[claim.group]
-        return betting.log_e_value(claim.rate, tally.trials, tally.successes)
 
     def _counts(self, qualified: Any, pool_size: Any) -> dict[str | None, tuple[int, int]]:
         shared = self._policy.group_rows == "all" and not isinstance(pool_size, Mapping)
