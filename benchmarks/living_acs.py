@@ -149,11 +149,11 @@ def draw(campaign: Any, logs: list[float], best: float, path: Path) -> None:
         bottom.axvline(campaign.monitor.raised.pools, color="#c1440e", lw=1, ls="--",
                        label=f"alarm after pool {campaign.monitor.raised.pools}")  # fmt: skip
     for place, name in enumerate(AWAY.values()):
-        bottom.text(HOME_POOLS + (place + 0.5) * AWAY_POOLS, bottom.get_ylim()[0], name, fontsize=7, rotation=90,
-                    ha="center", va="bottom")  # fmt: skip
+        bottom.text(HOME_POOLS + (place + 0.5) * AWAY_POOLS, 4.9, name, fontsize=7, ha="center", va="top", rotation=90)
+    bottom.set_ylim(-1.8, 5)  # it goes on rising far beyond
     bottom.set_ylabel("log10 of the e-value")
     bottom.set_xlabel("pools screened and reviewed: home states (MA, MN, NJ), then one state after another")
-    bottom.legend(frameon=False, fontsize=8, loc="lower left")
+    bottom.legend(frameon=False, fontsize=8, loc="upper left")
     plots.save(bottom, path, dpi=110)
 
 

@@ -158,7 +158,7 @@ def test_campaign_from_start_to_alarm(tmp_path, capsys):
     assert run(["campaign", "status", state, "--json", "--policy", str(tmp_path / "now.json")]) == 4
     body = json.loads(capsys.readouterr().out)
     assert body["alarm"] is True
-    assert len(body["updates"]) == 3
+    assert len(body["updates"]) == 2
     assert sl.Policy.load(tmp_path / "now.json").promise == body["promise"]
 
 
