@@ -1,7 +1,7 @@
 """Plan, watch, learn: how fast, how small, how soon an alarm, how short the list.
 
-    python benchmarks/living.py            # all of it, about a minute
-    python benchmarks/living.py speed      # or one of: speed, delay, learn, plan
+python benchmarks/living.py            # all of it, about a minute
+python benchmarks/living.py speed      # or one of: speed, delay, learn, plan
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def delay(runs: int = 200, most: int = 4000) -> None:
                 waits.append(monitor.pools - 100 if monitor.alarm else np.inf)
             never = np.isinf(waits).mean()
             middle, late = (np.quantile(waits, q, method="inverted_cdf") for q in (0.5, 0.9))
-            print(f"{before:>12.3f} {drop:>6.0%} {middle:>8.0f} {late:>8.0f} {never:>9.1%} {early / runs:>7.1%}")
+            print(
+                f"{before:>12.3f} {drop:>6.0%} {middle:>8.0f} {late:>8.0f} {never:>9.1%} {early / runs:>7.1%}"
+            )
 
 
 def learn(runs: int = 60) -> None:
@@ -97,7 +99,9 @@ def learn(runs: int = 60) -> None:
         failures += bool((0.19 * ndtr(DISTANCE - t) < 0.05).any())
         alarms += campaign.alarm
     shown = " -> ".join(f"{size:.2f}" for size in np.mean(lists, axis=0))
-    oracle = sl.plan(sl.Expected(5, 100), base_rate=0.19, auc=float(ndtr(DISTANCE / 2**0.5)), sizes=[300]).oracle
+    oracle = sl.plan(
+        sl.Expected(5, 100), base_rate=0.19, auc=float(ndtr(DISTANCE / 2**0.5)), sizes=[300]
+    ).oracle
     print(f"\nexpected list over five updates, {runs} campaigns: {shown} (oracle {oracle:.2f})")
     print(f"campaigns with a threshold that fails: {failures} of {runs}; with an alarm: {alarms}")
 
@@ -114,7 +118,9 @@ def plan() -> None:
         began = time.perf_counter()
         sl.plan(target, pilot=pilot)
         print(f", pilot of {rows:,} rows {time.perf_counter() - began:.2f} s", end="")
-    truth = sl.plan(target, base_rate=0.19, auc=float(ndtr(DISTANCE / 2**0.5)), sizes=[1000]).table[0].list_size
+    truth = (
+        sl.plan(target, base_rate=0.19, auc=float(ndtr(DISTANCE / 2**0.5)), sizes=[1000]).table[0].list_size
+    )
     covered = 0
     for seed in range(300):
         low, high = sl.plan(target, pilot=draw(rng, 400), sizes=[1000], seed=seed).table[0].interval or (0, 0)

@@ -67,7 +67,9 @@ def start(home: tuple[np.ndarray, np.ndarray], rng: np.random.Generator) -> tupl
     return campaign, order[START : START + HOME_POOLS * POOL]
 
 
-def run(states: dict[int, Any], home: tuple[np.ndarray, np.ndarray], rng: np.random.Generator) -> tuple[Any, list[float]]:
+def run(
+    states: dict[int, Any], home: tuple[np.ndarray, np.ndarray], rng: np.random.Generator
+) -> tuple[Any, list[float]]:
     campaign, rows = start(home, rng)
     logs: list[float] = []
     feed(campaign, home[0][rows], home[1][rows], logs)
@@ -79,7 +81,9 @@ def run(states: dict[int, Any], home: tuple[np.ndarray, np.ndarray], rng: np.ran
     return campaign, logs
 
 
-def summarise(states: dict[int, Any], home: tuple[np.ndarray, np.ndarray], runs: int) -> tuple[Any, list[float]]:
+def summarise(
+    states: dict[int, Any], home: tuple[np.ndarray, np.ndarray], runs: int
+) -> tuple[Any, list[float]]:
     rng = np.random.default_rng(0)
     best = np.sort(home[0][home[1] == 1])[-int(np.ceil(0.1 * len(home[0])))]
     lists, failed, early, waits, first = [], 0, 0, [], None
@@ -87,13 +91,17 @@ def summarise(states: dict[int, Any], home: tuple[np.ndarray, np.ndarray], runs:
         campaign, logs = run(states, home, rng)
         first = first or (campaign, logs)
         thresholds = [update.threshold for update in campaign.updates]
-        lists.append([100 * np.mean(home[0] >= t) for t in thresholds + thresholds[-1:] * (4 - len(thresholds))])
+        lists.append(
+            [100 * np.mean(home[0] >= t) for t in thresholds + thresholds[-1:] * (4 - len(thresholds))]
+        )
         failed += any(t > best for t in thresholds)
         early += not campaign.quiet_at_home
         if campaign.quiet_at_home:
             waits.append(campaign.monitor.raised.pools - HOME_POOLS if campaign.alarm else np.inf)
     shown = " -> ".join(f"{size:.2f}" for size in np.mean(lists, axis=0))
-    print(f"list length at home over three updates: {shown} (best possible {100 * np.mean(home[0] >= best):.2f})")
+    print(
+        f"list length at home over three updates: {shown} (best possible {100 * np.mean(home[0] >= best):.2f})"
+    )
     print(f"campaigns with a threshold that fails at home: {failed} of {runs}")
     print(f"alarms during {HOME_POOLS} pools at home: {early} of {runs}")
     print(f"after the drift: alarm in {np.isfinite(waits).sum()} of {len(waits)}, after a median of "
@@ -105,7 +113,9 @@ def summarise(states: dict[int, Any], home: tuple[np.ndarray, np.ndarray], runs:
 def alone(states: dict[int, Any], home: tuple[np.ndarray, np.ndarray], runs: int) -> None:
     """Each state on its own: the same 200 pools at home, then 300 pools from there."""
     rng = np.random.default_rng(1)
-    print(f"{'state':>12} {'promise kept':>13} {'alarm':>6} {'median pools':>13} {'score gap':>10} {'p-value':>9}")
+    print(
+        f"{'state':>12} {'promise kept':>13} {'alarm':>6} {'median pools':>13} {'score gap':>10} {'p-value':>9}"
+    )
     for code, name in {**{0: "(home)"}, **AWAY}.items():
         scores, labels = home if code == 0 else states[code]
         waits, rates, drift = [], [], None
@@ -135,13 +145,23 @@ def draw(campaign: Any, logs: list[float], best: float, path: Path) -> None:
     starts = [update.pools for update in campaign.updates]
     ends = [*starts[1:], len(logs)]
     for place, (update, begin, end) in enumerate(zip(campaign.updates, starts, ends, strict=True)):
-        top.plot([begin, end], [update.list_size] * 2, lw=2.5, color="#0b6e4f", label=None if place else "list length")
+        top.plot(
+            [begin, end],
+            [update.list_size] * 2,
+            lw=2.5,
+            color="#0b6e4f",
+            label=None if place else "list length",
+        )
         top.plot([begin, end], [update.floor] * 2, lw=1.2, ls="--", color="#1f77b4",
                  label=None if place else "about the shortest achievable (from the data)")  # fmt: skip
     top.axhline(best, color="#444444", lw=1, ls=":", label="best possible (population known)")
     top.set_ylim(9, 13.5)
     top.set_ylabel("candidates on the list, of 100")
-    top.set_title("10 employed of 100 on average, alpha 0.1: lists get shorter as reviews come in", loc="left", fontsize=10)
+    top.set_title(
+        "10 employed of 100 on average, alpha 0.1: lists get shorter as reviews come in",
+        loc="left",
+        fontsize=10,
+    )
     top.legend(frameon=False, fontsize=8)
     bottom.plot(range(1, len(logs) + 1), np.asarray(logs) / np.log(10), color="#444444", lw=1)
     bottom.axhline(np.log10(20), color="#c1440e", lw=1, label="alarm level, 20")
@@ -149,7 +169,9 @@ def draw(campaign: Any, logs: list[float], best: float, path: Path) -> None:
         bottom.axvline(campaign.monitor.raised.pools, color="#c1440e", lw=1, ls="--",
                        label=f"alarm after pool {campaign.monitor.raised.pools}")  # fmt: skip
     for place, name in enumerate(AWAY.values()):
-        bottom.text(HOME_POOLS + (place + 0.5) * AWAY_POOLS, 4.9, name, fontsize=7, ha="center", va="top", rotation=90)
+        bottom.text(
+            HOME_POOLS + (place + 0.5) * AWAY_POOLS, 4.9, name, fontsize=7, ha="center", va="top", rotation=90
+        )
     bottom.set_ylim(-1.8, 5)  # it goes on rising far beyond
     bottom.set_ylabel("log10 of the e-value")
     bottom.set_xlabel("pools screened and reviewed: home states (MA, MN, NJ), then one state after another")

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from living_sim import binormal, pools
 from scipy.stats import binom
 
 import surelist as sl
+from living_sim import binormal, pools
 from surelist import _score_counts, reviews
 from surelist._score_counts import ScoreCounts
 from surelist.first_crossing import first_crossing_counts
@@ -32,9 +32,8 @@ def campaign_on(population, rng, sizes, came=None, start=300):
         threshold = -np.inf if campaign.threshold is None else campaign.threshold
         scores, labels = population.draw(rng, size, threshold)
         campaign._record(str(number), size, [str(i) for i in range(len(scores))], scores)
-        if late is not None and late[0] in campaign.reviews.kept:
-            if not campaign.reviews.kept[late[0]].closed:
-                campaign.review(*late)
+        if late is not None and not campaign.reviews.kept[late[0]].closed:
+            campaign.review(*late)
         if came is None:
             campaign.review(number, labels)
         else:
@@ -56,7 +55,9 @@ def failures_and_lists(population, rng, runs, **options):
         assert thresholds == sorted(thresholds)
         failures += any(t > boundary for t in thresholds)
         alarms += campaign.alarm
-        sizes_now = [100 * population.listed(-9 if u.threshold is None else u.threshold) for u in campaign.updates]
+        sizes_now = [
+            100 * population.listed(-9 if u.threshold is None else u.threshold) for u in campaign.updates
+        ]
         lists.append(sizes_now + sizes_now[-1:] * (1 + len(sizes()) - len(sizes_now)))
     assert binom.sf(alarms - failures - 1, runs, 0.05) > 1e-6
     return failures, np.mean(lists, axis=0)
@@ -405,7 +406,7 @@ def test_a_restart_after_every_step_changes_nothing(tmp_path, monkeypatch):
 def test_damaged_state_is_refused(tmp_path, change, message):
     rng, campaign = started(schedule=(4, 12))
     run(campaign, rng, 8)
-    assert len(set(update.threshold for update in campaign.updates)) == 2
+    assert len({update.threshold for update in campaign.updates}) == 2
     path = tmp_path / "campaign.json"
     campaign.save(path)
     state = json.loads(path.read_text())

@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from living_sim import pools
 
 import surelist as sl
+from living_sim import pools
 from surelist.cli import run
 
 
@@ -52,7 +52,12 @@ def test_plan(tmp_path, capsys):
     assert run(["plan", "--expect", "5"]) == 2
     assert run(["plan", "--pool-size", "5"]) == 2
     assert run(["plan", "--expect", "5", "--pool-size", "100"]) == 2
-    assert run(["plan", "--expect", "30", "--pool-size", "100", "--base-rate", "0.19", "--auc", "0.85", "--json"]) == 0
+    assert (
+        run(
+            ["plan", "--expect", "30", "--pool-size", "100", "--base-rate", "0.19", "--auc", "0.85", "--json"]
+        )
+        == 0
+    )
 
 
 @pytest.fixture
@@ -92,7 +97,10 @@ def test_watch_waits_goes_on_and_alarms(tmp_path, capsys, policy):
 
 
 def test_watch_refuses_another_policy(tmp_path, policy):
-    state, table = str(tmp_path / "m.json"), write(tmp_path / "p.csv", ["pool", "pool_size", "qualified"], [(1, 100, 9)])
+    state, table = (
+        str(tmp_path / "m.json"),
+        write(tmp_path / "p.csv", ["pool", "pool_size", "qualified"], [(1, 100, 9)]),
+    )
     assert run(["watch", state, table, "--policy", policy]) == 0
     scores, labels = next(pools(np.random.default_rng(1), 1, size=2000))
     other = tmp_path / "other.json"
@@ -112,7 +120,10 @@ def test_watch_groups(tmp_path, capsys):
         tmp_path / "p.csv", ["pool", "pool_size", "qualified", "group"],
         [("1", 50, 4, "a"), ("1", 50, 3, "b"), ("2", 50, 4, "a"), ("2", 50, "", "b")],
     )  # fmt: skip
-    assert run(["watch", str(tmp_path / "m.json"), table, "--policy", str(policy), "--group", "group", "--json"]) == 0
+    assert (
+        run(["watch", str(tmp_path / "m.json"), table, "--policy", str(policy), "--group", "group", "--json"])
+        == 0
+    )
     body = json.loads(capsys.readouterr().out)
     assert body["pools"] == 1
     assert body["waiting_for"] == "2"
@@ -121,7 +132,17 @@ def test_watch_groups(tmp_path, capsys):
 
 def test_campaign_from_start_to_alarm(tmp_path, capsys):
     state = str(tmp_path / "campaign.json")
-    start = ["campaign", "start", past(tmp_path / "past.csv"), "--expect", "5", "--pool-size", "100", "-o", state]
+    start = [
+        "campaign",
+        "start",
+        past(tmp_path / "past.csv"),
+        "--expect",
+        "5",
+        "--pool-size",
+        "100",
+        "-o",
+        state,
+    ]
     assert run([*start, "--schedule", "3,8"]) == 0
     assert "at least 5 qualified" in capsys.readouterr().out
     assert run([*start, "--schedule", "3,8"]) == 2
@@ -141,7 +162,9 @@ def test_campaign_from_start_to_alarm(tmp_path, capsys):
         assert list(rows[0]) == ["id", "score", "who"]
         assert run(screen) == 2  # fed twice
         reviewed = [(row["id"], labels[int(row["id"][1:])]) for row in rows]
-        first = write(tmp_path / "some.csv", ["id", "qualified"], [*reviewed[:2], *((i, "") for i, _ in reviewed[2:])])
+        first = write(
+            tmp_path / "some.csv", ["id", "qualified"], [*reviewed[:2], *((i, "") for i, _ in reviewed[2:])]
+        )
         later = write(tmp_path / "all.csv", ["id", "qualified"], reviewed)
         for table in (first, later, later):
             codes.append(run(["campaign", "review", state, table, "--pool", name]))
@@ -190,7 +213,21 @@ def test_campaign_not_certifiable_yet(tmp_path, capsys):
     assert not (tmp_path / "c.json").exists()
     assert run([*start, "--uncertified", "everyone"]) == 0
     pool = candidates(tmp_path / "pool.csv", [-3.0, 5.0])
-    assert run(["campaign", "screen", str(tmp_path / "c.json"), pool, "--pool", "1", "-o", str(tmp_path / "s.csv")]) == 0
+    assert (
+        run(
+            [
+                "campaign",
+                "screen",
+                str(tmp_path / "c.json"),
+                pool,
+                "--pool",
+                "1",
+                "-o",
+                str(tmp_path / "s.csv"),
+            ]
+        )
+        == 0
+    )
     assert len(read(tmp_path / "s.csv")) == 2
     assert "Nothing is promised yet" in capsys.readouterr().out
 

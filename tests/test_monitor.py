@@ -26,7 +26,9 @@ def policy():
 def wealth_of_bets(rate, pools):
     """The definition: every bet on its own, its wealth a product over the trials since its start."""
     drops = np.geomspace(0.01, 0.95, 24)
-    shares = [0.5] + [(1 / (1 + math.log2(t - 1)) - 1 / (1 + math.log2(t))) / 2 for t in range(2, len(pools) + 1)]
+    shares = [0.5] + [
+        (1 / (1 + math.log2(t - 1)) - 1 / (1 + math.log2(t))) / 2 for t in range(2, len(pools) + 1)
+    ]
     wealth = 1 - sum(shares)  # bets that have not started
     for start, share in enumerate(shares):
         for drop in drops:
@@ -179,9 +181,7 @@ def test_groups_are_watched_together():
     labels = rng.random(4000) < 0.4
     groups = np.where(rng.random(4000) < 0.5, "a", "b")
     targets = {"a": sl.Expected(5, 50), "b": sl.Expected(4, 50)}
-    policy = sl.calibrate(
-        rng.normal(size=4000) + labels, labels, targets, groups=groups, purpose="outreach"
-    )
+    policy = sl.calibrate(rng.normal(size=4000) + labels, labels, targets, groups=groups, purpose="outreach")
     monitor = sl.Monitor(policy)
     for _ in range(60):
         monitor.observe(qualified={"a": 6, "b": 1}, pool_size={"a": 50, "b": 50})
@@ -244,7 +244,8 @@ def test_plain_per_pool_and_recall_policies_are_refused_with_the_reason(policy):
 
 
 @pytest.mark.parametrize(
-    ("qualified", "size"), [(-1, 10), (11, 10), (1.5, 10), (True, 10), (None, 10), (1, -1), (1, "10"), (float("nan"), 10)]
+    ("qualified", "size"),
+    [(-1, 10), (11, 10), (1.5, 10), (True, 10), (None, 10), (1, -1), (1, "10"), (float("nan"), 10)],
 )
 def test_bad_counts_are_refused(policy, qualified, size):
     monitor = sl.Monitor(policy)
@@ -323,7 +324,7 @@ def test_memory_is_bounded_and_never_counts_twice():
 
 def test_natural_order():
     names = ["2026-01-09", "2026-01-10", "a2", "a10", "a10b"]
-    assert sorted(reversed(names), key=natural) == names
+    assert sorted(names[::-1], key=natural) == names
 
 
 def test_drift_reports_an_effect_and_what_it_does_not_prove():

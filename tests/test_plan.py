@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from living_sim import DISTANCE
 from scipy.special import ndtr
 from scipy.stats import binom
 
 import surelist as sl
-from surelist.planning import Binormal, smallest_rows
+from living_sim import DISTANCE
+from surelist.planning import smallest_rows
+from surelist.populations import Binormal
 from surelist.targets import Level
 
 AUC = float(ndtr(DISTANCE / np.sqrt(2)))
@@ -31,7 +32,12 @@ def guess():
 def test_reproduces_the_contract_figures(guess):
     """STATISTICS section 2: excess over the oracle, dkw and exact, by n."""
     assert guess.oracle == pytest.approx(6.5, abs=0.01)
-    for rows, exact, dkw in [(300, 0.55, 2.68), (1000, 0.26, 1.17), (10_000, 0.07, 0.32), (100_000, 0.02, 0.10)]:
+    for rows, exact, dkw in [
+        (300, 0.55, 2.68),
+        (1000, 0.26, 1.17),
+        (10_000, 0.07, 0.32),
+        (100_000, 0.02, 0.10),
+    ]:
         assert at(guess, rows).excess == pytest.approx(exact, abs=0.02)
         assert at(guess, rows, "dkw").excess == pytest.approx(dkw, abs=0.15)
     assert len([row for row in guess.table if row.rule == "exact"]) == 12
@@ -63,7 +69,9 @@ def test_smallest_n_is_the_smallest(target, assurance):
 
     def holds(n):
         if isinstance(target, sl.Recall):
-            needed = min(q for q in range(1, n + 2) if target.requirements(q, q, level)[0].count <= q or q > n)
+            needed = min(
+                q for q in range(1, n + 2) if target.requirements(q, q, level)[0].count <= q or q > n
+            )
         else:
             needed = target.requirements(n, n, level)[0].count
         return binom.sf(needed - 1, n, 0.19) >= assurance
@@ -94,7 +102,9 @@ def test_per_pool_and_recall_plans():
 
 def test_enough_is_where_a_label_saves_less_than_a_review(guess):
     sizes = [guess.enough, round(1.5 * guess.enough), round(guess.enough / 2), round(0.75 * guess.enough)]
-    rows = {row.rows: row.list_size for row in sl.plan(TARGET, base_rate=0.19, auc=AUC, sizes=sizes).table[:4]}
+    rows = {
+        row.rows: row.list_size for row in sl.plan(TARGET, base_rate=0.19, auc=AUC, sizes=sizes).table[:4]
+    }
     assert 100 * (rows[sizes[0]] - rows[sizes[1]]) < sizes[1] - sizes[0]
     assert 100 * (rows[sizes[2]] - rows[sizes[3]]) > sizes[3] - sizes[2]
     more = sl.plan(TARGET, base_rate=0.19, auc=AUC, sizes=[100], pools=10_000)
@@ -170,5 +180,3 @@ def test_picture(guess, tmp_path):
     assert (tmp_path / "plan.png").stat().st_size > 5000
     plots.save(sl.plan(TARGET, pilot=draw(np.random.default_rng(3), 300)).plot(), tmp_path / "pilot.svg")
     assert b"</svg>" in (tmp_path / "pilot.svg").read_bytes()
-
-

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from surelist.adaptive import Campaign
     from surelist.calibration import calibrate
     from surelist.curve import GuaranteeCurve, guarantee_curve
+    from surelist.drifting import Drift, drift
     from surelist.errors import (
         GroupCutoffWarning,
         InvalidInput,
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
         NotCertifiable,
         PolicyFileError,
         SurelistError,
+        TableWarning,
     )
     from surelist.estimator import ShortlistClassifier
     from surelist.groups import equal_opportunity
-    from surelist.monitoring import Drift, Monitor, drift
+    from surelist.monitoring import Monitor
     from surelist.planning import Plan, plan
     from surelist.policy import Policy
     from surelist.targets import Expected, PerPool, Recall
+    from surelist.workflows import calibrate_table, select_table
 
 __all__ = [
     "Campaign",
@@ -45,19 +48,22 @@ __all__ = [
     "Recall",
     "ShortlistClassifier",
     "SurelistError",
+    "TableWarning",
     "__version__",
     "bounds",
     "calibrate",
+    "calibrate_table",
     "drift",
     "equal_opportunity",
     "guarantee_curve",
     "plan",
+    "select_table",
 ]
 
 # public name: the module it lives in
 _LATE = {
     "Campaign": "adaptive",
-    "Drift": "monitoring",
+    "Drift": "drifting",
     "Expected": "targets",
     "GroupCutoffWarning": "errors",
     "GuaranteeCurve": "curve",
@@ -72,11 +78,14 @@ _LATE = {
     "Recall": "targets",
     "ShortlistClassifier": "estimator",
     "SurelistError": "errors",
+    "TableWarning": "errors",
     "calibrate": "calibration",
-    "drift": "monitoring",
+    "calibrate_table": "workflows",
+    "drift": "drifting",
     "equal_opportunity": "groups",
     "guarantee_curve": "curve",
     "plan": "planning",
+    "select_table": "workflows",
 }
 
 

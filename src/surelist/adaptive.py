@@ -254,16 +254,16 @@ class Campaign:
 
     def save(self, path: str | Path) -> None:
         """Write the state as JSON; never half-written."""
-        from surelist import living_file
+        from surelist import campaign_file
 
-        living_file.save_campaign(self, Path(path))
+        campaign_file.save(self, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> Campaign:
         """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
-        from surelist import living_file
+        from surelist import campaign_file
 
-        return living_file.load_campaign(Path(path))
+        return campaign_file.load(Path(path))
 
     def _new_name(self, pool: Any) -> str:
         name = as_name(self.pools + 1 if pool is None else pool, "pool")

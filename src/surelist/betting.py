@@ -43,7 +43,9 @@ class Bets:
     ``logs[i]`` is ln of the weighted wealth of all bets on the i-th drop that have started.
     """
 
-    def __init__(self, rate: float | Fraction, logs: NDArray[np.float64] | None = None, pools: int = 0) -> None:
+    def __init__(
+        self, rate: float | Fraction, logs: NDArray[np.float64] | None = None, pools: int = 0
+    ) -> None:
         self.rate = rate
         self.logs = np.full(len(DROPS), math.log(0.5)) if logs is None else logs
         self.pools = pools

@@ -21,7 +21,7 @@ from surelist import _validation as check
 from surelist._version import __version__
 from surelist.errors import GroupCutoffWarning, InvalidInput, NotCertifiable, Shortfall
 from surelist.groups import SPLITS, split_alpha
-from surelist.policy import Cutoff, Policy, Shift, Step
+from surelist.policy import Cutoff, Policy, Shift, Step, pool_members
 from surelist.targets import Expected, Level, PerPool, Recall, Requirement, Target, estimate_rows
 from surelist.ties import Salt
 
@@ -180,6 +180,7 @@ def certify(
     terms: Terms,
     *,
     missing_labels: int = 0,
+    dropped_rows: int = 0,
     shift: Shift | None = None,
     salt: Salt | None = None,
 ) -> Policy:
@@ -187,7 +188,7 @@ def certify(
 
     ``salt`` is for tests; by default it is drawn here, after the ids are fixed.
     """
-    required = {name: _required(evidence[name], name, terms) for name in terms.targets}
+    required = requirements(evidence, terms)
     if terms.ties == "hash":
         salt = salt or Salt.draw()
     spent: set[int] = set()
@@ -209,10 +210,18 @@ def certify(
         overlapping=terms.overlapping,
         purpose=terms.purpose,
         missing_labels=missing_labels,
+        dropped_rows=dropped_rows,
         shift=shift,
         salt_hash=salt.hash if salt else None,
         salt=salt,
     )
+
+
+def requirements(
+    evidence: Mapping[str | None, Evidence], terms: Terms
+) -> dict[str | None, tuple[Requirement, ...]]:
+    """The counts each group's evidence has to meet, or ``NotCertifiable``."""
+    return {name: _required(evidence[name], name, terms) for name in terms.targets}
 
 
 @dataclass(frozen=True)
@@ -334,13 +343,11 @@ def _require_purpose(purpose: str | None) -> None:
 
 def _members(groups: Any, terms: Terms, rows: int) -> dict[str | None, NDArray[np.bool_]]:
     """Row mask per group that has a target; every row's group must have one."""
-    from surelist.policy import pool_members
-
     if not terms.grouped:
         return {}
     known = [str(name) for name in terms.targets]
     masks = pool_members(groups, known, rows, overlapping=terms.overlapping)
-    return {name: mask for name, mask in masks.items()}
+    return dict(masks.items())
 
 
 def _both(a: NDArray[np.bool_] | None, b: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surelist import living_file, tables
+from surelist import campaign_file, tables, workflows
 from surelist._files import writing
 from surelist.adaptive import Campaign
 from surelist.errors import InvalidInput
@@ -16,6 +16,8 @@ from surelist.planning import Plan
 from surelist.planning import plan as plan_arrays
 from surelist.policy import Cutoff, Policy, Step
 from surelist.targets import Expected, Level, Target
+
+LABELS = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0}
 
 
 def plan(target: Target, *, pilot: Path | None = None, score: str, label: str, **options: Any) -> Plan:
@@ -54,7 +56,7 @@ def watch(
     """
     monitor = _monitor(state, policy, alpha)
     columns = {"id": pool, "pool_size": pool_size, "qualified": qualified, "group": group}
-    found = tables.read_columns(reviews, columns)
+    found = tables.read_text(reviews, columns)
     new = known = 0
     blocked = None
     for name, won, size in _pools(found, grouped=group is not None):
@@ -102,9 +104,8 @@ def screen_pool(state: Path, pool: Path, output: Path, *, name: str, score: str,
     mask = campaign.screen(found["score"], ids=found["id"], pool=name)
     lowest = campaign.threshold if campaign.threshold is not None else float(min(found["score"], default=0.0))
     with writing(state) as temporary:
-        temporary.write_text(living_file.dumps_campaign(campaign), encoding="utf-8")
-        columns: dict[str, str | None] = {"score": score, "group": None, "id": None}
-        tables.write_shortlist(pool, _filter(campaign, lowest), output, columns)
+        temporary.write_text(campaign_file.dumps(campaign), encoding="utf-8")
+        workflows.select_table(pool, _filter(campaign, lowest), score=score, output=output)
     update = campaign.updates[-1] if len(campaign.updates) > looks else None
     return ScreenedPool(campaign, len(mask), int(mask.sum()), update)
 
@@ -121,8 +122,9 @@ class Reviewed:
 def review_pool(state: Path, reviews: Path, *, name: str, label: str, id: str, final: bool) -> Reviewed:
     """Take in reviews of a pool's shortlist; blank labels are reviews that have not come yet."""
     campaign = Campaign.load(state)
-    found = tables.read_columns(reviews, {"label": label, "id": id})
-    new = campaign.review(name, found["label"], ids=found["id"])
+    found = tables.read_text(reviews, {"label": label, "id": id})
+    labels = [_label(text, label, row) for row, text in enumerate(found["label"])]
+    new = campaign.review(name, labels, ids=found["id"])
     closed = campaign.close(name) if final else 0
     campaign.save(state)
     return Reviewed(campaign, new, closed)
@@ -165,6 +167,17 @@ def _pools(found: dict[str, Any], *, grouped: bool) -> list[tuple[str, Any, Any]
     if grouped:
         return [(n, None if None in w.values() else w, s) for n, (w, s) in pools.items()]
     return [(n, w[""], s[""]) for n, (w, s) in pools.items()]
+
+
+def _label(text: str | None, column: str, row: int) -> float | None:
+    if text is None or not text.strip():
+        return None
+    found = LABELS.get(text.strip().lower())
+    if found is None:
+        raise InvalidInput(
+            f"column {column!r}: expected 0, 1 or nothing, got {text!r} in data row {row + 1}."
+        )
+    return found
 
 
 def _whole(text: Any, column: str, row: int) -> int | None:

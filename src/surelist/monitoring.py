@@ -1,19 +1,19 @@
-"""Does the promise still hold? An anytime-valid alarm from reviewed pools, and a drift check.
+"""Does the promise still hold? An anytime-valid alarm from reviewed pools.
 
-The bets and their proof live in ``betting``; the state file in ``living_file``.
+The bets and their proof live in ``betting``, the state file in ``monitor_file``, the check of
+scores without labels in ``drifting``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from surelist import _validation as check
 from surelist import betting
@@ -223,16 +223,16 @@ class Monitor:
 
     def save(self, path: str | Path) -> None:
         """Write the state as JSON; never half-written."""
-        from surelist import living_file
+        from surelist import monitor_file
 
-        living_file.save_monitor(self, Path(path))
+        monitor_file.save(self, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> Monitor:
         """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
-        from surelist import living_file
+        from surelist import monitor_file
 
-        return living_file.load_monitor(Path(path))
+        return monitor_file.load(Path(path))
 
     def threshold_changed(self, policy: Policy) -> None:
         """Go on under a policy with the same promises and another threshold.
@@ -305,61 +305,3 @@ def _whole(value: Any, name: str, claim: Claim) -> int:
         who = "" if claim.group is None else f"[{claim.group!r}]"
         raise InvalidInput(f"{name}{who}: expected a whole number of at least 0, got {value!r}.")
     return int(value)
-
-
-CAVEAT = (
-    "Scores without labels cannot prove the promise broken or intact: a shift may leave it true, "
-    "and it may break without any shift in the scores. Review pools and watch those."
-)
-
-
-@dataclass(frozen=True)
-class Drift:
-    """How far the scores of a pool lie from those of the calibration rows."""
-
-    gap: float
-    at: float
-    share_before: float
-    share_now: float
-    higher: float
-    p_value: float
-    rows: int
-    candidates: int
-    caveat: str = field(default=CAVEAT, repr=False)
-
-    def describe(self) -> str:
-        """The effect in words, and what it does not prove."""
-        return (
-            f"{percent(round(self.share_now, 4))} of {self.candidates:,} candidates score at least "
-            f"{self.at:.6g}, and {percent(round(self.share_before, 4))} of {self.rows:,} calibration rows: "
-            f"the largest gap ({100 * self.gap:.1f} points; a gap as large has probability "
-            f"{self.p_value:.2g} without drift). A random candidate scores above a random calibration row "
-            f"{percent(round(self.higher, 3))} of the time (50% without drift). {self.caveat}"
-        )
-
-
-def drift(calibration_scores: Any, pool_scores: Any) -> Drift:
-    """Two-sample check without labels (Kolmogorov-Smirnov), with effect sizes a person can read.
-
-    ``gap`` is the largest difference between the shares that score at least some value, and
-    ``at`` that value; ``higher`` is the chance that a random candidate of the pool scores above
-    a random calibration row, ties half. The p-value is that of the
-    Kolmogorov limit, within a tenth of the exact one from five rows on; ties make it too large.
-    """
-    before = np.sort(check.as_scores(calibration_scores, "calibration_scores"))
-    now = np.sort(check.as_scores(pool_scores, "pool_scores"))
-    check.require_rows(before, "calibration_scores")
-    check.require_rows(now, "pool_scores")
-    values = np.unique(np.concatenate([before, now]))
-    share_before = 1 - np.searchsorted(before, values) / len(before)
-    share_now = 1 - np.searchsorted(now, values) / len(now)
-    place = int(np.argmax(np.abs(share_before - share_now)))
-    gap = float(abs(share_before[place] - share_now[place]))
-    below = np.searchsorted(before, now) + np.searchsorted(before, now, side="right")
-    higher = float(below.sum() / (2 * len(before) * len(now)))
-    effective = np.sqrt(len(before) * len(now) / (len(before) + len(now)))
-    p_value = float(special.kolmogorov(effective * gap))
-    return Drift(
-        gap, float(values[place]), float(share_before[place]), float(share_now[place]), higher,
-        p_value, len(before), len(now),
-    )  # fmt: skip

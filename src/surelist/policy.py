@@ -107,6 +107,7 @@ class Policy:
     overlapping: bool = False
     purpose: str | None = None
     missing_labels: int = 0
+    dropped_rows: int = 0
     shift: Shift | None = None
     salt_hash: str | None = None
     salt: Salt | None = None
@@ -200,7 +201,8 @@ class Policy:
         return mask
 
     def _break_ties(self, mask: Mask, scores: Scores, step: Step, ids: list[str]) -> None:
-        assert self.salt is not None and step.tie_break is not None
+        assert self.salt is not None
+        assert step.tie_break is not None
         tied = np.flatnonzero(scores == step.threshold)
         numbers = self.salt.numbers([ids[row] for row in tied])
         for row, number in zip(tied.tolist(), numbers, strict=True):

@@ -1,72 +1,33 @@
-"""State files of monitors and campaigns: strict, versioned JSON, under 1 MB. No code in them.
+"""State files of campaigns: strict, versioned JSON, under 1 MB whatever the history.
 
-Loading rejects what ``policy_file`` rejects: unknown versions, unknown or missing fields,
-non-finite numbers, and whatever contradicts the evidence in the same file.
+Loading replays the looks: counts follow from the rows, thresholds never fall, and the threshold
+in force needs the evidence that is in the file.
 """
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from surelist import policy_file
 from surelist._files import writing
 from surelist._memory import Memory
 from surelist._score_counts import ScoreCounts
 from surelist._version import __version__
 from surelist.adaptive import Campaign
-from surelist.betting import DROPS
-from surelist.errors import InvalidInput, PolicyFileError, SurelistError
+from surelist.errors import PolicyFileError, SurelistError
 from surelist.first_crossing import FirstCrossing
 from surelist.looks import Epoch, Update
-from surelist.monitoring import Alarm, Monitor, Tally
-from surelist.policy_file import _Expected, _hold, _Model, _no_constant
+from surelist.monitor_file import FORMAT, MemoryFile, Watch, dump_watch, load_watch, read_state, state_text
+from surelist.monitoring import Monitor
+from surelist.policy_file import _Expected, _hold, _Model
 from surelist.reviews import UNKNOWN, Reviews, Screened
 from surelist.targets import Expected
 
-FORMAT: Literal[1] = 1
 LABELS = "01?"  # how reviews are written
-
-
-class _Tally(_Model):
-    group: str | None
-    trials: int = Field(ge=0)
-    successes: int = Field(ge=0)
-    trials_before: int = Field(ge=0)
-    successes_before: int = Field(ge=0)
-    log_wealth: list[float] = Field(min_length=len(DROPS), max_length=len(DROPS))
-
-
-class _Alarm(_Model):
-    pools: int
-    review_id: str | None
-    e_value: float
-
-
-class _Memory(_Model):
-    kept: dict[str, str]
-    forgotten: str | None
-
-
-class _Watch(_Model):
-    alpha: float = Field(gt=0, lt=1)
-    pools: int = Field(ge=0)
-    tallies: list[_Tally]
-    alarm: _Alarm | None
-    memory: _Memory
-
-
-class _MonitorFile(_Model):
-    format: Literal[1]
-    kind: Literal["surelist monitor"]
-    version: str
-    policy: dict[str, Any]
-    watch: _Watch
 
 
 class _Scores(_Model):
@@ -124,52 +85,19 @@ class _CampaignFile(_Model):
     waiting: list[str]
     missing: int = Field(ge=0)
     watched: int | None
-    memory: _Memory
-    watch: _Watch | None
+    memory: MemoryFile
+    watch: Watch | None
 
 
-_Any = TypeVar("_Any", _MonitorFile, _CampaignFile)
-
-
-def save_monitor(monitor: Monitor, path: Path) -> None:
-    """Write a monitor's state, complete or not at all."""
-    with writing(path) as temporary:
-        temporary.write_text(dumps_monitor(monitor), encoding="utf-8")
-
-
-def dumps_monitor(monitor: Monitor) -> str:
-    """A monitor's state as JSON text, with the policy it watches."""
-    policy = policy_file.to_dict(monitor._policy)
-    return _text(
-        _MonitorFile(
-            format=FORMAT,
-            kind="surelist monitor",
-            version=__version__,
-            policy=policy,
-            watch=_dump_watch(monitor),
-        )
-    )
-
-
-def load_monitor(path: Path) -> Monitor:
-    """Read and verify a monitor's state."""
-    file = _read(path, _MonitorFile)
-    try:
-        policy = policy_file.loads(json.dumps(file.policy), name=str(path))
-        return _load_watch(file.watch, Monitor(policy, file.watch.alpha))
-    except SurelistError as error:
-        raise PolicyFileError(f"state: {path}: {error}") from error
-
-
-def save_campaign(campaign: Campaign, path: Path) -> None:
+def save(campaign: Campaign, path: Path) -> None:
     """Write a campaign's state, complete or not at all."""
     with writing(path) as temporary:
-        temporary.write_text(dumps_campaign(campaign), encoding="utf-8")
+        temporary.write_text(dumps(campaign), encoding="utf-8")
 
 
-def dumps_campaign(campaign: Campaign) -> str:
+def dumps(campaign: Campaign) -> str:
     """The state as JSON text."""
-    return _text(
+    return state_text(
         _CampaignFile(
             format=FORMAT,
             kind="surelist campaign",
@@ -195,15 +123,15 @@ def dumps_campaign(campaign: Campaign) -> str:
             waiting=list(campaign.reviews.waiting),
             missing=campaign.reviews.missing,
             watched=campaign.reviews.watched,
-            memory=_Memory(kept=campaign._memory.kept, forgotten=campaign._memory.forgotten),
-            watch=_dump_watch(campaign.monitor) if campaign.monitor else None,
+            memory=MemoryFile(kept=campaign._memory.kept, forgotten=campaign._memory.forgotten),
+            watch=dump_watch(campaign.monitor) if campaign.monitor else None,
         )
     )
 
 
-def load_campaign(path: Path) -> Campaign:
+def load(path: Path) -> Campaign:
     """Read and verify a campaign's state."""
-    file = _read(path, _CampaignFile)
+    file = read_state(path, _CampaignFile)
     try:
         campaign = _build(file)
         _verify(campaign, file)
@@ -228,7 +156,7 @@ def _build(file: _CampaignFile) -> Campaign:
     campaign.monitor = None
     _verify_looks(campaign)
     if file.watch is not None:
-        campaign.monitor = _load_watch(file.watch, Monitor(campaign.policy, file.monitor_alpha))
+        campaign.monitor = load_watch(file.watch, Monitor(campaign.policy, file.monitor_alpha))
     return campaign
 
 
@@ -311,63 +239,3 @@ def _load_scores(file: _Scores) -> ScoreCounts:
     found = ScoreCounts(scores, counts, rounded=file.rounded)
     found.add(np.asarray(file.fresh, dtype=np.float64))
     return found
-
-
-def _dump_watch(monitor: Monitor) -> _Watch:
-    return _Watch(
-        alpha=monitor.alpha,
-        pools=monitor.pools,
-        tallies=[
-            _Tally(group=group, **vars(tally), log_wealth=monitor.bets[group].logs.tolist())
-            for group, tally in monitor.tallies.items()
-        ],
-        alarm=_Alarm(**vars(monitor.raised)) if monitor.raised else None,
-        memory=_Memory(kept=monitor._memory.kept, forgotten=monitor._memory.forgotten),
-    )
-
-
-def _load_watch(file: _Watch, monitor: Monitor) -> Monitor:
-    groups = [tally.group for tally in file.tallies]
-    _hold(groups == list(monitor.tallies), "the monitor's groups are not those of the policy")
-    for tally in file.tallies:
-        _hold(
-            tally.successes_before <= tally.successes <= tally.trials and tally.trials_before <= tally.trials,
-            "the monitor's counts are impossible",
-        )
-        monitor.tallies[tally.group] = Tally(**tally.model_dump(exclude={"group", "log_wealth"}))
-        bets = monitor.bets[tally.group]
-        bets.logs, bets.pools = np.asarray(tally.log_wealth), file.pools
-    monitor.pools = file.pools
-    monitor._memory = Memory(file.memory.kept, file.memory.forgotten)
-    if file.alarm is not None:
-        _hold(file.alarm.e_value * monitor.alpha >= 1 - 1e-9, "the alarm's e-value is below its level")
-        monitor.raised = Alarm(**vars(file.alarm))
-    _hold(monitor.alarm or not monitor.speaks_against, "the alarm was taken out")
-    return monitor
-
-
-def _text(file: _MonitorFile | _CampaignFile) -> str:
-    return json.dumps(file.model_dump(), ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _read(path: Path, model: type[_Any]) -> _Any:
-    try:
-        text = path.read_text(encoding="utf-8")
-        raw = json.loads(text, parse_constant=_no_constant)
-    except OSError as error:
-        raise InvalidInput(f"state: cannot read {path}: {error.strerror}.") from error
-    except ValueError as error:
-        raise PolicyFileError(f"state: {path} is not valid JSON: {error}.") from error
-    kind = model.model_fields["kind"].annotation.__args__[0]  # type: ignore[union-attr]
-    if not isinstance(raw, dict) or raw.get("kind") != kind:
-        raise PolicyFileError(f"state: {path} is not a {kind} file.")
-    if raw.get("format") != FORMAT:
-        raise PolicyFileError(
-            f"state: {path} has format version {raw.get('format')!r}; this surelist reads version {FORMAT}."
-        )
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise PolicyFileError(f"state: {path} does not fit at {where!r}: {first['msg']}.") from error
