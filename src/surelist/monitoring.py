@@ -71,7 +71,7 @@ class Alarm:
     e_value: float
 
     def describe(self, alpha: float) -> str:
-        last = f", the last one {self.review_id!r}" if self.review_id is not None else ""
+        last = f", the last one {self.review_id!r}," if self.review_id is not None else ""
         return (
             f"the reviews of {self.pools:,} pools{last} speak against it (e-value "
             f"{self.e_value:.3g}, alarm at {1 / alpha:.3g}; a false alarm has probability at most "
@@ -213,7 +213,7 @@ class Monitor:
             what = "candidates qualified and shortlisted" if claim.k is None else "pools with enough"
             lines.append(
                 f"{who}{tally.successes:,} of {tally.trials:,} {what}; promised at least "
-                f"{percent(float(claim.rate))}, now between {percent(low)} and {percent(high)}."
+                f"{percent(float(claim.rate))}, now between {percent(round(low, 4))} and {percent(round(high, 4))}."
             )
         lines.append(
             f"{number(self.pools)} pools, e-value {self.e_value:.3g}, alarm at {1 / self.alpha:.3g}: "
