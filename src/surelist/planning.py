@@ -141,12 +141,23 @@ def _row(target: Target, level: Level, n: int, best: Population, others: list[Em
     assurance, size, count = _expected(target, level, n, best)
     interval = None
     if others and size is not None:
-        sizes = [found for each in others if (found := _expected(target, level, n, each)[1]) is not None]
+        sizes = _resampled(target, level, n, count, others)
         tail = 100 * (1 - COVERAGE) / 2
-        if sizes:
+        if len(sizes):
             low, high = np.percentile(sizes, [tail, 100 - tail])
             interval = float(low), float(high)
     return PlanRow(n, level.rule, count, assurance, size, None, interval)
+
+
+def _resampled(target: Target, level: Level, n: int, count: int, others: list[Empirical]) -> list[float]:
+    """Expected list length in each resample that can certify: one set of quantiles serves all."""
+    if isinstance(target, Recall):
+        found = [_expected(target, level, n, each)[1] for each in others]
+        return [size for size in found if size is not None]
+    points = 4 * POINTS
+    rates = special.betaincinv(count, n - count + 1, (np.arange(points) + 0.5) / points)
+    kept = [(each, rates[rates <= each.base_rate]) for each in others]
+    return [_pool_size(target) * float(each.listed(own).mean()) for each, own in kept if len(own)]
 
 
 def _with_excess(row: PlanRow, oracle: float) -> PlanRow:
