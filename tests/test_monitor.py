@@ -323,8 +323,8 @@ def test_memory_is_bounded_and_never_counts_twice():
 
 
 def test_natural_order():
-    names = ["2026-01-09", "2026-01-10", "a2", "a10", "a10b"]
-    assert sorted(names[::-1], key=natural) == names
+    names = ["a10b", "2026-01-10", "a10", "2026-01-09", "a2"]
+    assert sorted(names, key=natural) == ["2026-01-09", "2026-01-10", "a2", "a10", "a10b"]
 
 
 def test_drift_reports_an_effect_and_what_it_does_not_prove():
