@@ -158,7 +158,7 @@ def build(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Engine:
         "pyarrow": Engine(name, lambda t: t),
         "capsule": Engine(name, Capsule),
         "duckdb": Engine(name, from_duckdb),
-        "parquet": Engine(name, file(write_parquet, ".parquet")),
+        "parquet": Engine(name, file(write_parquet, ".parquet"), {"engine": "duckdb"}),
         "parquet-folder": Engine(name, file(write_folder, "")),
         "parquet-polars": Engine(name, file(write_parquet, ".parquet"), {"engine": "polars"}),
         "csv": Engine(name, file(write_csv, ".csv"), text=True),

@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import surelist as sl
 
 pyspark = pytest.importorskip("pyspark") if not os.environ.get("CI") else __import__("pyspark")
 HOME = Path(pyspark.__file__).parent
-ROWS, FILES = 400_000, 16
+ROWS, FILES = 200_000, 16
 
 
 def free_port() -> int:
@@ -36,6 +37,8 @@ def start(kind: str, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
     java = os.path.join(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
     command = [java, "-Xmx256m", "-cp", f"{HOME}/jars/*", f"org.apache.spark.deploy.{kind}", *arguments]
     environment = {**os.environ, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
+    core = next((HOME / "jars").glob("spark-core_*.jar")).name
+    environment["SPARK_SCALA_VERSION"] = core.removeprefix("spark-core_").split("-")[0]
     with log.open("wb") as file:
         return subprocess.Popen(
             command, stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True
@@ -71,11 +74,11 @@ class Cluster:
                     "--cores",
                     "1",
                     "--memory",
-                    "600m",
+                    "1g",
                     "--work-dir",
                     str(folder / f"work{place}"),
                     self.url,
-                )  # fmt: skip
+                )
             )
         wait_for(lambda: self.status().count('"ALIVE"') >= 3, 90, "the cluster's start")
 
@@ -92,10 +95,8 @@ class Cluster:
 
     def stop(self) -> None:
         for process in reversed(self.processes):
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             process.wait()
 
 
@@ -125,7 +126,7 @@ import sys, surelist as sl
 from pyspark.sql import SparkSession, functions as F
 master, pool, output = sys.argv[1:]
 spark = (SparkSession.builder.master(master).appName("surelist-cluster")
-    .config("spark.ui.enabled", "false").config("spark.executor.memory", "400m")
+    .config("spark.ui.enabled", "false").config("spark.executor.memory", "480m")
     .config("spark.executor.cores", "1").config("spark.cores.max", "2")
     .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     .config("spark.sql.files.maxPartitionBytes", "64k").config("spark.sql.files.openCostInBytes", "64k")
@@ -144,24 +145,26 @@ spark.stop()
 def test_a_killed_worker_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:
     pool, output = tmp_path / "pool", tmp_path / "shortlist.parquet"
     write_pool(pool)
-    driver = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", DRIVER, cluster.url, str(pool), str(output)],
-        stdout=subprocess.PIPE, stderr=(tmp_path / "driver.log").open("wb"), text=True,
-    )  # fmt: skip
-    assert driver.stdout is not None
-    said = []
-    for line in driver.stdout:
-        said.append(line.strip())
-        if said[-1] == "pass: writing the shortlist":
-            break
-    assert said[-1:] == ["pass: writing the shortlist"], (tmp_path / "driver.log").read_text()[-3000:]
-    # In the middle: some parts are written, and the output is not there under its name.
-    wait_for(lambda: any(tmp_path.glob(".shortlist*.part/new/_temporary/**/part-*")), 120, "writing")
-    assert not output.exists()
-    cluster.kill_worker(0)
-    rest, _ = driver.communicate(timeout=240)
-    assert driver.returncode == 0, (tmp_path / "driver.log").read_text()[-3000:]
-    lost = "Lost executor" in (tmp_path / "driver.log").read_text()
+    log = tmp_path / "driver.log"
+    command = [sys.executable, "-W", "ignore", "-c", DRIVER, cluster.url, str(pool), str(output)]
+    with log.open("wb") as file, subprocess.Popen(command, stdout=-1, stderr=file, text=True) as driver:
+        try:
+            assert driver.stdout is not None
+            said = []
+            for line in driver.stdout:
+                said.append(line.strip())
+                if said[-1] == "pass: writing the shortlist":
+                    break
+            assert said[-1:] == ["pass: writing the shortlist"], log.read_text()[-3000:]
+            # In the middle: some parts are written, and the output is not there under its name.
+            wait_for(lambda: any(tmp_path.glob(".shortlist*.part/new/_temporary/**/part-*")), 120, "writing")
+            assert not output.exists()
+            cluster.kill_worker(0)
+            rest, _ = driver.communicate(timeout=240)
+        finally:
+            driver.kill()
+    assert driver.returncode == 0, log.read_text()[-3000:]
+    lost = "Lost executor" in log.read_text()
     whole = pq.read_table(pool)
     expected = sl.calibrate(whole["score"].to_numpy(), whole["label"].to_numpy(), sl.Expected(20, 100))
     assert f"calibrated {expected.threshold!r}" in said

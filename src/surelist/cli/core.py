@@ -37,7 +37,7 @@ def on_tables(command: Any) -> Any:
             type=click.Choice(["auto", "duckdb", "polars", "spark"]),
             default="auto",
             show_default=True,
-            help="Who reads the files; auto is DuckDB.",
+            help="Who reads the files; auto: polars for Parquet if installed, else DuckDB.",
         ),
         click.option(
             "--on-bad-rows",
