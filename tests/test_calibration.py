@@ -7,9 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import special
 
 import surelist as sl
 from surelist import bounds
+from surelist.targets import Level
 
 
 def threshold_by_definition(scores, labels, k, m, alpha):
@@ -156,14 +158,36 @@ def test_range_of_pool_sizes_is_the_single_size_at_every_size(rule):
         ranged.select(scores[:59])
 
 
-def test_wide_range_of_pool_sizes_is_compact_and_quick():
-    scores, labels = data(2_000)
-    policy = sl.calibrate(scores, labels, sl.PerPool(5, (60, 1_000_000)))
-    assert len(policy.cutoffs[0].steps) < 250
-    assert policy.cutoffs[0].step(1_000_000).critical_count == 1
+def test_wide_range_of_pool_sizes_is_compact_and_valid():
+    """Thousands of sizes: the table stays small, and every size has a threshold at least as low as its own."""
+    target, level = sl.PerPool(5, (60, 1_000_000)), Level(0.1)
+    steps = target.requirements(100_000, 50_000, level)
+    assert len(steps) <= 2_000
+    assert steps[-1].count == bounds.pool_critical_count(100_000, 5, 1_000_000, 0.1)
+    for size in (60, 61, 77, 1_234, 56_789, 999_999, 1_000_000):
+        used = [step for step in steps if step.pool_size <= size][-1].count
+        own = bounds.pool_critical_count(100_000, 5, size, 0.1)
+        assert own <= used <= 1.02 * own + 1
 
 
-@pytest.mark.parametrize("convert", ["list", "float32", "pandas", "nullable", "polars", "pyarrow", "ints", "bools"])
+def test_huge_row_counts_cost_nothing():
+    """Rules are formulas in n: a billion rows, or a hostile policy file, must not stall anything."""
+    for rule in bounds.RULES:
+        assert 0.05 < bounds.critical_count(10**9, 0.05, 0.1, rule) / 10**9 < 0.0502
+    assert bounds.critical_count(10**15, 0.05, 0.1, "simultaneous") > 5 * 10**13
+
+
+def test_simultaneous_beyond_the_recursion_is_the_union_bound():
+    n, alpha = 2_000_000, 0.1
+    counts, rates = bounds.simultaneous_family(n, alpha)
+    levels = special.betainc(counts, n - counts + 1, rates)  # P(U_(c) < r): summed, at most alpha
+    assert levels.sum() <= alpha
+    assert levels.sum() > 0.99 * alpha
+
+
+@pytest.mark.parametrize(
+    "convert", ["list", "float32", "pandas", "nullable", "polars", "pyarrow", "ints", "bools"]
+)
 def test_kinds_of_columns(convert):
     import pandas as pd
     import polars as pl
@@ -239,12 +263,17 @@ def test_tie_break_lets_exactly_the_critical_count_in():
 
 
 def test_a_calibration_row_in_the_pool_is_noticed_where_it_matters():
-    policy = sl.calibrate(np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties="hash", ids=range(400))
-    with pytest.raises(sl.InvalidInput, match="candidate '5' at row 1 is also a calibration row"):
+    policy = sl.calibrate(
+        np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties="hash", ids=range(400)
+    )
+    with pytest.raises(sl.InvalidInput, match="candidate '5' is also a calibration row"):
         policy.select([1.0, 1.0], ids=["new", 5])
 
 
 def test_the_salt_is_drawn_anew_and_never_shown():
-    made = [sl.calibrate(np.ones(200), np.ones(200), sl.Expected(5, 100), ties="hash", ids=range(200)) for _ in "ab"]
+    made = [
+        sl.calibrate(np.ones(200), np.ones(200), sl.Expected(5, 100), ties="hash", ids=range(200))
+        for _ in "ab"
+    ]
     assert made[0].salt.key != made[1].salt.key
     assert made[0].salt.key not in repr(made[0])

@@ -7,6 +7,7 @@ for, and how to say itself in English.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -14,6 +15,8 @@ from typing import ClassVar
 from surelist import _validation as check
 from surelist import bounds
 from surelist.errors import InvalidInput
+
+MOST_SIZES = 2000  # pool sizes with a threshold of their own
 
 
 @dataclass(frozen=True)
@@ -114,24 +117,32 @@ class PerPool:
         return size if isinstance(size, tuple) else (size, size)
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
-        steps: list[Requirement] = []
+        """One count per size; a very wide range goes in steps, each valid for the sizes above it."""
         smallest, largest = self.sizes
-        self._descend(rows, level, smallest, largest, steps)
+        sizes: Sequence[int] = range(smallest, largest + 1)
+        if len(sizes) > MOST_SIZES:
+            ratio = (largest / smallest) ** (1 / (MOST_SIZES - 1))
+            grid = {round(smallest * ratio**i) for i in range(MOST_SIZES)} | {largest}
+            sizes = sorted(size for size in grid if size <= largest)
+        steps: list[Requirement] = []
+        self._descend(rows, level, sizes, 0, len(sizes) - 1, steps)
         return tuple(steps)
 
-    def _descend(self, rows: int, level: Level, low: int, high: int, steps: list[Requirement]) -> None:
+    def _descend(
+        self, rows: int, level: Level, sizes: Sequence[int], low: int, high: int, steps: list[Requirement]
+    ) -> None:
         """The count never grows with the pool: bisect until both ends of a stretch agree."""
-        first, last = (self._count(rows, size, level) for size in (low, high))
+        first, last = (self._count(rows, sizes[end], level) for end in (low, high))
         if not steps or steps[-1].count != first:
-            steps.append(Requirement(low, first))
+            steps.append(Requirement(sizes[low], first))
         if first == last:
             return
         if high - low == 1:
-            steps.append(Requirement(high, last))
+            steps.append(Requirement(sizes[high], last))
             return
         middle = (low + high) // 2
-        self._descend(rows, level, low, middle, steps)
-        self._descend(rows, level, middle, high, steps)
+        self._descend(rows, level, sizes, low, middle, steps)
+        self._descend(rows, level, sizes, middle, high, steps)
 
     def _count(self, rows: int, size: int, level: Level) -> int:
         if level.rule == "exact":
