@@ -51,7 +51,7 @@ class Table:
         """Turn the engine's complaints about unreadable data into one sentence."""
         try:
             yield
-        except self.engine.errors as error:
+        except (*self.engine.errors, nw.exceptions.NarwhalsError) as error:
             first = str(error).strip().splitlines()[0]
             raise InvalidInput(f"{self.name}: cannot be read: {first}") from error
 
@@ -142,12 +142,17 @@ def _from_stream(source: Any) -> Any:
     return pyarrow.table(source)
 
 
-def _open_path(source: str, engine: str, spark_master: str | None) -> Table:
+def reopen(table: Table, output: str, delimiter: str) -> Table:
+    """What the table's own engine has just written."""
+    return replace(_open_path(output, table.engine.name, None, delimiter), say=table.say)
+
+
+def _open_path(source: str, engine: str, spark_master: str | None, delimiter: str | None = None) -> Table:
     files = _files(source)
     form = file_format(files[0])
     if any(file_format(each) != form for each in files):
         raise InvalidInput(f"file: {source} mixes CSV and Parquet files; give one kind.")
-    delimiter = _delimiter(files[0]) if form == "csv" else ","
+    delimiter = delimiter or (_delimiter(files[0]) if form == "csv" else ",")
     frame, runner = _scan(files, form, delimiter, engine, spark_master)
     table = Table(frame, runner, source, [], form == "csv", delimiter, file=True)
     with table.reading():
@@ -225,7 +230,7 @@ def _folder(path: Path) -> list[str]:
 
 
 def _delimiter(path: str) -> str:
-    """Tab for .tsv; else the first of , ; tab | that the header line has."""
+    """Tab for .tsv; else the one of , ; tab | that the header line has most of."""
     if is_remote(path):
         return delimiter_of(path)
     if delimiter_of(path) == "\t":
@@ -236,4 +241,4 @@ def _delimiter(path: str) -> str:
             header = re.sub('"[^"]*"', "", file.readline(1 << 20).decode("utf-8", errors="replace"))
     except OSError as error:
         raise InvalidInput(f"file: cannot read {path}: {error.strerror or error}.") from error
-    return next((each for each in ",;\t|" if each in header), ",")
+    return max(",;\t|", key=header.count)

@@ -17,7 +17,7 @@ from surelist.tables import census
 from surelist.tables.columns import GROUP, POOL, ROW, Columns, find_columns
 from surelist.tables.engines import Frame, is_remote
 from surelist.tables.limits import Limits, make_limits
-from surelist.tables.opening import Table, delimiter_of, file_format, open_table
+from surelist.tables.opening import Table, delimiter_of, file_format, reopen
 
 REASON = "shortlist_reason"
 
@@ -86,10 +86,13 @@ def select_rows(
         result = _summary(columns, policy, sizes, _listed(columns, shortlist))
         return replace(result, repeated_ids=repeated, table=shortlist.to_native())
     target = os.fspath(output)
+    delimiter = delimiter_of(target, table.delimiter)
     table.say("writing the shortlist")
     with table.reading():
-        table.engine.write(shortlist, target, form, delimiter_of(target, table.delimiter))
-    result = _summary(columns, policy, sizes, _listed(columns, _written(table, shortlist, target, form)))
+        table.engine.write(shortlist, target, form, delimiter)
+    if _easier_to_read_back(table, target, form):
+        shortlist = reopen(table, target, delimiter).frame
+    result = _summary(columns, policy, sizes, _listed(columns, shortlist))
     return replace(result, repeated_ids=repeated, output=target)
 
 
@@ -175,12 +178,10 @@ def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | 
         )
 
 
-def _written(table: Table, shortlist: Frame, output: str, form: str) -> Frame:
-    """What to count a written shortlist by: the file where that is less work than asking again."""
+def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
+    """Whether a lazy shortlist is counted from what was written, rather than worked out again."""
     same_types = form == "parquet" or table.text
-    if table.engine.name == "eager" or is_remote(output) or not same_types:
-        return shortlist
-    return open_table(output, table.engine.name).frame
+    return table.engine.name != "eager" and not is_remote(output) and same_types
 
 
 def _listed(columns: Columns, shortlist: Frame) -> census.Counts:
