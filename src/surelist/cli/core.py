@@ -177,7 +177,7 @@ def select(pool: str, policy_path: str, output: str, json_: bool, **options: Any
     for name, (size, listed) in done.groups.items():
         click.echo(f"  {name}: {listed:,} of {size:,}", err=True)
     if done.dropped:
-        click.echo(f"{done.dropped:,} rows without a finite score were dropped.", err=True)
+        click.echo(f"Rows without a finite score, dropped: {done.dropped:,}.", err=True)
     if done.pools:
         sizes = [each.shortlisted for each in done.pools]
         click.echo(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+from narwhals.exceptions import NarwhalsError
 
 from surelist import _validation as check
 from surelist.errors import InvalidInput, MissingDependency
@@ -49,9 +50,10 @@ class Table:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn the engine's complaints about unreadable data into one sentence."""
+        unreadable: tuple[type[Exception], ...] = (*self.engine.errors, NarwhalsError)
         try:
             yield
-        except (*self.engine.errors, nw.exceptions.NarwhalsError) as error:
+        except unreadable as error:
             first = str(error).strip().splitlines()[0]
             raise InvalidInput(f"{self.name}: cannot be read: {first}") from error
 
