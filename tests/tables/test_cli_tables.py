@@ -68,8 +68,6 @@ def test_bad_rows(past: str, tmp_path: Path, capsys: Any) -> None:
     assert not (tmp_path / "out.csv").exists()
     assert run([*select, "--on-bad-rows", "drop"]) == 0
     assert "Rows without a finite score, dropped: 1." in capsys.readouterr().err
-        "1 row ", "1 rows "
-    )
 
 
 def test_pools(past: str, tmp_path: Path, capsys: Any) -> None:
