@@ -60,7 +60,8 @@ def calibrate_table(
         ``"drop"`` leaves out rows without a finite score, and says so in the policy; the promise
         is then about candidates who have one. Rows without a *label* are never dropped.
     engine, spark_master
-        Who reads files: ``"duckdb"`` (as ``"auto"``), ``"polars"``, or ``"spark"`` at this master.
+        Who reads files: ``"duckdb"``, ``"polars"``, or ``"spark"`` at this master. ``"auto"`` is
+        polars for Parquet where it is installed, else DuckDB.
     progress
         Called with a few words at the start of every pass over the data.
 
