@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from surelist import bounds
+from surelist import baselines, bounds
 from surelist._version import __version__
 from surelist.calibration import calibrate
 from surelist.curve import GuaranteeCurve, guarantee_curve
@@ -35,6 +35,7 @@ __all__ = [
     "ShortlistClassifier",
     "SurelistError",
     "__version__",
+    "baselines",
     "bounds",
     "calibrate",
     "equal_opportunity",
