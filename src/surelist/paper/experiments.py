@@ -11,39 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import surelist as sl
-from surelist.errors import InvalidInput, MissingDependency
-from surelist.groups import split_alpha
+from surelist.errors import InvalidInput
 from surelist.paper import methods
 from surelist.paper.data import Population
 from surelist.paper.evaluate import Candidates, Outcome, average
-
-GROUPS = ("majority", "minority")
-GROUP_LEVELS = ("split", "each")
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Setup:
-    """The paper's numbers. ``group_level``: alpha/2 per group (Algorithm 3), or alpha in each."""
-
-    pool_size: int = 100
-    k: float = 5
-    alpha: float = 0.1
-    qualified_share: float = 0.2
-    train_rows: int = 10_000
-    calibration_rows: int = 10_000
-    pools: int = 1_000
-    group_level: str = "split"
-
-    @property
-    def group_alpha(self) -> float:
-        return split_alpha(self.alpha, len(GROUPS)) if self.group_level == "split" else self.alpha
+from surelist.paper.screening import GROUPS, Scored, Setup, split, train
 
 
 @dataclass(frozen=True)
@@ -102,39 +76,6 @@ class Row:
     qualified_pools: float
 
 
-@dataclass(frozen=True)
-class Halves:
-    """Row numbers of one run: for training, for calibration (in random order), for the pools."""
-
-    train: Index
-    calibration: Index
-    test: Index
-
-
-@dataclass(frozen=True)
-class Scored:
-    """People with their scores before noise."""
-
-    scores: Floats
-    qualified: Mask
-    minority: Mask
-
-    def noisy(self, ratio: float, rng: np.random.Generator, minority_only: bool) -> Scored:
-        """Each score replaced, with probability ``ratio``, by a draw from Beta(1, 4)."""
-        if ratio == 0:
-            return self
-        replaced = rng.random(len(self.scores)) < ratio
-        if minority_only:
-            replaced &= self.minority
-        scores = self.scores.copy()
-        uniform = rng.random(int(np.count_nonzero(replaced)))
-        scores[replaced] = 1 - np.sqrt(np.sqrt(1 - uniform))  # the inverse of Beta(1,4)'s CDF
-        return Scored(scores, self.qualified, self.minority)
-
-    def take(self, rows: Any) -> Scored:
-        return Scored(self.scores[rows], self.qualified[rows], self.minority[rows])
-
-
 def fitting_settings(experiment: Experiment, population: Population, setup: Setup) -> tuple[float, ...]:
     """The settings this population is large enough for; an error if there is none."""
     rng = np.random.default_rng(0)
@@ -163,9 +104,9 @@ def one_run(
     """All settings of one run."""
     rng = np.random.default_rng([seed, experiment.number, run])
     halves = split(population, experiment.grouped, setup, rng)
-    weights, intercept = train(population, halves.train)
-    calibration = score(population, halves.calibration, weights, intercept)
-    test = score(population, halves.test, weights, intercept)
+    classifier = train(population, halves.train)
+    calibration = classifier.score(population, halves.calibration)
+    test = classifier.score(population, halves.test)
     targets = _targets(test, experiment.grouped, setup)
     rows = []
     for setting in settings:
@@ -173,57 +114,6 @@ def one_run(
         draws = np.random.default_rng([seed, experiment.number, run, place])
         rows += _one_setting(experiment, setting, run, calibration, test, targets, setup, draws)
     return rows
-
-
-def split(population: Population, grouped: bool, setup: Setup, rng: np.random.Generator) -> Halves:
-    """Leave people out until the wanted share is qualified (per group), then cut in two halves."""
-    kept = np.zeros(len(population), dtype=np.bool_)
-    for part in (population.minority, ~population.minority) if grouped else (True,):
-        kept[_downsample(population.qualified, part, setup.qualified_share, rng)] = True
-    order = rng.permutation(np.flatnonzero(kept))
-    half = len(order) // 2
-    first, second = order[:half], order[half:]
-    if half <= setup.train_rows:
-        raise InvalidInput(
-            f"data: half of {len(order):,} people is too few for {setup.train_rows:,} training rows."
-        )
-    whole = len(second) // setup.pool_size * setup.pool_size  # pools without remainder
-    return Halves(first[: setup.train_rows], first[setup.train_rows :], second[:whole])
-
-
-def train(population: Population, rows: Index) -> tuple[Floats, float]:
-    """Standardised logistic regression, L2 strength C = 1/(1e-6 n); weights on the raw features."""
-    try:
-        from sklearn.linear_model import LogisticRegression
-    except ImportError as error:
-        raise MissingDependency(
-            "paper: scikit-learn trains the classifier; pip install 'surelist[sklearn,plots]'."
-        ) from error
-    features = population.features[rows].astype(np.float64)
-    centre, scale = features.mean(axis=0), features.std(axis=0)
-    scale[scale == 0] = 1.0
-    fitted = LogisticRegression(C=1 / (1e-6 * len(rows)), max_iter=1000)
-    fitted.fit((features - centre) / scale, population.qualified[rows])
-    weights = fitted.coef_[0] / scale
-    return weights, float(fitted.intercept_[0] - weights @ centre)
-
-
-def score(population: Population, rows: Index, weights: Floats, intercept: float) -> Scored:
-    """The classifier's probabilities for these people."""
-    linear = population.features[rows].astype(np.float64) @ weights + intercept
-    return Scored(1 / (1 + np.exp(-linear)), population.qualified[rows], population.minority[rows])
-
-
-def _downsample(qualified: Mask, part: Any, share: float, rng: np.random.Generator) -> Index:
-    wins, rest = np.flatnonzero(qualified & part), np.flatnonzero(~qualified & part)
-    odds = share / (1 - share)
-    keep = min(len(wins), round(len(rest) * odds))
-    other = min(len(rest), round(keep / odds))
-    return np.concatenate(
-        [rng.choice(wins, keep, replace=False), rng.choice(rest, other, replace=False)]
-        if other < len(rest)
-        else [rng.choice(wins, keep, replace=False), rest]
-    )
 
 
 def _targets(test: Scored, grouped: bool, setup: Setup) -> dict[str, sl.Expected]:
@@ -249,12 +139,9 @@ def _one_setting(
     for group, target in targets.items():
         fitted = _fit(chosen, test, group, target, setup)
         if experiment.grouped:
-            blind = methods.fit_css(
-                chosen.scores, chosen.qualified, sl.Expected(setup.k, setup.pool_size), setup.alpha
-            )
-            fitted = methods.Fitted(
-                fitted.bands | blind.bands, fitted.pool_rules, fitted.refused | blind.refused
-            )
+            everyone = sl.Expected(setup.k, setup.pool_size)
+            blind = methods.fit_css(chosen.scores, chosen.qualified, everyone, setup.alpha)
+            fitted = fitted.renamed("CSS", methods.DIVERSITY).beside(blind)
         expected = average(fitted, _group(table, group), target.k)
         pools = average(fitted, _group(drawn, group), target.k)
         rows += [
@@ -321,21 +208,11 @@ def _totals(rows: list[Row], k: float) -> list[Row]:
         won = sum(row.qualified for row in both)
         drawn = sum(row.qualified_pools for row in both)
         first = both[0]
-        found.append(
-            Row(
-                first.experiment,
-                first.setting,
-                first.run,
-                method,
-                "all",
-                all(row.certified for row in both),
-                k,
-                _enough(won, k),
-                sum(row.ss for row in both),
-                won,
-                _enough(drawn, k),
-                sum(row.ss_pools for row in both),
-                drawn,
-            )  # fmt: skip
-        )
+        totals = Row(
+            first.experiment, first.setting, first.run, method, "all",
+            all(row.certified for row in both), k,
+            _enough(won, k), sum(row.ss for row in both), won,
+            _enough(drawn, k), sum(row.ss_pools for row in both), drawn,
+        )  # fmt: skip
+        found.append(totals)
     return found

@@ -23,6 +23,7 @@ UMB = tuple(f"UMB {bins}" for bins in BINS)
 CERTIFIED = ("CSS", "Exact", *UMB)
 UNCERTIFIED = ("Uncalibrated", "Platt", "Isotonic")
 METHODS = (*CERTIFIED, *UNCERTIFIED, "Oracle")
+DIVERSITY = "CSS (Diversity)"
 NO_DIVERSITY = "CSS (No Diversity)"
 
 EVERYONE = Bands("everyone", (-np.inf,), (1.0,), "not certifiable; everyone is shortlisted")
@@ -35,6 +36,18 @@ class Fitted:
     bands: dict[str, Bands]
     pool_rules: dict[str, PoolRule]
     refused: frozenset[str]
+
+    def renamed(self, old: str, new: str) -> Fitted:
+        """The same with one method that decides by score under another name."""
+        bands = {new if name == old else name: each for name, each in self.bands.items()}
+        refused = frozenset(new if name == old else name for name in self.refused)
+        return Fitted(bands, self.pool_rules, refused)
+
+    def beside(self, other: Fitted) -> Fitted:
+        """These methods and those."""
+        return Fitted(
+            self.bands | other.bands, self.pool_rules | other.pool_rules, self.refused | other.refused
+        )
 
 
 def fit(
