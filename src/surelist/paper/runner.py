@@ -24,7 +24,7 @@ from surelist._version import __version__
 from surelist.errors import InvalidInput
 from surelist.paper.data import Population
 from surelist.paper.experiments import EXPERIMENTS, Row, fitting_settings, one_run
-from surelist.paper.screening import Setup
+from surelist.paper.screening import Setup, split
 
 JOURNAL = "journal.jsonl"
 COLUMNS = tuple(field.name for field in fields(Row))
@@ -196,3 +196,8 @@ def _in_worker(name: str, number: int) -> list[Row]:
 def cores() -> int:
     """How many processes this machine can run at once."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def test_rows(population: Population, setup: Setup) -> int:
+    """How many people the test half holds."""
+    return len(split(population, False, setup, np.random.default_rng(0)).test)
