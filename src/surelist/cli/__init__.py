@@ -24,6 +24,7 @@ COMMANDS = {
     "show": ("surelist.cli.core", "show", "Print what a policy promises, its conditions and evidence."),
     "curve": ("surelist.cli.core", "curve", "For every list size: how many qualified are certified."),
     "demo": ("surelist.cli.core", "demo", "Make an example, calibrate, select, and show the result."),
+    "paper": ("surelist.cli.paper", "paper", "Reproduce the paper: experiments, census data, impossibility."),
     "completion": ("surelist.cli.core", "completion", "Print the shell completion script."),
 }
 

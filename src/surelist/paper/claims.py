@@ -96,9 +96,7 @@ def _noise(results: Results) -> list[Claim]:
         said = f"at r = 1: CSS {pure[0].ss:.1f}, {best.method} {best.ss:.1f}"
         says = "On pure noise a UMB variant is shorter."
         found.append(Claim(name, says, said, best.ss < pure[0].ss))
-    found.append(
-        _rises(name, "CSS pays for noise with longer lists.", css, lambda cell: cell.ss, "list size")
-    )
+    found.append(_moves(name, "CSS pays for noise with longer lists.", css, "ss", "list size", up=True))
     return found
 
 

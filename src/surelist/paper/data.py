@@ -132,7 +132,7 @@ def _unpack(path: Path, folder: Path) -> list[tuple[Path, Path]]:
         return [(path, path)]
     try:
         with zipfile.ZipFile(path) as archive:
-            inside = [name for name in archive.namelist() if _is_person_file(name)]
+            inside = [name for name in archive.namelist() if is_person_file(name)]
             if not inside:
                 raise InvalidInput(f"data: {path.name} holds no person file (psam_pNN.csv).")
             return [(Path(archive.extract(name, folder / path.stem)), path) for name in sorted(inside)]
@@ -142,7 +142,8 @@ def _unpack(path: Path, folder: Path) -> list[tuple[Path, Path]]:
         ) from error
 
 
-def _is_person_file(name: str) -> bool:
+def is_person_file(name: str) -> bool:
+    """Whether a name in an archive is that of a PUMS person file."""
     base = name.rsplit("/", 1)[-1].lower()
     return base.startswith("psam_p") and base.endswith(".csv")
 
