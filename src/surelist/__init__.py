@@ -1,25 +1,29 @@
-"""surelist: shortlists with a proof."""
+"""surelist: shortlists with a proof.
 
+Names are imported when they are first used, so that ``import surelist`` costs next to nothing.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from surelist import baselines, bounds
 from surelist._version import __version__
-from surelist.calibration import calibrate
-from surelist.curve import GuaranteeCurve, guarantee_curve
-from surelist.errors import (
-    GroupCutoffWarning,
-    InvalidInput,
-    MissingDependency,
-    NotCertifiable,
-    PolicyFileError,
-    SurelistError,
-)
-from surelist.groups import equal_opportunity
-from surelist.policy import Policy
-from surelist.targets import Expected, PerPool, Recall
 
 if TYPE_CHECKING:
+    from surelist import baselines, bounds
+    from surelist.calibration import calibrate
+    from surelist.curve import GuaranteeCurve, guarantee_curve
+    from surelist.errors import (
+        GroupCutoffWarning,
+        InvalidInput,
+        MissingDependency,
+        NotCertifiable,
+        PolicyFileError,
+        SurelistError,
+    )
     from surelist.estimator import ShortlistClassifier
+    from surelist.groups import equal_opportunity
+    from surelist.policy import Policy
+    from surelist.targets import Expected, PerPool, Recall
 
 __all__ = [
     "Expected",
@@ -42,12 +46,34 @@ __all__ = [
     "guarantee_curve",
 ]
 
-_LATE = {"ShortlistClassifier": "surelist.estimator"}  # imported on first use: heavy extras
+# public name: the module it lives in
+_LATE = {
+    "Expected": "targets",
+    "GroupCutoffWarning": "errors",
+    "GuaranteeCurve": "curve",
+    "InvalidInput": "errors",
+    "MissingDependency": "errors",
+    "NotCertifiable": "errors",
+    "PerPool": "targets",
+    "Policy": "policy",
+    "PolicyFileError": "errors",
+    "Recall": "targets",
+    "ShortlistClassifier": "estimator",
+    "SurelistError": "errors",
+    "calibrate": "calibration",
+    "equal_opportunity": "groups",
+    "guarantee_curve": "curve",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        from importlib import import_module
+    if name in ("baselines", "bounds"):
+        return import_module(f"surelist.{name}")
+    if name not in _LATE:
+        raise AttributeError(f"module 'surelist' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"surelist.{_LATE[name]}"), name)
+    return found
 
-        return getattr(import_module(_LATE[name]), name)
-    raise AttributeError(f"module 'surelist' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return __all__

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 
 def percent(share: float) -> str:
+    """A share as people write it."""
     return f"{100 * share:.6g}%"
 
 
 def number(value: float) -> str:
+    """A number as people write it."""
     return f"{value:,.10g}"
 
 

@@ -19,19 +19,19 @@ from surelist.paper.summary import Cell
 
 # colour, line style, marker; certified methods are solid, those without guarantee dashed
 STYLES = {
-    "CSS": ("#0b4fb3", "-", "o"),
-    DIVERSITY: ("#0b4fb3", "-", "o"),
-    NO_DIVERSITY: ("#7a3fb0", "-.", "s"),
-    "Exact": ("#d1495b", "-", "D"),
-    "UMB 1": ("#c9d8b6", "-", "v"),
-    "UMB 2": ("#a6c08a", "-", "^"),
-    "UMB 3": ("#83a65e", "-", "<"),
-    "UMB 4": ("#5f8a3a", "-", ">"),
-    "UMB 5": ("#3d6b1f", "-", "p"),
+    "CSS": ("#c1440e", "-", "o"),
+    DIVERSITY: ("#c1440e", "-", "o"),
+    NO_DIVERSITY: ("#8e44ad", "-.", "s"),
+    "Exact": ("#0b6e4f", "-", "D"),
+    "UMB 1": ("#bfd0ea", "-", "v"),
+    "UMB 2": ("#93b2dd", "-", "^"),
+    "UMB 3": ("#6893cf", "-", "<"),
+    "UMB 4": ("#3f73b8", "-", ">"),
+    "UMB 5": ("#1f4e8c", "-", "p"),
     "Uncalibrated": ("#8c8c8c", "--", "x"),
-    "Platt": ("#e0a100", "--", "+"),
-    "Isotonic": ("#e06c00", "--", "1"),
-    "Oracle": ("#000000", ":", ""),
+    "Platt": ("#d4a106", "--", "+"),
+    "Isotonic": ("#5bb8b0", "--", "1"),
+    "Oracle": ("#444444", ":", ""),
 }
 NAMES = {"Exact": "exact (surelist)", "Oracle": "oracle threshold", "CSS": "CSS (dkw)"}
 

@@ -1,0 +1,5 @@
+"""``python -m surelist``."""
+
+from surelist.cli import main
+
+main()

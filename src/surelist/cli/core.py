@@ -1,0 +1,435 @@
+"""calibrate, select, show, curve, demo, completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from surelist.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from surelist.calibration import Targets
+    from surelist.policy import Policy
+    from surelist.targets import Target
+
+as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("past", type=click.Path(allow_dash=True))
+@click.option("--score", default="score", show_default=True, help="Column with the score.")
+@click.option("--label", default="qualified", show_default=True, help="Column with the label, 1 = qualified.")
+@click.option("--expect", type=float, metavar="K", help="At least K qualified in an average pool.")
+@click.option("--per-pool", type=int, metavar="K", help="At least K qualified in every single pool.")
+@click.option("--recall", type=float, metavar="SHARE", help="Keep this share of all qualified candidates.")
+@click.option("--pool-size", metavar="M", help="Candidates in a pool; with --per-pool also a range, 50-200.")
+@click.option(
+    "--alpha", type=float, default=0.1, show_default=True, help="How often the promise may be false."
+)
+@click.option(
+    "--rule",
+    default="exact",
+    show_default=True,
+    help="exact; --expect: dkw, simultaneous; --per-pool: pac, bernstein.",
+)
+@click.option(
+    "--calibration-share",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="Share of alpha spent on the calibration rows by pac and bernstein.",
+)
+@click.option("--group", help="Column with the group; needs --target and --purpose.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="NAME=K/M",
+    help='Target of a group, e.g. "women=3.8/76" (with --recall: "women=0.95"). Repeat per group.',
+)
+@click.option("--purpose", help="What cutoffs per group are for; recorded in the policy.")
+@click.option("--group-split", default="bonferroni", show_default=True, help="bonferroni or sidak.")
+@click.option(
+    "--group-rows",
+    default="own",
+    show_default=True,
+    help="own, or all: every row counts for every group and M is the whole pool's size.",
+)
+@click.option("--ties", default="include", show_default=True, help="include, or hash (needs --id).")
+@click.option("--id", "ident", help="Column with candidate ids, for --ties hash.")
+@click.option("--missing-labels", default="error", show_default=True, help="error or unqualified.")
+@click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
+@as_json
+def calibrate(**options: Any) -> None:
+    """Certify a target from PAST candidates (CSV or Parquet, - for CSV on stdin).
+
+    Exit code 3 when the target is not certifiable; nothing is written then.
+
+    \b
+    Example:
+      surelist calibrate past.csv --score score --label qualified \\
+          --expect 5 --pool-size 100 --alpha 0.1 -o policy.json
+      surelist calibrate past.csv --group sex --target "women=3.8/76" --target "men=1.2/24" \\
+          --expect --purpose "outreach, not selection" -o policy.json
+    """
+    from surelist import workflows
+
+    target, ties = parse_target(options), options["ties"]
+    with _input(options["past"]) as path:
+        policy = workflows.calibrate(
+            path, score=options["score"], label=options["label"], target=target, alpha=options["alpha"],
+            rule=options["rule"], group=options["group"], purpose=options["purpose"],
+            id=options["ident"] if ties == "hash" else None, ties=ties,
+            calibration_share=options["calibration_share"], group_split=options["group_split"],
+            group_rows=options["group_rows"], missing_labels=options["missing_labels"],
+        )  # fmt: skip
+    _save_policy(policy, options["output"])
+    quiet = options["output"] == "-"
+    if options["json_"] and not quiet:
+        click.echo(json.dumps({"policy": options["output"], **_summary(policy)}))
+    elif not quiet:
+        _print_policy(policy)
+        click.echo(f"\nWritten to {options['output']}.")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("pool", type=click.Path(allow_dash=True))
+@click.option("--policy", "policy_path", required=True, type=click.Path(), help="Policy file.")
+@click.option("--score", help="Column with the score; default: as calibrated.")
+@click.option("--group", help="Column with the group; default: as calibrated.")
+@click.option("--id", "ident", help="Column with candidate ids; default: as calibrated.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(allow_dash=True),
+    help="Shortlist to write: .csv, .parquet, or - for CSV on stdout.",
+)
+@as_json
+def select(
+    pool: str,
+    policy_path: str,
+    score: str | None,
+    group: str | None,
+    ident: str | None,
+    output: str,
+    json_: bool,
+) -> None:
+    """Shortlist the candidates of a POOL (CSV or Parquet, - for CSV on stdin).
+
+    The shortlist has the pool's columns and order.
+
+    \b
+    Example:
+      surelist select new.csv --policy policy.json -o shortlist.csv
+    """
+    from surelist import workflows
+
+    policy = workflows.load_policy(policy_path)
+    with _input(pool) as path, _output(output) as target:
+        done = workflows.select(path, policy, output=target, score=score, group=group, id=ident)
+    if json_:
+        click.echo(json.dumps({"output": output, **asdict(done)}), err=output == "-")
+        return
+    click.echo(f"{done.shortlisted:,} of {done.candidates:,} candidates are on the shortlist.", err=True)
+    for name, (size, listed) in done.groups.items():
+        click.echo(f"  {name}: {listed:,} of {size:,}", err=True)
+    click.echo(policy.promise, err=True)
+
+
+@click.command(no_args_is_help=True)
+@click.argument("policy_path", metavar="POLICY", type=click.Path())
+@as_json
+def show(policy_path: str, json_: bool) -> None:
+    """Print what a POLICY promises, what the promise rests on, and the evidence.
+
+    \b
+    Example:
+      surelist show policy.json
+    """
+    from surelist import workflows
+
+    policy = workflows.load_policy(policy_path)
+    if json_:
+        click.echo(json.dumps(_summary(policy)))
+    else:
+        _print_policy(policy)
+
+
+@click.command(no_args_is_help=True)
+@click.argument("past", type=click.Path(allow_dash=True))
+@click.option("--score", default="score", show_default=True, help="Column with the score.")
+@click.option("--label", default="qualified", show_default=True, help="Column with the label.")
+@click.option("--pool-size", type=float, default=100, show_default=True, help="Candidates in a pool.")
+@click.option("--alpha", type=float, default=0.1, show_default=True, help="How often the curve may be wrong.")
+@click.option("--rule", default="simultaneous", show_default=True, help="simultaneous, or dkw (the paper's).")
+@click.option("--missing-labels", default="error", show_default=True, help="error or unqualified.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Also draw it: .png, .svg or .pdf.")
+@as_json
+def curve(
+    past: str,
+    score: str,
+    label: str,
+    pool_size: float,
+    alpha: float,
+    rule: str,
+    missing_labels: str,
+    plot: str | None,
+    json_: bool,
+) -> None:
+    """For every list size: how many qualified candidates are certified.
+
+    All points hold at once, so a target may be picked from the curve after looking, with
+    the same rule in calibrate.
+
+    \b
+    Example:
+      surelist curve past.csv --pool-size 100 --plot curve.png
+    """
+    from surelist import workflows
+
+    with _input(past) as path:
+        found = workflows.curve(
+            path,
+            score=score,
+            label=label,
+            pool_size=pool_size,
+            alpha=alpha,
+            rule=rule,
+            missing_labels=missing_labels,
+        )
+    if plot:
+        from surelist import plots
+
+        plots.save(plots.draw_curves([found]), Path(plot))
+    rows = list(
+        zip(found.list_size.tolist(), found.qualified.tolist(), found.threshold.tolist(), strict=True)
+    )
+    if json_:
+        names = ("list_size", "qualified", "threshold")
+        points = [dict(zip(names, row, strict=True)) for row in rows]
+        click.echo(json.dumps({"alpha": alpha, "rule": rule, "pool_size": pool_size, "points": points}))
+        return
+    click.echo(f"Every line holds at once with probability at least {1 - alpha:g} (rule {rule}).\n")
+    click.echo(f"{'list size':>10}  {'qualified (certified)':>21}  {'score at least':>14}")
+    for size, qualified, threshold in _thinned(rows):
+        click.echo(f"{size:>10.1f}  {qualified:>21.2f}  {threshold:>14.6g}")
+
+
+@click.command()
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False),
+    default="surelist-demo",
+    show_default=True,
+    help="Where the example files go.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the example.")
+@as_json
+def demo(folder: str, seed: int, json_: bool) -> None:
+    """Make an example, calibrate, select, and show the result. Needs nothing but the package.
+
+    \b
+    Example:
+      surelist demo
+    """
+    from surelist import workflows
+
+    made = workflows.demo(Path(folder), seed)
+    if json_:
+        click.echo(json.dumps({
+            "promise": made.policy.promise, "threshold": made.policy.threshold,
+            "candidates": made.selection.candidates, "shortlisted": made.selection.shortlisted,
+            "paper_shortlisted": made.paper_shortlisted, "folder": str(made.folder),
+        }))  # fmt: skip
+        return
+    listed, total = made.selection.shortlisted, made.selection.candidates
+    click.echo(
+        f"Made 2,000 past trial candidates with a score and a label, and a pool of {total} new ones.\n"
+    )
+    click.secho(f"Review {listed} of {total}.", bold=True)
+    click.echo(f"{made.policy.promise}\n")
+    click.echo(f"List length  exact rule {listed:>4}   (surelist's default)")
+    click.echo(f"             paper's rule {made.paper_shortlisted:>2}   (dkw, Wang et al. 2022)")
+    click.echo(f"\nFiles in {made.folder}{os.sep}: past.csv, new.csv, policy.json, shortlist.csv")
+    click.echo(f"Next: surelist show {made.policy_path}")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script for SHELL.
+
+    \b
+    Example:
+      surelist completion bash >> ~/.bashrc
+    """
+    from click.shell_completion import get_completion_class
+
+    from surelist.cli import cli
+
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(cli, {}, "surelist", "_SURELIST_COMPLETE").source())
+
+
+def parse_target(options: dict[str, Any]) -> Targets:
+    """The target or targets that the options ask for."""
+    kinds = [name for name in ("expect", "per_pool", "recall") if options[name] is not None]
+    if options["group"] or options["targets"]:
+        return _group_targets(options, kinds)
+    if len(kinds) != 1:
+        raise click.UsageError("Say what to promise: one of --expect K, --per-pool K, --recall SHARE.")
+    value = options[kinds[0]]
+    if kinds[0] == "recall":
+        return _one_target("recall", value, None)
+    if not options["pool_size"]:
+        raise click.UsageError("--pool-size M is needed: how many candidates a pool has.")
+    return _one_target(kinds[0], value, options["pool_size"])
+
+
+def _group_targets(options: dict[str, Any], kinds: list[str]) -> Targets:
+    if not (options["group"] and options["targets"]):
+        raise click.UsageError('--group COLUMN and --target "name=K/M" go together.')
+    if not options["purpose"]:
+        from surelist.calibration import GROUP_WARNING
+
+        raise click.UsageError(f'--purpose "..." is needed with --group. {GROUP_WARNING}')
+    if kinds:
+        raise click.UsageError('With --group, say the promise per group: --target "name=K/M".')
+    found = {}
+    for text in options["targets"]:
+        name, equals, promise = text.rpartition("=")
+        if not equals:
+            raise click.UsageError(f'--target: expected "name=K/M", got {text!r}.')
+        kind, value, size = _promise(promise, text)
+        if name in found:
+            raise click.UsageError(f"--target: group {name!r} appears twice.")
+        found[name] = _one_target(kind, value, size)
+    return found
+
+
+def _promise(promise: str, text: str) -> tuple[str, float, str | None]:
+    """``3.8/76`` on average, ``pool:3/76`` in every pool, ``recall:0.95``."""
+    kind, colon, rest = promise.partition(":")
+    kind, rest = (kind, rest) if colon else ("expect", promise)
+    value, slash, size = rest.partition("/")
+    if kind not in ("expect", "pool", "recall") or bool(slash) == (kind == "recall"):
+        raise click.UsageError(
+            f'--target: expected "name=K/M", "name=pool:K/M" or "name=recall:SHARE", got {text!r}.'
+        )
+    return kind.replace("pool", "per_pool"), _float(value, "--target"), size if slash else None
+
+
+def _one_target(kind: str, value: float, size: str | None) -> Target:
+    from surelist.targets import Expected, PerPool, Recall
+
+    if kind == "recall":
+        return Recall(value)
+    if kind == "expect":
+        return Expected(value, _float(size or "", "--pool-size"))
+    whole = int(value) if float(value).is_integer() else value
+    low, dash, high = (size or "").partition("-")
+    sizes = [_whole(part, "--pool-size") for part in ((low, high) if dash else (low,))]
+    return PerPool(whole, tuple(sizes) if dash else sizes[0])  # type: ignore[arg-type]
+
+
+def _float(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise click.UsageError(f"{option}: expected a number, got {text!r}.") from None
+
+
+def _whole(text: str, option: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise click.UsageError(
+            f"{option}: expected a whole number or a range 50-200, got {text!r}."
+        ) from None
+
+
+@contextmanager
+def _input(name: str) -> Iterator[Path]:
+    """The input as a file; stdin is spooled to one first."""
+    if name != "-":
+        yield Path(name)
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin.csv"
+        path.write_bytes(sys.stdin.buffer.read())
+        yield path
+
+
+@contextmanager
+def _output(name: str) -> Iterator[Path]:
+    """The output as a file; stdout gets it whole, once it is complete."""
+    if name != "-":
+        yield Path(name)
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "stdout.csv"
+        yield path
+        with path.open("rb") as done:
+            for block in iter(lambda: done.read(1 << 20), b""):
+                sys.stdout.buffer.write(block)
+        sys.stdout.buffer.flush()
+
+
+def _save_policy(policy: Policy, output: str) -> None:
+    if output != "-":
+        policy.save(output)
+        return
+    from surelist import policy_file
+
+    if policy.salt is not None:
+        raise InvalidInput("output: a policy with --ties hash has a secret salt file; give it a file name.")
+    click.echo(policy_file.dumps(policy), nl=False)
+
+
+def _summary(policy: Policy) -> dict[str, Any]:
+    from surelist import policy_file
+
+    excess = {name or "": asdict(bound) for name, bound in policy.excess_bound.items()}
+    return {**policy_file.to_dict(policy), "conditions": list(policy.conditions), "excess_bound": excess}
+
+
+def _print_policy(policy: Policy) -> None:
+    click.secho(policy.promise, bold=True)
+    click.echo()
+    for cutoff in policy.cutoffs:
+        name = f"group {cutoff.group!r}: " if cutoff.group is not None else ""
+        first, last = cutoff.steps[0], cutoff.steps[-1]
+        span = f"{first.threshold:.10g}"
+        if len(cutoff.steps) > 1:
+            span = f"{span} (pools of {first.pool_size}) to {last.threshold:.10g} ({last.pool_size} or more)"
+        click.echo(f"  {name}shortlist every score >= {span}")
+        click.echo(
+            f"    evidence: {first.critical_count:,} of {cutoff.qualified:,} qualified calibration rows "
+            f"(of {cutoff.rows:,}) are needed at or above it; alpha {cutoff.level.alpha:g}, rule {policy.rule}"
+        )
+        bound = policy.excess_bound.get(cutoff.group)
+        if bound is not None:
+            click.echo(f"    at most {bound.count:.3g} qualified more than asked for (untied scores)")
+        if cutoff.fingerprint:
+            click.echo(f"    calibration rows: sha256 {cutoff.fingerprint}")
+    click.echo(f"\n  made {policy.created} with surelist {policy.version}\n\nThe promise rests on:")
+    for condition in policy.conditions:
+        click.echo(click.wrap_text(condition, 96, "  - ", "    "))
+
+
+def _thinned(rows: list[Any], most: int = 40) -> list[Any]:
+    """About ``most`` lines for the eye; --json has them all."""
+    if len(rows) <= most:
+        return rows
+    return [rows[round(i * (len(rows) - 1) / (most - 1))] for i in range(most)]
