@@ -56,10 +56,14 @@ def run(
     click.echo(f"Reading {', '.join(data)} ...", err=True)
     population = people(data, rows, seed)
     click.echo(f"{len(population):,} people from {population.source}.", err=True)
-    with Bar() as bar:
-        report = reproduce(
-            names, population, out, runs=runs, seed=seed, group_level=group_level, jobs=jobs, progress=bar
-        )
+    try:
+        with Bar() as bar:
+            report = reproduce(
+                names, population, out, runs=runs, seed=seed, group_level=group_level, jobs=jobs, progress=bar
+            )
+    except KeyboardInterrupt:
+        click.echo("\nStopped. The same command goes on from here.", err=True)
+        raise click.exceptions.Exit(1) from None
     if as_json:
         click.echo(json.dumps([vars(claim) for claim in report.claims], indent=2))
     else:
@@ -142,9 +146,7 @@ class Bar:
     def __exit__(self, *error: object) -> None:
         if self.bar is not None:
             self.bar.__exit__(*error)
-        if error[0] is KeyboardInterrupt:
-            click.echo("\nStopped. The same command goes on from here.", err=True)
-        elif error[0] is None:
+        if error[0] is None:
             click.echo(f"Done in {time.monotonic() - self.started:.0f} s.", err=True)
 
 

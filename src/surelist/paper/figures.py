@@ -33,6 +33,7 @@ STYLES = {
     "Isotonic": ("#5bb8b0", "--", "1"),
     "Oracle": ("#444444", ":", ""),
 }
+FRONT = ("CSS", DIVERSITY, "Exact")  # drawn over the others where they coincide
 NAMES = {"Exact": "exact (surelist)", "Oracle": "oracle threshold", "CSS": "CSS (dkw)"}
 
 
@@ -93,7 +94,8 @@ def _draw_panel(ax: Any, panel: Panel, experiment: Experiment, cells: Sequence[C
         own = [cell for cell in cells if cell.method == method and cell.group == panel.group]
         if own:
             own.sort(key=lambda cell: cell.setting)
-            (_draw_eq if panel.value == "eq" else _draw_ss)(ax, own, style, alpha)
+            drawer = _draw_eq if panel.value == "eq" else _draw_ss
+            drawer(ax, own, style, alpha, 4 if method in FRONT else 3)
     ax.set_title(panel.title)
     ax.set_xlabel(experiment.axis)
     ax.grid(color="#eeeeee")
@@ -109,23 +111,23 @@ def _draw_panel(ax: Any, panel: Panel, experiment: Experiment, cells: Sequence[C
         _sizes_axis(ax)
 
 
-def _draw_eq(ax: Any, cells: list[Cell], style: tuple[str, str, str], alpha: float) -> None:
+def _draw_eq(ax: Any, cells: list[Cell], style: tuple[str, str, str], alpha: float, order: int) -> None:
     colour, line, marker = style
     ax.errorbar(
         [cell.setting for cell in cells], [cell.eq for cell in cells], [cell.eq_se for cell in cells],
-        color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.4, capsize=2,
+        color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.4, capsize=2, zorder=order,
         label=NAMES.get(cells[0].method, cells[0].method),
     )  # fmt: skip
 
 
-def _draw_ss(ax: Any, cells: list[Cell], style: tuple[str, str, str], alpha: float) -> None:
+def _draw_ss(ax: Any, cells: list[Cell], style: tuple[str, str, str], alpha: float, order: int) -> None:
     colour, line, marker = style
     at = [cell.setting for cell in cells]
     shown = [cell.ss if not cell.fails(1 - alpha) else float("nan") for cell in cells]
-    ax.plot(at, shown, color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.4)
+    ax.plot(at, shown, color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.4, zorder=order)
     low = [value - cell.ss_sd for value, cell in zip(shown, cells, strict=True)]
     high = [value + cell.ss_sd for value, cell in zip(shown, cells, strict=True)]
-    ax.fill_between(at, low, high, color=colour, alpha=0.18, linewidth=0)
+    ax.fill_between(at, low, high, color=colour, alpha=0.18 if order > 3 else 0.1, linewidth=0)
 
 
 def _sizes_axis(ax: Any) -> None:

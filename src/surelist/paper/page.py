@@ -75,7 +75,7 @@ def notes(about: About) -> list[str]:
         "training and calibration rows, noise and pools.",
         f"EQ, SS and qualified are expectations over the whole test half, {about.test_rows:,} people: EQ "
         "must be judged on far more people than calibrate, or the error of the test is taken for a failure "
-        f"of the rule. Averages over {about.pools:,} drawn pools are beside them in the results table. Methods "
+        f"of the rule. Averages over {about.pools:,} drawn pools are beside them in the results. Methods "
         "that look at whole pools are averaged over the test half cut into pools.",
         "Random choices (UMB's last bin, ties of Uncalibrated and Platt) enter with their probabilities.",
         f"The exact rule uses its whole budget: at α = {about.alpha:g} it shows EQ ≈ {1 - about.alpha:g}, "

@@ -10,6 +10,7 @@ import csv
 import json
 import multiprocessing
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -167,7 +168,11 @@ def _collect(
 
 
 def _task(population: Population, job: Job, name: str, number: int) -> list[Row]:
-    return one_run(population, EXPERIMENTS[name], number, job.seed, job.settings[name], job.setup)
+    """One thread only: the runs are the parallelism, and sums come out the same on any machine."""
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    with threadpool_limits(1):
+        return one_run(population, EXPERIMENTS[name], number, job.seed, job.settings[name], job.setup)
 
 
 _worker: dict[str, Any] = {}  # one population and job per worker process
@@ -179,9 +184,7 @@ def _share(population: Population, folder: Path) -> None:
 
 
 def _start_worker(folder: str, names: tuple[str, ...], source: str, synthetic: bool, job: Job) -> None:
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(1)  # one core per worker; the workers are the parallelism
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops the workers
     arrays = [
         np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in ("features", "qualified", "minority")
     ]
