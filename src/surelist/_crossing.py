@@ -27,7 +27,7 @@ PRECISION = 1.002  # eta is solved to this factor, from below
 def equal_local_levels(n: int, alpha: float) -> tuple[Ints, Floats]:
     """Counts c_j and certified rates r_j, both increasing; read-only arrays."""
     counts = _grid(n)
-    inside = (counts >= n // 100) & (counts <= n // 5)
+    inside = (counts >= n // 100) & (counts <= max(1, n // 5))
     weight = np.where(inside, 1.0, OUTSIDE_WEIGHT)
     low, high = alpha / (10 * len(counts)), alpha
     rates = _boundary(n, counts, low * weight)

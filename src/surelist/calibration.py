@@ -21,7 +21,7 @@ from surelist import _validation as check
 from surelist._version import __version__
 from surelist.errors import GroupCutoffWarning, InvalidInput, NotCertifiable, Shortfall
 from surelist.groups import SPLITS, split_alpha
-from surelist.policy import Cutoff, Policy, Shift, Step
+from surelist.policy import Cutoff, Policy, Shift, Step, pool_members
 from surelist.targets import Expected, Level, PerPool, Recall, Requirement, Target, estimate_rows
 from surelist.ties import Salt
 
@@ -334,13 +334,11 @@ def _require_purpose(purpose: str | None) -> None:
 
 def _members(groups: Any, terms: Terms, rows: int) -> dict[str | None, NDArray[np.bool_]]:
     """Row mask per group that has a target; every row's group must have one."""
-    from surelist.policy import pool_members
-
     if not terms.grouped:
         return {}
     known = [str(name) for name in terms.targets]
     masks = pool_members(groups, known, rows, overlapping=terms.overlapping)
-    return {name: mask for name, mask in masks.items()}
+    return dict(masks.items())
 
 
 def _both(a: NDArray[np.bool_] | None, b: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:

@@ -111,6 +111,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         check.as_choice(self.response_method, RESPONSES, "response_method")
         X, y = indexable(X, y)
         y = column_or_1d(y, warn=True)
+        check.require_rows(y, "y")
         self.classes_ = self._two_classes(y)
         if self.prefit or isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)

@@ -179,7 +179,8 @@ class Policy:
         return mask
 
     def _break_ties(self, mask: Mask, scores: Scores, step: Step, ids: list[str]) -> None:
-        assert self.salt is not None and step.tie_break is not None
+        assert self.salt is not None
+        assert step.tie_break is not None
         tied = np.flatnonzero(scores == step.threshold)
         numbers = self.salt.numbers([ids[row] for row in tied])
         for row, number in zip(tied.tolist(), numbers, strict=True):

@@ -7,7 +7,7 @@ for, and how to say itself in English.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -69,6 +69,10 @@ class Expected:
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
         return (Requirement(0, bounds.critical_count(rows, self.rate, level.alpha, level.rule)),)
+
+    def limit_rate(self, level: Level) -> float:
+        """The share of qualified rows below which no number of rows would do."""
+        return float(self.rate)
 
     def largest(self, rows: int, qualified: int, level: Level) -> float:
         """Largest k that ``qualified`` of ``rows`` certify; at most pool_size."""
@@ -140,6 +144,13 @@ class PerPool:
             return rows + 1
         return bounds.critical_count(rows, rate, level.calibration_alpha, "dkw")
 
+    def limit_rate(self, level: Level) -> float:
+        """The share of qualified rows below which no number of rows would do."""
+        if level.rule == "bernstein":
+            return bounds.bernstein_k(self.k, level.pool_alpha) / self.sizes[0]
+        alpha = level.alpha if level.rule == "exact" else level.pool_alpha
+        return bounds.pac_rate(self.k, self.sizes[0], alpha)
+
     def largest(self, rows: int, qualified: int, level: Level) -> float:
         """Largest whole k certifiable for the smallest pool; 0 where none."""
         low, high = 0, self.sizes[0]
@@ -175,6 +186,10 @@ class Recall:
             return (Requirement(0, 1),)
         return (Requirement(0, bounds.critical_count(qualified, self.share, level.alpha)),)
 
+    def limit_rate(self, level: Level) -> float:
+        """Any share of qualified rows will do, given enough rows."""
+        return 0.0
+
     def largest(self, rows: int, qualified: int, level: Level) -> float:
         """Largest share certifiable: the one where dropping nobody is just enough."""
         return bounds.largest_rate(qualified, qualified, level.alpha) if qualified else 0.0
@@ -186,8 +201,15 @@ class Recall:
 Target = Expected | PerPool | Recall
 
 
+MOST_ROWS = 10**9
+
+
 def estimate_rows(target: Target, rows: int, qualified: int, level: Level) -> int | None:
     """About how many rows certify the target at the share of qualified rows seen; None if never."""
+    if qualified <= rows * target.limit_rate(level):
+        return None
+    if level.rule == "simultaneous":  # an estimate: the paper's band is close, and cheap
+        level = replace(level, rule="dkw")
 
     def enough(n: int) -> bool:
         available = math.floor(n * qualified / rows)
@@ -196,7 +218,7 @@ def estimate_rows(target: Target, rows: int, qualified: int, level: Level) -> in
     high = max(rows, 2)
     while not enough(high):
         high *= 2
-        if high > 10**10:
+        if high > MOST_ROWS:
             return None
     low = high // 2
     while high - low > max(1, high // 200):

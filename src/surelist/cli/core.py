@@ -416,7 +416,7 @@ def _print_policy(policy: Policy) -> None:
         click.echo(f"  {name}shortlist every score >= {span}")
         click.echo(
             f"    evidence: {first.critical_count:,} of {cutoff.qualified:,} qualified calibration rows "
-            f"(of {cutoff.rows:,}) are needed at or above it; alpha {cutoff.level.alpha:g}, rule {policy.rule}"
+            f"(of {cutoff.rows:,}) score at or above it; alpha {cutoff.level.alpha:g}, rule {policy.rule}"
         )
         bound = policy.excess_bound.get(cutoff.group)
         if bound is not None:
