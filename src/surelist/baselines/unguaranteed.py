@@ -59,7 +59,7 @@ def platt(scores: Any, labels: Any) -> PlattMap:
     except ImportError as error:
         raise _missing("platt") from error
     centre, scale = float(array.mean()), float(array.std()) or 1.0
-    fitted = LogisticRegression(C=np.inf, solver="newton-cholesky", max_iter=200)
+    fitted = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-9, max_iter=200)
     fitted.fit(((array - centre) / scale)[:, None], qualified)
     slope = float(fitted.coef_[0, 0]) / scale
     return PlattMap(slope, float(fitted.intercept_[0]) - slope * centre)
