@@ -319,6 +319,12 @@ def test_platt_is_the_maximum_of_the_likelihood():
     np.testing.assert_allclose(found.shortlist(scores[:50], 3).chance, expected, atol=1e-9)
 
 
+def test_platt_of_a_score_that_separates_perfectly():
+    found = baselines.platt(np.linspace(0, 1, 200), np.linspace(0, 1, 200) > 0.9)
+    assert np.isfinite([found.slope, found.intercept]).all()
+    assert found.probability([0.85, 0.95]) == pytest.approx([0, 1], abs=1e-3)
+
+
 # --- average calibration ------------------------------------------------------------------------
 
 

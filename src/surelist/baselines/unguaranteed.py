@@ -6,6 +6,7 @@ They are what people do. Every result carries ``guarantee="no guarantee"``.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,12 +56,16 @@ def platt(scores: Any, labels: Any) -> PlattMap:
     if not 0 < np.count_nonzero(qualified) < len(qualified):
         raise InvalidInput("labels: Platt's map needs qualified and unqualified rows, got only one kind.")
     try:
+        from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
     except ImportError as error:
         raise _missing("platt") from error
     centre, scale = float(array.mean()), float(array.std()) or 1.0
-    fitted = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-9, max_iter=200)
-    fitted.fit(((array - centre) / scale)[:, None], qualified)
+    # C is finite so that a score which separates the labels perfectly has a slope at all
+    fitted = LogisticRegression(C=1e6, solver="newton-cholesky", tol=1e-9, max_iter=200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted.fit(((array - centre) / scale)[:, None], qualified)
     slope = float(fitted.coef_[0, 0]) / scale
     return PlattMap(slope, float(fitted.intercept_[0]) - slope * centre)
 

@@ -87,9 +87,8 @@ def _noise(results: Results) -> list[Claim]:
         ),
     ]
     found += [_misses(name, method, results) for method in ("Platt", "Isotonic")]
-    found += [
-        _shorter(results, name, "CSS lists are shorter than those of every UMB variant below pure noise.")
-    ]
+    says = "CSS lists are shorter than those of every UMB variant, short of pure noise."
+    found.append(_shorter(results, name, says))
     pure = [cell for cell in css if cell.setting == 1]
     if pure:
         best = min((cell for cell in umb if cell.setting == 1), key=lambda cell: cell.ss)

@@ -53,9 +53,17 @@ def draw_all(cells: Sequence[Cell], alpha: float, caption: str, folder: Path) ->
         figure = draw(EXPERIMENTS[name], [c for c in cells if c.experiment == name], alpha, caption)
         for kind in ("png", "svg"):
             with writing(folder / f"{name}.{kind}") as path:
-                figure.savefig(path, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else None)
+                _save(figure, path, kind)
         drawn.append(folder / f"{name}.png")
     return drawn
+
+
+def _save(figure: Any, path: Path, kind: str) -> None:
+    """The same numbers give the same bytes: no date, no random ids."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "surelist"}):
+        figure.savefig(path, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else None)
 
 
 def draw(experiment: Experiment, cells: Sequence[Cell], alpha: float, caption: str) -> Any:
@@ -67,7 +75,7 @@ def draw(experiment: Experiment, cells: Sequence[Cell], alpha: float, caption: s
         raise MissingDependency("paper: figures need matplotlib; pip install 'surelist[plots]'.") from error
     panels = _panels(experiment)
     columns = len(panels[0])
-    with mpl.rc_context({"svg.hashsalt": "surelist", "font.size": 9, "axes.titlesize": 10}):
+    with mpl.rc_context({"font.size": 9, "axes.titlesize": 10}):
         figure = Figure(figsize=(4.3 * columns + 1.9, 3.3 * len(panels) + 0.3), layout="constrained")
         axes = figure.subplots(len(panels), columns, squeeze=False)
         for row, line in zip(axes, panels, strict=True):
