@@ -167,6 +167,7 @@ def _safe(alpha: float) -> float:
     return alpha * (1 - TAIL_MARGIN)
 
 
+@lru_cache(maxsize=4096)
 def _dkw_count(n: int, rate: Fraction, alpha: float, widths: int = 1) -> int:
     """ceil(n*rate + widths*sqrt(n ln(2/alpha)/2)) in 50 digits, so that no rounding moves it."""
     with localcontext() as context:

@@ -44,7 +44,8 @@ def umb(
     check.require_length(qualified, len(array), "labels")
     bins, alpha, n = check.as_count(bins, "bins"), check.as_alpha(alpha), len(array)
     edges = _edges(array, bins)
-    counts = np.cumsum(_counts(array[qualified], edges))
+    own = array[qualified]
+    counts = np.array([np.count_nonzero(own >= edge) for edge in edges])
     needed = [bounds.bins_critical_count(n, target.rate, alpha, a) for a in range(1, len(edges) + 1)]
     certified = np.flatnonzero(counts >= needed)
     if not len(certified):
@@ -61,12 +62,6 @@ def _edges(scores: Floats, bins: int) -> Floats:
     ranks = -(-np.arange(1, bins) * n // bins)
     inner = np.partition(scores, n - ranks)[n - ranks] if bins > 1 else np.empty(0)
     return np.append(np.unique(inner)[::-1], -np.inf)
-
-
-def _counts(qualified: Floats, edges: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Qualified rows per bin, best bin first."""
-    place = len(edges) - np.searchsorted(edges[::-1], qualified, side="right")
-    return np.bincount(place, minlength=len(edges)).astype(np.int64)
 
 
 def _share(

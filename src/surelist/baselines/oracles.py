@@ -32,32 +32,40 @@ def take_until(pools: Any, k: float, member: Any, *, method: str, guarantee: str
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         wrong = array[(array < 0) | (array > 1)][0]
         raise InvalidInput(f"scores: expected probabilities between 0 and 1, got {wrong:g}.")
-    allowed = np.ones(array.shape, bool) if member is None else np.asarray(member)
-    if allowed.dtype.kind != "b" or allowed.shape != array.shape:
-        raise InvalidInput(f"member: expected a boolean array of shape {array.shape}.")
-    counted = np.where(allowed, array, 0.0)
-    threshold = _last_score(counted, k)
-    above = (counted > threshold[..., None]) & allowed
-    level = (counted == threshold[..., None]) & allowed
-    at_level = (level * counted).sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = (k - (above * counted).sum(axis=-1)) / at_level
-    share = np.where(at_level > 0, np.clip(share, 0.0, 1.0), 1.0)
-    chance = above + level * share[..., None]
+    counted = array
+    if member is not None:
+        allowed = np.asarray(member)
+        if allowed.dtype.kind != "b" or allowed.shape != array.shape:
+            raise InvalidInput(f"member: expected a boolean array of shape {array.shape}.")
+        counted = np.where(allowed, array, 0.0)
+    threshold, share = _last_score(counted, k)
+    chance = (counted > threshold[..., None]).astype(np.float64)
+    level = counted == threshold[..., None]
+    chance[level] = np.broadcast_to(share[..., None], level.shape)[level]
+    if member is not None:
+        chance[~allowed] = 0.0
     return PoolShortlists(method, chance, threshold, share, guarantee)
 
 
-def _last_score(counted: Floats, k: float) -> Floats:
-    """Per pool, the score at which the descending cumulative sum reaches k; -inf if it never does."""
-    if counted.shape[-1] == 0:
-        return np.full(counted.shape[:-1], -np.inf)
+def _last_score(counted: Floats, k: float) -> tuple[Floats, Floats]:
+    """Per pool, the score at which the descending cumulative sum reaches k, and the share there.
+
+    -inf and 1 where the sum never does. The score is above 0: a score of 0 adds nothing.
+    """
+    shape, size = counted.shape[:-1], counted.shape[-1]
+    if size == 0:
+        return np.full(shape, -np.inf), np.ones(shape)
     falling = np.sort(counted, axis=-1)[..., ::-1]
     total = np.cumsum(falling, axis=-1)
-    place = (total < k).sum(axis=-1)
-    last = np.minimum(place, counted.shape[-1] - 1)
-    score = np.take_along_axis(falling, last[..., None], axis=-1)[..., 0]
-    found: Floats = np.where(place < counted.shape[-1], score, -np.inf)
-    return found
+    place = (total < k).sum(axis=-1, keepdims=True)
+    score = np.take_along_axis(falling, np.minimum(place, size - 1), axis=-1)
+    better = (falling > score).sum(axis=-1, keepdims=True)
+    tied = (falling == score).sum(axis=-1, keepdims=True)
+    above = np.where(better > 0, np.take_along_axis(total, np.maximum(better - 1, 0), axis=-1), 0.0)
+    reached = place < size
+    share = np.divide(k - above, tied * score, out=np.ones_like(score), where=reached)
+    threshold = np.where(reached, score, -np.inf)
+    return threshold[..., 0], np.clip(share, 0.0, 1.0)[..., 0]
 
 
 @dataclass(frozen=True)

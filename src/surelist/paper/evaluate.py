@@ -1,8 +1,8 @@
 """List size and qualified candidates of every method, on many pools or on all candidates at once.
 
-Methods that decide by score need one pass: every candidate falls between two thresholds of any
-method, and counts per interval answer for all methods. Random choices (a last bin, a tie) enter
-with their probabilities and are never drawn.
+Methods that decide by score need two counts per threshold: how many candidates score at least as
+high, and how many qualified ones. Random choices (a last bin, a tie) enter with their
+probabilities and are never drawn.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from surelist.baselines import Bands
 from surelist.paper.methods import Fitted
-
-LOWEST = float(np.finfo(np.float64).min)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -44,15 +42,16 @@ class Outcome:
 
 def by_score(bands: Mapping[str, Bands], scores: Floats, qualified: Mask, per: float) -> dict[str, Outcome]:
     """What each method lists of these candidates, divided by ``per``."""
-    edges = np.unique([t for each in bands.values() for t in each.thresholds if t > LOWEST])
-    cell = np.searchsorted(edges, scores, side="right")
-    people = np.bincount(cell, minlength=len(edges) + 1)
-    wins = np.bincount(cell[qualified], minlength=len(edges) + 1)
-    lowest = np.append(LOWEST, edges)  # the lowest score of each interval stands for all of it
+    own = scores[qualified]
+    reached = {
+        t: (np.count_nonzero(scores >= t), np.count_nonzero(own >= t))
+        for t in {t for each in bands.values() for t in each.thresholds}
+    }
     found = {}
     for name, each in bands.items():
-        chance = each.chance(lowest)
-        found[name] = Outcome(float(chance @ people) / per, float(chance @ wins) / per)
+        people, wins = np.array([reached[t] for t in each.thresholds], dtype=np.float64).T
+        size, won = (float(np.diff(count, prepend=0.0) @ each.chances) for count in (people, wins))
+        found[name] = Outcome(size / per, won / per)
     return found
 
 
@@ -69,8 +68,9 @@ def average(fitted: Fitted, test: Candidates, k: float) -> dict[str, Outcome]:
 def by_pool(fitted: Fitted, pools: Candidates, k: float) -> dict[str, Outcome]:
     """Methods that look at whole pools, averaged over the pools."""
     found = {}
+    won = pools.qualified.ravel().astype(np.float64)
     for name, rule in fitted.pool_rules.items():
         chance = rule(pools.scores, k, pools.member).chance
-        wins = float(chance[pools.qualified].sum())
+        wins = float(chance.ravel() @ won)
         found[name] = Outcome(float(chance.sum()) / len(pools), wins / len(pools))
     return found
