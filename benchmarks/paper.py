@@ -183,7 +183,8 @@ def arrays(calibration, test, uniforms, places):
 
 
 def _noisy(people, uniforms):
-    scores = np.where(uniforms[0] < NOISE, 1 - (1 - uniforms[1]) ** 0.25, people.scores)
+    scores, replaced = people.scores.copy(), uniforms[0] < NOISE
+    scores[replaced] = 1 - np.sqrt(np.sqrt(1 - uniforms[1][replaced]))
     return Scored(scores, people.qualified, people.minority)
 
 
