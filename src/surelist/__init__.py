@@ -19,11 +19,13 @@ if TYPE_CHECKING:
         NotCertifiable,
         PolicyFileError,
         SurelistError,
+        TableWarning,
     )
     from surelist.estimator import ShortlistClassifier
     from surelist.groups import equal_opportunity
     from surelist.policy import Policy
     from surelist.targets import Expected, PerPool, Recall
+    from surelist.workflows import calibrate_table, select_table
 
 __all__ = [
     "Expected",
@@ -38,12 +40,15 @@ __all__ = [
     "Recall",
     "ShortlistClassifier",
     "SurelistError",
+    "TableWarning",
     "__version__",
     "baselines",
     "bounds",
     "calibrate",
+    "calibrate_table",
     "equal_opportunity",
     "guarantee_curve",
+    "select_table",
 ]
 
 # public name: the module it lives in
@@ -60,9 +65,12 @@ _LATE = {
     "Recall": "targets",
     "ShortlistClassifier": "estimator",
     "SurelistError": "errors",
+    "TableWarning": "errors",
     "calibrate": "calibration",
+    "calibrate_table": "workflows",
     "equal_opportunity": "groups",
     "guarantee_curve": "curve",
+    "select_table": "workflows",
 }
 
 

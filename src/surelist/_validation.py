@@ -31,8 +31,8 @@ def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scor
     ``finite=False`` leaves the check for NaN and infinity to the caller.
     """
     array = _column(values, name)
-    if array.dtype.kind == "O":
-        array = _numbers(array, name)
+    if array.dtype.kind in "OUST":
+        array = _numbers(values, name)
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise InvalidInput(f"{name}: expected numbers, got {_shown(array[0])} of type {array.dtype}.")
     if array.dtype.kind in "iu" and len(array):
@@ -84,8 +84,8 @@ def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tupl
     array = _column(values, name)
     if array.dtype.kind == "b":
         return array, 0
-    if array.dtype.kind == "O":
-        array = _numbers(array, name)
+    if array.dtype.kind in "OUST":
+        array = _numbers(values, name)
     if array.dtype.kind not in "biuf":
         raise InvalidInput(
             f"{name}: expected 0 or 1 (1 = qualified), got {_shown(array[0])} of type {array.dtype}."
@@ -265,8 +265,9 @@ def _column(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _numbers(array: NDArray[Any], name: str) -> Scores:
-    """Python objects to float64, missing values to NaN."""
+def _numbers(values: Any, name: str) -> Scores:
+    """Python objects to float64, missing values to NaN; text is an error that shows it."""
+    array = np.asarray(values, dtype=object)
     out = np.empty(len(array))
     for row, value in enumerate(array):
         if isinstance(value, numbers.Real):

@@ -85,8 +85,7 @@ def pool_critical_count(n: int, k: int, pool_size: int, alpha: float) -> int:
     n = check.as_count(n, "n")
     alpha = check.as_alpha(alpha)
     pool_size = check.as_count(pool_size, "pool_size")
-    k = check.as_whole_k(k, pool_size)
-    return _smallest(lambda c: pool_tail(n, k, pool_size, c) <= _safe(alpha), 1, n)
+    return _pool_count(n, check.as_whole_k(k, pool_size), pool_size, alpha)
 
 
 def pool_tail(n: int, k: int, pool_size: int, count: int) -> float:
@@ -182,6 +181,12 @@ def _exact_count(n: int, rate: Fraction, alpha: float) -> int:
     centre = n * p - special.ndtri(min(alpha, 0.5)) * math.sqrt(n * p * (1 - p))
     guess = min(max(1, round(centre)), n)
     return _smallest(lambda c: binomial_tail(n, p, c) <= _safe(alpha), 1, n, guess)
+
+
+@lru_cache(maxsize=4096)
+def _pool_count(n: int, k: int, pool_size: int, alpha: float) -> int:
+    guess = min(max(1, round(n * special.betaincinv(k, pool_size - k + 1, 1 - alpha))), n)
+    return _smallest(lambda c: pool_tail(n, k, pool_size, c) <= _safe(alpha), 1, n, guess)
 
 
 def _simultaneous_count(n: int, rate: Fraction, alpha: float) -> int:

@@ -180,6 +180,7 @@ def certify(
     terms: Terms,
     *,
     missing_labels: int = 0,
+    dropped_rows: int = 0,
     shift: Shift | None = None,
     salt: Salt | None = None,
 ) -> Policy:
@@ -187,7 +188,7 @@ def certify(
 
     ``salt`` is for tests; by default it is drawn here, after the ids are fixed.
     """
-    required = {name: _required(evidence[name], name, terms) for name in terms.targets}
+    required = requirements(evidence, terms)
     if terms.ties == "hash":
         salt = salt or Salt.draw()
     spent: set[int] = set()
@@ -209,10 +210,18 @@ def certify(
         overlapping=terms.overlapping,
         purpose=terms.purpose,
         missing_labels=missing_labels,
+        dropped_rows=dropped_rows,
         shift=shift,
         salt_hash=salt.hash if salt else None,
         salt=salt,
     )
+
+
+def requirements(
+    evidence: Mapping[str | None, Evidence], terms: Terms
+) -> dict[str | None, tuple[Requirement, ...]]:
+    """The counts each group's evidence has to meet, or ``NotCertifiable``."""
+    return {name: _required(evidence[name], name, terms) for name in terms.targets}
 
 
 @dataclass(frozen=True)

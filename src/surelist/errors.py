@@ -25,6 +25,10 @@ class GroupCutoffWarning(UserWarning):
     """Cutoffs per group were calibrated without recording what they are for."""
 
 
+class TableWarning(UserWarning):
+    """Rows of a table were dropped on request, or ids occur more than once."""
+
+
 @dataclass(frozen=True)
 class Shortfall:
     """Why a target is not certifiable, in numbers.

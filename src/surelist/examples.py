@@ -33,11 +33,12 @@ def trial_rows(rng: np.random.Generator, size: int, *, labelled: bool) -> tuple[
     return header, rows
 
 
-def expected_list_size(share: float) -> float:
+def expected_list_size(share: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """The share of this population on the shortest list that holds ``share`` qualified on average.
 
     Solves P(Y=1, score >= t) = share for t and returns P(score >= t), by quadrature.
     """
     at = (np.arange(400_000) + 0.5) / 400_000
     chance = special.expit(-2.2 + 1.8 * special.ndtri(at))[::-1]
-    return float(np.searchsorted(np.cumsum(chance) / len(chance), share) / len(chance))
+    found: NDArray[np.float64] = np.searchsorted(np.cumsum(chance) / len(chance), share) / len(chance)
+    return found

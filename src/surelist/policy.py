@@ -94,6 +94,7 @@ class Policy:
     overlapping: bool = False
     purpose: str | None = None
     missing_labels: int = 0
+    dropped_rows: int = 0
     shift: Shift | None = None
     salt_hash: str | None = None
     salt: Salt | None = None

@@ -84,6 +84,7 @@ class _File(_Model):
     overlapping: bool
     purpose: str | None
     missing_labels: int
+    dropped_rows: int
     shift: _Shift | None
     salt_sha256: str | None
     columns: dict[str, str] | None
@@ -148,6 +149,7 @@ def to_dict(policy: Policy) -> dict[str, Any]:
         overlapping=policy.overlapping,
         purpose=policy.purpose,
         missing_labels=policy.missing_labels,
+        dropped_rows=policy.dropped_rows,
         shift=_Shift(**vars(policy.shift)) if policy.shift else None,
         salt_sha256=policy.salt_hash,
         columns=dict(policy.columns) if policy.columns else None,
@@ -232,6 +234,7 @@ def _build(file: _File, salt: Salt | None) -> Policy:
         overlapping=file.overlapping,
         purpose=file.purpose,
         missing_labels=file.missing_labels,
+        dropped_rows=file.dropped_rows,
         shift=Shift(**vars(file.shift)) if file.shift else None,
         salt_hash=file.salt_sha256,
         salt=salt,

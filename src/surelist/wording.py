@@ -133,6 +133,11 @@ def _about_options(policy: Policy) -> list[str]:
         said.append(
             f"{policy.missing_labels:,} calibration rows without a label were counted as not qualified."
         )
+    if policy.dropped_rows:
+        said.append(
+            f"{policy.dropped_rows:,} calibration rows without a usable score were dropped: the promise "
+            "is about candidates who have a score."
+        )
     if policy.group_split == "sidak":
         said.append("Groups are disjoint and each uses its own calibration rows only.")
     if policy.grouped:

@@ -3,59 +3,146 @@
 from __future__ import annotations
 
 import csv
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from surelist import _validation as check
 from surelist import examples, tables
 from surelist._files import writing
-from surelist.calibration import Targets
+from surelist.calibration import MISSING_LABELS, Targets, certify, make_terms, requirements
 from surelist.calibration import calibrate as calibrate_arrays
 from surelist.curve import GuaranteeCurve
 from surelist.curve import guarantee_curve as curve_of_arrays
+from surelist.errors import InvalidInput
 from surelist.policy import Policy
 from surelist.tables import Selection
 from surelist.targets import Expected
 
 
-def calibrate(
-    table: str | Path,
+def calibrate_table(
+    table: Any,
     *,
     score: str,
     label: str,
     target: Targets,
     group: str | None = None,
     id: str | None = None,
-    **options: Any,
+    weight: str | None = None,
+    alpha: float = 0.1,
+    rule: str = "exact",
+    purpose: str | None = None,
+    group_split: str = "bonferroni",
+    group_rows: str = "own",
+    calibration_share: float = 0.5,
+    ties: str = "include",
+    weight_bound: float | None = None,
+    weights_exact: bool = False,
+    seed: int = 0,
+    missing_labels: str = "error",
+    on_bad_rows: str = "error",
+    engine: str = "auto",
+    spark_master: str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Policy:
-    """Certify ``target`` from a table of past candidates; options as for ``calibrate``."""
-    columns = {"score": score, "label": label, "group": group, "id": id}
-    found = tables.read_columns(Path(table), columns)
-    policy = calibrate_arrays(
-        found["score"], found["label"], target, groups=found.get("group"), ids=found.get("id"), **options
-    )
-    return policy.with_columns(**columns)
+    """Certify ``target`` from a table of past candidates, where the table is.
+
+    table
+        A path, glob or folder of CSV or Parquet; a pandas, polars or PySpark DataFrame, a pyarrow
+        table, a DuckDB relation, or anything that streams Arrow.
+    score, label, group, id, weight
+        Names of columns. ``id`` is needed by ``ties="hash"`` only.
+    on_bad_rows
+        ``"drop"`` leaves out rows without a finite score, and says so in the policy; the promise
+        is then about candidates who have one. Rows without a *label* are never dropped.
+    engine, spark_master
+        Who reads files: ``"duckdb"`` (as ``"auto"``), ``"polars"``, or ``"spark"`` at this master.
+    progress
+        Called with a few words at the start of every pass over the data.
+
+    Everything else is as for ``calibrate``. Rows are counted, not collected; only ``weight`` reads
+    its columns into memory, because the draw depends on the order of rows.
+    """
+    names = {"score": score, "label": label, "group": group}
+    opened = tables.open_table(table, engine, spark_master, progress)
+    settings: dict[str, Any] = {
+        "alpha": alpha, "rule": rule, "purpose": purpose, "group_split": group_split,
+        "group_rows": group_rows, "calibration_share": calibration_share, "ties": ties,
+    }  # fmt: skip
+    if weight is not None or weight_bound is not None:
+        if on_bad_rows != "error":
+            raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
+        found = tables.read_columns(opened, {**names, "id": id, "weight": weight})
+        policy = calibrate_arrays(
+            found["score"], found["label"], target, groups=found.get("group"), ids=found.get("id"),
+            weights=found.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact,
+            seed=seed, missing_labels=missing_labels, **settings,
+        )  # fmt: skip
+        return policy.with_columns(**names, id=id)
+    if ties == "hash" and id is None:
+        raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
+    check.as_choice(missing_labels, MISSING_LABELS, "missing_labels")
+    terms = make_terms(target, groups_given=group is not None, overlapping=False, **settings)
+    rows = tables.calibration_rows(
+        opened, list(terms.targets), names={**names, "id": id}, group_rows=group_rows, ties=ties,
+        missing_labels=missing_labels, on_bad_rows=on_bad_rows,
+    )  # fmt: skip
+    needed = requirements(rows.evidence, terms)
+    rows.expect({name: [each.count for each in own] for name, own in needed.items()})
+    policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
+    return policy.with_columns(**names, id=id)
 
 
-def select(
-    table: str | Path,
+def select_table(
+    table: Any,
     policy: Policy,
     *,
-    output: str | Path,
     score: str | None = None,
     group: str | None = None,
     id: str | None = None,
+    pool: str | None = None,
+    output: str | os.PathLike[str] | None = None,
+    on_bad_rows: str = "error",
+    reason: bool = False,
+    engine: str = "auto",
+    spark_master: str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Selection:
-    """Write the shortlist of a pool; columns default to those the policy was calibrated on."""
+    """Shortlist the candidates of a table, where the table is.
+
+    Returns a ``Selection``: its ``table`` is the shortlist, the same kind of table as came in
+    (lazy where that was lazy), with the same columns, types and order of rows; beside it are
+    the counts. With ``output`` the shortlist is written there instead, and appears only
+    when complete.
+
+    score, group, id
+        Names of columns; by default those the policy was calibrated on.
+    pool
+        Column that says which pool a candidate is in, for tables of many pools: counts are
+        given per pool, and ``PerPool`` thresholds go by each pool's size.
+    on_bad_rows
+        ``"drop"`` leaves out candidates without a finite score.
+    reason
+        Add a column ``shortlist_reason`` with the threshold that let the candidate in.
+    """
     remembered = policy.columns or {}
-    columns = {
-        "score": score or remembered.get("score"),
-        "group": group or remembered.get("group"),
-        "id": id or remembered.get("id"),
-    }
-    return tables.write_shortlist(Path(table), policy, Path(output), columns)
+    names = {"score": score or remembered.get("score"), "pool": pool}
+    if policy.grouped:
+        names["group"] = group or remembered.get("group")
+    elif group is not None:
+        raise InvalidInput("group: this policy has no groups; leave group out.")
+    names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
+    opened = tables.open_table(table, engine, spark_master, progress)
+    return tables.select_rows(
+        opened, policy, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason
+    )
+
+
+calibrate, select = calibrate_table, select_table  # shorter, for the front ends
 
 
 def curve(
@@ -69,7 +156,7 @@ def curve(
     missing_labels: str = "error",
 ) -> GuaranteeCurve:
     """The guarantee curve of a table of past candidates."""
-    found = tables.read_columns(Path(table), {"score": score, "label": label})
+    found = tables.read_columns(table, {"score": score, "label": label})
     return curve_of_arrays(found["score"], found["label"], pool_size, alpha, rule, missing_labels)
 
 
@@ -100,11 +187,11 @@ def demo(folder: Path, seed: int = 0) -> Demo:
     _write_csv(past, *examples.trial_rows(rng, 2000, labelled=True))
     _write_csv(pool, *examples.trial_rows(rng, 100, labelled=False))
     target = Expected(k=5, pool_size=100)
-    columns = {"score": "score", "label": "qualified"}
-    policy = calibrate(past, target=target, alpha=0.1, **columns)
-    paper = calibrate(past, target=target, alpha=0.1, rule="dkw", **columns)
+    columns: dict[str, Any] = {"score": "score", "label": "qualified"}
+    policy = calibrate_table(past, target=target, alpha=0.1, **columns)
+    paper = calibrate_table(past, target=target, alpha=0.1, rule="dkw", **columns)
     policy.save(folder / "policy.json")
-    chosen = select(pool, policy, output=folder / "shortlist.csv")
+    chosen = select_table(pool, policy, output=folder / "shortlist.csv")
     longer = paper.select(tables.read_columns(pool, {"score": "score"})["score"])
     return Demo(
         folder,

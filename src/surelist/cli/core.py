@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -22,6 +24,31 @@ if TYPE_CHECKING:
     from surelist.targets import Target
 
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
+
+
+def on_tables(command: Any) -> Any:
+    """The options of commands that read tables of any size."""
+    for option in (
+        click.option(
+            "--spark-master", metavar="URL", help="With --engine spark: local[*], spark://host:7077."
+        ),
+        click.option(
+            "--engine",
+            type=click.Choice(["auto", "duckdb", "polars", "spark"]),
+            default="auto",
+            show_default=True,
+            help="Who reads the files; auto is DuckDB.",
+        ),
+        click.option(
+            "--on-bad-rows",
+            type=click.Choice(["error", "drop"]),
+            default="error",
+            show_default=True,
+            help="Stop, or drop rows without a finite score and say how many.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 @click.command(no_args_is_help=True)
@@ -68,9 +95,12 @@ as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for ma
 @click.option("--id", "ident", help="Column with candidate ids, for --ties hash.")
 @click.option("--missing-labels", default="error", show_default=True, help="error or unqualified.")
 @click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
+@on_tables
 @as_json
 def calibrate(**options: Any) -> None:
-    """Certify a target from PAST candidates (CSV or Parquet, - for CSV on stdin).
+    """Certify a target from PAST candidates.
+
+    PAST is a file, glob or folder of CSV or Parquet, or - for CSV on stdin.
 
     Exit code 3 when the target is not certifiable; nothing is written then.
 
@@ -85,12 +115,14 @@ def calibrate(**options: Any) -> None:
 
     target, ties = parse_target(options), options["ties"]
     with _input(options["past"]) as path:
-        policy = workflows.calibrate(
+        policy = workflows.calibrate_table(
             path, score=options["score"], label=options["label"], target=target, alpha=options["alpha"],
             rule=options["rule"], group=options["group"], purpose=options["purpose"],
             id=options["ident"] if ties == "hash" else None, ties=ties,
             calibration_share=options["calibration_share"], group_split=options["group_split"],
             group_rows=options["group_rows"], missing_labels=options["missing_labels"],
+            on_bad_rows=options["on_bad_rows"], engine=options["engine"],
+            spark_master=options["spark_master"], progress=_Progress(),
         )  # fmt: skip
     _save_policy(policy, options["output"])
     quiet = options["output"] == "-"
@@ -107,6 +139,8 @@ def calibrate(**options: Any) -> None:
 @click.option("--score", help="Column with the score; default: as calibrated.")
 @click.option("--group", help="Column with the group; default: as calibrated.")
 @click.option("--id", "ident", help="Column with candidate ids; default: as calibrated.")
+@click.option("--pool", "pool_column", help="Column that says which pool a candidate is in, for many pools.")
+@click.option("--reason", is_flag=True, help="Add a column shortlist_reason: the threshold that was met.")
 @click.option(
     "-o",
     "--output",
@@ -114,19 +148,13 @@ def calibrate(**options: Any) -> None:
     type=click.Path(allow_dash=True),
     help="Shortlist to write: .csv, .parquet, or - for CSV on stdout.",
 )
+@on_tables
 @as_json
-def select(
-    pool: str,
-    policy_path: str,
-    score: str | None,
-    group: str | None,
-    ident: str | None,
-    output: str,
-    json_: bool,
-) -> None:
-    """Shortlist the candidates of a POOL (CSV or Parquet, - for CSV on stdin).
+def select(pool: str, policy_path: str, output: str, json_: bool, **options: Any) -> None:
+    """Shortlist the candidates of a POOL.
 
-    The shortlist has the pool's columns and order.
+    POOL is a file, glob or folder of CSV or Parquet, or - for CSV on stdin. The shortlist has
+    the pool's columns and order; --engine spark writes a folder of that name.
 
     \b
     Example:
@@ -136,13 +164,27 @@ def select(
 
     policy = workflows.load_policy(policy_path)
     with _input(pool) as path, _output(output) as target:
-        done = workflows.select(path, policy, output=target, score=score, group=group, id=ident)
+        done = workflows.select_table(
+            path, policy, output=target, score=options["score"], group=options["group"],
+            id=options["ident"], pool=options["pool_column"], reason=options["reason"],
+            on_bad_rows=options["on_bad_rows"], engine=options["engine"],
+            spark_master=options["spark_master"], progress=_Progress(),
+        )  # fmt: skip
     if json_:
-        click.echo(json.dumps({"output": output, **asdict(done)}), err=output == "-")
+        click.echo(json.dumps({**done.to_dict(), "output": output}), err=output == "-")
         return
     click.echo(f"{done.shortlisted:,} of {done.candidates:,} candidates are on the shortlist.", err=True)
     for name, (size, listed) in done.groups.items():
         click.echo(f"  {name}: {listed:,} of {size:,}", err=True)
+    if done.dropped:
+        click.echo(f"{done.dropped:,} rows without a finite score were dropped.", err=True)
+    if done.pools:
+        sizes = [each.shortlisted for each in done.pools]
+        click.echo(
+            f"{len(sizes):,} pools; {min(sizes):,} to {max(sizes):,} candidates shortlisted in each. "
+            "--json has them all.",
+            err=True,
+        )
     click.echo(policy.promise, err=True)
 
 
@@ -359,27 +401,40 @@ def _whole(text: str, option: str) -> int:
         ) from None
 
 
+class _Progress:
+    """Says on stderr what is being done, once it has taken a while."""
+
+    def __init__(self, after: float = 2.0) -> None:
+        self.start, self.after = time.monotonic(), after
+
+    def __call__(self, what: str) -> None:
+        elapsed = time.monotonic() - self.start
+        if elapsed > self.after:
+            click.echo(f"{elapsed:5.0f} s  {what} ...", err=True)
+
+
 @contextmanager
-def _input(name: str) -> Iterator[Path]:
+def _input(name: str) -> Iterator[str]:
     """The input as a file; stdin is spooled to one first."""
     if name != "-":
-        yield Path(name)
+        yield name
         return
     with TemporaryDirectory() as folder:
         path = Path(folder) / "stdin.csv"
-        path.write_bytes(sys.stdin.buffer.read())
-        yield path
+        with path.open("wb") as spool:
+            shutil.copyfileobj(sys.stdin.buffer, spool)
+        yield str(path)
 
 
 @contextmanager
-def _output(name: str) -> Iterator[Path]:
+def _output(name: str) -> Iterator[str]:
     """The output as a file; stdout gets it whole, once it is complete."""
     if name != "-":
-        yield Path(name)
+        yield name
         return
     with TemporaryDirectory() as folder:
         path = Path(folder) / "stdout.csv"
-        yield path
+        yield str(path)
         with path.open("rb") as done:
             for block in iter(lambda: done.read(1 << 20), b""):
                 sys.stdout.buffer.write(block)

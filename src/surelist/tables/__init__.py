@@ -1,0 +1,24 @@
+"""Any table in; exact counts, order statistics and lazy shortlists out. No statistics here.
+
+``opening`` turns paths and DataFrames into one kind of table, ``columns`` finds scores, labels and
+groups in it, ``census`` counts rows and problems, ``order`` finds exact order statistics by
+counting passes, ``evidence`` hands both to calibration, ``selection`` filters pools. What one
+engine does differently from another is in ``engines``, ``duck`` and ``spark``.
+"""
+
+from surelist.tables.evidence import calibration_rows
+from surelist.tables.opening import FORMATS, Table, file_format, open_table
+from surelist.tables.reading import read_columns
+from surelist.tables.selection import PoolCount, Selection, select_rows
+
+__all__ = [
+    "FORMATS",
+    "PoolCount",
+    "Selection",
+    "Table",
+    "calibration_rows",
+    "file_format",
+    "open_table",
+    "read_columns",
+    "select_rows",
+]

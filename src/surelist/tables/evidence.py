@@ -1,0 +1,161 @@
+"""What calibration asks of a table: rows, qualified rows and order statistics, by counting.
+
+The rows themselves are never collected. All groups are answered by the same passes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+
+from surelist import _validation as check
+from surelist.errors import InvalidInput
+from surelist.tables import census
+from surelist.tables.columns import GROUP, ID, ROWS, SCORE, Columns, find_columns
+from surelist.tables.opening import Table
+from surelist.tables.order import OrderStatistics
+
+
+@dataclass(frozen=True)
+class CalibrationRows:
+    """The evidence of a table, per group, and what had to be done to its rows."""
+
+    evidence: Mapping[str | None, TableEvidence]
+    missing_labels: int
+    dropped: int
+
+    def expect(self, counts: Mapping[str | None, Sequence[int]]) -> None:
+        """Say which order statistics will be asked for, so that one pass finds them all."""
+        first = next(iter(self.evidence.values()))
+        first.scores.prefetch({self.evidence[name].raw: own for name, own in counts.items()})
+
+
+class _Scores:
+    """The qualified scores of all groups, with the order statistics found so far."""
+
+    def __init__(self, columns: Columns) -> None:
+        assert columns.label is not None
+        roles = {SCORE: columns.score} | ({GROUP: columns.group} if columns.group is not None else {})
+        if columns.ident is not None:
+            roles[ID] = columns.ident
+        self.columns = columns
+        self.frame = (
+            columns.frame.filter((columns.label == 1) & columns.usable).with_columns(**roles).select(*roles)
+        )
+        group = GROUP if columns.group is not None else None
+        bare = self.frame.select(SCORE, *([GROUP] if group else []))
+        self.order = OrderStatistics(bare, columns.rows, score=SCORE, group=group)
+        self.found: dict[tuple[Any, int], float] = {}
+
+    def prefetch(self, wanted: Mapping[Any, Sequence[int]]) -> None:
+        missing = {
+            group: [count for count in dict.fromkeys(counts) if (group, count) not in self.found]
+            for group, counts in wanted.items()
+        }
+        if any(missing.values()):
+            self.found.update(self.order.find(missing))
+
+
+@dataclass(frozen=True)
+class TableEvidence:
+    """One group's evidence, asked of the engine. Implements ``calibration.Evidence``."""
+
+    rows: int
+    qualified: int
+    raw: Any  # the group as the table has it
+    scores: _Scores
+
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """SHA-256 of the row count and of the binned scores: the same on every engine, in any order."""
+        digest = hashlib.sha256(b"surelist table 1" + struct.pack("<qq", self.rows, self.qualified))
+        for each in self.scores.order.bins.get(self.raw, []):
+            digest.update(struct.pack("<ddq", each.low + 0.0, each.high + 0.0, each.rows))
+        return digest.hexdigest()
+
+    def nth_largest(self, counts: Sequence[int]) -> list[float]:
+        self.scores.prefetch({self.raw: counts})
+        return [self.scores.found[self.raw, count] for count in counts]
+
+    def tied(self, threshold: float) -> tuple[int, list[str]]:
+        own, columns = self.scores.frame, self.scores.columns
+        if columns.group is not None:
+            own = own.filter(nw.col(GROUP) == self.raw)
+        above = own.filter(nw.col(SCORE) > threshold).select(nw.len().alias(ROWS))
+        at = own.filter(nw.col(SCORE) == threshold).select(ID)
+        count = int(columns.rows(above, "counting scores above the threshold")[0][0])
+        return count, [row[0] for row in columns.rows(at, "fetching ids at the threshold")]
+
+
+def calibration_rows(
+    table: Table,
+    groups: Sequence[str | None],
+    *,
+    names: Mapping[str, str | None],
+    group_rows: str,
+    ties: str,
+    missing_labels: str,
+    on_bad_rows: str,
+) -> CalibrationRows:
+    """Count the rows of each group in one pass; stop for rows that do not fit."""
+    check.as_choice(on_bad_rows, census.ON_BAD_ROWS, "on_bad_rows")
+    columns = find_columns(table, **names)
+    keys = {GROUP: columns.group} if columns.group is not None else {}
+    counts = census.count_states(columns, columns.frame, census.calibration_state(columns), keys)
+    totals = _by_state(counts)
+    _check(columns, counts, totals, groups, missing_labels, on_bad_rows)
+    if ties == "hash":
+        why = "Randomised ties are valid only when every candidate has one id."
+        census.stop_for_repeated_ids(columns, why)
+    usable = sum(totals.values()) - totals.get(census.UNUSABLE, 0)
+    if usable == 0:
+        raise InvalidInput(f"{table.name}: expected at least one calibration row, got none.")
+    raws = {_text(key): key[0] if len(key) > 1 else None for key in counts}
+    scores = _Scores(columns)
+    evidence = {}
+    for name in groups:
+        own = {key[-1]: n for key, n in counts.items() if _text(key) == name and key[-1] != census.UNUSABLE}
+        rows = usable if group_rows == "all" else sum(own.values())
+        qualified = own.get(census.QUALIFIED, 0)
+        evidence[name] = TableEvidence(rows, qualified, raws.get(name), scores)
+    return CalibrationRows(evidence, totals.get(census.LABEL_MISSING, 0), totals.get(census.UNUSABLE, 0))
+
+
+def _check(
+    columns: Columns,
+    counts: census.Counts,
+    totals: Mapping[int, int],
+    groups: Sequence[str | None],
+    missing_labels: str,
+    on_bad_rows: str,
+) -> None:
+    drop = on_bad_rows == "drop"
+    sizes: dict[Any, int] = {}
+    for key, count in counts.items():
+        if columns.group is not None and not (drop and key[-1] == census.UNUSABLE):
+            sizes[key[0]] = sizes.get(key[0], 0) + count
+    problems = [] if drop else [census.unusable_scores(columns, totals.get(census.UNUSABLE, 0))]
+    problems.append(census.wrong_labels(columns, totals.get(census.LABEL_WRONG, 0)))
+    if missing_labels != "unqualified":
+        problems.append(census.missing_labels(columns, totals.get(census.LABEL_MISSING, 0)))
+    known = [name for name in groups if name is not None]
+    problems.extend(census.wrong_groups(columns, sizes, known))
+    census.stop_for(columns, problems)
+
+
+def _by_state(counts: census.Counts) -> dict[int, int]:
+    totals: dict[int, int] = {}
+    for key, count in counts.items():
+        totals[key[-1]] = totals.get(key[-1], 0) + count
+    return totals
+
+
+def _text(key: tuple[Any, ...]) -> str | None:
+    """The group of a census key, as policies know it."""
+    return str(key[0]) if len(key) > 1 and key[0] is not None else None

@@ -1,0 +1,173 @@
+"""The engine is a fixture axis: the same test on every kind of table that candidates come in."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+Data = dict[str, list[Any]]
+TYPES = {
+    "score": pa.float64(),
+    "label": pa.int8(),
+    "group": pa.string(),
+    "id": pa.int64(),
+    "pool": pa.string(),
+}
+
+
+@dataclass
+class Engine:
+    name: str
+    make: Callable[[pa.Table], Any]
+    options: dict[str, Any] = field(default_factory=dict)
+    ordered: bool = True
+    text: bool = False  # a CSV: every column comes back as text
+
+    def table(self, data: Data | pa.Table, **types: Any) -> Any:
+        return self.make(data if isinstance(data, pa.Table) else arrow(data, **types))
+
+    def rows(self, table: Any) -> list[dict[str, Any]]:
+        """Rows of a result, None where missing, sorted where the engine has no order."""
+        frame = nw.from_native(table)
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+        found = [{k: _plain(v) for k, v in row.items()} for row in frame.rows(named=True)]
+        return found if self.ordered else sorted(found, key=str)
+
+    def expected(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What ``rows`` look like after this engine has read them."""
+        found = [{k: _plain(v) for k, v in row.items()} for row in rows]
+        if self.text:
+            found = [{k: None if v is None else str(v) for k, v in row.items()} for row in found]
+        return found if self.ordered else sorted(found, key=str)
+
+
+def _plain(value: Any) -> Any:
+    if value is None or value is pd.NA or value is pd.NaT or value != value:
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+def arrow(data: Data, **types: Any) -> pa.Table:
+    known = TYPES | types
+    return pa.table({k: pa.array(v, type=known.get(k), from_pandas=False) for k, v in data.items()})
+
+
+def write_csv(path: Path, table: pa.Table) -> str:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "wt", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(table.column_names)
+        writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return str(path)
+
+
+def write_parquet(path: Path, table: pa.Table) -> str:
+    pq.write_table(table, path)
+    return str(path)
+
+
+def write_folder(path: Path, table: pa.Table) -> str:
+    (path / "part").mkdir(parents=True)
+    half = len(table) // 2
+    pq.write_table(table.slice(0, half), path / "a.parquet")
+    pq.write_table(table.slice(half), path / "part" / "b.parquet")
+    (path / "_SUCCESS").touch()
+    return str(path)
+
+
+@dataclass
+class Capsule:
+    """Nothing but the Arrow PyCapsule interface."""
+
+    table: pa.Table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def from_duckdb(table: pa.Table) -> Any:
+    relation = duckdb.connect(":memory:").from_arrow(table)  # not the default connection
+    return relation
+
+
+@pytest.fixture(scope="session")
+def spark_session() -> Iterator[Any]:
+    if not shutil.which("java") and not os.environ.get("CI"):
+        pytest.skip("needs Java")
+    from pyspark.sql import SparkSession
+
+    spark = (
+        SparkSession.builder.master("local[2]").appName("surelist-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.default.parallelism", "2")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )  # fmt: skip
+    spark.sparkContext.setLogLevel("ERROR")
+    yield spark
+    spark.stop()
+
+
+LOCAL = [
+    "pandas", "pandas-nullable", "polars", "polars-lazy", "pyarrow", "capsule", "duckdb",
+    "parquet", "parquet-folder", "parquet-polars", "csv", "csv-gz", "csv-polars",
+]  # fmt: skip
+EVERY = [*LOCAL, "spark", "csv-spark"]
+
+
+def build(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Engine:
+    if name.endswith("spark"):
+        spark = request.getfixturevalue("spark_session")
+        if name == "spark":
+            places = iter(range(1000))
+
+            def from_spark(table: pa.Table) -> Any:
+                path = write_parquet(tmp_path / f"spark{next(places)}.parquet", table)
+                return spark.read.parquet(path)
+
+            return Engine(name, from_spark, ordered=False)
+    made = iter(range(1000))
+
+    def file(write: Callable[[Path, pa.Table], str], ending: str) -> Callable[[pa.Table], Any]:
+        return lambda table: write(tmp_path / f"in{next(made)}{ending}", table)
+
+    return {
+        "pandas": Engine(name, lambda t: t.to_pandas()),
+        "pandas-nullable": Engine(name, lambda t: t.to_pandas().convert_dtypes()),
+        "polars": Engine(name, pl.from_arrow),
+        "polars-lazy": Engine(name, lambda t: pl.from_arrow(t).lazy()),  # type: ignore[union-attr]
+        "pyarrow": Engine(name, lambda t: t),
+        "capsule": Engine(name, Capsule),
+        "duckdb": Engine(name, from_duckdb),
+        "parquet": Engine(name, file(write_parquet, ".parquet")),
+        "parquet-folder": Engine(name, file(write_folder, "")),
+        "parquet-polars": Engine(name, file(write_parquet, ".parquet"), {"engine": "polars"}),
+        "csv": Engine(name, file(write_csv, ".csv"), text=True),
+        "csv-gz": Engine(name, file(write_csv, ".csv.gz"), text=True),
+        "csv-polars": Engine(name, file(write_csv, ".csv"), {"engine": "polars"}, text=True),
+        "csv-spark": Engine(name, file(write_csv, ".csv"), {"engine": "spark"}, ordered=False, text=True),
+    }[name]
+
+
+@pytest.fixture(params=EVERY)
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    return build(request.param, tmp_path, request)

@@ -1,0 +1,60 @@
+"""Mutants: each wrong version of a rule must turn an enumerated guarantee red.
+
+A copy of the package is changed in one place and ``test_guarantees.py`` (or the test named)
+runs against it in a fresh interpreter; it has to fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import surelist
+
+SOURCE = Path(surelist.__file__).parent
+TESTS = Path(__file__).parent
+
+# (what is wrong, file, original, mutant, test file)
+MUTANTS = [
+    ("alpha doubled in the exact rule", "bounds.py", "binomial_tail(n, p, c) <= _safe(alpha)", "binomial_tail(n, p, c) <= _safe(2 * alpha)", "test_guarantees.py"),
+    ("alpha doubled in the pool rule", "bounds.py", "pool_tail(n, k, pool_size, c) <= _safe(alpha)", "pool_tail(n, k, pool_size, c) <= _safe(2 * alpha)", "test_guarantees.py"),
+    ("beta tail without the +1", "bounds.py", "special.betainc(count, n - count + 1, rate)", "special.betainc(count, n - count, rate)", "test_guarantees.py"),
+    ("n-1 for n in the exact rule", "bounds.py", "return _exact_count(n, fraction, alpha)", "return _exact_count(n - 1, fraction, alpha) if n > 1 else 1", "test_guarantees.py"),
+    ("one draw too many in the pool rule", "bounds.py", "drawn = count + k - 1", "drawn = count + k", "test_guarantees.py"),
+    ("> for >= when selecting", "_validation.py", "np.greater_equal(block, threshold", "np.greater(block, threshold", "test_guarantees.py"),
+    ("the next larger order statistic", "calibration.py", "len(self.scores) - count for", "min(len(self.scores) - 1, len(self.scores) - count + 1) for", "test_calibration.py::test_threshold_is_the_cth_largest_qualified_score"),
+    ("n without the unqualified rows", "calibration.py", "rows = len(scores) if member is None", "rows = int(np.count_nonzero(qualified)) if member is None", "test_calibration.py::test_threshold_is_the_cth_largest_qualified_score"),
+    ("dkw without the band", "bounds.py", "/ rate.denominator + slack", "/ rate.denominator", "test_guarantees.py"),
+    ("dkw rounded down", "bounds.py", "math.ceil(exact)", "math.floor(exact)", "test_calibration.py::test_dkw_is_algorithm_1_bit_for_bit_on_10000_inputs"),
+    ("simultaneous at double level", "_crossing.py", "<= alpha - 1e-10", "<= 2 * alpha", "test_guarantees.py"),
+    ("minus before Bernstein's root", "bounds.py", "4 * log / 3 + math.sqrt", "4 * log / 3 - math.sqrt", "test_guarantees.py"),
+    ("pac at the wrong end", "bounds.py", "1 - check.as_alpha(alpha)))\n    return min(1.0, rate", "1 - 2 * check.as_alpha(alpha)))\n    return min(1.0, rate", "test_guarantees.py"),
+    ("recall on all rows", "targets.py", "bounds.critical_count(qualified, self.share, level.alpha)", "bounds.critical_count(rows, self.share, level.alpha) - (rows - qualified)", "test_guarantees.py"),
+    ("every group at full alpha", "groups.py", "return alpha / groups", "return alpha", "test_simulations.py::test_disjoint_groups_hold_together"),
+    ("a group forgotten when selecting", "policy.py", "for cutoff in self.cutoffs:\n            rows = np.flatnonzero", "for cutoff in self.cutoffs[:1]:\n            rows = np.flatnonzero", "test_simulations.py::test_disjoint_groups_hold_together"),
+    ("weights ignored", "calibration.py", "random(rows) < ratio", "random(rows) < 1.0", "test_simulations.py::test_known_shift_is_undone_by_weights"),
+    ("tie break of the next better candidate", "calibration.py", "numbers[each.count - above - 1]", "numbers[max(0, each.count - above - 2)]", "test_calibration.py::test_tie_break_lets_exactly_the_critical_count_in"),
+    ("missing labels dropped", "_validation.py", "return qualified, count", "return qualified[~np.isnan(array)] if count else qualified, count", "test_calibration.py::test_missing_labels_stay_in_as_not_qualified"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "original", "mutant", "tests"), [m[1:] for m in MUTANTS], ids=[m[0] for m in MUTANTS])
+def test_mutant_is_caught(tmp_path, file, original, mutant, tests):
+    package = tmp_path / "surelist"
+    shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    text = (package / file).read_text()
+    assert text.count(original) == 1, f"{original!r} is not in {file} exactly once: update the mutant"
+    (package / file).write_text(text.replace(original, mutant))
+    name = tests.partition("::")[0]
+    shutil.copy(TESTS / name, tmp_path / name)
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", tests]
+    run = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 1, run.stdout[-2000:] + run.stderr[-2000:]
+    assert "failed" in run.stdout

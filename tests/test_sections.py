@@ -1,0 +1,81 @@
+"""Which section of the statistical contract is proved by which test. The table is checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+SECTIONS = {
+    "0 one idea: c-th largest qualified score": [
+        "test_calibration.py::test_threshold_is_the_cth_largest_qualified_score",
+        "test_calibration.py::test_missing_labels_stay_in_as_not_qualified",
+        "test_calibration.py::test_not_certifiable_carries_the_way_out",
+        "test_policy_file.py::test_conditions_name_what_the_promise_rests_on",
+    ],
+    "1 dkw": [
+        "test_guarantees.py::test_expected_fails_at_most_alpha",
+        "test_calibration.py::test_dkw_is_algorithm_1_bit_for_bit_on_10000_inputs",
+        "test_guarantees.py::test_excess_bound_both_forms",
+        "test_guarantees.py::test_excess_bound_is_the_beta_quantile",
+    ],
+    "2 exact": [
+        "test_guarantees.py::test_expected_fails_at_most_alpha",
+        "test_guarantees.py::test_exact_count_is_the_smallest_valid_one",
+        "test_guarantees.py::test_exact_count_at_a_tie_of_tail_and_alpha_is_never_too_small",
+        "test_simulations.py::test_untied_scores_use_the_whole_budget",
+        "test_simulations.py::test_few_rows_and_rare_positives",
+        "test_simulations.py::test_non_monotone_score_with_heavy_ties",
+        "test_list_length.py::test_exact_rule_is_close_to_the_oracle",
+    ],
+    "3 random pool size": ["test_list_length.py::test_random_pool_sizes_with_known_mean"],
+    "4 groups": [
+        "test_simulations.py::test_disjoint_groups_hold_together",
+        "test_simulations.py::test_overlapping_groups_hold_together",
+        "test_simulations.py::test_groups_of_unknown_size_use_all_rows",
+        "test_calibration.py::test_equal_opportunity_targets",
+    ],
+    "9 bernstein": [
+        "test_guarantees.py::test_bernstein_inverse_and_sign",
+        "test_guarantees.py::test_bernstein_and_pac_rates_ensure_the_worst_case",
+        "test_guarantees.py::test_per_pool_with_ties_and_unqualified",
+        "test_simulations.py::test_two_level_rules_bound_the_long_run_of_this_sample",
+    ],
+    "10 simultaneous": [
+        "test_guarantees.py::test_simultaneous_family_holds_at_once",
+        "test_guarantees.py::test_simultaneous_recursion_against_plain_binomial_recursion",
+        "test_guarantees.py::test_curve_is_a_step_function_of_the_family",
+        "test_calibration.py::test_dkw_covers_a_target_chosen_after_looking",
+    ],
+    "11 per pool": [
+        "test_guarantees.py::test_per_pool_over_every_merged_order",
+        "test_guarantees.py::test_per_pool_with_ties_and_unqualified",
+        "test_guarantees.py::test_tails_against_exact_integers_at_large_n",
+        "test_calibration.py::test_range_of_pool_sizes_is_the_single_size_at_every_size",
+        "test_simulations.py::test_per_pool_at_the_boundary_over_calibration_and_pool",
+        "test_simulations.py::test_two_level_rules_bound_the_long_run_of_this_sample",
+    ],
+    "12 recall": [
+        "test_guarantees.py::test_recall_fails_at_most_alpha",
+        "test_guarantees.py::test_recall_drops_as_many_as_the_definition_allows",
+        "test_guarantees.py::test_recall_needs_45_qualified_rows",
+    ],
+    "13 ties": [
+        "test_simulations.py::test_randomised_ties_keep_the_level_and_split_the_atom",
+        "test_simulations.py::test_tie_numbers_are_uniform_and_select_follows_them",
+        "test_calibration.py::test_tie_break_lets_exactly_the_critical_count_in",
+        "test_calibration.py::test_a_calibration_row_in_the_pool_is_noticed_where_it_matters",
+        "test_policy_file.py::test_the_salt_lives_in_a_secret_file_of_its_own",
+    ],
+    "14 known shift": ["test_simulations.py::test_known_shift_is_undone_by_weights"],
+    "mutants": ["test_mutants.py::test_mutant_is_caught"],
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_section_has_the_tests_it_claims(section):
+    for node in SECTIONS[section]:
+        file, _, name = node.partition("::")
+        assert f"\ndef {name}(" in (TESTS / file).read_text(), node
