@@ -213,15 +213,6 @@ def test_impossibility_on_the_command_line():
     assert "at least 4.524 candidates (Proposition 1: 2.375; sharp: 4.524)" in result.output
 
 
-def test_the_paper_package_uses_public_modules_only():
-    """DESIGN: paper may import the public API and files, no private statistics."""
-    source = Path(runner.__file__).parent
-    for file in source.glob("*.py"):
-        text = file.read_text()
-        assert "import bounds" not in text
-        assert "_crossing" not in text
-
-
 def test_the_real_2024_file_bears_the_paper_out(tmp_path):
     """A tenth of the committed run: the claims about EQ need no more."""
     path = census("acs2024_24states.parquet")
