@@ -138,10 +138,6 @@ def _one_setting(
     rows = []
     for group, target in targets.items():
         fitted = _fit(chosen, test, group, target, setup)
-        if experiment.grouped:
-            everyone = sl.Expected(setup.k, setup.pool_size)
-            blind = methods.fit_css(chosen.scores, chosen.qualified, everyone, setup.alpha)
-            fitted = fitted.renamed("CSS", methods.DIVERSITY).beside(blind)
         expected = average(fitted, _group(table, group), target.k)
         pools = average(fitted, _group(drawn, group), target.k)
         rows += [
@@ -152,21 +148,22 @@ def _one_setting(
 
 
 def _fit(chosen: Scored, test: Scored, group: str, target: sl.Expected, setup: Setup) -> methods.Fitted:
-    """Every method on one group's rows, and the oracle's threshold from the test half itself."""
-    own, truth, alpha = chosen, test, setup.alpha
-    if group != "all":
-        own = chosen.take(chosen.minority == (group == "minority"))
-        truth = test.take(test.minority == (group == "minority"))
-        alpha = setup.group_alpha
-    fitted = methods.fit(own.scores, own.qualified, target, alpha)
-    fitted.bands["Oracle"] = sl.baselines.oracle_threshold(truth.scores, truth.qualified, target)
-    return fitted
+    """Every method on one group's rows; the oracle knows the test half; CSS blind to groups beside."""
+    if group == "all":
+        fitted = methods.fit(chosen.scores, chosen.qualified, target, setup.alpha)
+        return fitted.beside(methods.oracle(test.scores, test.qualified, target))
+    own, truth = (people.take(people.minority == (group == "minority")) for people in (chosen, test))
+    fitted = methods.fit(own.scores, own.qualified, target, setup.group_alpha)
+    everyone = sl.Expected(setup.k, setup.pool_size)
+    blind = methods.fit_css(chosen.scores, chosen.qualified, everyone, setup.alpha)
+    known = methods.oracle(truth.scores, truth.qualified, target)
+    return fitted.renamed("CSS", methods.DIVERSITY).beside(known).beside(blind)
 
 
 def _calibration_rows(experiment: Experiment, setting: float, available: Scored, setup: Setup) -> Any:
     if experiment.name == "calibration-size":
         return slice(0, int(setting))
-    if experiment.name == "diversity-noise" or not experiment.varies_size:
+    if not experiment.varies_size:
         return slice(0, setup.calibration_rows)
     majority = np.flatnonzero(~available.minority[: setup.calibration_rows])
     minority = np.flatnonzero(available.minority)[: int(setting)]

@@ -84,6 +84,11 @@ def fit_css(
     return Fitted({NO_DIVERSITY: _threshold(NO_DIVERSITY, policy)}, {}, frozenset())
 
 
+def oracle(scores: NDArray[np.float64], qualified: NDArray[np.bool_], target: sl.Expected) -> Fitted:
+    """The best threshold for the very candidates that pools are drawn from."""
+    return Fitted({"Oracle": sl.baselines.oracle_threshold(scores, qualified, target)}, {}, frozenset())
+
+
 def _umb(scores: Any, qualified: Any, target: sl.Expected, alpha: float, bins: int) -> Callable[[], Bands]:
     return lambda: sl.baselines.umb(scores, qualified, target, bins=bins, alpha=alpha)
 
