@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from pums_sample import HEADER, PEOPLE
 
 import surelist as sl
+from surelist.cli import run
 from surelist.cli.paper import paper
 from surelist.paper import data, fetch
 
@@ -199,3 +200,12 @@ def test_command_line(census, tmp_path):
     wrong = CliRunner().invoke(paper, ["fetch-acs", "--states", "DE,XX", "--out", str(tmp_path)])
     assert isinstance(wrong.exception, sl.InvalidInput)
     assert "got 'xx'" in str(wrong.exception)
+
+
+def test_exit_codes(census, tmp_path, capsys):
+    census.script = [404]
+    arguments = ["paper", "fetch-acs", "--out", str(tmp_path), "--base-url", census.url, "--states"]
+    assert run([*arguments, "DE"]) == 1  # the server's fault
+    assert "answered 404" in capsys.readouterr().err
+    assert run([*arguments, "XX"]) == 2  # the user's
+    assert "states: expected two-letter states" in capsys.readouterr().err

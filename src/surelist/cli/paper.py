@@ -89,10 +89,13 @@ def fetch_acs(year: int, states: str, out: Path, base_url: str | None) -> None:
       surelist paper fetch-acs --year 2018 --states DE,VT --out acs
       surelist paper run all --data acs --out results
     """
-    from surelist.paper.fetch import BASE_URL, fetch, state_list
+    from surelist.paper.fetch import BASE_URL, FetchError, fetch, state_list
 
     for state in state_list(states):
-        file = fetch(year, state, out, base_url or BASE_URL, lambda line: click.echo(line, err=True))
+        try:
+            file = fetch(year, state, out, base_url or BASE_URL, lambda line: click.echo(line, err=True))
+        except FetchError as error:  # the network's fault, not the user's: exit code 1
+            raise OSError(str(error)) from error
         click.echo(f"{file.path}  {file.size:,} bytes  sha256 {file.sha256}")
 
 
