@@ -49,12 +49,18 @@ def draw(found: dict[str, list[float]], oracle: float, path: Path) -> None:
     axes = plots.new_axes(7.5, 4.2)
     for rule, values in found.items():
         axes.plot(SIZES, values, marker="o", markersize=4, color=plots.COLOURS[rule], label=plots.NAMES[rule])
-    axes.axhline(oracle, color=plots.COLOURS["oracle"], linestyle="--", linewidth=1, label=plots.NAMES["oracle"])
+    axes.axhline(
+        oracle, color=plots.COLOURS["oracle"], linestyle="--", linewidth=1, label=plots.NAMES["oracle"]
+    )
     axes.set_xscale("log")
     axes.set_ylim(0, 26)
     axes.set_xlabel("labelled calibration rows")
     axes.set_ylabel("candidates to review, of 100")
-    axes.set_title("Same promise, shorter list: 5 qualified of 100, wrong at most 10% of the time", loc="left", fontsize=11)
+    axes.set_title(
+        "Same promise, shorter list: 5 qualified of 100, wrong at most 10% of the time",
+        loc="left",
+        fontsize=11,
+    )
     axes.legend(frameon=False)
     plots.save(axes, path)
 

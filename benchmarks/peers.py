@@ -152,7 +152,10 @@ def cost(name: str, n: int) -> tuple[float, float] | None:
 
 
 def tables(quick: bool) -> str:
-    lines = ["| method | " + " | ".join(f"n = {n:,}" for n in (300, 1_000, 10_000)) + " |", "|---|---|---|---|"]
+    lines = [
+        "| method | " + " | ".join(f"n = {n:,}" for n in (300, 1_000, 10_000)) + " |",
+        "|---|---|---|---|",
+    ]
     measured = {n: quality(n) for n in (300, 1_000, 10_000)}
     for name in METHODS:
         cells = [f"{size:.2f} ({100 * bad:.1f}%)" for size, bad, _ in (measured[n][name] for n in measured)]
@@ -162,14 +165,22 @@ def tables(quick: bool) -> str:
         others = [rows["scikit-learn roc_curve + our count"][0], rows["NumPy argsort + our count"][0]]
         assert rows["surelist, exact"][0] <= min(grids + others) + 1e-9, f"a longer list at n={n}: {rows}"
     sizes = (10**5, 10**6) if quick else (10**5, 10**6, 10**7)
-    lines += ["", "| method | " + " | ".join(f"n = {n:,}" for n in sizes) + " |", "|---|" + "---|" * len(sizes)]
+    lines += [
+        "",
+        "| method | " + " | ".join(f"n = {n:,}" for n in sizes) + " |",
+        "|---|" + "---|" * len(sizes),
+    ]
     base: dict[int, tuple[float, float]] = {}
     for name in METHODS:
         cells = []
         for n in sizes:
             told = cost(name, n)
             base.setdefault(n, told or (1.0, 1.0))
-            cells.append("-" if told is None else f"{told[0] / base[n][0]:.1f} × ({1000 * told[0]:.0f} ms), {told[1]:,.0f} MB")
+            cells.append(
+                "-"
+                if told is None
+                else f"{told[0] / base[n][0]:.1f} × ({1000 * told[0]:.0f} ms), {told[1]:,.0f} MB"
+            )
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -213,7 +213,10 @@ def test_damaged_policy_files_are_rejected(tmp_path, text, found, capsys):
         sl.Policy.load(path)
     assert "\n" not in str(caught.value)
     (tmp_path / "new.csv").write_text("score\n0.5\n")
-    for command in (["show", str(path)], ["select", str(tmp_path / "new.csv"), "--policy", str(path), "-o", str(tmp_path / "out.csv")]):
+    for command in (
+        ["show", str(path)],
+        ["select", str(tmp_path / "new.csv"), "--policy", str(path), "-o", str(tmp_path / "out.csv")],
+    ):
         assert run(command) == 2
     assert not (tmp_path / "out.csv").exists()
 
@@ -294,7 +297,16 @@ def test_select_command_reports_and_writes_nothing(tmp_path, capsys, table, foun
     GROUPED.with_columns(score="score", group="group").save(tmp_path / "policy.json")
     write(tmp_path / "new.csv", **table)
     before = sorted(tmp_path.iterdir())
-    code = run(["select", str(tmp_path / "new.csv"), "--policy", str(tmp_path / "policy.json"), "-o", str(tmp_path / "s.csv")])
+    code = run(
+        [
+            "select",
+            str(tmp_path / "new.csv"),
+            "--policy",
+            str(tmp_path / "policy.json"),
+            "-o",
+            str(tmp_path / "s.csv"),
+        ]
+    )
     printed = capsys.readouterr()
     assert code == 2, printed
     assert found in printed.err

@@ -163,7 +163,9 @@ def test_wide_range_of_pool_sizes_is_compact_and_quick():
     assert policy.cutoffs[0].step(1_000_000).critical_count == 1
 
 
-@pytest.mark.parametrize("convert", ["list", "float32", "pandas", "nullable", "polars", "pyarrow", "ints", "bools"])
+@pytest.mark.parametrize(
+    "convert", ["list", "float32", "pandas", "nullable", "polars", "pyarrow", "ints", "bools"]
+)
 def test_kinds_of_columns(convert):
     import pandas as pd
     import polars as pl
@@ -239,12 +241,17 @@ def test_tie_break_lets_exactly_the_critical_count_in():
 
 
 def test_a_calibration_row_in_the_pool_is_noticed_where_it_matters():
-    policy = sl.calibrate(np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties="hash", ids=range(400))
-    with pytest.raises(sl.InvalidInput, match="candidate '5' at row 1 is also a calibration row"):
+    policy = sl.calibrate(
+        np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties="hash", ids=range(400)
+    )
+    with pytest.raises(sl.InvalidInput, match="candidate '5' is also a calibration row"):
         policy.select([1.0, 1.0], ids=["new", 5])
 
 
 def test_the_salt_is_drawn_anew_and_never_shown():
-    made = [sl.calibrate(np.ones(200), np.ones(200), sl.Expected(5, 100), ties="hash", ids=range(200)) for _ in "ab"]
+    made = [
+        sl.calibrate(np.ones(200), np.ones(200), sl.Expected(5, 100), ties="hash", ids=range(200))
+        for _ in "ab"
+    ]
     assert made[0].salt.key != made[1].salt.key
     assert made[0].salt.key not in repr(made[0])

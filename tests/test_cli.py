@@ -40,7 +40,7 @@ def folder(tmp_path):
         out = csv.writer(file)
         out.writerow(["id", "sex", "zip", "score", "note"])
         for i in range(2_900, 3_000):
-            out.writerow([f"n{i}", SEX[i], "007", repr(float(SCORES[i])), "a, \"b\"\nc" if i % 7 == 0 else ""])
+            out.writerow([f"n{i}", SEX[i], "007", repr(float(SCORES[i])), 'a, "b"\nc' if i % 7 == 0 else ""])
     return tmp_path
 
 
@@ -49,7 +49,18 @@ def read(path):
         return list(csv.reader(file))
 
 
-CALIBRATE = ["calibrate", "past.csv", "--score", "score", "--label", "qualified", "--alpha", "0.1", "-o", "policy.json"]
+CALIBRATE = [
+    "calibrate",
+    "past.csv",
+    "--score",
+    "score",
+    "--label",
+    "qualified",
+    "--alpha",
+    "0.1",
+    "-o",
+    "policy.json",
+]
 EXPECT = ["--expect", "5", "--pool-size", "100"]
 
 
@@ -76,7 +87,11 @@ def test_the_two_minute_story(folder):
     ("arguments", "target", "rule"),
     [
         (["--expect", "5", "--pool-size", "100", "--rule", "dkw"], sl.Expected(5, 100), "dkw"),
-        (["--expect", "4.5", "--pool-size", "99.5", "--rule", "simultaneous"], sl.Expected(4.5, 99.5), "simultaneous"),
+        (
+            ["--expect", "4.5", "--pool-size", "99.5", "--rule", "simultaneous"],
+            sl.Expected(4.5, 99.5),
+            "simultaneous",
+        ),
         (["--per-pool", "5", "--pool-size", "100"], sl.PerPool(5, 100), "exact"),
         (["--per-pool", "5", "--pool-size", "50-200", "--rule", "pac"], sl.PerPool(5, (50, 200)), "pac"),
         (["--recall", "0.9"], sl.Recall(0.9), "exact"),
@@ -91,7 +106,16 @@ def test_every_promise_equals_the_python_one(folder, monkeypatch, arguments, tar
 
 def test_groups(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    grouped = ["--group", "sex", "--target", "women=3.8/76", "--target", "men=1.2/24", "--purpose", "outreach"]
+    grouped = [
+        "--group",
+        "sex",
+        "--target",
+        "women=3.8/76",
+        "--target",
+        "men=1.2/24",
+        "--purpose",
+        "outreach",
+    ]
     assert run([*CALIBRATE, *grouped]) == 0
     policy = sl.Policy.load("policy.json")
     targets = {"women": sl.Expected(3.8, 76), "men": sl.Expected(1.2, 24)}
@@ -125,12 +149,17 @@ def test_parquet_in_and_out(folder, monkeypatch):
     monkeypatch.chdir(folder)
     past = pl.DataFrame({"score": SCORES[:2_900].astype(np.float32), "qualified": LABELS[:2_900]})
     past.write_parquet("past.parquet")
-    pool = pl.DataFrame({"zip": ["007"] * 100, "score": SCORES[2_900:].astype(np.float32), "x": [None] * 99 + [1]})
+    pool = pl.DataFrame(
+        {"zip": ["007"] * 100, "score": SCORES[2_900:].astype(np.float32), "x": [None] * 99 + [1]}
+    )
     pool.write_parquet("new.parquet")
     assert run(["calibrate", "past.parquet", *EXPECT, "-o", "policy.json"]) == 0
     assert run(["select", "new.parquet", "--policy", "policy.json", "-o", "s.parquet"]) == 0
     threshold = sl.Policy.load("policy.json").threshold
-    assert threshold == sl.calibrate(SCORES[:2_900].astype(np.float32), LABELS[:2_900], sl.Expected(5, 100)).threshold
+    assert (
+        threshold
+        == sl.calibrate(SCORES[:2_900].astype(np.float32), LABELS[:2_900], sl.Expected(5, 100)).threshold
+    )
     expected = pool.filter(pl.col("score").cast(pl.Float64) >= threshold)
     assert pl.read_parquet("s.parquet").equals(expected)
 
@@ -187,7 +216,12 @@ def test_demo_needs_nothing_but_the_package(tmp_path):
     policy = sl.Policy.load(tmp_path / "surelist-demo" / "policy.json")
     assert policy.promise in done.stdout
     assert "paper's rule" in done.stdout
-    assert {p.name for p in (tmp_path / "surelist-demo").iterdir()} == {"past.csv", "new.csv", "policy.json", "shortlist.csv"}
+    assert {p.name for p in (tmp_path / "surelist-demo").iterdir()} == {
+        "past.csv",
+        "new.csv",
+        "policy.json",
+        "shortlist.csv",
+    }
     assert surelist("demo", cwd=tmp_path).stdout == done.stdout  # seeded
 
 
@@ -203,9 +237,38 @@ def test_completion(shell, capsys):
     assert "_SURELIST_COMPLETE" in capsys.readouterr().out
 
 
-def test_colour_only_where_wanted(folder):
-    plain = surelist(*CALIBRATE, *EXPECT, cwd=folder)
+def on_a_terminal(arguments, cwd, **env):
+    """What a command prints to a real pseudo-terminal."""
+    import pty
+
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "surelist", *arguments],
+        cwd=cwd, stdout=child, stderr=child, env={**os.environ, **env},
+    )  # fmt: skip
+    os.close(child)
+    printed = b""
+    while True:
+        try:
+            block = os.read(parent, 4096)
+        except OSError:
+            break
+        if not block:
+            break
+        printed += block
+    os.close(parent)
+    process.wait()
+    return printed.decode()
+
+
+@pytest.mark.parametrize("arguments", [["show", "policy.json"], ["show", "nothing.json"]])
+def test_colour_only_where_wanted(folder, monkeypatch, arguments):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    surelist(*CALIBRATE, *EXPECT, cwd=folder)
+    plain = surelist(*arguments, cwd=folder)
     assert "\x1b[" not in plain.stdout + plain.stderr
+    assert "\x1b[" in on_a_terminal(arguments, folder)
+    assert "\x1b[" not in on_a_terminal(arguments, folder, NO_COLOR="1")
 
 
 def test_an_interrupted_command_leaves_nothing(folder):

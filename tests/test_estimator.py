@@ -37,7 +37,9 @@ def make(**options):
 
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's own checks feed NaN and inf on purpose
 def test_check_estimator():
-    small = sl.ShortlistClassifier(LogisticRegression(), target=sl.Expected(0.1, 100), alpha=0.5, random_state=0)
+    small = sl.ShortlistClassifier(
+        LogisticRegression(), target=sl.Expected(0.1, 100), alpha=0.5, random_state=0
+    )
     results = check_estimator(small, expected_failed_checks=EXPECTED_FAILURES, on_fail=None, on_skip=None)
     failed = {r["check_name"] for r in results if r["status"] == "failed"}
     assert not failed
@@ -66,7 +68,9 @@ def test_rows_used_for_fitting_are_not_used_for_calibration():
             self.scored_ = {row.tobytes() for row in np.ascontiguousarray(X)}
             return super().predict_proba(X)
 
-    model = sl.ShortlistClassifier(Recorder(max_depth=3), target=sl.Expected(1, 100), random_state=0).fit(X, y)
+    model = sl.ShortlistClassifier(Recorder(max_depth=3), target=sl.Expected(1, 100), random_state=0).fit(
+        X, y
+    )
     assert len(model.estimator_.seen_) == len(model.estimator_.scored_) == 2_000
     assert not model.estimator_.seen_ & model.estimator_.scored_
 
@@ -93,7 +97,9 @@ def test_prefit_uses_every_row_and_leaves_the_model_alone():
 
 def test_pipelines_search_and_clone():
     outer = make_pipeline(StandardScaler(), make()).fit(X, y)
-    inner = sl.ShortlistClassifier(make_pipeline(StandardScaler(), LogisticRegression()), target=TARGET).fit(X, y)
+    inner = sl.ShortlistClassifier(make_pipeline(StandardScaler(), LogisticRegression()), target=TARGET).fit(
+        X, y
+    )
     assert 0 < outer.predict(X).sum() < len(X) / 2
     assert 0 < inner.predict(X).sum() < len(X) / 2
     search = GridSearchCV(make(), {"estimator__C": [0.1, 1.0]}, cv=3, scoring="precision").fit(X, y)
@@ -103,7 +109,9 @@ def test_pipelines_search_and_clone():
 
 def test_decision_function_and_labels_of_any_kind():
     words = np.where(y == 1, "hire", "pass")
-    model = sl.ShortlistClassifier(RidgeClassifier(), target=TARGET, pos_label="hire", random_state=0).fit(X, words)
+    model = sl.ShortlistClassifier(RidgeClassifier(), target=TARGET, pos_label="hire", random_state=0).fit(
+        X, words
+    )
     listed = model.predict(X) == "hire"
     np.testing.assert_array_equal(listed, model.shortlist(X))
     assert np.mean(y[listed]) > np.mean(y)

@@ -26,7 +26,12 @@ def test_the_oracle_needs_six_and_a_half():
 
 @pytest.mark.parametrize(
     ("n", "rule", "most", "least"),
-    [(1_000, "exact", 1.30, 1.2), (1_000, "dkw", 2.25, 2.1), (300, "exact", 1.58, 1.5), (10_000, "exact", 1.08, 1.05)],
+    [
+        (1_000, "exact", 1.30, 1.2),
+        (1_000, "dkw", 2.25, 2.1),
+        (300, "exact", 1.58, 1.5),
+        (10_000, "exact", 1.08, 1.05),
+    ],
 )
 def test_exact_rule_is_close_to_the_oracle(n, rule, most, least):
     ratio = list_size(bounds.critical_count(n, 0.05, 0.1, rule), n) / ORACLE

@@ -43,7 +43,9 @@ MUTANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("file", "original", "mutant", "tests"), [m[1:] for m in MUTANTS], ids=[m[0] for m in MUTANTS])
+@pytest.mark.parametrize(
+    ("file", "original", "mutant", "tests"), [m[1:] for m in MUTANTS], ids=[m[0] for m in MUTANTS]
+)
 def test_mutant_is_caught(tmp_path, file, original, mutant, tests):
     package = tmp_path / "surelist"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -54,7 +56,12 @@ def test_mutant_is_caught(tmp_path, file, original, mutant, tests):
     shutil.copy(TESTS / name, tmp_path / name)
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", tests]
     run = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=300
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert run.returncode == 1, run.stdout[-2000:] + run.stderr[-2000:]
     assert "failed" in run.stdout

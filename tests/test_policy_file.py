@@ -31,8 +31,12 @@ MADE = {
     "groups": lambda: sl.calibrate(SCORES, LABELS, PAIR, groups=GROUPS, purpose="outreach"),
     "sidak": lambda: sl.calibrate(SCORES, LABELS, PAIR, groups=GROUPS, purpose="x", group_split="sidak"),
     "all rows": lambda: sl.calibrate(SCORES, LABELS, PAIR, groups=GROUPS, purpose="x", group_rows="all"),
-    "weights": lambda: sl.calibrate(SCORES, LABELS, sl.Expected(5, 100), weights=1 - SCORES, weight_bound=1.0, seed=4),
-    "ties": lambda: sl.calibrate(np.round(SCORES, 1), LABELS, sl.Expected(5, 100), ties="hash", ids=range(2_000)),
+    "weights": lambda: sl.calibrate(
+        SCORES, LABELS, sl.Expected(5, 100), weights=1 - SCORES, weight_bound=1.0, seed=4
+    ),
+    "ties": lambda: sl.calibrate(
+        np.round(SCORES, 1), LABELS, sl.Expected(5, 100), ties="hash", ids=range(2_000)
+    ),
 }
 
 
@@ -48,14 +52,18 @@ def test_round_trip(tmp_path, name):
     extra = {"groups": POOL_GROUPS} if policy.grouped else {}
     if name == "ties":
         extra["ids"] = [f"n{i}" for i in range(200)]
-    np.testing.assert_array_equal(again.select(np.round(POOL, 1), **extra), policy.select(np.round(POOL, 1), **extra))
+    np.testing.assert_array_equal(
+        again.select(np.round(POOL, 1), **extra), policy.select(np.round(POOL, 1), **extra)
+    )
     again.save(tmp_path / "second.json")
     assert (tmp_path / "second.json").read_bytes() == path.read_bytes()
 
 
 def test_overlapping_groups_round_trip(tmp_path):
     masks = {"x": SCORES < 0.8, "y": SCORES > 0.2}
-    policy = sl.calibrate(SCORES, LABELS, {"x": sl.Expected(3, 80), "y": sl.Expected(3, 80)}, groups=masks, purpose="x")
+    policy = sl.calibrate(
+        SCORES, LABELS, {"x": sl.Expected(3, 80), "y": sl.Expected(3, 80)}, groups=masks, purpose="x"
+    )
     policy.save(tmp_path / "p.json")
     again = sl.Policy.load(tmp_path / "p.json")
     pool = {"x": POOL < 0.8, "y": POOL > 0.2}
@@ -88,9 +96,14 @@ def test_the_salt_lives_in_a_secret_file_of_its_own(tmp_path):
 def test_an_interrupted_write_leaves_what_was_there(tmp_path, failure):
     path = tmp_path / "out.csv"
     path.write_text("before")
-    with pytest.raises(failure), writing(path) as temporary:
-        temporary.write_text("half")
-        raise failure
+
+    def interrupted():
+        with writing(path) as temporary:
+            temporary.write_text("half")
+            raise failure
+
+    with pytest.raises(failure):
+        interrupted()
     assert path.read_text() == "before"
     assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
 
@@ -114,7 +127,12 @@ def test_promises_are_single_sentences_with_the_numbers():
 
 def test_conditions_name_what_the_promise_rests_on():
     for name, words in {
-        "expected": ["independently of, the calibration rows", "One look", "same population", "its label is missing"],
+        "expected": [
+            "independently of, the calibration rows",
+            "One look",
+            "same population",
+            "its label is missing",
+        ],
         "dkw": ["chosen after looking"],
         "simultaneous": ["chosen after looking"],
         "per pool": ["about a third of samples", "does not depend on how good"],

@@ -44,7 +44,9 @@ def test_untied_scores_use_the_whole_budget():
     def draw(rng):
         return rng.random(n), rng.random(n) < 0.2, {}
 
-    failures = runs_of(1, runs, draw, sl.Expected(5, 100), lambda p: 0.2 * (1 - p.threshold) < 0.05, alpha=alpha)
+    failures = runs_of(
+        1, runs, draw, sl.Expected(5, 100), lambda p: 0.2 * (1 - p.threshold) < 0.05, alpha=alpha
+    )
     not_too_many(failures, runs, alpha)
     uses_its_budget(failures, runs, stats.binom.sf(59, n, 0.05))
 
@@ -57,7 +59,9 @@ def test_few_rows_and_rare_positives(n):
     def draw(rng):
         return rng.random(n), rng.random(n) < 0.02, {}
 
-    failures = runs_of(2, runs, draw, sl.Expected(1, 100), lambda p: 0.02 * (1 - p.threshold) < 0.01, alpha=alpha)
+    failures = runs_of(
+        2, runs, draw, sl.Expected(1, 100), lambda p: 0.02 * (1 - p.threshold) < 0.01, alpha=alpha
+    )
     not_too_many(failures, runs, alpha)
 
 
@@ -71,7 +75,9 @@ def test_non_monotone_score_with_heavy_ties():
         atom = rng.integers(0, 5, n)
         return atom, rng.random(n) < chance[atom], {}
 
-    failures = runs_of(3, runs, draw, sl.Expected(6, 100), lambda p: above[int(p.threshold)] < 0.06, alpha=alpha)
+    failures = runs_of(
+        3, runs, draw, sl.Expected(6, 100), lambda p: above[int(p.threshold)] < 0.06, alpha=alpha
+    )
     not_too_many(failures, runs, alpha)
     uses_its_budget(failures, runs, stats.binom.sf(24, n, 0.0598))  # the boundary lies just below an atom
 
@@ -109,7 +115,9 @@ def test_overlapping_groups_hold_together():
     def lost(policy):
         held = []
         for name in ("x", "y"):
-            listed = policy.select(grid, groups={"x": np.full(2_001, name == "x"), "y": np.full(2_001, name == "y")})
+            listed = policy.select(
+                grid, groups={"x": np.full(2_001, name == "x"), "y": np.full(2_001, name == "y")}
+            )
             held.append(0.2 * listed.mean())
         return min(held) < 0.0499
 
@@ -145,7 +153,9 @@ def test_known_shift_is_undone_by_weights():
             "weights": 2 * (1 - scores), "weight_bound": 2.0, "seed": int(rng.integers(2**31)),
         }  # fmt: skip
 
-    failures = runs_of(7, runs, draw, sl.Expected(5, 100), lambda p: 0.3 * (1 - p.threshold) ** 2 < 0.05, alpha=alpha)
+    failures = runs_of(
+        7, runs, draw, sl.Expected(5, 100), lambda p: 0.3 * (1 - p.threshold) ** 2 < 0.05, alpha=alpha
+    )
     not_too_many(failures, runs, alpha)
     uses_its_budget(failures, runs, 0.05)
 
@@ -205,7 +215,9 @@ def test_randomised_ties_keep_the_level_and_split_the_atom():
 
 
 def test_tie_numbers_are_uniform_and_select_follows_them():
-    policy = sl.calibrate(np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties="hash", ids=range(400))
+    policy = sl.calibrate(
+        np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties="hash", ids=range(400)
+    )
     ids = [f"new-{i}" for i in range(20_000)]
     numbers = np.array(policy.salt.numbers(ids)) / 16**13
     assert stats.kstest(numbers, "uniform").pvalue > 1e-6

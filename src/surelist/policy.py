@@ -187,7 +187,7 @@ class Policy:
         for row, number in zip(tied.tolist(), numbers, strict=True):
             if number in self.salt.spent:
                 raise InvalidInput(
-                    f"ids: candidate {ids[row]!r} at row {row} is also a calibration row. "
+                    f"ids: candidate {ids[row]!r} is also a calibration row. "
                     "Randomised ties need ids that are unique over calibration and pool."
                 )
             mask[row] = number >= step.tie_break

@@ -167,42 +167,38 @@ def load_policy(path: str | Path) -> Policy:
 
 @dataclass(frozen=True)
 class Demo:
-    """What ``surelist demo`` made and found."""
+    """What ``surelist demo`` made and found.
+
+    ``lists`` says, per rule, how many of this pool are shortlisted and how many of 100 on
+    average, over 100 further pools.
+    """
 
     folder: Path
-    past: Path
-    pool: Path
-    policy_path: Path
-    shortlist: Path
     policy: Policy
     selection: Selection
-    paper_shortlisted: int
+    lists: dict[str, tuple[int, float]]
 
 
-def demo(folder: Path, seed: int = 0) -> Demo:
+def demo(folder: Path, seed: int = 5) -> Demo:
     """Make an example, calibrate by the exact and the paper's rule, select from a new pool."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
     past, pool = folder / "past.csv", folder / "new.csv"
-    _write_csv(past, *examples.trial_rows(rng, 2000, labelled=True))
+    _write_csv(past, *examples.trial_rows(rng, 1000, labelled=True))
     _write_csv(pool, *examples.trial_rows(rng, 100, labelled=False))
-    target = Expected(k=5, pool_size=100)
-    columns: dict[str, Any] = {"score": "score", "label": "qualified"}
-    policy = calibrate_table(past, target=target, alpha=0.1, **columns)
-    paper = calibrate_table(past, target=target, alpha=0.1, rule="dkw", **columns)
-    policy.save(folder / "policy.json")
-    chosen = select_table(pool, policy, output=folder / "shortlist.csv")
-    longer = paper.select(tables.read_columns(pool, {"score": "score"})["score"])
-    return Demo(
-        folder,
-        past,
-        pool,
-        folder / "policy.json",
-        folder / "shortlist.csv",
-        policy,
-        chosen,
-        int(longer.sum()),
-    )
+    further, _ = examples.population(rng, 10_000)
+    scores = tables.read_columns(pool, {"score": "score"})["score"]
+    policies = {
+        rule: calibrate_table(past, score="score", label="qualified", target=Expected(5, 100), rule=rule)
+        for rule in ("exact", "dkw")
+    }
+    lists = {
+        rule: (int(policy.select(scores).sum()), float(100 * policy.select(further).mean()))
+        for rule, policy in policies.items()
+    }
+    policies["exact"].save(folder / "policy.json")
+    chosen = select_table(pool, policies["exact"], output=folder / "shortlist.csv")
+    return Demo(folder, policies["exact"], chosen, lists)
 
 
 def _write_csv(path: Path, header: list[str], rows: list[list[str]]) -> None:

@@ -74,7 +74,7 @@ def main(argv: list[str] | None = None) -> None:
 def run(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
-        outcome = cli.main(args=argv, prog_name="surelist", standalone_mode=False)
+        outcome = cli.main(args=argv, prog_name="surelist", standalone_mode=False, color=_colour())
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Exit as request:
         return request.exit_code
@@ -101,8 +101,13 @@ def _report(error: Exception, argv: list[str] | None) -> int:
     if "--json" in arguments:
         click.echo(json.dumps({"error": error_body(error)}), err=True)
     else:
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True, color=_colour())
     return code
+
+
+def _colour() -> bool | None:
+    """No colour where NO_COLOR is set; otherwise click decides by the terminal."""
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def error_body(error: Exception) -> dict[str, Any]:

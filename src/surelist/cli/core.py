@@ -81,7 +81,7 @@ def on_tables(command: Any) -> Any:
     "targets",
     multiple=True,
     metavar="NAME=K/M",
-    help='Target of a group, e.g. "women=3.8/76" (with --recall: "women=0.95"). Repeat per group.',
+    help='Target of a group, e.g. "women=3.8/76", "women=pool:3/76" or "women=recall:0.9". Repeat.',
 )
 @click.option("--purpose", help="What cutoffs per group are for; recorded in the policy.")
 @click.option("--group-split", default="bonferroni", show_default=True, help="bonferroni or sidak.")
@@ -109,7 +109,7 @@ def calibrate(**options: Any) -> None:
       surelist calibrate past.csv --score score --label qualified \\
           --expect 5 --pool-size 100 --alpha 0.1 -o policy.json
       surelist calibrate past.csv --group sex --target "women=3.8/76" --target "men=1.2/24" \\
-          --expect --purpose "outreach, not selection" -o policy.json
+          --purpose "outreach, not selection" -o policy.json
     """
     from surelist import workflows
 
@@ -275,7 +275,7 @@ def curve(
     show_default=True,
     help="Where the example files go.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the example.")
+@click.option("--seed", type=int, default=5, show_default=True, help="Seed of the example.")
 @as_json
 def demo(folder: str, seed: int, json_: bool) -> None:
     """Make an example, calibrate, select, and show the result. Needs nothing but the package.
@@ -291,19 +291,21 @@ def demo(folder: str, seed: int, json_: bool) -> None:
         click.echo(json.dumps({
             "promise": made.policy.promise, "threshold": made.policy.threshold,
             "candidates": made.selection.candidates, "shortlisted": made.selection.shortlisted,
-            "paper_shortlisted": made.paper_shortlisted, "folder": str(made.folder),
+            "lists": made.lists, "folder": str(made.folder),
         }))  # fmt: skip
         return
     listed, total = made.selection.shortlisted, made.selection.candidates
     click.echo(
-        f"Made 2,000 past trial candidates with a score and a label, and a pool of {total} new ones.\n"
+        f"Made 1,000 past trial candidates with a score and a label, and a pool of {total} new ones.\n"
     )
     click.secho(f"Review {listed} of {total}.", bold=True)
     click.echo(f"{made.policy.promise}\n")
-    click.echo(f"List length  exact rule {listed:>4}   (surelist's default)")
-    click.echo(f"             paper's rule {made.paper_shortlisted:>2}   (dkw, Wang et al. 2022)")
+    click.echo("Candidates to review        this pool   average pool")
+    for rule, name in (("exact", "exact rule (default)"), ("dkw", "the paper's rule (dkw)")):
+        here, average = made.lists[rule]
+        click.echo(f"  {name:<26}{here:>9}{average:>15.1f}")
     click.echo(f"\nFiles in {made.folder}{os.sep}: past.csv, new.csv, policy.json, shortlist.csv")
-    click.echo(f"Next: surelist show {made.policy_path}")
+    click.echo(f"Next: surelist show {made.folder / 'policy.json'}")
 
 
 @click.command(no_args_is_help=True)
