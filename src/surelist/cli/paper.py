@@ -156,6 +156,8 @@ class Bar:
 def _print_claims(report: Any) -> None:
     if report.about.synthetic:
         click.echo("SYNTHETIC people, made up from published margins; not census results.")
+    if report.about.few:
+        click.echo(f"Only {report.about.runs} runs: verdicts about EQ mean little.")
     last = None
     for claim in report.claims:
         if claim.experiment != last:

@@ -11,6 +11,8 @@ from pathlib import Path
 from surelist.paper.claims import Claim
 from surelist.paper.experiments import EXPERIMENTS
 
+FEW_RUNS = 50
+
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:68rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b}
 h1{font-size:1.5rem;margin-bottom:.2rem} h2{font-size:1.1rem;margin-top:2rem}
@@ -36,6 +38,11 @@ class About:
     pools: int
     absent: tuple[str, ...]
     skipped: dict[str, tuple[float, ...]]
+
+    @property
+    def few(self) -> bool:
+        """Too few runs to tell 0.9 from its neighbours."""
+        return self.runs < FEW_RUNS
 
     @property
     def caption(self) -> str:
@@ -93,6 +100,8 @@ def notes(about: About) -> list[str]:
         "In diversity-size the calibration rows no longer mix the groups as pools do, so CSS (No Diversity) "
         "has no guarantee there.",
     ]
+    if about.few:
+        said.append(f"Only {about.runs} runs: verdicts about EQ mean little below {FEW_RUNS}.")
     if about.absent:
         said.append(f"Of the paper's 16 features this source lacks {', '.join(about.absent)}.")
     for name, settings in about.skipped.items():
