@@ -129,6 +129,17 @@ def test_umb_counts_are_the_exact_ceilings():
     assert bounds.critical_count(10_000, 0.05, 0.1, "dkw") == 623
 
 
+def test_umb_certifies_from_exactly_the_critical_count():
+    needed = bounds.bins_critical_count(1000, 0.05, 0.1, 1)
+    scores = np.linspace(0, 1, 1000)
+    found = baselines.umb(scores, np.arange(1000) < needed, TARGET, bins=1)
+    assert 0.98 < found.chances[0] <= 1
+    with pytest.raises(sl.NotCertifiable) as refusal:
+        baselines.umb(scores, np.arange(1000) < needed - 1, TARGET, bins=1)
+    assert refusal.value.critical_count == needed
+    assert refusal.value.qualified_available == needed - 1
+
+
 def test_umb_share_spends_the_bound_exactly():
     """The lower bound of Algorithm 4 at (b, theta) equals k/m: no more, no less."""
     scores, labels = sample(5000, 5)
@@ -331,7 +342,7 @@ def test_platt_of_a_score_that_separates_perfectly():
 def test_average_calibration_is_the_cumulative_share():
     scores, labels = sample(200, 14, 15)
     found = baselines.average_calibration(scores, labels, alpha=0.2)
-    points = np.linspace(-0.1, 1.1, 60)
+    points = np.append(np.linspace(-0.1, 1.1, 60), scores)  # between the scores and exactly at them
     expected = [sum(labels & (scores >= x)) / 200 for x in points]
     np.testing.assert_allclose(found.map(points), expected)
     assert set(found.levels) == {0.0, *(sum(labels & (scores >= x)) / 200 for x in set(scores[labels]))}

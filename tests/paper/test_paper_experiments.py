@@ -167,6 +167,19 @@ def test_groups_are_certified_as_calibrate_does(people):
     assert Setup().group_alpha == 0.05
 
 
+def test_groups_spend_half_of_alpha_each_unless_told_otherwise(people):
+    sizes = {}
+    for level in ("split", "each"):
+        setup = Setup(train_rows=2000, calibration_rows=3000, pools=5, group_level=level)
+        rows = one_run(people, EXPERIMENTS["diversity-noise"], 0, 0, (0.4,), setup)
+        sizes[level] = {(row.method, row.group): row.ss for row in rows}
+    for group in ("majority", "minority"):
+        for method in ("CSS (Diversity)", "Exact", "UMB 1"):
+            assert sizes["split"][method, group] > sizes["each"][method, group]
+        for method in ("CSS (No Diversity)", "Isotonic", "Platt", "Oracle"):
+            assert sizes["split"][method, group] == sizes["each"][method, group]
+
+
 def test_settings_that_do_not_fit_are_left_out_or_refused(people):
     sizes = fitting_settings(EXPERIMENTS["calibration-size"], people, SETUP)
     assert sizes == (1e3, 2e3, 5e3, 1e4)
