@@ -40,6 +40,10 @@ MUTANTS = [
     ("weights ignored", "calibration.py", "random(rows) < ratio", "random(rows) < 1.0", "test_simulations.py::test_known_shift_is_undone_by_weights"),
     ("tie break of the next better candidate", "calibration.py", "numbers[each.count - above - 1]", "numbers[max(0, each.count - above - 2)]", "test_calibration.py::test_tie_break_lets_exactly_the_critical_count_in"),
     ("missing labels dropped", "_validation.py", "return qualified, count", "return qualified[~np.isnan(array)] if count else qualified, count", "test_calibration.py::test_missing_labels_stay_in_as_not_qualified"),
+    ("half the band per bin", "bounds.py", "check.as_alpha(alpha), 2 * bins)", "check.as_alpha(alpha), bins)", "test_baselines.py::test_umb_counts_are_the_exact_ceilings"),
+    ("> for >= in binning", "baselines/binning.py", "counts >= needed", "counts > needed", "test_baselines.py::test_umb_certifies_from_exactly_the_critical_count"),
+    ("theta rounded down", "baselines/binning.py", "share * (1 + 1e-12)", "share * (1 - 1e-12)", "test_baselines.py::test_umb_share_spends_the_bound_exactly"),
+    ("average calibration at double level", "baselines/regression.py", "bounds.dkw_epsilon(len(array), alpha)", "bounds.dkw_epsilon(len(array), 2 * alpha)", "test_baselines.py::test_average_calibration_band_holds_at_its_level_and_not_by_far"),
 ]  # fmt: skip
 
 
