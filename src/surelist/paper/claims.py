@@ -160,7 +160,7 @@ def _exact(results: Results, name: str, group_alpha: float, test_rows: int, rows
         Claim(
             name, f"exact uses its whole budget: EQ is about {1 - alpha:g}, not 1.",
             f"EQ {lowest.eq:.2f} to {_high(cells):.2f}, mean {_mean(cells):.3f}; "
-            f"{min(levels):.2f} to {max(levels):.2f} to be expected, given the error of the test half",
+            f"{_span(levels)} to be expected, given the error of the test half",
             not any(cell.fails(level) for cell, level in zip(cells, levels, strict=True)), own=True,
         ),
         Claim(
@@ -169,6 +169,11 @@ def _exact(results: Results, name: str, group_alpha: float, test_rows: int, rows
             max(shares) < 1, own=True,
         ),
     ]  # fmt: skip
+
+
+def _span(values: list[float]) -> str:
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _judged(results: Results, cell: Cell, alpha: float, test_rows: int, rows: int) -> float:
