@@ -130,14 +130,14 @@ class Policy:
 
     @property
     def excess_bound(self) -> dict[str | None, ExcessBound]:
-        """How far above the target the list may lie, per group; for ``Expected`` targets.
+        """How far above the target the list may lie, per disjoint group; for ``Expected`` targets.
 
         ``paper``: Proposition 3 (monotone score without atoms). ``count``: from the count
         alone, for untied qualified scores; far tighter. See STATISTICS section 1.
         """
         found = {}
-        for cutoff in self.cutoffs:
-            if isinstance(cutoff.target, Expected):
+        for cutoff in self.cutoffs:  # overlapping groups shortlist for one another: no bound then
+            if isinstance(cutoff.target, Expected) and not self.overlapping:
                 found[cutoff.group] = _excess(cutoff, cutoff.target)
         return found
 

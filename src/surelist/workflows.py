@@ -182,6 +182,9 @@ class Demo:
 def demo(folder: Path, seed: int = 5) -> Demo:
     """Make an example, calibrate by the exact and the paper's rule, select from a new pool."""
     rng = np.random.default_rng(seed)
+    ours = {"past.csv", "new.csv", "policy.json", "shortlist.csv"}
+    if folder.exists() and {path.name for path in folder.iterdir()} - ours:
+        raise InvalidInput(f"folder: {folder} holds other files; give the demo a folder of its own.")
     folder.mkdir(parents=True, exist_ok=True)
     past, pool = folder / "past.csv", folder / "new.csv"
     _write_csv(past, *examples.trial_rows(rng, 1000, labelled=True))
