@@ -53,6 +53,10 @@ MUTANTS = [
     ("bets that win on average", "betting.py", "DROPS * (p / (1 - p))", "DROPS * (p / (1 - p)) * 1.01", "test_monitor.py::test_the_average_bet_wins_nothing_at_the_boundary"),
     ("late bets on top of the first", "betting.py", "math.log(0.5)) if logs", "0.0) if logs", "test_monitor.py::test_e_value_is_the_average_wealth_of_all_bets"),
     ("a replay counts again", "monitoring.py", "if known == note:\n                return False", "if known == note:\n                pass", "test_monitor.py::test_replaying_reviews_changes_nothing"),
+    ("half the band per bin", "bounds.py", "check.as_alpha(alpha), 2 * bins)", "check.as_alpha(alpha), bins)", "test_baselines.py::test_umb_counts_are_the_exact_ceilings"),
+    ("> for >= in binning", "baselines/binning.py", "counts >= needed", "counts > needed", "test_baselines.py::test_umb_certifies_from_exactly_the_critical_count"),
+    ("theta rounded down", "baselines/binning.py", "share * (1 + 1e-12)", "share * (1 - 1e-12)", "test_baselines.py::test_umb_share_spends_the_bound_exactly"),
+    ("average calibration at double level", "baselines/regression.py", "bounds.dkw_epsilon(len(array), alpha)", "bounds.dkw_epsilon(len(array), 2 * alpha)", "test_baselines.py::test_average_calibration_band_holds_at_its_level_and_not_by_far"),
 ]  # fmt: skip
 
 

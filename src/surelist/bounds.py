@@ -56,6 +56,17 @@ def dkw_epsilon(n: int, alpha: float) -> float:
     return math.sqrt(math.log(2 / check.as_alpha(alpha)) / (2 * check.as_count(n, "n")))
 
 
+def bins_critical_count(n: int, rate: Rate, alpha: float, bins: int) -> int:
+    """Smallest count in the best ``bins`` score bins that certifies ``rate`` (section 5).
+
+    ceil(n (rate + 2 bins epsilon)): every score interval is within 2 epsilon of its rate at
+    once (Proposition 6), so the bins may be cut after looking at the rows.
+    """
+    n = check.as_count(n, "n")
+    bins = check.as_count(bins, "bins")
+    return _dkw_count(n, check.as_rate(rate, "rate"), check.as_alpha(alpha), 2 * bins)
+
+
 def binomial_tail(n: int, rate: Rate, count: int) -> float:
     """P(Binomial(n, rate) >= count)."""
     return _binomial_tail(check.as_count(n, "n"), float(check.as_rate(rate, "rate")), int(count))
@@ -175,11 +186,12 @@ def _safe(alpha: float) -> float:
     return alpha * (1 - TAIL_MARGIN)
 
 
-def _dkw_count(n: int, rate: Fraction, alpha: float) -> int:
-    """ceil(n*rate + sqrt(n ln(2/alpha)/2)) in 50 digits, so that no rounding moves it."""
+@lru_cache(maxsize=4096)
+def _dkw_count(n: int, rate: Fraction, alpha: float, widths: int = 1) -> int:
+    """ceil(n*rate + widths*sqrt(n ln(2/alpha)/2)) in 50 digits, so that no rounding moves it."""
     with localcontext() as context:
         context.prec = 50
-        slack = (n * (2 / Decimal(alpha)).ln() / 2).sqrt()
+        slack = widths * (n * (2 / Decimal(alpha)).ln() / 2).sqrt()
         exact = Decimal(n * rate.numerator) / rate.denominator + slack
         return min(n + 1, math.ceil(exact))
 
