@@ -101,7 +101,10 @@ def policy_at(url: str) -> str:
     header, lines = examples.trial_rows(np.random.default_rng(0), 2000, labelled=True)
     text = "\n".join(",".join(line) for line in [header, *lines])
     made = httpx.post(
-        url + "/api/v1/calibrate?k=5&pool_size=100", content=text, headers={"content-type": "text/csv"}, timeout=60
+        url + "/api/v1/calibrate?k=5&pool_size=100",
+        content=text,
+        headers={"content-type": "text/csv"},
+        timeout=60,
     )
     return str(made.json()["hash"])
 
@@ -110,7 +113,9 @@ def concurrent(seconds: float, concurrency: int, folder: Path, database: str | N
     body = json.dumps({"rows": rows(1000)}).encode()
     bare, bare_url = start([sys.executable, "-c", BARE, "8399"])
     options = ["--database", database] if database else []
-    service, url = start([sys.executable, "-m", "surelist", "serve", "--port", "0", "--data", str(folder), *options])
+    service, url = start(
+        [sys.executable, "-m", "surelist", "serve", "--port", "0", "--data", str(folder), *options]
+    )
     policy = policy_at(url)
     ours = f"{url}/api/v1/policies/{policy}/select"
     found: dict[str, dict[str, float]] = {}
@@ -124,7 +129,14 @@ def concurrent(seconds: float, concurrency: int, folder: Path, database: str | N
         for process in (bare, service):
             process.terminate()
             process.wait()
-    command = [sys.executable, "-m", "surelist", "verify-log", "--database", database or str(folder / "surelist.db")]
+    command = [
+        sys.executable,
+        "-m",
+        "surelist",
+        "verify-log",
+        "--database",
+        database or str(folder / "surelist.db"),
+    ]
     print(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
 
 

@@ -5,7 +5,8 @@ has the same small chance eta of lying above U_(c) at every count of the core ra
 solved so that the chance of *any* crossing is alpha. That chance is computed exactly: counts
 of uniforms below L(c) form a Poisson process conditioned on its total, so each step is a
 convolution. States and kernel terms beyond nine standard deviations are dropped, which can
-only raise the computed crossing probability.
+only raise the computed crossing probability. Beyond a million rows the same boundary is used with
+the union bound for eta, beyond a hundred million the paper's band: the choice depends on n only.
 """
 
 from __future__ import annotations
@@ -21,23 +22,33 @@ Ints = NDArray[np.int64]
 
 OUTSIDE_WEIGHT = 0.01  # local level outside the core range, relative to inside
 PRECISION = 1.002  # eta is solved to this factor, from below
+MOST_ROWS = 10**6  # beyond (and for tiny alpha), the recursion is slow and the union bound hardly longer
+MOST_BETA = 10**8  # beyond, so are Beta quantiles, and the DKW band is as short
 
 
 @lru_cache(maxsize=64)
 def equal_local_levels(n: int, alpha: float) -> tuple[Ints, Floats]:
     """Counts c_j and certified rates r_j, both increasing; read-only arrays."""
     counts = _grid(n)
+    if n > MOST_BETA:
+        return _frozen(
+            counts, np.maximum(counts / n - np.sqrt(np.log(2 / alpha) / (2 * n)), 0.0) * (1 - 1e-10)
+        )
     inside = (counts >= n // 100) & (counts <= max(1, n // 5))
     weight = np.where(inside, 1.0, OUTSIDE_WEIGHT)
-    low, high = alpha / (10 * len(counts)), alpha
+    low, high = alpha / float(weight.sum()), alpha  # the union bound is always valid
     rates = _boundary(n, counts, low * weight)
-    while high / low > PRECISION:
+    while n <= MOST_ROWS and alpha > 1e-6 and high / low > PRECISION:
         middle = float(np.sqrt(low * high))
         trial = _boundary(n, counts, middle * weight)
-        if crossing_probability(n, counts, trial) <= alpha - 1e-10:
+        if crossing_probability(n, counts, trial) <= alpha - 1e-8:
             low, rates = middle, trial
         else:
             high = middle
+    return _frozen(counts, rates)
+
+
+def _frozen(counts: Ints, rates: Floats) -> tuple[Ints, Floats]:
     counts.flags.writeable = rates.flags.writeable = False
     return counts, rates
 
@@ -55,11 +66,11 @@ def crossing_probability(n: int, counts: Ints, rates: Floats) -> float:
 
 
 def _grid(n: int) -> Ints:
-    """Every count up to 400 or so, then steps of a tenth of a standard deviation, then 1/150."""
-    counts = [1]
+    """Every count up to 400 or so, then steps of a tenth of a standard deviation, then a fraction."""
+    counts, share = [1], 150 if n <= MOST_ROWS else min(3000, max(600, int(n**0.5 / 10)))
     while counts[-1] < n:
         here = counts[-1]
-        counts.append(min(n, here + max(1, int(0.1 * here**0.5), here // 150)))
+        counts.append(min(n, here + max(1, int(0.1 * here**0.5), here // share)))
     return np.asarray(counts, dtype=np.int64)
 
 

@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from surelist._files import writing
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
+from surelist.first_crossing import first_crossing_counts
 from surelist.groups import split_alpha
-from surelist.policy import Cutoff, Policy, Shift, Step
+from surelist.policy import Cutoff, Looks, Policy, Shift, Step
 from surelist.targets import Expected, Level, PerPool, Recall, Target
 from surelist.ties import Salt
 
@@ -62,14 +63,21 @@ class _Cutoff(_Model):
     rows: int
     qualified: int
     steps: list[_Step] = Field(min_length=1)
-    fingerprint: str | None
+    fingerprint: str | None = Field(pattern="^[0-9a-f]{64}$")
 
 
 class _Shift(_Model):
-    weight_bound: float
-    rows_before: int
-    seed: int
+    weight_bound: float = Field(gt=0)
+    rows_before: int = Field(gt=0)
+    seed: int = Field(ge=0)
     weights_exact: bool
+
+
+class _Looks(_Model):
+    rows: list[int] = Field(min_length=1)
+    budgets: list[float]
+    counts: list[int]
+    chosen: int
 
 
 class _File(_Model):
@@ -83,13 +91,16 @@ class _File(_Model):
     group_rows: Literal["own", "all"] | None
     overlapping: bool
     purpose: str | None
-    missing_labels: int
-    dropped_rows: int
+    missing_labels: int = Field(ge=0)
+    dropped_rows: int = Field(ge=0)
     shift: _Shift | None
     salt_sha256: str | None
     columns: dict[str, str] | None
     created: str
     version: str
+    # only in the policies of campaigns
+    looks: _Looks | None = None
+    withdrawn: str | None = None
 
 
 class _SaltFile(_Model):
@@ -99,14 +110,17 @@ class _SaltFile(_Model):
 
 
 def save(policy: Policy, path: Path) -> None:
-    """Write the policy (and its salt beside it), each complete or not at all."""
-    secret = dump_salt(policy)
-    if secret is not None:
-        with writing(salt_path(path)) as temporary:
-            os.chmod(temporary, 0o600)
-            temporary.write_text(secret, encoding="utf-8")
-    with writing(path) as temporary:
-        temporary.write_text(dumps(policy), encoding="utf-8")
+    """Write the policy (and its salt beside it), complete or not at all."""
+    text, secret = dumps(policy), dump_salt(policy)
+    if secret is None:
+        with writing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        salt_path(path).unlink(missing_ok=True)  # of the policy that was here before
+        return
+    with writing(path) as temporary, writing(salt_path(path)) as hidden:
+        os.chmod(hidden, 0o600)
+        hidden.write_text(secret, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
 
 
 def dump_salt(policy: Policy) -> str | None:
@@ -132,9 +146,14 @@ def load(path: Path) -> Policy:
         raise InvalidInput(f"policy: cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise PolicyFileError(f"policy: {path} is not a text file.") from error
-    secret = None
-    if salt_path(path).exists():
+    except ValueError as error:
+        raise InvalidInput(f"policy: cannot read {str(path)!r}: {error}.") from error
+    try:
         secret = salt_path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        secret = None
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyFileError(f"policy: cannot read the salt file {salt_path(path)}.") from error
     return loads(text, name=str(path), salt_text=secret)
 
 
@@ -163,8 +182,11 @@ def to_dict(policy: Policy) -> dict[str, Any]:
         columns=dict(policy.columns) if policy.columns else None,
         created=policy.created,
         version=policy.version,
+        looks=_Looks(**_lists(policy.looks)) if policy.looks else None,
+        withdrawn=policy.withdrawn,
     )
-    return file.model_dump()
+    absent = {name for name in ("looks", "withdrawn") if getattr(policy, name) is None}
+    return file.model_dump(exclude=absent)
 
 
 def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Policy:
@@ -173,8 +195,6 @@ def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Poli
     try:
         policy = _build(file, _read_salt(file, salt_text, name))
         _verify(policy, file)
-    except PolicyFileError as error:
-        raise PolicyFileError(f"policy: {name}: {error}") from error
     except SurelistError as error:
         raise PolicyFileError(f"policy: {name}: {error}") from error
     return policy
@@ -183,11 +203,11 @@ def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Poli
 def _parse(text: str, name: str) -> _File:
     try:
         raw = json.loads(text, parse_constant=_no_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PolicyFileError(f"policy: {name} is not valid JSON: {error}.") from error
     if not isinstance(raw, dict) or "format" not in raw:
         raise PolicyFileError(f"policy: {name} is not a policy file: it has no format version.")
-    if raw["format"] != FORMAT:
+    if type(raw["format"]) is not int or raw["format"] != FORMAT:
         raise PolicyFileError(
             f"policy: {name} has format version {raw['format']!r}; this surelist reads version "
             f"{FORMAT}. Use the surelist that wrote it, or a newer one."
@@ -247,6 +267,8 @@ def _build(file: _File, salt: Salt | None) -> Policy:
         salt_hash=file.salt_sha256,
         salt=salt,
         columns=file.columns,
+        looks=Looks(**_tuples(file.looks)) if file.looks else None,
+        withdrawn=file.withdrawn,
     )
 
 
@@ -264,31 +286,76 @@ def _verify(policy: Policy, file: _File) -> None:
     if grouped:
         each_alpha = split_alpha(policy.alpha, len(groups), policy.group_split or "")
     _hold(0 < policy.alpha < 1, f"alpha {policy.alpha} is not between 0 and 1")
+    _hold(grouped or not policy.overlapping, "groups overlap, and there are none")
+    kinds = {type(cutoff.target) for cutoff in policy.cutoffs}
+    _hold(len(kinds) == 1, "groups have targets of several kinds")
+    _hold(Recall not in kinds or policy.group_rows != "all", "Recall does not go with all rows")
+    _hold(Recall not in kinds or not policy.missing_labels, "Recall does not go with missing labels")
+    _hold(
+        policy.group_split != "sidak" or not (policy.overlapping or policy.group_rows == "all"),
+        "sidak needs disjoint groups with rows of their own",
+    )
     share = file.calibration_share
     _hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
     for cutoff in policy.cutoffs:
         _hold(cutoff.level.alpha == each_alpha, "a group's alpha is not its share of alpha")
-        _verify_cutoff(cutoff, ties=policy.salt_hash is not None)
+        _verify_cutoff(cutoff, ties=policy.salt_hash is not None, looks=policy.looks)
     _hold(policy.promise == file.promise, "the promise does not say what the evidence says")
 
 
-def _verify_cutoff(cutoff: Cutoff, *, ties: bool) -> None:
+def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
     rule = cutoff.level.rule
     _hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
     _hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
-    required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
-    claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
-    _hold(
-        claimed == [(each.pool_size, each.count) for each in required],
-        f"critical counts {claimed[:3]} contradict {cutoff.rows} rows at alpha {cutoff.level.alpha:g}",
-    )
-    _hold(max(count for _, count in claimed) <= cutoff.qualified, "too few qualified rows")
+    if looks:
+        claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
+        _hold(claimed == _looks_require(cutoff, looks), f"critical counts {claimed} contradict its looks")
+    else:
+        _verify_counts(cutoff)
+    _hold(max(step.critical_count for step in cutoff.steps) <= cutoff.qualified, "too few qualified rows")
     order = [(step.threshold, step.tie_break or 0) for step in cutoff.steps]
     _hold(order == sorted(order), "thresholds fall while critical counts fall")
     _hold(
         all((step.tie_break is not None) == ties for step in cutoff.steps),
         "tie breaks and salt do not go together",
     )
+
+
+def _verify_counts(cutoff: Cutoff) -> None:
+    """Every step needs the count its pool size asks for. More is valid too, less a contradiction."""
+    required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
+    _hold(cutoff.steps[0].pool_size == required[0].pool_size, "it has no threshold for the smallest pool")
+    for step in cutoff.steps:
+        needed = cutoff.target.count_at(step.pool_size, cutoff.rows, cutoff.qualified, cutoff.level)
+        _hold(
+            needed <= step.critical_count,
+            f"critical count {step.critical_count} is less than the {needed} that {cutoff.rows} rows need",
+        )
+    sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
+    _hold(sizes == sorted(set(sizes)), "its steps are out of order")
+
+
+def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
+    """A campaign's counts follow from its row numbers and its spending of alpha (section 15)."""
+    target, budgets = cutoff.target, list(looks.budgets)
+    _hold(isinstance(target, Expected) and cutoff.group is None, "campaigns have one Expected target")
+    assert isinstance(target, Expected)
+    _hold(len(looks.rows) == len(budgets) == len(looks.counts), "a look lacks its rows or count")
+    _hold(budgets[0] > 0 and budgets == sorted(budgets), "the budgets fall")
+    _hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")
+    _hold(0 <= looks.chosen < len(looks.rows), "no look gave the threshold")
+    _hold(looks.rows[0] > 0 and looks.rows[looks.chosen] == cutoff.rows, "the row counts differ")
+    counts = first_crossing_counts(looks.rows, target.rate, budgets)
+    _hold(counts == list(looks.counts), f"the looks' counts should be {counts}")
+    return [(0, counts[looks.chosen])]
+
+
+def _lists(looks: Looks) -> dict[str, Any]:
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in vars(looks).items()}
+
+
+def _tuples(looks: _Looks) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in looks.model_dump().items()}
 
 
 def _hold(condition: bool, problem: str) -> None:

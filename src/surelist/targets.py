@@ -7,6 +7,7 @@ for, and how to say itself in English.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -14,6 +15,8 @@ from typing import ClassVar
 from surelist import _validation as check
 from surelist import bounds
 from surelist.errors import InvalidInput
+
+MOST_SIZES = 2000  # pool sizes with a threshold of their own
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,10 @@ class Expected:
     rules: ClassVar[tuple[str, ...]] = bounds.RULES
 
     def __post_init__(self) -> None:
-        check.as_positive(self.k, "k")
-        check.as_positive(self.pool_size, "pool_size")
+        for name in ("k", "pool_size"):
+            value = getattr(self, name)
+            check.as_positive(value, name)
+            object.__setattr__(self, name, check.plain(value))
         if self.k > self.pool_size:
             raise InvalidInput(f"k: expected at most pool_size={self.pool_size:g}, got {self.k:g}.")
 
@@ -69,6 +74,10 @@ class Expected:
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
         return (Requirement(0, bounds.critical_count(rows, self.rate, level.alpha, level.rule)),)
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        """The smallest valid count for a step of this pool size (there is one, at 0)."""
+        return self.requirements(rows, qualified, level)[0].count
 
     def limit_rate(self, level: Level) -> float:
         """The share of qualified rows below which no number of rows would do."""
@@ -104,8 +113,8 @@ class PerPool:
                 raise InvalidInput(f"pool_size: expected (smallest, largest), got {tuple(size)!r}.")
             object.__setattr__(self, "pool_size", (smallest, largest))
         else:
-            check.as_count(size, "pool_size")
-        check.as_whole_k(self.k, self.sizes[0])
+            object.__setattr__(self, "pool_size", check.as_count(size, "pool_size"))
+        object.__setattr__(self, "k", check.as_whole_k(self.k, self.sizes[0]))
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -114,35 +123,49 @@ class PerPool:
         return size if isinstance(size, tuple) else (size, size)
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
-        steps: list[Requirement] = []
+        """One count per size; a very wide range goes in steps, each valid for the sizes above it."""
         smallest, largest = self.sizes
-        self._descend(rows, level, smallest, largest, steps)
+        sizes: Sequence[int] = range(smallest, largest + 1)
+        if len(sizes) > MOST_SIZES:
+            ratio = (largest / smallest) ** (1 / (MOST_SIZES - 1))
+            grid = {round(smallest * ratio**i) for i in range(MOST_SIZES)} | {largest}
+            sizes = sorted(size for size in grid if size <= largest)
+        steps: list[Requirement] = []
+        self._descend(rows, level, sizes, 0, len(sizes) - 1, steps)
         return tuple(steps)
 
-    def _descend(self, rows: int, level: Level, low: int, high: int, steps: list[Requirement]) -> None:
+    def _descend(
+        self, rows: int, level: Level, sizes: Sequence[int], low: int, high: int, steps: list[Requirement]
+    ) -> None:
         """The count never grows with the pool: bisect until both ends of a stretch agree."""
-        first, last = (self._count(rows, size, level) for size in (low, high))
+        first, last = (self._count(rows, sizes[end], level) for end in (low, high))
         if not steps or steps[-1].count != first:
-            steps.append(Requirement(low, first))
+            steps.append(Requirement(sizes[low], first))
         if first == last:
             return
         if high - low == 1:
-            steps.append(Requirement(high, last))
+            steps.append(Requirement(sizes[high], last))
             return
         middle = (low + high) // 2
-        self._descend(rows, level, low, middle, steps)
-        self._descend(rows, level, middle, high, steps)
+        self._descend(rows, level, sizes, low, middle, steps)
+        self._descend(rows, level, sizes, middle, high, steps)
 
     def _count(self, rows: int, size: int, level: Level) -> int:
         if level.rule == "exact":
             return bounds.pool_critical_count(rows, self.k, size, level.alpha)
         if level.rule == "pac":
             rate = bounds.pac_rate(self.k, size, level.pool_alpha)
-            return bounds.critical_count(rows, rate, level.calibration_alpha)
+            # several sizes have several thresholds, which must all hold for this sample at once
+            rule = "exact" if self.sizes[0] == self.sizes[1] else "simultaneous"
+            return bounds.critical_count(rows, rate, level.calibration_alpha, rule)
         rate = bounds.bernstein_k(self.k, level.pool_alpha) / size
         if rate > 1:
             return rows + 1
         return bounds.critical_count(rows, rate, level.calibration_alpha, "dkw")
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        """The smallest valid count for pools of this size."""
+        return self._count(rows, pool_size, level)
 
     def limit_rate(self, level: Level) -> float:
         """The share of qualified rows below which no number of rows would do."""
@@ -156,7 +179,7 @@ class PerPool:
         low, high = 0, self.sizes[0]
         while low < high:
             middle = (low + high + 1) // 2
-            if PerPool(middle, self.sizes[0])._count(rows, self.sizes[0], level) <= qualified:
+            if replace(self, k=middle)._count(rows, self.sizes[0], level) <= qualified:
                 low = middle
             else:
                 high = middle - 1
@@ -179,12 +202,16 @@ class Recall:
     rules: ClassVar[tuple[str, ...]] = ("exact",)
 
     def __post_init__(self) -> None:
-        check.as_alpha(self.share, "share")
+        object.__setattr__(self, "share", check.as_alpha(self.share, "share"))
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
         if qualified == 0:
             return (Requirement(0, 1),)
         return (Requirement(0, bounds.critical_count(qualified, self.share, level.alpha)),)
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        """The smallest valid count (there is one step, at 0)."""
+        return self.requirements(rows, qualified, level)[0].count
 
     def limit_rate(self, level: Level) -> float:
         """Any share of qualified rows will do, given enough rows."""

@@ -25,8 +25,14 @@ def number(value: float) -> str:
 
 def promise(policy: Policy) -> str:
     """One English sentence with the numbers."""
+    if policy.withdrawn is not None:
+        return f"Nothing is promised any more: {policy.withdrawn}"
     claims = "; ".join(_claim(cutoff, policy) for cutoff in policy.cutoffs)
     together = "these statements together are" if len(policy.cutoffs) > 1 else "this statement is"
+    if policy.looks is not None:
+        together = (
+            "this statement and those of the campaign's other thresholds, earlier and later, together are"
+        )
     return f"{claims[0].upper()}{claims[1:]}; {together} {_confidence(policy)}."
 
 
@@ -66,6 +72,8 @@ def _confidence(policy: Policy) -> str:
             f"wrong with probability at most {percent(policy.alpha)}, {split[0]} of which is over "
             f"the draw of the {rows} calibration rows and {split[1]} over the pool"
         )
+    if policy.looks is not None:
+        return f"wrong with probability at most {percent(policy.alpha)} over the draw of its rows and pools"
     return (
         f"wrong with probability at most {percent(policy.alpha)} over the draw of the {rows} calibration rows"
     )
@@ -75,7 +83,8 @@ def conditions(policy: Policy) -> tuple[str, ...]:
     """The conditions of STATISTICS section 0, and those of the options in use."""
     said = [
         "The score was fixed before, and independently of, the calibration rows: "
-        "none of them was used to train, tune or choose it.",
+        "none of them was used to train, tune or choose it. It is computed in the same way, and in the "
+        "same precision, for calibration rows and pools.",
         "Calibration rows and the candidates of future pools are drawn independently "
         "from the same population.",
         "The number of calibration rows did not depend on their labels or scores, and no row "
@@ -90,6 +99,12 @@ def conditions(policy: Policy) -> tuple[str, ...]:
 
 
 def _looks(policy: Policy) -> str:
+    if policy.looks is not None:
+        return (
+            "The campaign's schedule, target and alpha were fixed beforehand; the sizes of its pools do "
+            "not depend on scores or labels; every pool screened is in the evidence, and a review that "
+            "has not come counts as not qualified."
+        )
     if policy.rule in ("dkw", "simultaneous"):
         return (
             "Every k and every threshold is covered at once: the target may have been chosen "
@@ -97,8 +112,8 @@ def _looks(policy: Policy) -> str:
         )
     return (
         "One look: target, alpha and rule were fixed before looking at these rows. Trying again "
-        "on the same rows (another k, more rows until it works) is not covered; fresh rows, "
-        "the simultaneous rule or a campaign are."
+        "on the same rows (another k or rule, more rows until it works) is not covered; fresh rows are, "
+        "and the simultaneous rule or a campaign where it was chosen before looking."
     )
 
 

@@ -98,14 +98,23 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     (folder / "past.csv").write_text(csv_text(2000, labelled=True))
     (folder / "pool.csv").write_text(csv_text(300, labelled=False, seed=1))
-    policy = workflows.calibrate(folder / "past.csv", score="score", label="qualified", target=Expected(5, 100))
+    policy = workflows.calibrate(
+        folder / "past.csv", score="score", label="qualified", target=Expected(5, 100)
+    )
     policy.save(folder / "policy.json")
     return folder
 
 
 def test_the_command_writes_a_self_contained_report(files, tmp_path):
     output = tmp_path / "report.html"
-    arguments = ["report", str(files / "policy.json"), "--past", str(files / "past.csv"), "--pool", str(files / "pool.csv")]
+    arguments = [
+        "report",
+        str(files / "policy.json"),
+        "--past",
+        str(files / "past.csv"),
+        "--pool",
+        str(files / "pool.csv"),
+    ]
     assert run([*arguments, "--attribute", "site", "--attribute", "age", "-o", str(output)]) == 0
     html = output.read_text()
     assert not re.search(r"<script|<link[^>]*stylesheet|src=|@import|url\(", html)
@@ -120,7 +129,9 @@ def test_the_command_writes_a_self_contained_report(files, tmp_path):
 
 def test_the_report_as_pdf(files, tmp_path):
     output = tmp_path / "report.pdf"
-    assert run(["report", str(files / "policy.json"), "--past", str(files / "past.csv"), "-o", str(output)]) == 0
+    assert (
+        run(["report", str(files / "policy.json"), "--past", str(files / "past.csv"), "-o", str(output)]) == 0
+    )
     assert output.read_bytes().startswith(b"%PDF")
 
 
