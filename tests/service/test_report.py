@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_score_bins_hold_every_row_once_and_keep_ties_together():
     bins = audit.score_bins(scores.round(2), labels)
     assert sum(each.rows for each in bins) == 1000
     assert sum(each.qualified for each in bins) == labels.sum()
-    assert all(a.high < b.low for a, b in zip(bins, bins[1:], strict=False))
+    assert all(a.high < b.low for a, b in itertools.pairwise(bins))
     one = audit.score_bins(np.full(7, 0.5), np.array([1, 0, 0, 1, 0, 0, 0]))
     assert [(each.rows, each.qualified) for each in one] == [(7, 2)]
 
