@@ -33,7 +33,7 @@ browser:  # for the tests of the page
 	  $$SUDO apt-get update -qq && $$SUDO apt-get install -y -qq --no-install-recommends chromium; }
 
 postgres:  # for the tests of the record; they start a cluster of their own
-	@ls /usr/lib/postgresql/*/bin/initdb /usr/local/bin/initdb >/dev/null 2>&1 || { \
+	@[ -n "$$(ls /usr/lib/postgresql/*/bin/initdb /usr/local/bin/initdb 2>/dev/null)" ] || { \
 	  SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  $$SUDO apt-get update -qq && $$SUDO apt-get install -y -qq --no-install-recommends postgresql; }
 

@@ -97,6 +97,12 @@ async def load(url: str, body: bytes, concurrency: int, seconds: float) -> dict[
     }  # fmt: skip
 
 
+def cpu_seconds(process: subprocess.Popen[str]) -> float:
+    """What the server itself used: steadier than wall time on a machine that others use."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def policy_at(url: str) -> str:
     header, lines = examples.trial_rows(np.random.default_rng(0), 2000, labelled=True)
     text = "\n".join(",".join(line) for line in [header, *lines])
@@ -120,9 +126,11 @@ def concurrent(seconds: float, concurrency: int, folder: Path, database: str | N
     ours = f"{url}/api/v1/policies/{policy}/select"
     found: dict[str, dict[str, float]] = {}
     try:
-        for name, target in (("bare", bare_url + "/bare"), ("select", ours)):
+        for name, target, process in (("bare", bare_url + "/bare", bare), ("select", ours, service)):
             asyncio.run(load(target, body, concurrency, 3))  # warm up
+            before = cpu_seconds(process)
             found[name] = asyncio.run(load(target, body, concurrency, seconds))
+            found[name]["cpu_ms"] = 1000 * (cpu_seconds(process) - before) / found[name]["requests"]
             print(f"{name:7} " + "  ".join(f"{k} {v:,.1f}" for k, v in found[name].items()), flush=True)
         print(f"p99 ratio {found['select']['p99_ms'] / found['bare']['p99_ms']:.2f} (at most 2 is the aim)")
     finally:

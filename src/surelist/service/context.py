@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -26,6 +27,41 @@ REMEMBERED = 1000
 T = TypeVar("T")
 
 
+class Mailbox:
+    """Results from the writer's thread, handed over together.
+
+    ``asyncio.wrap_future`` wakes the loop once per result, and each time the two threads fight
+    for the interpreter; here a batch costs one or two wake-ups.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._waiting: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
+        self._awake = False
+
+    async def wait(self, future: Future[T]) -> T:
+        waiter: asyncio.Future[T] = self.loop.create_future()
+        future.add_done_callback(lambda done: self._put(waiter, done))
+        return await waiter
+
+    def _put(self, waiter: asyncio.Future[Any], done: Future[Any]) -> None:
+        self._waiting.append((waiter, done))
+        if not self._awake:
+            self._awake = True
+            self.loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._awake = False
+        while self._waiting:
+            waiter, done = self._waiting.popleft()
+            if waiter.cancelled():
+                continue
+            if (error := done.exception()) is not None:
+                waiter.set_exception(error)
+            else:
+                waiter.set_result(done.result())
+
+
 @dataclass
 class Context:
     """One service at work."""
@@ -36,6 +72,7 @@ class Context:
     metrics: Metrics
     brake: Brake
     heavy: anyio.CapacityLimiter | None = None
+    mailbox: Mailbox | None = None
     _policies: dict[str, Policy] = field(default_factory=dict)
 
     async def work(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
@@ -62,7 +99,10 @@ class Context:
 
     async def written(self, future: Future[T]) -> T:
         """Wait until something is on record."""
-        return await asyncio.wrap_future(future)
+        loop = asyncio.get_running_loop()
+        if self.mailbox is None or self.mailbox.loop is not loop:
+            self.mailbox = Mailbox(loop)
+        return await self.mailbox.wait(future)
 
     def actor(self, request: Request, role: str) -> Actor:
         """Who calls the API, with at least this role."""

@@ -21,10 +21,8 @@ from surelist.service.database import Connection, Database, StorageError
 
 BATCH = 64
 WAITING = 10_000
-INSERT_ENTRY = (
-    "INSERT INTO log (seq, at, actor, action, subject, details, previous, hash) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
+INSERT_ENTRY = "INSERT INTO log (seq, at, actor, action, subject, details, previous, hash) VALUES "
+ENTRY_VALUES = "(?, ?, ?, ?, ?, ?, ?, ?)"
 
 Job = Callable[["Batch"], Any]
 
@@ -78,7 +76,11 @@ class Batch:
 
     def flush(self) -> None:
         if self.entries:
-            self.connection.many(INSERT_ENTRY, [entry.row() for entry in self.entries])
+            # one statement: row by row, the interpreter would change threads after each
+            places = ", ".join([ENTRY_VALUES] * len(self.entries))
+            self.connection.execute(
+                INSERT_ENTRY + places, [value for entry in self.entries for value in entry.row()]
+            )
             self.entries.clear()
 
 
