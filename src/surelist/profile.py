@@ -73,8 +73,9 @@ class _Input:
     def __init__(self, table: Table) -> None:
         self._relation = table.frame.to_native()
 
-    def execute(self, sql: str) -> Any:
-        return self._relation.query("input", sql)
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = self._relation.query("input", sql).fetchall()
+        return found
 
 
 @contextmanager
@@ -122,12 +123,12 @@ def shape(path: Path) -> tuple[int, list[str]]:
 def profile(path: Path) -> Profile:
     """Look over a file: its columns, its first rows, and which column is probably which."""
     with _opened(path) as (connection, names):
-        rows = connection.execute("SELECT count(*) FROM input").fetchone()[0]
+        rows = connection.rows("SELECT count(*) FROM input")[0][0]
         shown = names[:DETAILED]
         columns = _columns(connection, shown)
-        first = connection.execute(
+        first = connection.rows(
             f"SELECT {', '.join(f'CAST({quoted(n)} AS VARCHAR)' for n in shown)} FROM input LIMIT {EXAMPLES}"
-        ).fetchall()
+        )
     cells = tuple(tuple("" if value is None else str(value) for value in row) for row in first)
     return Profile(file_format(path), rows, tuple(names), columns, cells, _guess(columns, rows))
 
@@ -157,10 +158,10 @@ def group_names(path: Path, group: str) -> dict[str, int]:
     """How many rows each group has."""
     with _opened(path) as (connection, _):
         return dict(
-            connection.execute(
+            connection.rows(
                 f"SELECT CAST({quoted(group)} AS VARCHAR) AS g, count(*) FROM input "
                 "WHERE g IS NOT NULL GROUP BY 1 ORDER BY 1"
-            ).fetchall()
+            )
         )
 
 
@@ -168,7 +169,7 @@ def first_rows(path: Path, limit: int) -> tuple[list[str], list[list[str]]]:
     """Column names and the first rows as text."""
     with _opened(path) as (connection, names):
         parts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
-        rows = connection.execute(f"SELECT {parts} FROM input LIMIT {int(limit)}").fetchall()
+        rows = connection.rows(f"SELECT {parts} FROM input LIMIT {int(limit)}")
     return names, [["" if value is None else value for value in row] for row in rows]
 
 
@@ -198,7 +199,7 @@ def _counted(path: Path, attributes: tuple[str, ...]) -> dict[tuple[str, ...], i
             f"IN ('', 'unknown', 'n/a', 'na') THEN 'unknown' ELSE CAST({quoted(a)} AS VARCHAR) END"
             for a in attributes
         )
-        rows = connection.execute(f"SELECT {parts}, count(*) FROM input GROUP BY ALL").fetchall()
+        rows = connection.rows(f"SELECT {parts}, count(*) FROM input GROUP BY ALL")
     return {tuple(row[:-1]): row[-1] for row in rows}
 
 
@@ -212,10 +213,10 @@ def _columns(connection: Any, names: list[str]) -> tuple[Column, ...]:
             f"approx_count_distinct({text})",
         ]  # fmt: skip
         examples.append(f"list(DISTINCT {text}) FILTER ({text} IS NOT NULL)")
-    found = connection.execute(f"SELECT {', '.join(counts)} FROM input").fetchone()
-    shown = connection.execute(
+    found = connection.rows(f"SELECT {', '.join(counts)} FROM input")[0]
+    shown = connection.rows(
         f"SELECT {', '.join(examples)} FROM (SELECT * FROM input LIMIT {EXAMPLES}) AS input"
-    ).fetchone()
+    )[0]
     return tuple(
         Column(name, filled, numbers, binary, distinct, tuple(str(v)[:60] for v in sorted(seen or [])[:3]))
         for name, filled, numbers, binary, distinct, seen in zip(
@@ -286,12 +287,12 @@ def _ids(connection: Any, name: str) -> Problem | None:
 
 
 def _wrong(connection: Any, name: str, condition: str, what: str, remedy: str) -> Problem | None:
-    found = connection.execute(
+    found = connection.rows(
         f"SELECT number_of_row, CAST({quoted(name)} AS VARCHAR) FROM (SELECT row_number() OVER () AS "
         f"number_of_row, {quoted(name)} FROM input) AS input WHERE {condition} ORDER BY 1 LIMIT {EXAMPLES}"
-    ).fetchall()
+    )
     if not found:
         return None
-    count = connection.execute(f"SELECT count(*) FROM input WHERE {condition}").fetchone()[0]
+    count = connection.rows(f"SELECT count(*) FROM input WHERE {condition}")[0][0]
     examples = tuple((int(row), "(empty)" if value is None else str(value)[:80]) for row, value in found)
     return Problem(name, f"{count:,} {'row' if count == 1 else 'rows'} {what}", count, examples, remedy)
