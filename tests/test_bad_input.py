@@ -83,6 +83,27 @@ CASES = [
     *[(lambda r=r: sl.Recall(r), "share", "got") for r in (0, 1, 1.2, -1, "0.9", None)],
     (lambda: sl.equal_opportunity(LABELS, GROUPS, 0, 100), "k", "got 0"),
     (lambda: sl.equal_opportunity(np.zeros(200), GROUPS, 5, 100), "labels", "got none"),
+    (lambda: sl.equal_opportunity(GROUPS == "a", GROUPS, 5, 100), "groups", "'b' has no qualified rows"),
+    (lambda: sl.equal_opportunity([1] * 10 + [1, *[0] * 89], ["a"] * 10 + ["b"] * 90, 50, 100), "k", "group 'a'"),
+    (lambda: sl.equal_opportunity(LABELS, ["a", float("nan"), *GROUPS[2:]], 5, 100), "groups", "missing group at row 1"),
+    (lambda: calibrate(ties="hash", ids=["a", float("nan"), *map(str, range(198))]), "ids", "missing candidate id at row 1"),
+    (lambda: calibrate(ties="hash", ids=["\ud800", *map(str, range(199))]), "ids", "UTF-8"),
+    (lambda: calibrate(target={"a": TARGET, "b": TARGET}, groups=GROUPS, purpose="\ud800"), "purpose", "UTF-8"),
+    (lambda: calibrate(purpose="x"), "purpose", "goes with groups"),
+    (lambda: calibrate(target={"1": TARGET}, groups={1: GROUPS == "a", "1": GROUPS == "b"}), "groups", "appears twice"),
+    (lambda: calibrate(weights=GOOD, weight_bound=1.0, weights_exact="no"), "weights_exact", "got 'no'"),
+    (lambda: sl.Expected(10**400, 10**401), "k", "float can hold"),
+    (lambda: calibrate(scores=[10**400, *GOOD[1:]]), "scores", "float can hold"),
+    (lambda: bounds.critical_count(10**400, 0.1, 0.1), "n", "at most 2\\^53"),
+    (lambda: bounds.largest_rate(10, 20, 0.1), "count", "at most n=10, got 20"),
+    (lambda: bounds.largest_rate(10, "a", 0.1), "count", "got 'a'"),
+    (lambda: bounds.binomial_tail(10, 1.7, 3), "rate", "got 1.7"),
+    (lambda: bounds.pool_tail(10, 5, 3, 3), "k", "at most pool_size=3"),
+    (lambda: bounds.excess_paper(0, 5, 0.1), "n", "got 0"),
+    (lambda: bounds.excess_count(10, 20, 1, 5, 0.1), "count", "got 20"),
+    (lambda: sl.guarantee_curve(GOOD, LABELS, missing_labels="drop"), "missing_labels", "got 'drop'"),
+    (lambda: sl.guarantee_curve(GOOD, LABELS, pool_size=1e-300), "pool_size", "at least 1"),
+    (lambda: sl.Policy.load("a\0b"), "policy", "cannot read"),
     *[(lambda n=n: bounds.critical_count(n, 0.1, 0.1), "n", "got") for n in (0, -5, 2.5, "10", True)],
     *[(lambda p=p: bounds.critical_count(10, p, 0.1), "rate", "got") for p in (0, -0.1, 1.1, "x", float("nan"))],
     (lambda: bounds.critical_count(10, 0.1, 0.1, "dwk"), "rule", "got 'dwk'. Did you mean 'dkw'"),
@@ -142,6 +163,14 @@ def test_error_names_the_argument_and_the_value(call, name, found):
     assert "\n" not in message
 
 
+def test_empty_pools_are_legal():
+    assert POLICY.select([]).tolist() == []
+    assert GROUPED.select([], groups=[]).tolist() == []
+    masks = {"a": GROUPS == "a", "b": GROUPS == "b"}
+    policy = calibrate(target={"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}, groups=masks)
+    assert policy.select([], groups={"a": [], "b": []}).tolist() == []
+
+
 def test_groups_without_purpose_warn_plainly():
     targets = {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}
     with pytest.warns(sl.GroupCutoffWarning, match=r"Title VII.*703\(l\).*not legal advice") as caught:
@@ -187,16 +216,21 @@ DAMAGED = [
     (edited().replace('"alpha": 0.1', '"alpha": 1e999', 1), "'alpha'"),
     (edited(alpha=0.2), "contradicts itself"),
     (edited(promise="Everything is fine."), "promise"),
-    (edited(x=lambda raw: step(raw).update(critical_count=1)), "critical counts"),
+    (edited(x=lambda raw: step(raw).update(critical_count=1)), "critical count 1 is less than"),
     (edited(x=lambda raw: step(raw).update(threshold=float("1e400"))), "Infinity is not a finite number"),
     (edited(x=lambda raw: step(raw).update(tie_break=5)), "salt"),
-    (edited(x=lambda raw: step(raw).update(pool_size=7)), "critical counts"),
+    (edited(x=lambda raw: step(raw).update(pool_size=7)), "smallest pool"),
     (edited(x=lambda raw: raw["cutoffs"][0].update(qualified=3)), "too few qualified"),
     (edited(x=lambda raw: raw["cutoffs"][0].update(qualified=500)), "impossible"),
-    (edited(x=lambda raw: raw["cutoffs"][0].update(rows=150)), "critical counts"),
+    (edited(x=lambda raw: raw["cutoffs"][0].update(rows=150)), "impossible|promise"),
+    (edited(x=lambda raw: raw["cutoffs"][0].update(fingerprint="zz")), "fingerprint"),
+    (edited(missing_labels=-5), "missing_labels"),
+    (edited(overlapping=True), "overlap"),
+    (edited(format=True), "format version True"),
+    ("[" * 100_000, "not valid JSON"),
     (edited(x=lambda raw: raw["cutoffs"][0].update(group="a")), "groups"),
     (edited(x=lambda raw: raw["cutoffs"].append(raw["cutoffs"][0])), "appears twice"),
-    (edited(x=lambda raw: raw["cutoffs"][0]["target"].update(k=50.0)), "critical counts"),
+    (edited(x=lambda raw: raw["cutoffs"][0]["target"].update(k=50.0)), "is less than"),
     (edited(x=lambda raw: raw["cutoffs"][0]["target"].update(k=-5.0)), "k: expected"),
     (edited(x=lambda raw: raw["cutoffs"][0]["target"].update(kind="maximum")), "cutoffs.0.target"),
     (edited(rule="bernstein"), "does not certify"),
@@ -259,6 +293,10 @@ COMMANDS = [
     ({}, ["--per-pool", "2.5", "--pool-size", "100"], "2.5"),
     ({}, ["--per-pool", "5", "--pool-size", "200-50"], "pool_size"),
     ({}, ["--recall", "1.5"], "share"),
+    ({}, ["--recall", "0.9", "--pool-size", "100"], "--pool-size"),
+    ({}, ["--per-pool", "5", "--pool-size", "-5"], "-5"),
+    ({}, [*BASE, "--purpose", "x"], "purpose"),
+    ({}, [*BASE, "--missing-labels", "drop"], "missing_labels"),
     ({}, [*BASE, "--alpha", "1.7"], "alpha"),
     ({}, [*BASE, "--alpha", "x"], "alpha"),
     ({}, [*BASE, "--rule", "dwk"], "rule"),

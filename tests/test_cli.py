@@ -225,6 +225,16 @@ def test_demo_needs_nothing_but_the_package(tmp_path):
     assert surelist("demo", cwd=tmp_path).stdout == done.stdout  # seeded
 
 
+def test_demo_touches_no_folder_of_others(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "past.csv").write_text("precious")
+    (tmp_path / "mine" / "thesis.txt").write_text("precious")
+    assert run(["demo", "--folder", "mine"]) == 2
+    assert (tmp_path / "mine" / "past.csv").read_text() == "precious"
+    assert run(["demo", "--seed", "-1"]) == 2
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_an_example(name, capsys):
     assert run([name, "--help"]) == 0

@@ -146,3 +146,14 @@ def test_three_classes_and_uncertifiable_targets():
         make().fit(X, np.arange(len(y)) % 3)
     with pytest.raises(sl.NotCertifiable):
         make().set_params(target=sl.Expected(50, 100)).fit(X, y)
+
+
+def test_misuse_is_explained():
+    fitted = LogisticRegression().fit(X[:1_000], y[:1_000])
+    prefit = sl.ShortlistClassifier(fitted, target=TARGET, prefit=True)
+    with pytest.raises(sl.InvalidInput, match="sample_weight: nothing is fitted"):
+        prefit.fit(X, y, sample_weight=np.ones(len(y)))
+    with pytest.raises(sl.InvalidInput, match="prefit: expected True or False, got 'no'"):
+        sl.ShortlistClassifier(fitted, target=TARGET, prefit="no").fit(X, y)
+    with pytest.raises(sl.InvalidInput, match="fitted with class"):
+        prefit.fit(X, np.where(y == 1, "yes", "no"))

@@ -54,7 +54,15 @@ ALLOWED = {
     },
     "populations": {"_validation"},
     "planning": {"_validation", "bounds", "populations", "targets", "plan_text", "living_plots"},
+    "baselines/results": {"_validation"},
+    "baselines/binning": {"_validation", "bounds", "baselines", "targets"},
+    "baselines/oracles": {"_validation", "baselines", "targets"},
+    "baselines/impossible": {"_validation", "baselines"},
+    "baselines/unguaranteed": {"_validation", "baselines", "targets"},
+    "baselines/regression": {"_validation", "bounds", "baselines"},
 }
+# what the paper may import; everything else comes from surelist itself
+PAPER = {"paper", "baselines", "groups", "errors", "_files", "_validation", "_version"}
 HEAVY = {
     "pandas",
     "polars",
@@ -118,6 +126,12 @@ def test_statistics_know_nothing_of_tables(module):
     assert not {name.split(".")[0] for name in imports(module)} & BANNED[module]
 
 
+def test_the_paper_uses_the_public_api():
+    for path in (SOURCE / "paper").glob("*.py"):
+        own = {name.split(".")[1] for name in imports(f"paper/{path.stem}") if name.startswith("surelist.")}
+        assert own <= PAPER, path
+
+
 def test_the_command_line_does_not_compute():
     for path in (SOURCE / "cli").glob("*.py"):
         names = {
@@ -147,7 +161,7 @@ def test_importing_surelist_is_light():
 def test_public_names_are_complete():
     from surelist import _LATE
 
-    assert set(surelist.__all__) == set(_LATE) | {"bounds", "__version__"}
+    assert set(surelist.__all__) == set(_LATE) | {"baselines", "bounds", "__version__"}
     for name in surelist.__all__:
         assert getattr(surelist, name) is not None
     with pytest.raises(AttributeError, match="nonsense"):

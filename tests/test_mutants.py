@@ -21,8 +21,8 @@ TESTS = Path(__file__).parent
 
 # (what is wrong, file, original, mutant, test file)
 MUTANTS = [
-    ("alpha doubled in the exact rule", "bounds.py", "binomial_tail(n, p, c) <= _safe(alpha)", "binomial_tail(n, p, c) <= _safe(2 * alpha)", "test_guarantees.py"),
-    ("alpha doubled in the pool rule", "bounds.py", "pool_tail(n, k, pool_size, c) <= _safe(alpha)", "pool_tail(n, k, pool_size, c) <= _safe(2 * alpha)", "test_guarantees.py"),
+    ("alpha doubled in the exact rule", "bounds.py", "_binomial_tail(n, p, c) <= _safe(alpha)", "_binomial_tail(n, p, c) <= _safe(2 * alpha)", "test_guarantees.py"),
+    ("alpha doubled in the pool rule", "bounds.py", "_pool_tail(n, k, pool_size, c) <= _safe(alpha)", "_pool_tail(n, k, pool_size, c) <= _safe(2 * alpha)", "test_guarantees.py"),
     ("beta tail without the +1", "bounds.py", "special.betainc(count, n - count + 1, rate)", "special.betainc(count, n - count, rate)", "test_guarantees.py"),
     ("n-1 for n in the exact rule", "bounds.py", "return _exact_count(n, fraction, alpha)", "return _exact_count(n - 1, fraction, alpha) if n > 1 else 1", "test_guarantees.py"),
     ("one draw too many in the pool rule", "bounds.py", "drawn = count + k - 1", "drawn = count + k", "test_guarantees.py"),
@@ -31,15 +31,17 @@ MUTANTS = [
     ("n without the unqualified rows", "calibration.py", "rows = len(scores) if member is None", "rows = int(np.count_nonzero(qualified)) if member is None", "test_calibration.py::test_threshold_is_the_cth_largest_qualified_score"),
     ("dkw without the band", "bounds.py", "/ rate.denominator + slack", "/ rate.denominator", "test_guarantees.py"),
     ("dkw rounded down", "bounds.py", "math.ceil(exact)", "math.floor(exact)", "test_calibration.py::test_dkw_is_algorithm_1_bit_for_bit_on_10000_inputs"),
-    ("simultaneous at double level", "_crossing.py", "<= alpha - 1e-10", "<= 2 * alpha", "test_guarantees.py"),
+    ("simultaneous at double level", "_crossing.py", "<= alpha - 1e-8", "<= 2 * alpha", "test_guarantees.py"),
     ("minus before Bernstein's root", "bounds.py", "4 * log / 3 + math.sqrt", "4 * log / 3 - math.sqrt", "test_guarantees.py"),
-    ("pac at the wrong end", "bounds.py", "1 - check.as_alpha(alpha)))\n    return min(1.0, rate", "1 - 2 * check.as_alpha(alpha)))\n    return min(1.0, rate", "test_guarantees.py"),
+    ("pac at the wrong end", "bounds.py", "check.as_alpha(alpha)))\n    return min(1.0, rate", "2 * check.as_alpha(alpha)))\n    return min(1.0, rate", "test_guarantees.py"),
     ("recall on all rows", "targets.py", "bounds.critical_count(qualified, self.share, level.alpha)", "bounds.critical_count(rows, self.share, level.alpha) - (rows - qualified)", "test_guarantees.py"),
     ("every group at full alpha", "groups.py", "return alpha / groups", "return alpha", "test_simulations.py::test_disjoint_groups_hold_together"),
     ("a group forgotten when selecting", "policy.py", "for cutoff in self.cutoffs:\n            rows = np.flatnonzero", "for cutoff in self.cutoffs[:1]:\n            rows = np.flatnonzero", "test_simulations.py::test_disjoint_groups_hold_together"),
     ("weights ignored", "calibration.py", "random(rows) < ratio", "random(rows) < 1.0", "test_simulations.py::test_known_shift_is_undone_by_weights"),
     ("tie break of the next better candidate", "calibration.py", "numbers[each.count - above - 1]", "numbers[max(0, each.count - above - 2)]", "test_calibration.py::test_tie_break_lets_exactly_the_critical_count_in"),
     ("missing labels dropped", "_validation.py", "return qualified, count", "return qualified[~np.isnan(array)] if count else qualified, count", "test_calibration.py::test_missing_labels_stay_in_as_not_qualified"),
+    ("each size of a pac range on its own", "targets.py", '"exact" if self.sizes[0] == self.sizes[1] else "simultaneous"', '"exact"', "test_calibration.py::test_range_of_sizes_by_pac_holds_for_all_sizes_at_once"),
+    ("groups or kept rows, not both", "calibration.py", "    return a & b\n", "    return a\n", "test_simulations.py::test_groups_and_weights_together"),
     ("alpha doubled in a campaign", "looks.py", "[alpha * (1 - 0.5 ** (j + 1))", "[2 * alpha * (1 - 0.5 ** (j + 1))", "test_first_crossing.py"),
     ("earlier looks forgotten", "first_crossing.py", "- self.spent - lost", "- lost", "test_first_crossing.py"),
     ("walks that crossed walk on", "first_crossing.py", "self._alive = self._alive[:place]", "pass", "test_first_crossing.py"),
@@ -51,6 +53,10 @@ MUTANTS = [
     ("bets that win on average", "betting.py", "DROPS * (p / (1 - p))", "DROPS * (p / (1 - p)) * 1.01", "test_monitor.py::test_the_average_bet_wins_nothing_at_the_boundary"),
     ("late bets on top of the first", "betting.py", "math.log(0.5)) if logs", "0.0) if logs", "test_monitor.py::test_e_value_is_the_average_wealth_of_all_bets"),
     ("a replay counts again", "monitoring.py", "if known == note:\n                return False", "if known == note:\n                pass", "test_monitor.py::test_replaying_reviews_changes_nothing"),
+    ("half the band per bin", "bounds.py", "check.as_alpha(alpha), 2 * bins)", "check.as_alpha(alpha), bins)", "test_baselines.py::test_umb_counts_are_the_exact_ceilings"),
+    ("> for >= in binning", "baselines/binning.py", "counts >= needed", "counts > needed", "test_baselines.py::test_umb_certifies_from_exactly_the_critical_count"),
+    ("theta rounded down", "baselines/binning.py", "share * (1 + 1e-12)", "share * (1 - 1e-12)", "test_baselines.py::test_umb_share_spends_the_bound_exactly"),
+    ("average calibration at double level", "baselines/regression.py", "bounds.dkw_epsilon(len(array), alpha)", "bounds.dkw_epsilon(len(array), 2 * alpha)", "test_baselines.py::test_average_calibration_band_holds_at_its_level_and_not_by_far"),
 ]  # fmt: skip
 
 

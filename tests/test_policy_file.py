@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import stat
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import surelist as sl
+from surelist import policy_file
 from surelist._files import writing
 
 rng = np.random.default_rng(0)
@@ -145,3 +147,31 @@ def test_conditions_name_what_the_promise_rests_on():
         text = " ".join(MADE[name]().conditions)
         for word in words:
             assert word in text, (name, word)
+
+
+def test_a_failed_save_leaves_policy_and_salt_as_they_were(tmp_path):
+    first = MADE["ties"]()
+    first.save(tmp_path / "p.json")
+    broken = dataclasses.replace(MADE["ties"](), columns={"score": float("nan")})
+    with pytest.raises(Exception, match="columns"):
+        broken.save(tmp_path / "p.json")
+    assert sl.Policy.load(tmp_path / "p.json") == first
+    MADE["expected"]().save(tmp_path / "p.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.json"]  # no stale secret
+
+
+def test_a_larger_count_than_needed_is_valid(tmp_path):
+    """Another version of a rule may have asked for more: such a file still loads."""
+    raw = policy_file.to_dict(MADE["simultaneous"]())
+    raw["cutoffs"][0]["steps"][0]["critical_count"] += 1
+    assert policy_file.loads(json.dumps(raw)).rule == "simultaneous"
+    raw["cutoffs"][0]["steps"][0]["critical_count"] -= 2
+    with pytest.raises(sl.PolicyFileError, match="less than the"):
+        policy_file.loads(json.dumps(raw))
+
+
+def test_saving_to_a_folder_is_a_plain_error(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(sl.InvalidInput, match=r"cannot write .*folder"):
+        MADE["expected"]().save(tmp_path / "folder")
+    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]

@@ -37,6 +37,28 @@ SECTIONS = {
         "test_simulations.py::test_groups_of_unknown_size_use_all_rows",
         "test_calibration.py::test_equal_opportunity_targets",
     ],
+    "5 umb": [
+        "test_baselines.py::test_umb_is_algorithm_4",
+        "test_baselines.py::test_umb_counts_are_the_exact_ceilings",
+        "test_baselines.py::test_umb_share_spends_the_bound_exactly",
+        "test_baselines.py::test_deterministic_umb_never_beats_css",
+    ],
+    "6 baselines without guarantees": [
+        "test_baselines.py::test_uncalibrated_and_omniscient_are_theorem_1",
+        "test_baselines.py::test_isotonic_is_an_order_statistic_that_fails_half_the_time",
+        "test_baselines.py::test_platt_is_the_maximum_of_the_likelihood",
+        "test_baselines.py::test_results_without_guarantee_say_so",
+    ],
+    "7 oracles": [
+        "test_baselines.py::test_omniscient_is_the_best_by_linear_programming",
+        "test_baselines.py::test_calibrated_oracle_is_the_best_by_linear_programming",
+        "test_baselines.py::test_a_finer_calibrated_score_is_never_longer",
+        "test_baselines.py::test_no_blind_policy_is_near_the_best_on_both_pools",
+    ],
+    "8 average calibration": [
+        "test_baselines.py::test_average_calibration_is_the_cumulative_share",
+        "test_baselines.py::test_average_calibration_band_holds_at_its_level_and_not_by_far",
+    ],
     "9 bernstein": [
         "test_guarantees.py::test_bernstein_inverse_and_sign",
         "test_guarantees.py::test_bernstein_and_pac_rates_ensure_the_worst_case",

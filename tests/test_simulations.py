@@ -225,3 +225,44 @@ def test_tie_numbers_are_uniform_and_select_follows_them():
     np.testing.assert_array_equal(listed, numbers * 16**13 >= policy.cutoffs[0].steps[0].tie_break)
     assert policy.select([1.1], ids=["x"])[0]
     assert not policy.select([0.9], ids=["x"])[0]
+
+
+def test_groups_and_weights_together():
+    """Thinned rows, two groups at their boundary: P(any group fails) <= alpha."""
+    runs, alpha, n = 1_500, 0.2, 1_000
+    targets = {"a": sl.Expected(3, 60), "b": sl.Expected(2, 40)}
+
+    def draw(rng):
+        scores = rng.random(n)
+        return scores, rng.random(n) < 0.3, {
+            "groups": np.where(rng.random(n) < 0.5, "a", "b"), "weights": 2 * (1 - scores), "weight_bound": 2.0,
+            "seed": int(rng.integers(2**31)),
+        }  # fmt: skip
+
+    def lost(policy):
+        return any(0.3 * (1 - t) ** 2 < 0.05 for t in policy.thresholds.values())
+
+    failures = runs_of(11, runs, draw, targets, lost, alpha=alpha, purpose="simulation")
+    not_too_many(failures, runs, alpha)
+    uses_its_budget(failures, runs, 0.1)
+
+
+@pytest.mark.parametrize("rows", ["own", "all"])
+def test_per_pool_targets_by_group(rows):
+    """Every pool has its share of each group, at once, with probability >= 1-alpha."""
+    runs, alpha, n = 1_500, 0.2, 800
+    sizes = {"a": 60, "b": 40} if rows == "own" else {"a": 100, "b": 100}
+    targets = {"a": sl.PerPool(3, sizes["a"]), "b": sl.PerPool(1, sizes["b"])}
+    rng = np.random.default_rng(12)
+    failures = 0
+    for _ in range(runs):
+        groups = np.where(rng.random(n) < 0.6, "a", "b")
+        policy = sl.calibrate(rng.random(n), rng.random(n) < 0.25, targets, groups=groups, alpha=alpha,
+                              purpose="simulation", group_rows=rows)  # fmt: skip
+        pool_groups = (
+            np.repeat(["a", "b"], [60, 40]) if rows == "own" else np.where(rng.random(100) < 0.6, "a", "b")
+        )
+        good = policy.select(rng.random(100), groups=pool_groups) & (rng.random(100) < 0.25)
+        failures += np.sum(good & (pool_groups == "a")) < 3 or np.sum(good & (pool_groups == "b")) < 1
+    not_too_many(failures, runs, alpha)
+    uses_its_budget(failures, runs, 0.08)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from surelist._version import __version__
 
 if TYPE_CHECKING:
-    from surelist import bounds
+    from surelist import baselines, bounds
     from surelist.adaptive import Campaign
     from surelist.calibration import calibrate
     from surelist.curve import GuaranteeCurve, guarantee_curve
@@ -50,6 +50,7 @@ __all__ = [
     "SurelistError",
     "TableWarning",
     "__version__",
+    "baselines",
     "bounds",
     "calibrate",
     "calibrate_table",
@@ -90,8 +91,8 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "bounds":
-        return import_module("surelist.bounds")
+    if name in ("baselines", "bounds"):
+        return import_module(f"surelist.{name}")
     if name not in _LATE:
         raise AttributeError(f"module 'surelist' has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(f"surelist.{_LATE[name]}"), name)

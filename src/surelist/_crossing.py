@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 OUTSIDE_WEIGHT = 0.01  # local level outside the core range, relative to inside
 PRECISION = 1.002  # eta is solved to this factor, from below
-MOST_ROWS = 10**6  # beyond, the recursion is slow and the union bound hardly longer
+MOST_ROWS = 10**6  # beyond (and for tiny alpha), the recursion is slow and the union bound hardly longer
 MOST_BETA = 10**8  # beyond, so are Beta quantiles, and the DKW band is as short
 
 
@@ -38,10 +38,10 @@ def equal_local_levels(n: int, alpha: float) -> tuple[Ints, Floats]:
     weight = np.where(inside, 1.0, OUTSIDE_WEIGHT)
     low, high = alpha / float(weight.sum()), alpha  # the union bound is always valid
     rates = _boundary(n, counts, low * weight)
-    while n <= MOST_ROWS and high / low > PRECISION:
+    while n <= MOST_ROWS and alpha > 1e-6 and high / low > PRECISION:
         middle = float(np.sqrt(low * high))
         trial = _boundary(n, counts, middle * weight)
-        if crossing_probability(n, counts, trial) <= alpha - 1e-10:
+        if crossing_probability(n, counts, trial) <= alpha - 1e-8:
             low, rates = middle, trial
         else:
             high = middle

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,23 +17,28 @@ def writing(path: Path) -> Iterator[Path]:
 
     Whatever goes wrong, ``path`` keeps what it held before and the temporary file is removed.
     """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part{path.suffix}")
     try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{path.name}.", suffix=f".part{path.suffix}", dir=path.parent
-        )
-    except OSError as error:
-        raise InvalidInput(f"output: cannot write {path}: {error.strerror}.") from error
-    os.close(handle)
-    temporary = Path(name)
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(temporary, 0o666 & ~mask)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except (OSError, ValueError) as error:
+        raise _cannot_write(path, error) from error
     try:
         yield temporary
         with open(temporary, "rb") as done:
             os.fsync(done.fileno())
-        os.replace(temporary, path)
+        _move(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):
             temporary.unlink()
         raise
+
+
+def _move(temporary: Path, path: Path) -> None:
+    try:
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: Exception) -> InvalidInput:
+    return InvalidInput(f"output: cannot write {path}: {getattr(error, 'strerror', None) or error}.")

@@ -34,7 +34,7 @@ def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scor
     if array.dtype.kind in "OUST":
         array = _numbers(values, name)
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise InvalidInput(f"{name}: expected numbers, got {_shown(array[0])} of type {array.dtype}.")
+        raise InvalidInput(f"{name}: expected numbers, got {_first(array)} of type {array.dtype}.")
     if array.dtype.kind in "iu" and len(array):
         large = max(abs(int(array.max())), abs(int(array.min())))
         if large > _EXACT_INTEGER:
@@ -75,7 +75,7 @@ def _report_not_finite(scores: Scores, name: str, offset: int) -> None:
         more = f" ({len(bad):,} such rows here)" if len(bad) > 1 else ""
         raise InvalidInput(
             f"{name}: expected finite numbers, got {scores[row]} at row {row + offset}{more}. "
-            "Give every candidate a score."
+            "Every row needs a finite value."
         )
 
 
@@ -88,7 +88,7 @@ def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tupl
         array = _numbers(values, name)
     if array.dtype.kind not in "biuf":
         raise InvalidInput(
-            f"{name}: expected 0 or 1 (1 = qualified), got {_shown(array[0])} of type {array.dtype}."
+            f"{name}: expected 0 or 1 (1 = qualified), got {_first(array)} of type {array.dtype}."
         )
     absent = np.isnan(array) if array.dtype.kind == "f" else np.zeros(0, dtype=bool)
     count = int(absent.sum())
@@ -109,7 +109,7 @@ def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tupl
 
 def as_groups(values: Any, name: str = "groups") -> NDArray[np.str_]:
     """One group name per row, as text. A missing name is an error that names the row."""
-    array = _column(values, name)
+    array = _column(_objects(values), name)
     if array.dtype.kind in "OfT":
         absent = np.fromiter((_is_missing(v) for v in array), dtype=bool, count=len(array))
         if absent.any():
@@ -117,8 +117,8 @@ def as_groups(values: Any, name: str = "groups") -> NDArray[np.str_]:
                 f"{name}: missing group at row {int(absent.argmax())} ({int(absent.sum()):,} in all). "
                 'Map missing values to a name of their own, for example "unknown".'
             )
-    if array.dtype.kind not in "OTUbiu":
-        raise InvalidInput(f"{name}: expected names or whole numbers, got {_shown(array[0])}.")
+    if array.dtype.kind not in "OTUbiu" and len(array):
+        raise InvalidInput(f"{name}: expected names or whole numbers, got {_first(array)}.")
     if array.dtype.kind == "O":
         array = np.asarray([group_name(v, name) for v in array])
     return array.astype(np.str_)
@@ -138,18 +138,20 @@ def as_masks(values: Mapping[Any, Any], rows: int, name: str = "groups") -> dict
     masks = {}
     for key, mask in values.items():
         array = _column(mask, f"{name}[{key!r}]")
-        if array.dtype.kind != "b":
+        if array.dtype.kind != "b" and len(array):
             raise InvalidInput(
-                f"{name}[{key!r}]: expected a boolean mask, got {_shown(array[0])} of type {array.dtype}."
+                f"{name}[{key!r}]: expected a boolean mask, got {_first(array)} of type {array.dtype}."
             )
         require_length(array, rows, f"{name}[{key!r}]")
-        masks[group_name(key, name)] = array
+        if group_name(key, name) in masks:
+            raise InvalidInput(f"{name}: group {group_name(key, name)!r} appears twice.")
+        masks[group_name(key, name)] = array.astype(np.bool_, copy=False)
     return masks
 
 
 def as_ids(values: Any, rows: int, name: str = "ids") -> list[str]:
     """Candidate ids as text: strings or whole numbers, present and unique."""
-    array = _column(values, name)
+    array = _column(_objects(values), name)
     require_length(array, rows, name)
     ids = [_id_text(v, row, name) for row, v in enumerate(array.tolist())]
     seen: dict[str, int] = {}
@@ -168,7 +170,28 @@ def _id_text(value: Any, row: int, name: str) -> str:
         raise InvalidInput(f"{name}: missing candidate id at row {row}. Give every candidate an id.")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise InvalidInput(f"{name}: expected text or whole numbers, got {_shown(value)} at row {row}.")
-    return str(value)
+    return as_text(str(value), name)
+
+
+def as_text(text: str, name: str) -> str:
+    """Text that can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{name}: expected text that UTF-8 can hold, got {text!r}.") from None
+    return text
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """True or False, and nothing that merely counts as such."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidInput(f"{name}: expected True or False, got {_shown(value)}.")
+    return bool(value)
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as Python's own; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def as_weights(values: Any, rows: int, bound: float, name: str = "weights") -> Scores:
@@ -211,6 +234,8 @@ def as_positive(value: Any, name: str) -> float:
 def as_count(value: Any, name: str) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or value < 1:
         raise InvalidInput(f"{name}: expected a whole number of at least 1, got {_shown(value)}.")
+    if int(value) > _EXACT_INTEGER:
+        raise InvalidInput(f"{name}: expected at most 2^53, got {_shown(value)}.")
     return int(value)
 
 
@@ -249,7 +274,10 @@ def as_choice(value: Any, choices: Iterable[str], name: str) -> str:
 def _real(value: Any, name: str) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise InvalidInput(f"{name}: expected a number, got {_shown(value)}.")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidInput(f"{name}: expected a number a float can hold, got {_shown(value)}.") from None
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
@@ -257,7 +285,7 @@ def _column(values: Any, name: str) -> NDArray[Any]:
     if isinstance(values, (str, bytes, Mapping)) or values is None:
         raise InvalidInput(f"{name}: expected a column of values, got {_shown(values)}.")
     try:
-        array = np.asarray(values)
+        array = np.asarray(_unmasked(values))
     except (ValueError, TypeError) as error:
         raise InvalidInput(f"{name}: expected a column of values, got {_shown(values)}.") from error
     if array.ndim != 1:
@@ -267,16 +295,34 @@ def _column(values: Any, name: str) -> NDArray[Any]:
 
 def _numbers(values: Any, name: str) -> Scores:
     """Python objects to float64, missing values to NaN; text is an error that shows it."""
-    array = np.asarray(values, dtype=object)
+    array = np.asarray(_unmasked(values), dtype=object)
     out = np.empty(len(array))
     for row, value in enumerate(array):
-        if isinstance(value, numbers.Real):
-            out[row] = float(value)
+        if isinstance(value, (numbers.Real, np.bool_)):
+            out[row] = _real(float(value) if isinstance(value, np.bool_ | bool) else value, name)
         elif _is_missing(value):
             out[row] = math.nan
         else:
             raise InvalidInput(f"{name}: expected numbers, got {_shown(value)} at row {row}.")
     return out
+
+
+def _unmasked(values: Any) -> Any:
+    """What is masked is missing, not what lies beneath."""
+    if not np.ma.is_masked(values):
+        return values
+    shown = np.array(values.data, dtype=object)
+    shown[np.ma.getmaskarray(values)] = None
+    return shown
+
+
+def _objects(values: Any) -> Any:
+    """A list as it is: NumPy would turn a missing value among names into the text 'nan'."""
+    return np.array(values, dtype=object) if isinstance(values, (list, tuple)) else values
+
+
+def _first(array: NDArray[Any]) -> str:
+    return _shown(array[0]) if len(array) else "an empty column"
 
 
 def _is_missing(value: Any) -> bool:

@@ -22,6 +22,7 @@ from scipy import special
 
 from surelist import _validation as check
 from surelist._crossing import equal_local_levels
+from surelist.errors import InvalidInput
 
 TAIL_MARGIN = 1e-9
 
@@ -55,8 +56,23 @@ def dkw_epsilon(n: int, alpha: float) -> float:
     return math.sqrt(math.log(2 / check.as_alpha(alpha)) / (2 * check.as_count(n, "n")))
 
 
-def binomial_tail(n: int, rate: float, count: int) -> float:
+def bins_critical_count(n: int, rate: Rate, alpha: float, bins: int) -> int:
+    """Smallest count in the best ``bins`` score bins that certifies ``rate`` (section 5).
+
+    ceil(n (rate + 2 bins epsilon)): every score interval is within 2 epsilon of its rate at
+    once (Proposition 6), so the bins may be cut after looking at the rows.
+    """
+    n = check.as_count(n, "n")
+    bins = check.as_count(bins, "bins")
+    return _dkw_count(n, check.as_rate(rate, "rate"), check.as_alpha(alpha), 2 * bins)
+
+
+def binomial_tail(n: int, rate: Rate, count: int) -> float:
     """P(Binomial(n, rate) >= count)."""
+    return _binomial_tail(check.as_count(n, "n"), float(check.as_rate(rate, "rate")), int(count))
+
+
+def _binomial_tail(n: int, rate: float, count: int) -> float:
     if count <= 0:
         return 1.0
     if count > n:
@@ -79,6 +95,12 @@ def pool_critical_count(n: int, k: int, pool_size: int, alpha: float) -> int:
 
 def pool_tail(n: int, k: int, pool_size: int, count: int) -> float:
     """P(the pool's k-th best qualified candidate scores below the count-th best of n rows)."""
+    n, count = check.as_count(n, "n"), check.as_count(count, "count")
+    pool_size = check.as_count(pool_size, "pool_size")
+    return _pool_tail(n, check.as_whole_k(k, pool_size), pool_size, count)
+
+
+def _pool_tail(n: int, k: int, pool_size: int, count: int) -> float:
     drawn = count + k - 1
     from_pool = np.arange(max(0, drawn - n), min(k - 1, pool_size) + 1, dtype=float)
     return min(1.0, float(np.exp(_log_hypergeometric(from_pool, pool_size, n, drawn)).sum()))
@@ -88,7 +110,7 @@ def pac_rate(k: int, pool_size: int, alpha: float) -> float:
     """Smallest rate at which a pool holds >= k with probability >= 1-alpha (section 11)."""
     pool_size = check.as_count(pool_size, "pool_size")
     k = check.as_whole_k(k, pool_size)
-    rate = float(special.betaincinv(k, pool_size - k + 1, 1 - check.as_alpha(alpha)))
+    rate = float(special.betainccinv(k, pool_size - k + 1, check.as_alpha(alpha)))
     return min(1.0, rate * (1 + TAIL_MARGIN))
 
 
@@ -119,14 +141,18 @@ def largest_rate(n: int, count: int, alpha: float, rule: str = "exact") -> float
     n = check.as_count(n, "n")
     alpha = check.as_alpha(alpha)
     rule = check.as_choice(rule, RULES, "rule")
-    if count <= 0:
+    if count == 0:
         return 0.0
+    count = check.as_count(count, "count")
+    if count > n:
+        raise InvalidInput(f"count: expected at most n={n}, got {count}.")
     if rule == "dkw":
         return max(0.0, count / n - dkw_epsilon(n, alpha) - 1e-12)
     if rule == "simultaneous":
         counts, rates = simultaneous_family(n, alpha)
         reached = int(np.searchsorted(counts, count, side="right"))
-        return float(rates[reached - 1]) if reached else 0.0
+        # a hair below, so that k = rate * m, divided by m again, is still certified
+        return float(rates[reached - 1]) * (1 - 1e-15) if reached else 0.0
     return float(special.betaincinv(count, n - count + 1, _safe(_safe(alpha))))
 
 
@@ -143,23 +169,29 @@ def simultaneous_family(n: int, alpha: float) -> tuple[NDArray[np.int64], Floats
 
 def excess_paper(n: int, pool_size: float, alpha: float) -> float:
     """Proposition 3: the excess over the best policy, m/n + m sqrt(2 ln(2/alpha)/n)."""
+    n, alpha = check.as_count(n, "n"), check.as_alpha(alpha)
+    pool_size = check.as_positive(pool_size, "pool_size")
     return pool_size / n + pool_size * math.sqrt(2 * math.log(2 / alpha) / n)
 
 
 def excess_count(n: int, count: int, k: float, pool_size: float, alpha: float) -> float:
     """The same from the count: m (BetaQuantile(1-alpha; c, n-c+1) - k/m), untied scores."""
-    return pool_size * float(special.betaincinv(count, n - count + 1, 1 - alpha)) - k
+    n, count, alpha = check.as_count(n, "n"), check.as_count(count, "count"), check.as_alpha(alpha)
+    if count > n:
+        raise InvalidInput(f"count: expected at most n={n}, got {count}.")
+    return pool_size * float(special.betainccinv(count, n - count + 1, alpha)) - k
 
 
 def _safe(alpha: float) -> float:
     return alpha * (1 - TAIL_MARGIN)
 
 
-def _dkw_count(n: int, rate: Fraction, alpha: float) -> int:
-    """ceil(n*rate + sqrt(n ln(2/alpha)/2)) in 50 digits, so that no rounding moves it."""
+@lru_cache(maxsize=4096)
+def _dkw_count(n: int, rate: Fraction, alpha: float, widths: int = 1) -> int:
+    """ceil(n*rate + widths*sqrt(n ln(2/alpha)/2)) in 50 digits, so that no rounding moves it."""
     with localcontext() as context:
         context.prec = 50
-        slack = (n * (2 / Decimal(alpha)).ln() / 2).sqrt()
+        slack = widths * (n * (2 / Decimal(alpha)).ln() / 2).sqrt()
         exact = Decimal(n * rate.numerator) / rate.denominator + slack
         return min(n + 1, math.ceil(exact))
 
@@ -168,19 +200,21 @@ def _exact_count(n: int, rate: Fraction, alpha: float) -> int:
     p = math.nextafter(float(rate), 1.0)
     centre = n * p - special.ndtri(min(alpha, 0.5)) * math.sqrt(n * p * (1 - p))
     guess = min(max(1, round(centre)), n)
-    return _smallest(lambda c: binomial_tail(n, p, c) <= _safe(alpha), 1, n, guess)
+    return _smallest(lambda c: _binomial_tail(n, p, c) <= _safe(alpha), 1, n, guess)
 
 
 @lru_cache(maxsize=4096)
 def _pool_count(n: int, k: int, pool_size: int, alpha: float) -> int:
     guess = min(max(1, round(n * special.betaincinv(k, pool_size - k + 1, 1 - alpha))), n)
-    return _smallest(lambda c: pool_tail(n, k, pool_size, c) <= _safe(alpha), 1, n, guess)
+    return _smallest(lambda c: _pool_tail(n, k, pool_size, c) <= _safe(alpha), 1, n, guess)
 
 
 def _simultaneous_count(n: int, rate: Fraction, alpha: float) -> int:
     counts, rates = simultaneous_family(n, alpha)
-    reached = np.flatnonzero(rates >= math.nextafter(float(rate), 1.0))
-    return int(counts[reached[0]]) if len(reached) else n + 1
+    place = int(np.searchsorted(rates, float(rate) * (1 - 1e-12)))
+    while place < len(rates) and Fraction(float(rates[place])) < rate:  # exact at the boundary
+        place += 1
+    return int(counts[place]) if place < len(rates) else n + 1
 
 
 def _smallest(holds: Callable[[int], bool], low: int, high: int, guess: int | None = None) -> int:

@@ -29,6 +29,8 @@ GROUP_ROWS = ("own", "all")
 TIES = ("include", "hash")
 MISSING_LABELS = ("error", "unqualified")
 
+_THINNING = 0x5EED5EED
+
 GROUP_WARNING = (
     "Cutoffs that differ by group are unlawful in some uses: in the United States, Title VII "
     "section 703(l) forbids different cutoff scores by race, colour, religion, sex or national "
@@ -172,6 +174,8 @@ def make_terms(
         )
     if groups_given:
         _require_purpose(purpose)
+    elif purpose is not None:
+        raise InvalidInput(f"purpose: goes with groups=, got {purpose!r} without.")
     return Terms(targets, alpha, rule, calibration_share, group_split, group_rows, overlapping, purpose, ties)
 
 
@@ -188,6 +192,11 @@ def certify(
 
     ``salt`` is for tests; by default it is drawn here, after the ids are fixed.
     """
+    if missing_labels and any(isinstance(each, Recall) for each in terms.targets.values()):
+        raise InvalidInput(
+            f"missing_labels: {missing_labels:,} labels are missing, and Recall needs them all: a qualified "
+            "row counted as not qualified would make the share kept look larger than it is."
+        )
     required = requirements(evidence, terms)
     if terms.ties == "hash":
         salt = salt or Salt.draw()
@@ -287,6 +296,7 @@ def _required(evidence: Evidence, name: str | None, terms: Terms) -> tuple[Requi
                 largest_share=largest if recall else None,
                 rows_needed=estimate_rows(target, rows, qualified, level),
                 group=name,
+                simultaneous_rule="simultaneous" in target.rules,
             )
         )
     return required
@@ -339,6 +349,8 @@ def _require_purpose(purpose: str | None) -> None:
         warnings.warn(GROUP_WARNING, GroupCutoffWarning, stacklevel=4)
     elif not isinstance(purpose, str) or not purpose.strip():
         raise InvalidInput(f"purpose: expected a sentence on what the cutoffs are for, got {purpose!r}.")
+    else:
+        check.as_text(purpose, "purpose")
 
 
 def _members(groups: Any, terms: Terms, rows: int) -> dict[str | None, NDArray[np.bool_]]:
@@ -378,10 +390,11 @@ def _thin(
     ratio = check.as_weights(weights, rows, bound) / bound
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InvalidInput(f"seed: expected a whole number of at least 0, got {seed!r}.")
-    kept = np.random.default_rng(int(seed)).random(rows) < ratio
+    # a stream of our own: the same seed elsewhere must not be the same numbers as here
+    kept = np.random.default_rng([int(seed), _THINNING]).random(rows) < ratio
     if not kept.any():
         raise InvalidInput("weights: no calibration row was kept; weight_bound is far too large.")
-    return kept, Shift(bound, rows, int(seed), bool(exact))
+    return kept, Shift(bound, rows, int(seed), check.as_flag(exact, "weights_exact"))
 
 
 def _fingerprint(rows: int, qualified: NDArray[np.bool_], scores: NDArray[np.float64]) -> str:

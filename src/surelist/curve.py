@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from surelist import _validation as check
 from surelist import bounds
+from surelist.errors import InvalidInput
 
 RULES = ("simultaneous", "dkw")
 POINTS = 1000
@@ -53,11 +54,14 @@ def guarantee_curve(
     after looking; ``calibrate`` with the same rows, alpha and ``rule="simultaneous"`` then
     gives the matching policy. A step function: nothing is interpolated.
     """
+    check.as_choice(missing_labels, ("error", "unqualified"), "missing_labels")
     array = check.as_scores(scores)
     qualified, _ = check.as_labels(labels, missing=missing_labels)
     check.require_rows(array, "scores")
     check.require_length(qualified, len(array), "labels")
     pool_size = check.as_positive(pool_size, "pool_size")
+    if pool_size < 1:
+        raise InvalidInput(f"pool_size: expected at least 1, got {pool_size:g}.")
     alpha = check.as_alpha(alpha)
     rule = check.as_choice(rule, RULES, "rule")
     n = len(array)

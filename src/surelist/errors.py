@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -46,13 +47,14 @@ class Shortfall:
     largest_share: float | None
     rows_needed: int | None
     group: str | None = None
+    simultaneous_rule: bool = False
 
 
 class NotCertifiable(SurelistError):
     """The calibration rows cannot certify the target (STATISTICS section 0).
 
     Carries the fields of :class:`Shortfall`. Trying again on the same rows is not covered
-    by the promise; fresh rows, ``rule="simultaneous"`` or a campaign are.
+    by the promise; fresh rows are, and ``rule="simultaneous"`` or a campaign started on those.
     """
 
     def __init__(self, shortfall: Shortfall) -> None:
@@ -84,17 +86,26 @@ def _explain(s: Shortfall) -> str:
             f"and {s.qualified_available:,} of {s.rows:,} are."
         )
     if s.largest_share is not None:
-        parts.append(f"These rows could certify a share of at most {s.largest_share:.4g}.")
+        parts.append(f"These rows could certify a share of at most {_rounded_down(s.largest_share)}.")
     elif s.largest_k:
-        parts.append(f"These rows could certify k = {s.largest_k:.4g} at most.")
+        parts.append(f"These rows could certify k = {_rounded_down(s.largest_k)} at most.")
     else:
         parts.append("These rows could certify no k at all.")
     if s.rows_needed is not None:
         parts.append(f"About {s.rows_needed:,} calibration rows would do.")
     else:
         parts.append("At the share of qualified rows seen here no number of rows would do: ask for less.")
+    explore = ' or rule="simultaneous"' if s.simultaneous_rule else ""
     parts.append(
-        "Trying again on the same rows (a smaller k, more rows added) is not covered by the "
-        'promise: use fresh rows, rule="simultaneous", or a campaign.'
+        "Trying again on the same rows (a smaller k, another rule, more rows added) is not covered by "
+        f"the promise. Fresh rows are; on those, a campaign{explore} allows more than one look."
     )
     return " ".join(parts)
+
+
+def _rounded_down(value: float) -> str:
+    """Four digits, never more than the value: what is printed must be certifiable."""
+    shown = f"{value:.4g}"
+    if float(shown) <= value:
+        return shown
+    return f"{value - 10.0 ** (math.floor(math.log10(value)) - 3):.4g}"

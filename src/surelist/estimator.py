@@ -23,7 +23,6 @@ try:
     from sklearn.utils.metadata_routing import (
         MetadataRouter,
         MethodMapping,
-        get_routing_for_object,
         process_routing,
     )
     from sklearn.utils.metaestimators import available_if
@@ -109,12 +108,17 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         check.as_choice(self.response_method, RESPONSES, "response_method")
+        check.as_flag(self.prefit, "prefit")
         X, y = indexable(X, y)
         y = column_or_1d(y, warn=True)
         check.require_rows(y, "y")
         self.classes_ = self._two_classes(y)
         if self.prefit or isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)
+            if params:
+                raise InvalidInput(
+                    f"{next(iter(params))}: nothing is fitted when the model is prefit; leave it out."
+                )
             self.estimator_, rows = self.estimator, np.arange(len(y))
         else:
             train, rows = train_test_split(
@@ -177,7 +181,6 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         from sklearn import get_config
 
         if get_config()["enable_metadata_routing"]:
-            get_routing_for_object(self)
             return process_routing(self, "fit", **params)
         return Bunch(estimator=Bunch(fit={k: v for k, v in params.items() if v is not None}))
 
@@ -203,7 +206,12 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         method = self.response_method
         if method == "auto":
             method = "predict_proba" if hasattr(self.estimator_, "predict_proba") else "decision_function"
-        place = int(np.flatnonzero(self.estimator_.classes_ == self._positive)[0])
+        known = list(getattr(self.estimator_, "classes_", []))
+        if self._positive not in known:
+            raise InvalidInput(
+                f"estimator: expected a classifier fitted with class {self._positive!r}, got classes {known}."
+            )
+        place = known.index(self._positive)
         values = np.asarray(getattr(self.estimator_, method)(X), dtype=float)
         if values.ndim == 2:
             return values[:, place]

@@ -38,19 +38,24 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_size: float) -> d
     certify it breaks the level (12-18 % failures at 10 %). Where no other rows exist, keep
     the k_g and calibrate with ``group_rows="all"`` and the whole pool's size in each target.
     """
-    total = Expected(k, pool_size)
+    Expected(k, pool_size)  # checks both
     qualified, _ = check.as_labels(labels)
     check.require_rows(qualified, "labels")
     names = check.as_groups(groups)
     check.require_length(names, len(qualified), "groups")
     found, place = np.unique(names, return_inverse=True)
     members = np.bincount(place)
-    wins = np.bincount(place, weights=qualified)
+    counts = np.bincount(place, weights=qualified)
     if not qualified.any():
         raise InvalidInput("labels: expected at least one qualified row, got none.")
     targets = {}
-    for name, size, won in zip(found.tolist(), members.tolist(), wins.tolist(), strict=True):
-        if won:
-            own = total.pool_size * size / len(qualified)
-            targets[name] = Expected(min(own, total.k * won / int(wins.sum())), own)
+    for name, size, count in zip(found.tolist(), members.tolist(), counts.tolist(), strict=True):
+        own_size, own_k = pool_size * size / len(qualified), k * count / int(counts.sum())
+        if count == 0:
+            raise InvalidInput(f"groups: group {name!r} has no qualified rows. Merge it with another group.")
+        if own_k > own_size:
+            raise InvalidInput(
+                f"k: group {name!r} would need {own_k:.4g} qualified of {own_size:.4g}. Ask for less."
+            )
+        targets[name] = Expected(own_k, own_size)
     return targets

@@ -145,14 +145,14 @@ class Policy:
 
     @property
     def excess_bound(self) -> dict[str | None, ExcessBound]:
-        """How far above the target the list may lie, per group; for ``Expected`` targets.
+        """How far above the target the list may lie, per disjoint group; for ``Expected`` targets.
 
         ``paper``: Proposition 3 (monotone score without atoms). ``count``: from the count
         alone, for untied qualified scores; far tighter. See STATISTICS section 1.
         """
         found: dict[str | None, ExcessBound] = {}
-        if self.looks is not None:  # the best of several looks: the bound of one does not hold
-            return found
+        if self.looks is not None or self.overlapping:
+            return found  # the best of several looks, or lists that help one another: no bound holds
         for cutoff in self.cutoffs:
             if isinstance(cutoff.target, Expected):
                 found[cutoff.group] = _excess(cutoff, cutoff.target)

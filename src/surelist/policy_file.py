@@ -63,13 +63,13 @@ class _Cutoff(_Model):
     rows: int
     qualified: int
     steps: list[_Step] = Field(min_length=1)
-    fingerprint: str | None
+    fingerprint: str | None = Field(pattern="^[0-9a-f]{64}$")
 
 
 class _Shift(_Model):
-    weight_bound: float
-    rows_before: int
-    seed: int
+    weight_bound: float = Field(gt=0)
+    rows_before: int = Field(gt=0)
+    seed: int = Field(ge=0)
     weights_exact: bool
 
 
@@ -91,8 +91,8 @@ class _File(_Model):
     group_rows: Literal["own", "all"] | None
     overlapping: bool
     purpose: str | None
-    missing_labels: int
-    dropped_rows: int
+    missing_labels: int = Field(ge=0)
+    dropped_rows: int = Field(ge=0)
     shift: _Shift | None
     salt_sha256: str | None
     columns: dict[str, str] | None
@@ -110,18 +110,22 @@ class _SaltFile(_Model):
 
 
 def save(policy: Policy, path: Path) -> None:
-    """Write the policy (and its salt beside it), each complete or not at all."""
-    if policy.salt is not None:
-        secret = _SaltFile(
-            warning="Secret. Whoever knows this can steer ties. Never publish or redraw it.",
-            key=policy.salt.key,
-            spent=sorted(policy.salt.spent),
-        )
-        with writing(salt_path(path)) as temporary:
-            os.chmod(temporary, 0o600)
-            temporary.write_text(secret.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    with writing(path) as temporary:
-        temporary.write_text(dumps(policy), encoding="utf-8")
+    """Write the policy (and its salt beside it), complete or not at all."""
+    text = dumps(policy)
+    if policy.salt is None:
+        with writing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        salt_path(path).unlink(missing_ok=True)  # of the policy that was here before
+        return
+    secret = _SaltFile(
+        warning="Secret. Whoever knows this can steer ties. Never publish or redraw it.",
+        key=policy.salt.key,
+        spent=sorted(policy.salt.spent),
+    )
+    with writing(path) as temporary, writing(salt_path(path)) as hidden:
+        os.chmod(hidden, 0o600)
+        hidden.write_text(secret.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
 
 
 def salt_path(path: Path) -> Path:
@@ -135,9 +139,14 @@ def load(path: Path) -> Policy:
         raise InvalidInput(f"policy: cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise PolicyFileError(f"policy: {path} is not a text file.") from error
-    secret = None
-    if salt_path(path).exists():
+    except ValueError as error:
+        raise InvalidInput(f"policy: cannot read {str(path)!r}: {error}.") from error
+    try:
         secret = salt_path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        secret = None
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyFileError(f"policy: cannot read the salt file {salt_path(path)}.") from error
     return loads(text, name=str(path), salt_text=secret)
 
 
@@ -179,8 +188,6 @@ def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Poli
     try:
         policy = _build(file, _read_salt(file, salt_text, name))
         _verify(policy, file)
-    except PolicyFileError as error:
-        raise PolicyFileError(f"policy: {name}: {error}") from error
     except SurelistError as error:
         raise PolicyFileError(f"policy: {name}: {error}") from error
     return policy
@@ -189,11 +196,11 @@ def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Poli
 def _parse(text: str, name: str) -> _File:
     try:
         raw = json.loads(text, parse_constant=_no_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PolicyFileError(f"policy: {name} is not valid JSON: {error}.") from error
     if not isinstance(raw, dict) or "format" not in raw:
         raise PolicyFileError(f"policy: {name} is not a policy file: it has no format version.")
-    if raw["format"] != FORMAT:
+    if type(raw["format"]) is not int or raw["format"] != FORMAT:
         raise PolicyFileError(
             f"policy: {name} has format version {raw['format']!r}; this surelist reads version "
             f"{FORMAT}. Use the surelist that wrote it, or a newer one."
@@ -272,6 +279,15 @@ def _verify(policy: Policy, file: _File) -> None:
     if grouped:
         each_alpha = split_alpha(policy.alpha, len(groups), policy.group_split or "")
     _hold(0 < policy.alpha < 1, f"alpha {policy.alpha} is not between 0 and 1")
+    _hold(grouped or not policy.overlapping, "groups overlap, and there are none")
+    kinds = {type(cutoff.target) for cutoff in policy.cutoffs}
+    _hold(len(kinds) == 1, "groups have targets of several kinds")
+    _hold(Recall not in kinds or policy.group_rows != "all", "Recall does not go with all rows")
+    _hold(Recall not in kinds or not policy.missing_labels, "Recall does not go with missing labels")
+    _hold(
+        policy.group_split != "sidak" or not (policy.overlapping or policy.group_rows == "all"),
+        "sidak needs disjoint groups with rows of their own",
+    )
     share = file.calibration_share
     _hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
     for cutoff in policy.cutoffs:
@@ -284,12 +300,12 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
     rule = cutoff.level.rule
     _hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
     _hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
-    claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
-    _hold(
-        claimed == (_looks_require(cutoff, looks) if looks else _target_requires(cutoff)),
-        f"critical counts {claimed[:3]} contradict {cutoff.rows} rows at alpha {cutoff.level.alpha:g}",
-    )
-    _hold(max(count for _, count in claimed) <= cutoff.qualified, "too few qualified rows")
+    if looks:
+        claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
+        _hold(claimed == _looks_require(cutoff, looks), f"critical counts {claimed} contradict its looks")
+    else:
+        _verify_counts(cutoff)
+    _hold(max(step.critical_count for step in cutoff.steps) <= cutoff.qualified, "too few qualified rows")
     order = [(step.threshold, step.tie_break or 0) for step in cutoff.steps]
     _hold(order == sorted(order), "thresholds fall while critical counts fall")
     _hold(
@@ -298,9 +314,18 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
     )
 
 
-def _target_requires(cutoff: Cutoff) -> list[tuple[int, int]]:
+def _verify_counts(cutoff: Cutoff) -> None:
+    """Every step needs the count its pool size asks for. More is valid too, less a contradiction."""
     required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
-    return [(each.pool_size, each.count) for each in required]
+    _hold(cutoff.steps[0].pool_size == required[0].pool_size, "it has no threshold for the smallest pool")
+    for step in cutoff.steps:
+        needed = cutoff.target.count_at(step.pool_size, cutoff.rows, cutoff.qualified, cutoff.level)
+        _hold(
+            needed <= step.critical_count,
+            f"critical count {step.critical_count} is less than the {needed} that {cutoff.rows} rows need",
+        )
+    sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
+    _hold(sizes == sorted(set(sizes)), "its steps are out of order")
 
 
 def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:

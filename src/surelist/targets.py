@@ -61,8 +61,10 @@ class Expected:
     rules: ClassVar[tuple[str, ...]] = bounds.RULES
 
     def __post_init__(self) -> None:
-        check.as_positive(self.k, "k")
-        check.as_positive(self.pool_size, "pool_size")
+        for name in ("k", "pool_size"):
+            value = getattr(self, name)
+            check.as_positive(value, name)
+            object.__setattr__(self, name, check.plain(value))
         if self.k > self.pool_size:
             raise InvalidInput(f"k: expected at most pool_size={self.pool_size:g}, got {self.k:g}.")
 
@@ -72,6 +74,10 @@ class Expected:
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
         return (Requirement(0, bounds.critical_count(rows, self.rate, level.alpha, level.rule)),)
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        """The smallest valid count for a step of this pool size (there is one, at 0)."""
+        return self.requirements(rows, qualified, level)[0].count
 
     def limit_rate(self, level: Level) -> float:
         """The share of qualified rows below which no number of rows would do."""
@@ -107,8 +113,8 @@ class PerPool:
                 raise InvalidInput(f"pool_size: expected (smallest, largest), got {tuple(size)!r}.")
             object.__setattr__(self, "pool_size", (smallest, largest))
         else:
-            check.as_count(size, "pool_size")
-        check.as_whole_k(self.k, self.sizes[0])
+            object.__setattr__(self, "pool_size", check.as_count(size, "pool_size"))
+        object.__setattr__(self, "k", check.as_whole_k(self.k, self.sizes[0]))
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -149,11 +155,17 @@ class PerPool:
             return bounds.pool_critical_count(rows, self.k, size, level.alpha)
         if level.rule == "pac":
             rate = bounds.pac_rate(self.k, size, level.pool_alpha)
-            return bounds.critical_count(rows, rate, level.calibration_alpha)
+            # several sizes have several thresholds, which must all hold for this sample at once
+            rule = "exact" if self.sizes[0] == self.sizes[1] else "simultaneous"
+            return bounds.critical_count(rows, rate, level.calibration_alpha, rule)
         rate = bounds.bernstein_k(self.k, level.pool_alpha) / size
         if rate > 1:
             return rows + 1
         return bounds.critical_count(rows, rate, level.calibration_alpha, "dkw")
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        """The smallest valid count for pools of this size."""
+        return self._count(rows, pool_size, level)
 
     def limit_rate(self, level: Level) -> float:
         """The share of qualified rows below which no number of rows would do."""
@@ -167,7 +179,7 @@ class PerPool:
         low, high = 0, self.sizes[0]
         while low < high:
             middle = (low + high + 1) // 2
-            if PerPool(middle, self.sizes[0])._count(rows, self.sizes[0], level) <= qualified:
+            if replace(self, k=middle)._count(rows, self.sizes[0], level) <= qualified:
                 low = middle
             else:
                 high = middle - 1
@@ -190,12 +202,16 @@ class Recall:
     rules: ClassVar[tuple[str, ...]] = ("exact",)
 
     def __post_init__(self) -> None:
-        check.as_alpha(self.share, "share")
+        object.__setattr__(self, "share", check.as_alpha(self.share, "share"))
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
         if qualified == 0:
             return (Requirement(0, 1),)
         return (Requirement(0, bounds.critical_count(qualified, self.share, level.alpha)),)
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        """The smallest valid count (there is one step, at 0)."""
+        return self.requirements(rows, qualified, level)[0].count
 
     def limit_rate(self, level: Level) -> float:
         """Any share of qualified rows will do, given enough rows."""

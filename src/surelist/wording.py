@@ -83,7 +83,8 @@ def conditions(policy: Policy) -> tuple[str, ...]:
     """The conditions of STATISTICS section 0, and those of the options in use."""
     said = [
         "The score was fixed before, and independently of, the calibration rows: "
-        "none of them was used to train, tune or choose it.",
+        "none of them was used to train, tune or choose it. It is computed in the same way, and in the "
+        "same precision, for calibration rows and pools.",
         "Calibration rows and the candidates of future pools are drawn independently "
         "from the same population.",
         "The number of calibration rows did not depend on their labels or scores, and no row "
@@ -111,8 +112,8 @@ def _looks(policy: Policy) -> str:
         )
     return (
         "One look: target, alpha and rule were fixed before looking at these rows. Trying again "
-        "on the same rows (another k, more rows until it works) is not covered; fresh rows, "
-        "the simultaneous rule or a campaign are."
+        "on the same rows (another k or rule, more rows until it works) is not covered; fresh rows are, "
+        "and the simultaneous rule or a campaign where it was chosen before looking."
     )
 
 

@@ -60,7 +60,8 @@ def calibrate_table(
         ``"drop"`` leaves out rows without a finite score, and says so in the policy; the promise
         is then about candidates who have one. Rows without a *label* are never dropped.
     engine, spark_master
-        Who reads files: ``"duckdb"`` (as ``"auto"``), ``"polars"``, or ``"spark"`` at this master.
+        Who reads files: ``"duckdb"``, ``"polars"``, or ``"spark"`` at this master. ``"auto"`` is
+        polars for Parquet where it is installed, else DuckDB.
     progress
         Called with a few words at the start of every pass over the data.
 
@@ -182,6 +183,9 @@ class Demo:
 def demo(folder: Path, seed: int = 5) -> Demo:
     """Make an example, calibrate by the exact and the paper's rule, select from a new pool."""
     rng = np.random.default_rng(seed)
+    ours = {"past.csv", "new.csv", "policy.json", "shortlist.csv"}
+    if folder.exists() and {path.name for path in folder.iterdir()} - ours:
+        raise InvalidInput(f"folder: {folder} holds other files; give the demo a folder of its own.")
     folder.mkdir(parents=True, exist_ok=True)
     past, pool = folder / "past.csv", folder / "new.csv"
     _write_csv(past, *examples.trial_rows(rng, 1000, labelled=True))

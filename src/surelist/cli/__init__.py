@@ -27,6 +27,7 @@ COMMANDS = {
     "watch": ("surelist.cli.living", "watch", "Does the promise still hold? An alarm from reviewed pools."),
     "campaign": ("surelist.cli.living", "campaign", "Screen pools under one promise; learn from reviews."),
     "demo": ("surelist.cli.core", "demo", "Make an example, calibrate, select, and show the result."),
+    "paper": ("surelist.cli.paper", "paper", "Reproduce the paper: experiments, census data, impossibility."),
     "completion": ("surelist.cli.core", "completion", "Print the shell completion script."),
 }
 

@@ -37,7 +37,7 @@ def on_tables(command: Any) -> Any:
             type=click.Choice(["auto", "duckdb", "polars", "spark"]),
             default="auto",
             show_default=True,
-            help="Who reads the files; auto is DuckDB.",
+            help="Who reads the files; auto: polars for Parquet if installed, else DuckDB.",
         ),
         click.option(
             "--on-bad-rows",
@@ -177,7 +177,7 @@ def select(pool: str, policy_path: str, output: str, json_: bool, **options: Any
     for name, (size, listed) in done.groups.items():
         click.echo(f"  {name}: {listed:,} of {size:,}", err=True)
     if done.dropped:
-        click.echo(f"{done.dropped:,} rows without a finite score were dropped.", err=True)
+        click.echo(f"Rows without a finite score, dropped: {done.dropped:,}.", err=True)
     if done.pools:
         sizes = [each.shortlisted for each in done.pools]
         click.echo(
@@ -275,7 +275,7 @@ def curve(
     show_default=True,
     help="Where the example files go.",
 )
-@click.option("--seed", type=int, default=5, show_default=True, help="Seed of the example.")
+@click.option("--seed", type=click.IntRange(min=0), default=5, show_default=True, help="Seed of the example.")
 @as_json
 def demo(folder: str, seed: int, json_: bool) -> None:
     """Make an example, calibrate, select, and show the result. Needs nothing but the package.
@@ -335,6 +335,8 @@ def parse_target(options: dict[str, Any]) -> Targets:
         raise click.UsageError("Say what to promise: one of --expect K, --per-pool K, --recall SHARE.")
     value = options[kinds[0]]
     if kinds[0] == "recall":
+        if options["pool_size"]:
+            raise click.UsageError("--pool-size does not go with --recall; leave it out.")
         return _one_target("recall", value, None)
     if not options["pool_size"]:
         raise click.UsageError("--pool-size M is needed: how many candidates a pool has.")
@@ -382,7 +384,8 @@ def _one_target(kind: str, value: float, size: str | None) -> Target:
     if kind == "expect":
         return Expected(value, _float(size or "", "--pool-size"))
     whole = int(value) if float(value).is_integer() else value
-    low, dash, high = (size or "").partition("-")
+    low, dash, high = (size or "").lstrip("-").partition("-")
+    low = low if not (size or "").startswith("-") else f"-{low}"
     sizes = [_whole(part, "--pool-size") for part in ((low, high) if dash else (low,))]
     return PerPool(whole, tuple(sizes) if dash else sizes[0])  # type: ignore[arg-type]
 
@@ -411,7 +414,7 @@ class _Progress:
 
     def __call__(self, what: str) -> None:
         elapsed = time.monotonic() - self.start
-        if elapsed > self.after:
+        if elapsed > self.after and sys.stderr.isatty():
             click.echo(f"{elapsed:5.0f} s  {what} ...", err=True)
 
 
@@ -477,7 +480,10 @@ def _print_policy(policy: Policy) -> None:
         )
         bound = policy.excess_bound.get(cutoff.group)
         if bound is not None:
-            click.echo(f"    at most {bound.count:.3g} qualified more than asked for (untied scores)")
+            click.echo(
+                f"    at most {bound.count:.3g} qualified more than asked for, with probability at least "
+                f"{1 - cutoff.level.alpha:g} (untied scores)"
+            )
         if cutoff.fingerprint:
             click.echo(f"    calibration rows: sha256 {cutoff.fingerprint}")
     click.echo(f"\n  made {policy.created} with surelist {policy.version}\n\nThe promise rests on:")

@@ -1,0 +1,41 @@
+"""The paper's baselines and oracles, for comparison with certified policies.
+
+``umb`` has a guarantee (longer lists for it); ``uncalibrated``, ``platt`` and ``isotonic`` have
+none and say so in every result; the oracles need what nobody has, the true probabilities.
+None of them is recommended for use: ``surelist.calibrate`` is.
+"""
+
+from surelist.baselines.binning import umb
+from surelist.baselines.impossible import Impossibility, impossibility
+from surelist.baselines.oracles import (
+    CalibratedOracle,
+    calibrated_oracle,
+    coarsen,
+    dominates,
+    omniscient,
+    oracle_threshold,
+)
+from surelist.baselines.regression import AverageCalibration, average_calibration
+from surelist.baselines.results import NO_GUARANTEE, Bands, PoolShortlists
+from surelist.baselines.unguaranteed import PlattMap, isotonic, platt, uncalibrated
+
+__all__ = [
+    "NO_GUARANTEE",
+    "AverageCalibration",
+    "Bands",
+    "CalibratedOracle",
+    "Impossibility",
+    "PlattMap",
+    "PoolShortlists",
+    "average_calibration",
+    "calibrated_oracle",
+    "coarsen",
+    "dominates",
+    "impossibility",
+    "isotonic",
+    "omniscient",
+    "oracle_threshold",
+    "platt",
+    "umb",
+    "uncalibrated",
+]

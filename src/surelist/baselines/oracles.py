@@ -1,0 +1,163 @@
+"""The oracles (STATISTICS section 7): what could be done if the true probabilities were known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from surelist import _validation as check
+from surelist.baselines.results import Bands, Floats, PoolShortlists, as_pools
+from surelist.errors import InvalidInput
+from surelist.targets import Expected
+
+
+def omniscient(pools: Any, k: float, member: Any = None) -> PoolShortlists:
+    """Theorem 1: the shortest list of each pool with k qualified candidates in expectation.
+
+    ``pools`` holds the true P(Y=1|x) of one pool, or of one pool per row: assumption and
+    limit in one, since no data can give them. Threshold t* = sup{t : sum of F >= t is >= k},
+    candidates exactly at t* with probability theta*; everyone where the pool holds less than k.
+    """
+    promise = "exact, if every score is the true probability of being qualified"
+    return take_until(pools, k, member, method="Omniscient oracle", guarantee=promise)
+
+
+def take_until(pools: Any, k: float, member: Any, *, method: str, guarantee: str) -> PoolShortlists:
+    """From the top of every pool until the scores sum to k; ties at the last score share theta."""
+    array = as_pools(pools)
+    k = check.as_positive(k, "k")
+    if array.size and not (array.min() >= 0 and array.max() <= 1):
+        wrong = array[(array < 0) | (array > 1)][0]
+        raise InvalidInput(f"scores: expected probabilities between 0 and 1, got {wrong:g}.")
+    counted = array
+    if member is not None:
+        allowed = np.asarray(member)
+        if allowed.dtype.kind != "b" or allowed.shape != array.shape:
+            raise InvalidInput(f"member: expected a boolean array of shape {array.shape}.")
+        counted = np.where(allowed, array, 0.0)
+    threshold, share = _last_score(counted, k)
+    chance = (counted > threshold[..., None]).astype(np.float64)
+    level = counted == threshold[..., None]
+    chance[level] = np.broadcast_to(share[..., None], level.shape)[level]
+    if member is not None:
+        chance[~allowed] = 0.0
+    return PoolShortlists(method, chance, threshold, share, guarantee)
+
+
+def _last_score(counted: Floats, k: float) -> tuple[Floats, Floats]:
+    """Per pool, the score at which the descending cumulative sum reaches k, and the share there.
+
+    -inf and 1 where the sum never does. The score is above 0: a score of 0 adds nothing.
+    """
+    shape, size = counted.shape[:-1], counted.shape[-1]
+    if size == 0:
+        return np.full(shape, -np.inf), np.ones(shape)
+    falling = np.sort(counted, axis=-1)[..., ::-1]
+    total = np.cumsum(falling, axis=-1)
+    place = (total < k).sum(axis=-1, keepdims=True)
+    score = np.take_along_axis(falling, np.minimum(place, size - 1), axis=-1)
+    better = (falling > score).sum(axis=-1, keepdims=True)
+    tied = (falling == score).sum(axis=-1, keepdims=True)
+    above = np.where(better > 0, np.take_along_axis(total, np.maximum(better - 1, 0), axis=-1), 0.0)
+    reached = place < size
+    share = np.divide(k - above, tied * score, out=np.ones_like(score), where=reached)
+    threshold = np.where(reached, score, -np.inf)
+    return threshold[..., 0], np.clip(share, 0.0, 1.0)[..., 0]
+
+
+@dataclass(frozen=True)
+class CalibratedOracle:
+    """The best policy for a perfectly calibrated score of finite range: threshold and share."""
+
+    threshold: float
+    share: float
+    expected_size: float
+    guarantee: str = "exact, if the score is perfectly calibrated and its masses are the true ones"
+
+    @property
+    def bands(self) -> Bands:
+        """The same policy, to be applied to scores."""
+        over = math.nextafter(self.threshold, math.inf)
+        return Bands("Perfectly calibrated oracle", (over, self.threshold), (1.0, self.share), self.guarantee)
+
+
+def calibrated_oracle(values: Any, masses: Any, target: Expected) -> CalibratedOracle:
+    """Theorem 2: the shortest expected list among policies that see only a calibrated score.
+
+    ``values`` mu_b are the scores' range, each equal to P(Y=1 | score = mu_b); ``masses``
+    rho_b their probabilities. Assumption: both are true. Limit: the expectation is over
+    pools, no promise is made for a single one. Equal values are one value.
+    """
+    mu, rho = _finite_range(values, masses)
+    rate = float(target.rate)
+    reached = np.cumsum((mu * rho)[::-1])
+    if reached[-1] < rate * (1 - 1e-12):
+        raise InvalidInput(
+            f"k: expected at most {target.pool_size * reached[-1]:g}, all there is in a pool of "
+            f"{target.pool_size:g}, got {target.k:g}."
+        )
+    place = min(int(np.searchsorted(reached, rate * (1 - 1e-12))), len(mu) - 1)
+    falling, weight = mu[::-1], rho[::-1]
+    before = float(reached[place - 1]) if place else 0.0
+    share = min(1.0, (rate - before) / float(falling[place] * weight[place]))
+    size = target.pool_size * (float(weight[:place].sum()) + share * float(weight[place]))
+    return CalibratedOracle(float(falling[place]), share, size)
+
+
+def coarsen(values: Any, masses: Any, cells: Any) -> tuple[Floats, Floats]:
+    """The perfectly calibrated score that merges the values of each cell into their mean.
+
+    The result is dominated by the original (Corollary 1), so its oracle list is never shorter.
+    """
+    mu, rho = check.as_scores(values, "values"), check.as_scores(masses, "masses")
+    _, cell = np.unique(np.asarray(cells), return_inverse=True)
+    check.require_length(cell, len(mu), "cells")
+    merged: Floats = np.bincount(cell, weights=rho).astype(np.float64)
+    wins: Floats = np.bincount(cell, weights=mu * rho).astype(np.float64)
+    return np.divide(wins, merged, out=np.zeros_like(wins), where=merged > 0), merged
+
+
+def dominates(score: Any, other: Any) -> bool:
+    """Whether ``score`` tells apart all that ``other`` does (the paper's dominance).
+
+    Both hold one value per point x: equal values of ``score`` must mean equal values of ``other``.
+    """
+    fine, coarse = check.as_scores(score, "score"), check.as_scores(other, "other")
+    check.require_length(coarse, len(fine), "other")
+    pairs = np.unique(np.stack([fine, coarse], axis=1), axis=0)
+    return len(pairs) == len(np.unique(fine))
+
+
+def oracle_threshold(scores: Any, labels: Any, target: Expected) -> Bands:
+    """The largest threshold that reaches k in pools drawn from *these* candidates.
+
+    Needs the labels of the population the pools come from, which is why it is an oracle: the
+    ceil(N k/m)-th largest qualified score of all N.
+    """
+    array = check.as_scores(scores)
+    qualified, _ = check.as_labels(labels)
+    check.require_length(qualified, len(array), "labels")
+    needed = math.ceil(len(array) * target.rate)
+    own = array[qualified]
+    if needed > len(own):
+        raise InvalidInput(
+            f"k: expected at most {target.pool_size * len(own) / max(1, len(array)):g}, got {target.k:g}."
+        )
+    threshold = float(np.partition(own, len(own) - needed)[len(own) - needed])
+    return Bands("Oracle", (threshold,), (1.0,), "exact, if these candidates are the whole population")
+
+
+def _finite_range(values: Any, masses: Any) -> tuple[Floats, Floats]:
+    """Distinct values ascending, with their masses, checked."""
+    mu, rho = check.as_scores(values, "values"), check.as_scores(masses, "masses")
+    check.require_rows(mu, "values")
+    check.require_length(rho, len(mu), "masses")
+    if mu.min() < 0 or mu.max() > 1:
+        raise InvalidInput("values: expected probabilities between 0 and 1.")
+    if rho.min() < 0 or abs(rho.sum() - 1) > 1e-9:
+        raise InvalidInput(f"masses: expected probabilities that sum to 1, got a sum of {rho.sum():g}.")
+    distinct, place = np.unique(mu, return_inverse=True)
+    return distinct, np.bincount(place, weights=rho).astype(np.float64)

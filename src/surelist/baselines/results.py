@@ -1,0 +1,103 @@
+"""What a baseline returns: chances of being shortlisted, and what is promised about them.
+
+``Bands`` decide by the score alone (the paper's pool-independent policies); ``PoolShortlists``
+look at the whole pool. Both take any number of pools at once and neither draws random numbers
+unless asked to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _validation as check
+from surelist.errors import InvalidInput
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+NO_GUARANTEE = "no guarantee"
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Chances by score: at or above ``thresholds[j]`` and below the one before, ``chances[j]``.
+
+    Thresholds descend; below the last the chance is 0. By Proposition 5 of the paper any
+    policy is matched in expected size and expected qualified candidates by one of this form,
+    so pools may have any size.
+    """
+
+    method: str
+    thresholds: tuple[float, ...]
+    chances: tuple[float, ...]
+    guarantee: str
+
+    def chance(self, scores: Any) -> Floats:
+        """The chance of each candidate to be shortlisted; any shape in, the same shape out."""
+        array = as_pools(scores)
+        steps = np.asarray([*self.chances, 0.0])[::-1]
+        found: Floats = steps[np.searchsorted(self.thresholds[::-1], array, side="right")]
+        return found
+
+    def select(self, scores: Any, rng: np.random.Generator) -> Mask:
+        """One shortlist: True for every candidate on it."""
+        return draw(self.chance(scores), rng)
+
+    def expected(self, scores: Any, labels: Any, pool_size: float) -> tuple[float, float]:
+        """Expected list size and qualified candidates in pools drawn from these candidates."""
+        array = check.as_scores(scores)
+        qualified, _ = check.as_labels(labels)
+        check.require_rows(array, "scores")
+        check.require_length(qualified, len(array), "labels")
+        chance = self.chance(array)
+        scale = pool_size / len(array)
+        return float(chance.sum()) * scale, float(chance[qualified].sum()) * scale
+
+
+@dataclass(frozen=True)
+class PoolShortlists:
+    """Chances per candidate for one pool, or for many as rows of an array.
+
+    Candidates above ``threshold`` are shortlisted, those exactly at it with probability
+    ``share``; one threshold and one share per pool. A pool with too little in it has
+    threshold -inf and everyone on the list.
+    """
+
+    method: str
+    chance: Floats
+    threshold: Floats
+    share: Floats
+    guarantee: str
+
+    @property
+    def size(self) -> Floats:
+        """Expected list size of each pool."""
+        total: Floats = self.chance.sum(axis=-1)
+        return total
+
+    def select(self, rng: np.random.Generator) -> Mask:
+        """One shortlist per pool: True for every candidate on it."""
+        return draw(self.chance, rng)
+
+
+def draw(chance: Floats, rng: np.random.Generator) -> Mask:
+    """True with the given chances; a chance of 1 always, of 0 never."""
+    found: Mask = rng.random(chance.shape) < chance
+    return found
+
+
+def as_pools(values: Any, name: str = "scores") -> Floats:
+    """Finite scores of one pool, or of several equally large ones as rows."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInput(f"{name}: expected pools of one size, one per row.") from error
+    if array.ndim not in (1, 2):
+        raise InvalidInput(
+            f"{name}: expected one pool, or one pool per row, got an array of shape {array.shape}."
+        )
+    return check.as_scores(array.ravel(), name).reshape(array.shape)
