@@ -111,21 +111,28 @@ class _SaltFile(_Model):
 
 def save(policy: Policy, path: Path) -> None:
     """Write the policy (and its salt beside it), complete or not at all."""
-    text = dumps(policy)
-    if policy.salt is None:
+    text, secret = dumps(policy), dump_salt(policy)
+    if secret is None:
         with writing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
         salt_path(path).unlink(missing_ok=True)  # of the policy that was here before
         return
+    with writing(path) as temporary, writing(salt_path(path)) as hidden:
+        os.chmod(hidden, 0o600)
+        hidden.write_text(secret, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
+
+
+def dump_salt(policy: Policy) -> str | None:
+    """The text of the secret file that goes with the policy, if it has a salt."""
+    if policy.salt is None:
+        return None
     secret = _SaltFile(
         warning="Secret. Whoever knows this can steer ties. Never publish or redraw it.",
         key=policy.salt.key,
         spent=sorted(policy.salt.spent),
     )
-    with writing(path) as temporary, writing(salt_path(path)) as hidden:
-        os.chmod(hidden, 0o600)
-        hidden.write_text(secret.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        temporary.write_text(text, encoding="utf-8")
+    return secret.model_dump_json(indent=1) + "\n"
 
 
 def salt_path(path: Path) -> Path:

@@ -27,6 +27,10 @@ COMMANDS = {
     "watch": ("surelist.cli.living", "watch", "Does the promise still hold? An alarm from reviewed pools."),
     "campaign": ("surelist.cli.living", "campaign", "Screen pools under one promise; learn from reviews."),
     "demo": ("surelist.cli.core", "demo", "Make an example, calibrate, select, and show the result."),
+    "report": ("surelist.cli.service", "report", "Write the audit report of a policy."),
+    "serve": ("surelist.cli.service", "serve", "Start the app: page, API and record."),
+    "token": ("surelist.cli.service", "token", "Make, list and revoke tokens for the app."),
+    "verify-log": ("surelist.cli.service", "verify_log", "Check that the app's record is as it was written."),
     "paper": ("surelist.cli.paper", "paper", "Reproduce the paper: experiments, census data, impossibility."),
     "completion": ("surelist.cli.core", "completion", "Print the shell completion script."),
 }
