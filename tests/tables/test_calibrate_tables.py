@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import Engine, arrow
 
 import surelist as sl
+from tests.tables.conftest import Engine, arrow
 
 NAN, INF = math.nan, math.inf
 

@@ -17,12 +17,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import Engine, arrow, write_csv, write_parquet
-from test_calibrate_tables import BY_GROUP, sample
 
 import surelist as sl
 from surelist.calibration import ArrayEvidence, certify, make_terms
 from surelist.ties import Salt
+from tests.tables.conftest import Engine, arrow, write_csv, write_parquet
+from tests.tables.test_calibrate_tables import BY_GROUP, sample
 
 
 def policy_for(target: Any, data: dict[str, list[Any]], **options: Any) -> sl.Policy:

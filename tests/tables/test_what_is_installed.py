@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import arrow, write_csv, write_parquet
-from test_calibrate_tables import sample
-from test_select_tables import SALT, hashed_policy, pool_of
 
 import surelist as sl
+from tests.tables.conftest import arrow, write_csv, write_parquet
+from tests.tables.test_calibrate_tables import sample
+from tests.tables.test_select_tables import SALT, hashed_policy, pool_of
 
 BLOCK = "import sys; sys.modules.update(dict.fromkeys({missing}));"
 WORK = """
