@@ -42,6 +42,17 @@ MUTANTS = [
     ("missing labels dropped", "_validation.py", "return qualified, count", "return qualified[~np.isnan(array)] if count else qualified, count", "test_calibration.py::test_missing_labels_stay_in_as_not_qualified"),
     ("each size of a pac range on its own", "targets.py", '"exact" if self.sizes[0] == self.sizes[1] else "simultaneous"', '"exact"', "test_calibration.py::test_range_of_sizes_by_pac_holds_for_all_sizes_at_once"),
     ("groups or kept rows, not both", "calibration.py", "    return a & b\n", "    return a\n", "test_simulations.py::test_groups_and_weights_together"),
+    ("alpha doubled in a campaign", "looks.py", "[alpha * (1 - 0.5 ** (j + 1))", "[2 * alpha * (1 - 0.5 ** (j + 1))", "test_first_crossing.py"),
+    ("earlier looks forgotten", "first_crossing.py", "- self.spent - lost", "- lost", "test_first_crossing.py"),
+    ("walks that crossed walk on", "first_crossing.py", "self._alive = self._alive[:place]", "pass", "test_first_crossing.py"),
+    ("a count too small at a look", "first_crossing.py", "min(self._lowest + place, rows + 1)", "min(self._lowest + place - 1, rows + 1)", "test_first_crossing.py"),
+    ("rows of unreviewed pools left out", "adaptive.py", "self.rows += size", "self.rows += len(scores)", "test_campaign.py::test_thresholds_are_those_of_the_definition"),
+    ("late reviews below the threshold kept", "_score_counts.py", "side=\"right\") - 1", "side=\"right\").clip(max=len(self.scores) - 1)", "test_campaign.py::test_score_counts_round_down_only"),
+    ("missing reviews are zeros for the monitor", "reviews.py", "np.count_nonzero(self.labels != 0)", "np.count_nonzero(self.labels == 1)", "test_campaign.py::test_the_monitor_takes_pools_in_order_and_waits"),
+    ("alarm at half its level", "monitoring.py", ">= -math.log(self.alpha)", ">= -math.log(2 * self.alpha)", "test_monitor.py::test_the_alarm_comes_with_the_first_pool_at_one_over_alpha"),
+    ("bets that win on average", "betting.py", "DROPS * (p / (1 - p))", "DROPS * (p / (1 - p)) * 1.01", "test_monitor.py::test_the_average_bet_wins_nothing_at_the_boundary"),
+    ("late bets on top of the first", "betting.py", "math.log(0.5)) if logs", "0.0) if logs", "test_monitor.py::test_e_value_is_the_average_wealth_of_all_bets"),
+    ("a replay counts again", "monitoring.py", "if known == note:\n                return False", "if known == note:\n                pass", "test_monitor.py::test_replaying_reviews_changes_nothing"),
     ("half the band per bin", "bounds.py", "check.as_alpha(alpha), 2 * bins)", "check.as_alpha(alpha), bins)", "test_baselines.py::test_umb_counts_are_the_exact_ceilings"),
     ("> for >= in binning", "baselines/binning.py", "counts >= needed", "counts > needed", "test_baselines.py::test_umb_certifies_from_exactly_the_critical_count"),
     ("theta rounded down", "baselines/binning.py", "share * (1 + 1e-12)", "share * (1 - 1e-12)", "test_baselines.py::test_umb_share_spends_the_bound_exactly"),
@@ -59,7 +70,8 @@ def test_mutant_is_caught(tmp_path, file, original, mutant, tests):
     assert text.count(original) == 1, f"{original!r} is not in {file} exactly once: update the mutant"
     (package / file).write_text(text.replace(original, mutant))
     name = tests.partition("::")[0]
-    shutil.copy(TESTS / name, tmp_path / name)
+    for each in (name, "living_sim.py"):
+        shutil.copy(TESTS / each, tmp_path / each)
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", tests]
     run = subprocess.run(
         command,

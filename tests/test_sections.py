@@ -92,6 +92,31 @@ SECTIONS = {
         "test_policy_file.py::test_the_salt_lives_in_a_secret_file_of_its_own",
     ],
     "14 known shift": ["test_simulations.py::test_known_shift_is_undone_by_weights"],
+    "15 learning from reviews": [
+        "test_first_crossing.py::test_level_is_kept_at_every_look_and_no_smaller_count_would_do",
+        "test_first_crossing.py::test_a_boundary_rate_below_the_target_fails_no_more_often",
+        "test_campaign.py::test_lists_fall_from_11_to_the_oracle_and_the_level_is_kept",
+        "test_campaign.py::test_level_under_ties",
+        "test_campaign.py::test_level_when_reviews_come_late_or_never_depending_on_the_outcome",
+        "test_campaign.py::test_level_with_pools_of_random_size",
+        "test_campaign.py::test_leaving_out_pools_whose_reviews_are_missing_would_break_the_promise",
+        "test_campaign.py::test_thresholds_are_those_of_the_definition",
+        "test_campaign.py::test_refuses_what_would_break_the_proof",
+    ],
+    "16 watching": [
+        "test_monitor.py::test_e_value_is_the_average_wealth_of_all_bets",
+        "test_monitor.py::test_the_average_bet_wins_nothing_at_the_boundary",
+        "test_monitor.py::test_false_alarms_are_bounded_over_all_sequences",
+        "test_monitor.py::test_false_alarms_over_a_long_horizon_simulated_at_the_boundary",
+        "test_monitor.py::test_confidence_sequence_covers_at_all_times_at_once",
+        "test_monitor.py::test_plain_per_pool_and_recall_policies_are_refused_with_the_reason",
+        "test_campaign.py::test_the_monitor_takes_pools_in_order_and_waits",
+    ],
+    "17 planning": [
+        "test_plan.py::test_table_agrees_with_calibrating_simulated_samples",
+        "test_plan.py::test_smallest_n_is_the_smallest",
+        "test_plan.py::test_pilot_intervals_are_honest",
+    ],
     "mutants": ["test_mutants.py::test_mutant_is_caught"],
 }
 

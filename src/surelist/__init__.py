@@ -10,8 +10,10 @@ from surelist._version import __version__
 
 if TYPE_CHECKING:
     from surelist import baselines, bounds
+    from surelist.adaptive import Campaign
     from surelist.calibration import calibrate
     from surelist.curve import GuaranteeCurve, guarantee_curve
+    from surelist.drifting import Drift, drift
     from surelist.errors import (
         GroupCutoffWarning,
         InvalidInput,
@@ -23,18 +25,24 @@ if TYPE_CHECKING:
     )
     from surelist.estimator import ShortlistClassifier
     from surelist.groups import equal_opportunity
+    from surelist.monitoring import Monitor
+    from surelist.planning import Plan, plan
     from surelist.policy import Policy
     from surelist.targets import Expected, PerPool, Recall
     from surelist.workflows import calibrate_table, select_table
 
 __all__ = [
+    "Campaign",
+    "Drift",
     "Expected",
     "GroupCutoffWarning",
     "GuaranteeCurve",
     "InvalidInput",
     "MissingDependency",
+    "Monitor",
     "NotCertifiable",
     "PerPool",
+    "Plan",
     "Policy",
     "PolicyFileError",
     "Recall",
@@ -46,20 +54,26 @@ __all__ = [
     "bounds",
     "calibrate",
     "calibrate_table",
+    "drift",
     "equal_opportunity",
     "guarantee_curve",
+    "plan",
     "select_table",
 ]
 
 # public name: the module it lives in
 _LATE = {
+    "Campaign": "adaptive",
+    "Drift": "drifting",
     "Expected": "targets",
     "GroupCutoffWarning": "errors",
     "GuaranteeCurve": "curve",
     "InvalidInput": "errors",
     "MissingDependency": "errors",
+    "Monitor": "monitoring",
     "NotCertifiable": "errors",
     "PerPool": "targets",
+    "Plan": "planning",
     "Policy": "policy",
     "PolicyFileError": "errors",
     "Recall": "targets",
@@ -68,8 +82,10 @@ _LATE = {
     "TableWarning": "errors",
     "calibrate": "calibration",
     "calibrate_table": "workflows",
+    "drift": "drifting",
     "equal_opportunity": "groups",
     "guarantee_curve": "curve",
+    "plan": "planning",
     "select_table": "workflows",
 }
 

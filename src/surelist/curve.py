@@ -54,6 +54,24 @@ def guarantee_curve(
     after looking; ``calibrate`` with the same rows, alpha and ``rule="simultaneous"`` then
     gives the matching policy. A step function: nothing is interpolated.
     """
+    check.as_choice(rule, RULES, "rule")
+    return _curve(scores, labels, pool_size, alpha, rule, missing_labels)
+
+
+def pointwise_curve(
+    scores: Any, labels: Any, pool_size: float = 100, alpha: float = 0.1, missing_labels: str = "error"
+) -> GuaranteeCurve:
+    """What the exact rule certifies at each list size for a target fixed beforehand.
+
+    Each point holds by itself, not together with the others: this shows what was gained by
+    fixing the target; it is not for choosing one (STATISTICS sections 2 and 10).
+    """
+    return _curve(scores, labels, pool_size, alpha, "exact", missing_labels)
+
+
+def _curve(
+    scores: Any, labels: Any, pool_size: float, alpha: float, rule: str, missing_labels: str
+) -> GuaranteeCurve:
     check.as_choice(missing_labels, ("error", "unqualified"), "missing_labels")
     array = check.as_scores(scores)
     qualified, _ = check.as_labels(labels, missing=missing_labels)
@@ -63,7 +81,6 @@ def guarantee_curve(
     if pool_size < 1:
         raise InvalidInput(f"pool_size: expected at least 1, got {pool_size:g}.")
     alpha = check.as_alpha(alpha)
-    rule = check.as_choice(rule, RULES, "rule")
     n = len(array)
     sizes = _sizes(pool_size)
     ranks = np.unique(np.clip(np.ceil(sizes * n / pool_size).astype(np.int64), 1, n))

@@ -73,6 +73,19 @@ class Shift:
 
 
 @dataclass(frozen=True)
+class Looks:
+    """The looks of a campaign so far (section 15): rows, cumulative alpha and count at each.
+
+    ``chosen`` is the look whose count gave the threshold in force.
+    """
+
+    rows: tuple[int, ...]
+    budgets: tuple[float, ...]
+    counts: tuple[int, ...]
+    chosen: int
+
+
+@dataclass(frozen=True)
 class ExcessBound:
     """Qualified candidates beyond the target, each bound holding with probability >= 1-alpha."""
 
@@ -99,6 +112,8 @@ class Policy:
     salt_hash: str | None = None
     salt: Salt | None = None
     columns: Mapping[str, str] | None = None
+    looks: Looks | None = None  # of a campaign
+    withdrawn: str | None = None  # why nothing is promised any more
 
     @property
     def threshold(self) -> float:
@@ -135,9 +150,11 @@ class Policy:
         ``paper``: Proposition 3 (monotone score without atoms). ``count``: from the count
         alone, for untied qualified scores; far tighter. See STATISTICS section 1.
         """
-        found = {}
-        for cutoff in self.cutoffs:  # overlapping groups shortlist for one another: no bound then
-            if isinstance(cutoff.target, Expected) and not self.overlapping:
+        found: dict[str | None, ExcessBound] = {}
+        if self.looks is not None or self.overlapping:
+            return found  # the best of several looks, or lists that help one another: no bound holds
+        for cutoff in self.cutoffs:
+            if isinstance(cutoff.target, Expected):
                 found[cutoff.group] = _excess(cutoff, cutoff.target)
         return found
 
@@ -172,6 +189,10 @@ class Policy:
     def with_columns(self, **columns: str | None) -> Policy:
         """The same policy, remembering which table columns it was calibrated on."""
         return replace(self, columns={k: v for k, v in columns.items() if v is not None})
+
+    def withdraw(self, reason: str) -> Policy:
+        """The same thresholds, promising nothing any more; ``promise`` says why."""
+        return replace(self, withdrawn=reason)
 
     def _at_least(self, scores: Scores, step: Step, ids: list[str] | None) -> Mask:
         mask = check.finite_at_least(scores, step.threshold)

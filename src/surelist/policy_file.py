@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from surelist._files import writing
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
+from surelist.first_crossing import first_crossing_counts
 from surelist.groups import split_alpha
-from surelist.policy import Cutoff, Policy, Shift, Step
+from surelist.policy import Cutoff, Looks, Policy, Shift, Step
 from surelist.targets import Expected, Level, PerPool, Recall, Target
 from surelist.ties import Salt
 
@@ -72,6 +73,13 @@ class _Shift(_Model):
     weights_exact: bool
 
 
+class _Looks(_Model):
+    rows: list[int] = Field(min_length=1)
+    budgets: list[float]
+    counts: list[int]
+    chosen: int
+
+
 class _File(_Model):
     format: Literal[1]
     promise: str
@@ -90,6 +98,9 @@ class _File(_Model):
     columns: dict[str, str] | None
     created: str
     version: str
+    # only in the policies of campaigns
+    looks: _Looks | None = None
+    withdrawn: str | None = None
 
 
 class _SaltFile(_Model):
@@ -100,21 +111,28 @@ class _SaltFile(_Model):
 
 def save(policy: Policy, path: Path) -> None:
     """Write the policy (and its salt beside it), complete or not at all."""
-    text = dumps(policy)
-    if policy.salt is None:
+    text, secret = dumps(policy), dump_salt(policy)
+    if secret is None:
         with writing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
         salt_path(path).unlink(missing_ok=True)  # of the policy that was here before
         return
+    with writing(path) as temporary, writing(salt_path(path)) as hidden:
+        os.chmod(hidden, 0o600)
+        hidden.write_text(secret, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
+
+
+def dump_salt(policy: Policy) -> str | None:
+    """The text of the secret file that goes with the policy, if it has a salt."""
+    if policy.salt is None:
+        return None
     secret = _SaltFile(
         warning="Secret. Whoever knows this can steer ties. Never publish or redraw it.",
         key=policy.salt.key,
         spent=sorted(policy.salt.spent),
     )
-    with writing(path) as temporary, writing(salt_path(path)) as hidden:
-        os.chmod(hidden, 0o600)
-        hidden.write_text(secret.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        temporary.write_text(text, encoding="utf-8")
+    return secret.model_dump_json(indent=1) + "\n"
 
 
 def salt_path(path: Path) -> Path:
@@ -164,8 +182,11 @@ def to_dict(policy: Policy) -> dict[str, Any]:
         columns=dict(policy.columns) if policy.columns else None,
         created=policy.created,
         version=policy.version,
+        looks=_Looks(**_lists(policy.looks)) if policy.looks else None,
+        withdrawn=policy.withdrawn,
     )
-    return file.model_dump()
+    absent = {name for name in ("looks", "withdrawn") if getattr(policy, name) is None}
+    return file.model_dump(exclude=absent)
 
 
 def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Policy:
@@ -246,6 +267,8 @@ def _build(file: _File, salt: Salt | None) -> Policy:
         salt_hash=file.salt_sha256,
         salt=salt,
         columns=file.columns,
+        looks=Looks(**_tuples(file.looks)) if file.looks else None,
+        withdrawn=file.withdrawn,
     )
 
 
@@ -276,32 +299,63 @@ def _verify(policy: Policy, file: _File) -> None:
     _hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
     for cutoff in policy.cutoffs:
         _hold(cutoff.level.alpha == each_alpha, "a group's alpha is not its share of alpha")
-        _verify_cutoff(cutoff, ties=policy.salt_hash is not None)
+        _verify_cutoff(cutoff, ties=policy.salt_hash is not None, looks=policy.looks)
     _hold(policy.promise == file.promise, "the promise does not say what the evidence says")
 
 
-def _verify_cutoff(cutoff: Cutoff, *, ties: bool) -> None:
+def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
     rule = cutoff.level.rule
     _hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
     _hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
-    required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
-    _hold(cutoff.steps[0].pool_size == required[0].pool_size, "it has no threshold for the smallest pool")
-    for step in cutoff.steps:  # a larger count is valid too: only less than needed is a contradiction
-        size, count = step.pool_size, step.critical_count
-        needed = cutoff.target.count_at(size, cutoff.rows, cutoff.qualified, cutoff.level)
-        _hold(
-            needed <= count,
-            f"critical count {count} is less than the {needed} that {cutoff.rows} rows need",
-        )
-        _hold(count <= cutoff.qualified, "too few qualified rows")
-    sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
-    _hold(sizes == sorted(set(sizes)), "its steps are out of order")
+    if looks:
+        claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
+        _hold(claimed == _looks_require(cutoff, looks), f"critical counts {claimed} contradict its looks")
+    else:
+        _verify_counts(cutoff)
+    _hold(max(step.critical_count for step in cutoff.steps) <= cutoff.qualified, "too few qualified rows")
     order = [(step.threshold, step.tie_break or 0) for step in cutoff.steps]
     _hold(order == sorted(order), "thresholds fall while critical counts fall")
     _hold(
         all((step.tie_break is not None) == ties for step in cutoff.steps),
         "tie breaks and salt do not go together",
     )
+
+
+def _verify_counts(cutoff: Cutoff) -> None:
+    """Every step needs the count its pool size asks for. More is valid too, less a contradiction."""
+    required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
+    _hold(cutoff.steps[0].pool_size == required[0].pool_size, "it has no threshold for the smallest pool")
+    for step in cutoff.steps:
+        needed = cutoff.target.count_at(step.pool_size, cutoff.rows, cutoff.qualified, cutoff.level)
+        _hold(
+            needed <= step.critical_count,
+            f"critical count {step.critical_count} is less than the {needed} that {cutoff.rows} rows need",
+        )
+    sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
+    _hold(sizes == sorted(set(sizes)), "its steps are out of order")
+
+
+def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
+    """A campaign's counts follow from its row numbers and its spending of alpha (section 15)."""
+    target, budgets = cutoff.target, list(looks.budgets)
+    _hold(isinstance(target, Expected) and cutoff.group is None, "campaigns have one Expected target")
+    assert isinstance(target, Expected)
+    _hold(len(looks.rows) == len(budgets) == len(looks.counts), "a look lacks its rows or count")
+    _hold(budgets[0] > 0 and budgets == sorted(budgets), "the budgets fall")
+    _hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")
+    _hold(0 <= looks.chosen < len(looks.rows), "no look gave the threshold")
+    _hold(looks.rows[0] > 0 and looks.rows[looks.chosen] == cutoff.rows, "the row counts differ")
+    counts = first_crossing_counts(looks.rows, target.rate, budgets)
+    _hold(counts == list(looks.counts), f"the looks' counts should be {counts}")
+    return [(0, counts[looks.chosen])]
+
+
+def _lists(looks: Looks) -> dict[str, Any]:
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in vars(looks).items()}
+
+
+def _tuples(looks: _Looks) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in looks.model_dump().items()}
 
 
 def _hold(condition: bool, problem: str) -> None:

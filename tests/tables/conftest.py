@@ -127,11 +127,11 @@ def spark_session() -> Iterator[Any]:
     spark.stop()
 
 
-LOCAL = [
-    "pandas", "pandas-nullable", "polars", "polars-lazy", "pyarrow", "capsule", "duckdb",
-    "parquet", "parquet-folder", "parquet-polars", "csv", "csv-gz", "csv-polars",
+EVERY = [
+    "pandas", "pandas-nullable", "polars", "polars-lazy", "pyarrow", "duckdb", "spark",
+    "parquet", "parquet-polars", "csv", "csv-polars",
 ]  # fmt: skip
-EVERY = [*LOCAL, "spark", "csv-spark"]
+MORE = ["capsule", "parquet-folder", "csv-gz", "csv-spark"]  # the same engines by other doors
 
 
 def build(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Engine:
@@ -158,7 +158,7 @@ def build(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Engine:
         "pyarrow": Engine(name, lambda t: t),
         "capsule": Engine(name, Capsule),
         "duckdb": Engine(name, from_duckdb),
-        "parquet": Engine(name, file(write_parquet, ".parquet")),
+        "parquet": Engine(name, file(write_parquet, ".parquet"), {"engine": "duckdb"}),
         "parquet-folder": Engine(name, file(write_folder, "")),
         "parquet-polars": Engine(name, file(write_parquet, ".parquet"), {"engine": "polars"}),
         "csv": Engine(name, file(write_csv, ".csv"), text=True),
@@ -170,4 +170,9 @@ def build(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Engine:
 
 @pytest.fixture(params=EVERY)
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    return build(request.param, tmp_path, request)
+
+
+@pytest.fixture(params=[*EVERY, *MORE])
+def any_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
     return build(request.param, tmp_path, request)

@@ -54,9 +54,9 @@ def test_one_target(engine: Engine) -> None:
     same(calibrate(engine, data, sl.Expected(5, 100)), data, sl.Expected(5, 100))
 
 
-def test_groups(engine: Engine) -> None:
+def test_groups(any_engine: Engine) -> None:
     data = sample(1000)
-    same(calibrate(engine, data, BY_GROUP), data, BY_GROUP, purpose="test")
+    same(calibrate(any_engine, data, BY_GROUP), data, BY_GROUP, purpose="test")
 
 
 def test_ties_in_every_group(engine: Engine) -> None:
@@ -212,9 +212,9 @@ BAD = {
 }
 
 
-def test_bad_rows_are_counted_and_shown_together(engine: Engine) -> None:
+def test_bad_rows_are_counted_and_shown_together(any_engine: Engine) -> None:
     with pytest.raises(sl.InvalidInput) as caught:
-        calibrate(engine, BAD, BY_GROUP)
+        calibrate(any_engine, BAD, BY_GROUP)
     said = str(caught.value)
     assert "4 problems" in said
     assert "column 'score': expected a finite number" in said
@@ -222,8 +222,8 @@ def test_bad_rows_are_counted_and_shown_together(engine: Engine) -> None:
     assert "column 'label': expected 0 or 1" in said
     assert "column 'label': missing labels" in said
     assert "unknown group 'z'; known groups: 'a', 'b', 'c': 1 row" in said
-    if engine.ordered:
-        row = "data row 8" if "csv" in engine.name or "parquet" in engine.name else "row 7"
+    if any_engine.ordered:
+        row = "data row 8" if "csv" in any_engine.name or "parquet" in any_engine.name else "row 7"
         assert f"{row}: score=" in said
 
 
@@ -281,10 +281,10 @@ def test_labels_as_floats_and_booleans(engine: Engine) -> None:
     same(calibrate(engine, arrow(truth, label=pa.bool_()), target), data, target)
 
 
-def test_the_fingerprint_is_the_same_on_every_engine(engine: Engine) -> None:
-    policy = calibrate(engine, sample(500), sl.Expected(5, 100))
+def test_the_fingerprint_is_the_same_on_every_engine(any_engine: Engine) -> None:
+    policy = calibrate(any_engine, sample(500), sl.Expected(5, 100))
     assert policy.cutoffs[0].fingerprint == FINGERPRINT
-    other = calibrate(engine, sample(500, seed=2), sl.Expected(5, 100))
+    other = calibrate(any_engine, sample(500, seed=2), sl.Expected(5, 100))
     assert other.cutoffs[0].fingerprint != FINGERPRINT
 
 

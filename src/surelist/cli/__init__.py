@@ -1,8 +1,8 @@
 """The command line: parse, call one use case, print, exit. No statistics and no NumPy here.
 
 Commands are imported when they are used, so that ``surelist --help`` is quick.
-Exit codes: 0 done, 1 failure, 2 bad usage or bad input, 3 not certifiable, and whatever a
-command documents for itself.
+Exit codes: 0 done, 1 failure, 2 bad usage or bad input, 3 not certifiable, 4 the monitor has
+raised an alarm, and whatever a command documents for itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ COMMANDS = {
     "select": ("surelist.cli.core", "select", "Shortlist new candidates with a policy."),
     "show": ("surelist.cli.core", "show", "Print what a policy promises, its conditions and evidence."),
     "curve": ("surelist.cli.core", "curve", "For every list size: how many qualified are certified."),
+    "plan": ("surelist.cli.living", "plan", "How many calibration rows a target needs."),
+    "watch": ("surelist.cli.living", "watch", "Does the promise still hold? An alarm from reviewed pools."),
+    "campaign": ("surelist.cli.living", "campaign", "Screen pools under one promise; learn from reviews."),
     "demo": ("surelist.cli.core", "demo", "Make an example, calibrate, select, and show the result."),
+    "report": ("surelist.cli.service", "report", "Write the audit report of a policy."),
+    "serve": ("surelist.cli.service", "serve", "Start the app: page, API and record."),
+    "token": ("surelist.cli.service", "token", "Make, list and revoke tokens for the app."),
+    "verify-log": ("surelist.cli.service", "verify_log", "Check that the app's record is as it was written."),
     "paper": ("surelist.cli.paper", "paper", "Reproduce the paper: experiments, census data, impossibility."),
     "completion": ("surelist.cli.core", "completion", "Print the shell completion script."),
 }

@@ -37,7 +37,7 @@ def on_tables(command: Any) -> Any:
             type=click.Choice(["auto", "duckdb", "polars", "spark"]),
             default="auto",
             show_default=True,
-            help="Who reads the files; auto is DuckDB.",
+            help="Who reads the files; auto: polars for Parquet if installed, else DuckDB.",
         ),
         click.option(
             "--on-bad-rows",
@@ -177,7 +177,7 @@ def select(pool: str, policy_path: str, output: str, json_: bool, **options: Any
     for name, (size, listed) in done.groups.items():
         click.echo(f"  {name}: {listed:,} of {size:,}", err=True)
     if done.dropped:
-        click.echo(f"{done.dropped:,} rows without a finite score were dropped.", err=True)
+        click.echo(f"Rows without a finite score, dropped: {done.dropped:,}.", err=True)
     if done.pools:
         sizes = [each.shortlisted for each in done.pools]
         click.echo(

@@ -8,7 +8,7 @@ engine does differently from another is in ``engines``, ``duck`` and ``spark``.
 
 from surelist.tables.evidence import calibration_rows
 from surelist.tables.opening import FORMATS, Table, file_format, open_table
-from surelist.tables.reading import read_columns
+from surelist.tables.reading import read_columns, read_text
 from surelist.tables.selection import PoolCount, Selection, select_rows
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "file_format",
     "open_table",
     "read_columns",
+    "read_text",
     "select_rows",
 ]

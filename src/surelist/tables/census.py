@@ -36,15 +36,19 @@ class Problem:
 
 def count_states(columns: Columns, frame: Frame, state: nw.Expr, keys: Mapping[str, nw.Expr]) -> Counts:
     """Rows per key and state, in one pass."""
-    counted = (
-        frame.with_columns(state.alias(STATE), **keys)
-        .select(STATE, *keys)
-        .group_by(*keys, STATE)
-        .agg(nw.len().alias(ROWS))
-    )
+    return count_keys(columns, frame, {**keys, STATE: state})
+
+
+def count_keys(
+    columns: Columns, frame: Frame, keys: Mapping[str, nw.Expr], what: str = "counting rows"
+) -> Counts:
+    """Rows per combination of keys, in one pass."""
+    if not keys:
+        return {(): int(columns.rows(frame.select(nw.len().alias(ROWS)), what)[0][0])}
+    counted = frame.with_columns(**keys).select(*keys).group_by(*keys).agg(nw.len().alias(ROWS))
     if POOL not in keys:
         counted = counted.head(MOST_GROUPS + 1)
-    rows = columns.rows(counted, "counting rows")
+    rows = columns.rows(counted, what)
     if len(rows) > MOST_GROUPS and POOL not in keys:
         raise InvalidInput(
             f"column {columns.names['group']!r}: more than {MOST_GROUPS:,} different values; "

@@ -65,7 +65,7 @@ def find_columns(table: Table, **names: str | None) -> Columns:
     """The roles ``score``, ``label``, ``group``, ``id``, ``pool`` and ``weight``, checked."""
     wanted = {role: name for role, name in names.items() if name is not None}
     for role, name in wanted.items():
-        _require_column(table, role, name)
+        require_column(table, role, name)
     clash = next((name for name in table.columns if name.startswith(PREFIX)), None)
     if clash is not None:
         raise InvalidInput(f"column {clash!r}: names starting with {PREFIX!r} are taken; rename it.")
@@ -86,7 +86,8 @@ def find_columns(table: Table, **names: str | None) -> Columns:
     return Columns(table, wanted, score, usable, schema=schema, **found)
 
 
-def _require_column(table: Table, role: str, name: str) -> None:
+def require_column(table: Table, role: str, name: str) -> None:
+    """An error that lists the columns there are."""
     if name in table.columns:
         return
     close = difflib.get_close_matches(name, table.columns, n=1)

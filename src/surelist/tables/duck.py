@@ -58,7 +58,8 @@ def read_csv(files: list[str], delimiter: str) -> Any:
     """A relation over CSV files, every column text, on a connection of its own."""
     return duckdb.connect(":memory:").sql(
         f"SELECT * FROM read_csv({_listed(files)}, all_varchar=true, header=true, "
-        f"delim={literal(delimiter)}, quote='\"', escape='\"')"
+        f"delim={literal(delimiter)}, quote='\"', escape='\"', "
+        "comment='', skip=0)"  # else DuckDB may take lines starting with # for comments
     )
 
 

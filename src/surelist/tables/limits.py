@@ -14,6 +14,7 @@ from surelist.errors import InvalidInput
 from surelist.policy import Cutoff, Policy, Step
 from surelist.tables.columns import GROUP, POOL, PREFIX, ROW, ROWS, TIE, Columns
 from surelist.tables.engines import Frame
+from surelist.targets import PerPool
 from surelist.ties import HEX_DIGITS
 
 
@@ -34,7 +35,6 @@ class Limits:
     policy: Policy
     limits: tuple[Limit, ...]
     joined: bool = False
-    sizes: Mapping[tuple[Any, ...], int] | None = None  # candidates per pool (and group)
 
     def conditions(self, columns: Columns, frame: Frame) -> tuple[Frame, nw.Expr, nw.Expr | None]:
         """The frame, who is shortlisted, and, with randomised ties, who was a calibration row."""
@@ -56,19 +56,6 @@ class Limits:
             told = each.reason if member is None else nw.when(member).then(each.reason).otherwise(told)
         return told
 
-    def require_covered(self, pools: Sequence[Any]) -> None:
-        """Every pool is large enough for the promise, in every group."""
-        if self.sizes is None:
-            return
-        whole = not self.policy.grouped or self.policy.group_rows == "all"
-        for pool in pools:
-            for each in self.limits:
-                key = (pool.pool,) if whole else (pool.pool, each.cutoff.group)
-                try:
-                    each.cutoff.step(self.sizes.get(key, 0))
-                except InvalidInput as error:
-                    raise InvalidInput(f"pool {pool.pool!r}: {str(error).removeprefix('pool: ')}") from None
-
     def _at_least(self, columns: Columns, limit: Limit) -> nw.Expr:
         member = columns.member(limit.cutoff.group)
         if limit.tie is None:
@@ -77,42 +64,64 @@ class Limits:
         return _both(member, (columns.score > limit.threshold) | at)
 
 
-def fixed_limits(policy: Policy, sizes: Mapping[str | None, int] | None) -> Limits:
-    """Limits that are the same for every row; ``sizes`` per group where they matter."""
-    found = []
-    for cutoff in policy.cutoffs:
-        if sizes is None:
-            step = cutoff.steps[-1]
-        elif cutoff.group is None or policy.group_rows == "all":
-            step = cutoff.step(sum(sizes.values()))
-        else:
-            step = cutoff.step(sizes.get(cutoff.group, 0))
-        found.append(_limit(cutoff, step))
-    return Limits(policy, tuple(found))
+def make_limits(
+    columns: Columns, policy: Policy, sizes: Mapping[tuple[Any, ...], int]
+) -> tuple[Limits, Frame]:
+    """The limits in force, and the frame they apply to. ``sizes``: candidates by pool and group."""
+    if not isinstance(policy.cutoffs[0].target, PerPool):
+        fixed = [_limit(cutoff, cutoff.steps[-1]) for cutoff in policy.cutoffs]
+        return Limits(policy, tuple(fixed)), columns.frame
+    by_pool = _pool_sizes(columns, policy, sizes)
+    if columns.pool is not None:
+        _require_covered(policy, by_pool)
+        return _joined_limits(columns, policy)
+    own = by_pool.get(None, {})
+    steps = [cutoff.step(own.get(cutoff.group, 0)) for cutoff in policy.cutoffs]
+    found = [_limit(cutoff, step) for cutoff, step in zip(policy.cutoffs, steps, strict=True)]
+    return Limits(policy, tuple(found)), columns.frame
 
 
-def pool_limits(columns: Columns, policy: Policy) -> tuple[Limits, Frame]:
+def _pool_sizes(
+    columns: Columns, policy: Policy, sizes: Mapping[tuple[Any, ...], int]
+) -> dict[Any, dict[str | None, int]]:
+    """Candidates that count for each group's promise, by pool (None: the whole table is one)."""
+    found: dict[Any, dict[str | None, int]] = {}
+    whole = policy.group_rows == "all" or not policy.grouped
+    for key, size in sizes.items():
+        own = found.setdefault(key[0] if columns.pool is not None else None, {})
+        for cutoff in policy.cutoffs:
+            if whole or str(key[-1]) == cutoff.group:
+                own[cutoff.group] = own.get(cutoff.group, 0) + size
+    return found
+
+
+def _require_covered(policy: Policy, by_pool: Mapping[Any, Mapping[str | None, int]]) -> None:
+    for pool, own in sorted(by_pool.items()):
+        for cutoff in policy.cutoffs:
+            try:
+                cutoff.step(own.get(cutoff.group, 0))
+            except InvalidInput as error:
+                raise InvalidInput(f"pool {pool!r}: {str(error).removeprefix('pool: ')}") from None
+
+
+def _joined_limits(columns: Columns, policy: Policy) -> tuple[Limits, Frame]:
     """Limits by the size of each pool, joined to the rows by pool (and group)."""
     assert columns.pool is not None
     keys = {POOL: columns.pool}
-    own = policy.grouped and policy.group_rows == "own"
-    if own and columns.group is not None:
+    if policy.grouped and policy.group_rows == "own" and columns.group is not None:
         keys[GROUP] = columns.group
     sizes = (
         columns.frame.filter(columns.usable)
         .with_columns(**keys).select(*keys)
         .group_by(*keys).agg(nw.len().alias(ROWS))
     )  # fmt: skip
-    counted = columns.rows(sizes, "counting candidates per pool")
     limits, chosen = [], {}
     for place, cutoff in enumerate(policy.cutoffs):
-        each = _limit(cutoff, cutoff.steps[0])
         names = [f"{PREFIX}{what}_{place}" for what in ("threshold", "tie_break", "reason")]
         chosen[names[0]] = _by_size(cutoff.steps, lambda step: nw.lit(step.threshold))
+        chosen[names[1]] = _by_size(cutoff.steps, lambda step: nw.lit(_digits(step)))
         chosen[names[2]] = _by_size(cutoff.steps, lambda step, of=cutoff: nw.lit(_why(of, step)))
-        if each.tie is not None:
-            chosen[names[1]] = _by_size(cutoff.steps, lambda step: nw.lit(_digits(step)))
-        tie = nw.col(names[1]) if each.tie is not None else None
+        tie = nw.col(names[1]) if policy.salt_hash is not None else None
         limits.append(Limit(cutoff, nw.col(names[0]), tie, nw.col(names[2])))
     frame = columns.frame
     if columns.table.engine.ordered:
@@ -120,8 +129,7 @@ def pool_limits(columns: Columns, policy: Policy) -> tuple[Limits, Frame]:
     frame = frame.with_columns(**keys).join(
         sizes.with_columns(**chosen).select(*keys, *chosen), on=list(keys), how="left"
     )
-    by_pool = {(row[0], *(str(each) for each in row[1:-1])): int(row[-1]) for row in counted}
-    return Limits(policy, tuple(limits), joined=True, sizes=by_pool), frame
+    return Limits(policy, tuple(limits), joined=True), frame
 
 
 def _limit(cutoff: Cutoff, step: Step) -> Limit:

@@ -111,7 +111,8 @@ class OrderStatistics:
         """Bring back the scores of some intervals, with their counts; resolve what they settle."""
         taken = _affordable(pending)
         scores = _any((self.score >= each.low) & (self.score <= each.high) for each in taken)
-        kept = self.frame.filter(scores)
+        low, high = min(each.low for each in taken), max(each.high for each in taken)
+        kept = self.frame.filter((self.score >= low) & (self.score <= high)).filter(scores)
         if self.keys:  # numbers first: that leaves few rows whose group, a text, is compared
             kept = kept.filter(_any(self._within(each) for each in taken))
         counted = kept.group_by(*self.keys, self.name).agg(nw.len().alias(COUNT))

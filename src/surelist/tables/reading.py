@@ -1,14 +1,15 @@
-"""Whole columns as arrays, for the uses that need every score: the guarantee curve, weights."""
+"""Whole columns, for the uses that need every row: the guarantee curve, weights, reviews."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from surelist.errors import InvalidInput
-from surelist.tables.columns import GROUP, ID, LABEL, SCORE, find_columns
+from surelist.tables.columns import GROUP, ID, LABEL, SCORE, find_columns, require_column
 from surelist.tables.opening import Table, open_table
 
 WEIGHT = "weight"
@@ -58,3 +59,17 @@ def _plain(values: list[Any], name: str) -> Any:
     if name in (SCORE, LABEL):
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     return values
+
+
+def read_text(source: Any, columns: Mapping[str, str | None]) -> dict[str, list[str | None]]:
+    """Columns by role as text, in row order; None where there is nothing."""
+    table = source if isinstance(source, Table) else open_table(source)
+    wanted = {role: name for role, name in columns.items() if name is not None}
+    for role, name in wanted.items():
+        require_column(table, role, name)
+    texts = {role: nw.col(name).cast(nw.String) for role, name in wanted.items()}
+    table.say("reading columns")
+    with table.reading():
+        rows = table.engine.rows(table.frame.select(**texts))
+    found = {role: [row[place] for row in rows] for place, role in enumerate(wanted)}
+    return {role: [None if not value else str(value) for value in values] for role, values in found.items()}

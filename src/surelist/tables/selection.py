@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -15,13 +15,13 @@ from surelist.errors import InvalidInput, TableWarning
 from surelist.policy import Policy
 from surelist.tables import census
 from surelist.tables.columns import GROUP, POOL, ROW, Columns, find_columns
-from surelist.tables.engines import Frame
-from surelist.tables.limits import Limits, fixed_limits, pool_limits
-from surelist.tables.opening import Table, delimiter_of, file_format
-from surelist.targets import PerPool
+from surelist.tables.engines import Frame, is_remote
+from surelist.tables.limits import Limits, make_limits
+from surelist.tables.opening import Table, delimiter_of, file_format, reopen
 
 REASON = "shortlist_reason"
-OUT, IN, SPENT, UNUSABLE = range(4)
+
+Sizes = dict[tuple[Any, ...], tuple[int, int]]  # rows with and without a score, by pool and group
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,26 @@ def select_rows(
         raise InvalidInput(f"column {REASON!r}: the pool has one already; rename it or leave reason out.")
     columns = find_columns(table, **names)
     repeated = _repeated_ids(columns, policy)
-    limits, frame = _limits(columns, policy)
+    sizes = _sizes(columns)
+    _stop_for_bad_rows(columns, policy, sizes, on_bad_rows)
+    limits, frame = make_limits(
+        columns, policy, {key: usable for key, (usable, _) in sizes.items() if usable}
+    )
     frame, chosen, spent = limits.conditions(columns, frame)
-    counts = _count(columns, frame, chosen, spent)
-    _stop_for_bad_rows(columns, policy, counts, on_bad_rows, frame, spent)
-    result = _summary(counts, policy, columns, repeated)
-    limits.require_covered(result.pools)
+    _stop_for_calibration_rows(columns, frame, spent)
     shortlist = _shortlist(columns, frame, chosen, limits, reason)
     if output is None or form is None:
-        return Selection(**{**vars(result), "table": shortlist.to_native()})
+        result = _summary(columns, policy, sizes, _listed(columns, shortlist))
+        return replace(result, repeated_ids=repeated, table=shortlist.to_native())
     target = os.fspath(output)
+    delimiter = delimiter_of(target, table.delimiter)
     table.say("writing the shortlist")
     with table.reading():
-        table.engine.write(shortlist, target, form, delimiter_of(target, table.delimiter))
-    return Selection(**{**vars(result), "output": target})
+        table.engine.write(shortlist, target, form, delimiter)
+    if _easier_to_read_back(table, target, form):
+        shortlist = reopen(table, target, delimiter).frame
+    result = _summary(columns, policy, sizes, _listed(columns, shortlist))
+    return replace(result, repeated_ids=repeated, output=target)
 
 
 def _require_applicable(policy: Policy, names: Mapping[str, str | None]) -> None:
@@ -118,93 +124,88 @@ def _repeated_ids(columns: Columns, policy: Policy) -> int:
     return count
 
 
-def _limits(columns: Columns, policy: Policy) -> tuple[Limits, Frame]:
-    """The thresholds in force: fixed, by the size of the table, or by the size of each pool."""
-    if not isinstance(policy.cutoffs[0].target, PerPool):
-        return fixed_limits(policy, None), columns.frame
-    if columns.pool is not None:
-        return pool_limits(columns, policy)
-    keys = {GROUP: columns.group} if columns.group is not None else {}
-    usable = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
-    sizes: dict[str | None, int] = {}
-    for key, count in census.count_states(columns, columns.frame, usable, keys).items():
-        if key[-1] == 1:
-            name = str(key[0]) if keys else None
-            sizes[name] = sizes.get(name, 0) + count
-    return fixed_limits(policy, sizes), columns.frame
-
-
-def _count(columns: Columns, frame: Frame, chosen: nw.Expr, spent: nw.Expr | None) -> census.Counts:
-    """Rows per pool, group and whether shortlisted, in one pass."""
+def _keys(columns: Columns) -> dict[str, nw.Expr]:
     keys = {POOL: columns.pool} if columns.pool is not None else {}
-    if columns.group is not None:
-        keys[GROUP] = columns.group
-    inside = nw.when(chosen).then(nw.lit(IN)).otherwise(nw.lit(OUT))
-    if spent is not None:
-        inside = nw.when(spent).then(nw.lit(SPENT)).otherwise(inside)
-    state = nw.when(columns.usable).then(inside).otherwise(nw.lit(UNUSABLE))
-    return census.count_states(columns, frame, state, keys)
+    return keys | ({GROUP: columns.group} if columns.group is not None else {})
 
 
-def _stop_for_bad_rows(
-    columns: Columns,
-    policy: Policy,
-    counts: census.Counts,
-    on_bad_rows: str,
-    frame: Frame,
-    spent: nw.Expr | None,
-) -> None:
+def _sizes(columns: Columns) -> Sizes:
+    """Rows with and without a usable score, per pool and group.
+
+    A CSV is parsed once. Elsewhere two passes over one column each are cheaper than one over
+    both: engines count the values of a dictionary-encoded column without looking at rows.
+    """
+    keys = _keys(columns)
+    found: dict[tuple[Any, ...], list[int]] = {}
+    flag = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
+    if columns.table.text:
+        for (*key, usable), count in census.count_states(columns, columns.frame, flag, keys).items():
+            found.setdefault(tuple(key), [0, 0])[1 - usable] += count
+        return {key: (good, bad) for key, (good, bad) in found.items()}
+    everyone = census.count_keys(columns, columns.frame, keys)
+    unusable = census.count_keys(columns, columns.frame.filter(flag == 0), keys, "looking for bad scores")
+    return {key: (rows - unusable.get(key, 0), unusable.get(key, 0)) for key, rows in everyone.items()}
+
+
+def _stop_for_bad_rows(columns: Columns, policy: Policy, sizes: Sizes, on_bad_rows: str) -> None:
     drop = on_bad_rows == "drop"
     groups: dict[Any, int] = {}
-    poolless = bad = again = 0
-    for key, count in counts.items():
-        bad += count if key[-1] == UNUSABLE else 0
-        again += count if key[-1] == SPENT else 0
-        if drop and key[-1] == UNUSABLE:
-            continue
+    poolless = 0
+    for key, (good, bad) in sizes.items():
+        count = good if drop else good + bad
         if columns.group is not None:
-            groups[key[-2]] = groups.get(key[-2], 0) + count
+            groups[key[-1]] = groups.get(key[-1], 0) + count
         if columns.pool is not None and key[0] is None:
             poolless += count
-    problems = [] if drop else [census.unusable_scores(columns, bad)]
+    problems = [] if drop else [census.unusable_scores(columns, sum(bad for _, bad in sizes.values()))]
     known = [str(cutoff.group) for cutoff in policy.cutoffs]
     problems.extend(census.wrong_groups(columns, groups, known))
     if poolless and columns.pool is not None:
         message = f"column {columns.names['pool']!r}: missing pool"
         problems.append(census.Problem(message, poolless, columns.pool.is_null()))
     census.stop_for(columns, problems)
-    if again and spent is not None:
-        name = columns.names["id"]
-        first = columns.rows(frame.filter(spent).select(nw.col(name)).head(1), "fetching examples")[0][0]
+
+
+def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | None) -> None:
+    if spent is None:
+        return
+    name = columns.names["id"]
+    again = columns.rows(frame.filter(spent).select(name).head(1), "looking for calibration rows")
+    if again:
         raise InvalidInput(
-            f"column {name!r}: candidate {first!r} is also a calibration row ({again:,} such rows). "
+            f"column {name!r}: candidate {again[0][0]!r} is also a calibration row. "
             "Randomised ties need ids that are unique over calibration and pool."
         )
 
 
-def _summary(counts: census.Counts, policy: Policy, columns: Columns, repeated: int) -> Selection:
+def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
+    """Whether a lazy shortlist is counted from what was written, rather than worked out again."""
+    same_types = form == "parquet" or table.text
+    return table.engine.name != "eager" and not is_remote(output) and same_types
+
+
+def _listed(columns: Columns, shortlist: Frame) -> census.Counts:
+    return census.count_keys(columns, shortlist, _keys(columns), "counting the shortlist")
+
+
+def _summary(columns: Columns, policy: Policy, sizes: Sizes, listed: census.Counts) -> Selection:
     groups = {str(each.group): [0, 0] for each in policy.cutoffs} if policy.grouped else {}
     pools: dict[Any, list[int]] = {}
-    candidates = shortlisted = dropped = 0
-    for key, count in counts.items():
-        if key[-1] == UNUSABLE:
-            dropped += count
+    for key, (good, _) in sizes.items():
+        if not good:
             continue
-        listed = count if key[-1] == IN else 0
-        candidates, shortlisted = candidates + count, shortlisted + listed
-        tallies = [groups[str(key[-2])]] if groups else []
+        tallies = [groups[str(key[-1])]] if groups else []
         if columns.pool is not None:
             tallies.append(pools.setdefault(key[0], [0, 0]))
         for tally in tallies:
-            tally[0] += count
-            tally[1] += listed
+            tally[0] += good
+            tally[1] += listed.get(key, 0)
     return Selection(
-        candidates,
-        shortlisted,
-        {name: (size, listed) for name, (size, listed) in groups.items()},
+        sum(good for good, _ in sizes.values()),
+        sum(listed.values()),
+        {name: (size, count) for name, (size, count) in groups.items()},
         tuple(PoolCount(name, *tally) for name, tally in sorted(pools.items())),
-        dropped,
-        repeated,
+        sum(bad for _, bad in sizes.values()),
     )
 
 

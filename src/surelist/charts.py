@@ -1,0 +1,151 @@
+"""Pictures as SVG text, drawn from plain numbers: the same on the page and in the report.
+
+Colours come from the style sheet around them (classes ``line-a`` ...), so that dark mode and
+print need nothing else. Every picture has a text alternative; numbers for hovering are in
+``data-points``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 720, 380
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 48
+
+
+@dataclass(frozen=True)
+class Line:
+    """A named step line; ``style`` is one of a, b, c."""
+
+    name: str
+    style: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The axes: data to pixels."""
+
+    x_max: float
+    y_max: float
+
+    def x(self, value: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * value / self.x_max
+
+    def y(self, value: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / self.y_max
+
+
+def guarantee_chart(
+    lines: Sequence[Line], pool_size: float, mark: tuple[float, float] | None = None, name: str = "curve"
+) -> str:
+    """List length against certified qualified candidates; ``mark`` shows the promise."""
+    highest = max((max(line.y, default=0.0) for line in lines), default=0.0)
+    frame = Frame(pool_size, _round_up(max(highest, mark[1] if mark else 0.0, 1e-9)))
+    parts = [_axes(frame, "Candidates on the shortlist", "Qualified, certified")]
+    for line in lines:
+        parts.append(
+            f'<path class="line line-{line.style}" d="{_steps(frame, line)}" '
+            f"data-name='{escape(line.name, quote=True)}' data-points='{_points(frame, line)}'/>"
+        )
+    if mark is not None:
+        x, y = frame.x(mark[0]), frame.y(mark[1])
+        parts.append(
+            f'<line class="mark-guide" x1="{x:.1f}" y1="{y:.1f}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM}"/>'
+            f'<line class="mark-guide" x1="{LEFT}" y1="{y:.1f}" x2="{x:.1f}" y2="{y:.1f}"/>'
+            f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
+        )
+    parts.append('<g class="hover" visibility="hidden"><line class="hover-line"/></g>')
+    said = "; ".join(_said(line) for line in lines)
+    return _svg(name, "Guarantee curve", f"Certified qualified candidates by list length. {said}.", parts)
+
+
+def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability") -> str:
+    """Share of qualified calibration rows by score, with exact 95 % intervals."""
+    frame = Frame(max(1, len(bins)), _round_up(max((b["share_high"] for b in bins), default=1.0)))
+    parts = [_axes(frame, "Calibration rows from lowest to highest score", "Share qualified", x_ticks=False)]
+    for i, each in enumerate(bins):
+        left, right = frame.x(i + 0.2), frame.x(i + 0.8)
+        top, base, middle = frame.y(each["share"]), frame.y(0), frame.x(i + 0.5)
+        low, high = frame.y(each["share_low"]), frame.y(each["share_high"])
+        parts.append(
+            f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
+            f'height="{base - top:.1f}"/><path class="whisker" d="M{middle:.1f} {low:.1f}V{high:.1f}'
+            f'M{middle - 5:.1f} {low:.1f}h10M{middle - 5:.1f} {high:.1f}h10"/>'
+            f'<text class="tick" x="{middle:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
+            f"{each['high']:.3g}</text>"
+        )
+    said = "; ".join(f"scores up to {b['high']:.3g}: {100 * b['share']:.3g} %" for b in bins)
+    return _svg(name, "How labels follow scores", f"Share qualified by score. {said}.", parts)
+
+
+def _said(line: Line) -> str:
+    if not len(line.x):
+        return f"{line.name}: nothing is certified"
+    places = sorted({0, len(line.x) // 4, len(line.x) // 2, len(line.x) - 1})
+    spots = ", ".join(f"{line.y[i]:.3g} in a list of {line.x[i]:.3g}" for i in places)
+    return f"{line.name}: {spots}"
+
+
+def _steps(frame: Frame, line: Line) -> str:
+    """A step function: what is certified for a list holds until the next longer one."""
+    if not len(line.x):
+        return f"M{frame.x(0):.1f} {frame.y(0):.1f}"
+    parts = [f"M{frame.x(0):.1f} {frame.y(0):.1f}"]
+    for x, y in zip(line.x, line.y, strict=True):
+        parts.append(f"H{frame.x(x):.1f}V{frame.y(y):.1f}")
+    return "".join(parts) + f"H{frame.x(frame.x_max):.1f}"
+
+
+def _points(frame: Frame, line: Line) -> str:
+    points = [[round(frame.x(x), 1), round(x, 2), round(y, 2)] for x, y in zip(line.x, line.y, strict=True)]
+    return json.dumps(points, separators=(",", ":"))
+
+
+def _axes(frame: Frame, x_title: str, y_title: str, x_ticks: bool = True) -> str:
+    base, parts = HEIGHT - BOTTOM, []
+    for value in _ticks(frame.y_max):
+        y = frame.y(value)
+        parts.append(
+            f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
+            f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
+        )
+    for value in _ticks(frame.x_max) if x_ticks else ():
+        x = frame.x(value)
+        parts.append(f'<text class="tick" x="{x:.1f}" y="{base + 18}" text-anchor="middle">{value:g}</text>')
+    parts.append(
+        f'<line class="axis" x1="{LEFT}" y1="{base}" x2="{WIDTH - RIGHT}" y2="{base}"/>'
+        f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">'
+        f"{escape(x_title)}</text>"
+        f'<text class="label" transform="translate(14 {(TOP + base) / 2}) rotate(-90)" text-anchor="middle">'
+        f"{escape(y_title)}</text>"
+    )
+    return "".join(parts)
+
+
+def _ticks(largest: float) -> list[float]:
+    step = _nice(largest / 5)
+    return [round(i * step, 10) for i in range(int(largest / step + 1e-9) + 1)]
+
+
+def _nice(value: float) -> float:
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= value - 1e-12)
+
+
+def _round_up(value: float) -> float:
+    step = _nice(value / 5)
+    return step * math.ceil(value / step - 1e-9)
+
+
+def _svg(name: str, title: str, description: str, parts: Sequence[str]) -> str:
+    return (
+        f'<svg class="chart" id="{name}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-labelledby="{name}-title {name}-desc"><title id="{name}-title">{escape(title)}</title>'
+        f'<desc id="{name}-desc">{escape(description)}</desc>{"".join(parts)}</svg>'
+    )

@@ -1,0 +1,268 @@
+"""serve, token, verify-log, report: the app and its record from the command line."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from surelist.errors import InvalidInput, MissingDependency
+
+if TYPE_CHECKING:
+    from surelist.service.registry import Registry
+    from surelist.service.settings import Settings
+
+database_option = click.option(
+    "--database", metavar="ADDRESS", help="SQLite file or postgresql://… [default: in your data folder]"
+)
+as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=int, default=8400, show_default=True, help="Port; 0 takes a free one.")
+@database_option
+@click.option("--data", type=click.Path(file_okay=False), help="Folder for the record and uploads.")
+@click.option("--login", is_flag=True, help="Ask for a token. Needed on any address but this machine's own.")
+@click.option("--https", is_flag=True, help="Pages are reached by https, through a proxy: secure cookies.")
+@click.option("--name", "names", multiple=True, help="Host name under which requests are answered. Repeat.")
+@click.option("--max-upload", type=int, default=512, show_default=True, help="Largest upload, in MiB.")
+@click.option("--keep-uploads", type=int, default=0, show_default=True,
+              help="Seconds to keep uploads after their result is made.")  # fmt: skip
+@click.option("--keep-results", type=int, default=3600, show_default=True,
+              help="Seconds a shortlist can be downloaded from the page.")  # fmt: skip
+@click.option("--open", "open_", is_flag=True, help="Open the page in the browser.")
+def serve(**options: Any) -> None:
+    """Start the app: a page for people, an API for programs, a record for auditors.
+
+    \b
+    Example:
+      surelist serve --open
+      surelist serve --host 0.0.0.0 --login --database postgresql://surelist@db/surelist
+    """
+    _needs_service()
+    import socket
+
+    import uvicorn
+
+    from surelist.service.app import create_app
+
+    settings = _settings(options)
+    app = create_app(settings)
+    if settings.login:
+        _require_token(app.state.context.registry)
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host.strip("[]"), settings.port))
+    except OSError as error:
+        raise InvalidInput(
+            f"port: cannot listen on {settings.host}:{settings.port}: {error.strerror}. Try --port 0."
+        ) from error
+    port = listener.getsockname()[1]
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"http://{shown}:{port}/"
+    click.echo(f"surelist is at {address}  (stop with Ctrl+C)")
+    if options["open_"]:
+        webbrowser.open(address)
+    config = uvicorn.Config(app, loop="asyncio", access_log=False, log_level="warning", server_header=False)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+@click.group()
+def token() -> None:
+    """Make, list and revoke the tokens that programs and people log in with."""
+
+
+@token.command("create")
+@click.option("--role", type=click.Choice(["viewer", "operator", "admin"]), required=True,
+              help="viewer reads; operator also calibrates and selects; admin also retires.")  # fmt: skip
+@click.option("--name", required=True, help="Whose it is; appears in the record.")
+@click.option("--policy", help="Hash of the one policy it may use.")
+@click.option("--days", type=click.IntRange(min=1), help="Days until it expires.")
+@database_option
+@as_json
+def create(
+    role: str, name: str, policy: str | None, days: int | None, database: str | None, json_: bool
+) -> None:
+    """Make a token. It is shown once and stored as a hash.
+
+    \b
+    Example:
+      surelist token create --role operator --name "nightly job" --days 90
+    """
+    from surelist.service.access import create_token
+
+    with _registry(database) as registry:
+        made, text = create_token(registry, name, role, actor=_who(), policy=policy, days=days)
+    if json_:
+        click.echo(json.dumps({"id": made.id, "name": name, "role": role, "token": text}))
+    else:
+        click.echo("Keep it now, it is not shown again:", err=True)
+        click.echo(text)
+
+
+@token.command("list")
+@database_option
+@as_json
+def list_(database: str | None, json_: bool) -> None:
+    """List tokens, without their secrets."""
+    from surelist.service.access import list_tokens
+
+    with _registry(database) as registry:
+        found = list_tokens(registry)
+    if json_:
+        click.echo(json.dumps([{**vars(each), "usable": each.usable} for each in found]))
+        return
+    for each in found:
+        state = "in use" if each.usable else "revoked" if each.revoked else "expired"
+        scope = f", policy {each.policy[:12]}" if each.policy else ""
+        click.echo(f"{each.id}  {each.role:8}  {state:8}  {each.name}{scope}")
+
+
+@token.command("revoke")
+@click.argument("ident", metavar="ID")
+@database_option
+def revoke(ident: str, database: str | None) -> None:
+    """End the token ID and every session begun with it, at once."""
+    from surelist.service.access import revoke_token
+
+    with _registry(database) as registry:
+        revoke_token(registry, ident, actor=_who())
+    click.echo(f"Token {ident} is revoked.")
+
+
+@click.command("verify-log")
+@database_option
+@click.option("--receipt", "receipts", multiple=True, metavar="SEQ:HASH",
+              help="An entry noted elsewhere that must be in the log. Repeat.")  # fmt: skip
+@as_json
+def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> None:
+    """Check the whole record; exit code 4 if anything was edited, removed or inserted.
+
+    A chain cannot show by itself that its last entries were cut off: give a receipt, the
+    last one you have from an API answer, a report or the record page.
+
+    \b
+    Example:
+      surelist verify-log --receipt 17:9f2c…
+    """
+    from surelist.service.verify import verify
+
+    with _registry(database) as registry:
+        verdict = verify(registry.database, receipts)
+    if json_:
+        click.echo(json.dumps({"intact": verdict.intact, **vars(verdict)}))
+    else:
+        for problem in verdict.problems:
+            click.echo(problem, err=True)
+        said = "intact" if verdict.intact else "NOT intact"
+        click.echo(f"{verdict.entries:,} entries, {said}. Head: {verdict.head}")
+    if not verdict.intact:
+        raise click.exceptions.Exit(4)
+
+
+@click.command(no_args_is_help=True)
+@click.argument("policy_path", metavar="POLICY", type=click.Path())
+@click.option("--past", type=click.Path(), help="The calibration rows, for curves and their fingerprint.")
+@click.option(
+    "--pool", type=click.Path(), help="A pool: sizes, selection rates and fingerprints of its shortlist."
+)
+@click.option(
+    "--attribute", "attributes", multiple=True, help="Column of the pool to report rates by; up to two."
+)
+@click.option("--name", default="policy", help="Title of the report.")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="Report: .html, .pdf or .json."
+)
+def report(
+    policy_path: str, past: str | None, pool: str | None, attributes: tuple[str, ...], name: str, output: str
+) -> None:
+    """Write the audit report of a POLICY from files.
+
+    \b
+    Example:
+      surelist report policy.json --past past.csv --pool new.csv --attribute sex -o report.html
+    """
+    from surelist import report as reports
+    from surelist._files import writing
+    from surelist.service import offline
+
+    if len(attributes) > 2:
+        raise InvalidInput(f"attribute: expected at most two, got {len(attributes)}.")
+    with TemporaryDirectory() as folder:
+        summary = offline.summary(Path(policy_path), past, pool, attributes, name, Path(folder))
+    target = Path(output)
+    ending = target.suffix.lower()
+    if ending not in (".html", ".pdf", ".json"):
+        raise InvalidInput(f"output: expected a name ending in .html, .pdf or .json, got {target.name!r}.")
+    with writing(target) as temporary:
+        if ending == ".json":
+            temporary.write_text(json.dumps(summary, indent=1), encoding="utf-8")
+        elif ending == ".pdf":
+            reports.write_pdf(reports.render(summary), temporary)
+        else:
+            temporary.write_text(reports.render(summary), encoding="utf-8")
+    click.echo(f"Written to {output}.", err=True)
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    from surelist.service.settings import MIB, Settings, data_folder
+
+    folder = Path(options["data"]) if options["data"] else data_folder()
+    return Settings(
+        database=options["database"] or str(folder / "surelist.db"), folder=folder, host=options["host"],
+        port=options["port"], login=options["login"], https=options["https"], names=options["names"],
+        max_upload=options["max_upload"] * MIB, keep_uploads=options["keep_uploads"],
+        keep_results=options["keep_results"],
+    )  # fmt: skip
+
+
+@contextmanager
+def _registry(address: str | None) -> Iterator[Registry]:
+    from surelist.service.database import Database
+    from surelist.service.registry import Registry
+    from surelist.service.settings import data_folder
+
+    database = Database(address or str(data_folder() / "surelist.db"))
+    database.prepare()
+    registry = Registry(database)
+    try:
+        yield registry
+    finally:
+        registry.close()
+
+
+def _require_token(registry: Registry) -> None:
+    from surelist.service.access import list_tokens
+
+    if not any(each.usable for each in list_tokens(registry)):
+        raise InvalidInput(
+            "login: there is no token to log in with. Make one first: surelist token create --role admin "
+            "--name NAME, with the same --database."
+        )
+
+
+def _needs_service() -> None:
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise MissingDependency(
+            "The app needs the service extra: pip install 'surelist[service]'."
+        ) from error
+
+
+def _who() -> str:
+    try:
+        return f"command line ({getpass.getuser()})"
+    except (OSError, KeyError):
+        return "command line"

@@ -1,0 +1,85 @@
+"""Everything that can be set about the service, in one frozen value."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from surelist.errors import InvalidInput
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How one service runs. The defaults are for one person on one machine.
+
+    ``database`` is a path of an SQLite file or a ``postgresql://`` address. Uploads are removed
+    ``keep_uploads`` seconds after their result was made (0: at once); shortlists can be
+    downloaded for ``keep_results`` seconds; an upload nobody finished goes after ``draft_life``.
+    """
+
+    database: str
+    folder: Path
+    host: str = "127.0.0.1"
+    port: int = 8400
+    login: bool = False
+    https: bool = False
+    names: tuple[str, ...] = field(default=())
+    max_upload: int = 512 * MIB
+    max_json: int = 32 * MIB
+    max_rows: int = 100_000_000
+    max_calibration_rows: int = 20_000_000
+    max_columns: int = 2_000
+    keep_uploads: int = 0
+    keep_results: int = 3600
+    draft_life: int = 3600
+    session_life: int = 12 * 3600
+    login_attempts: int = 10
+
+    def __post_init__(self) -> None:
+        if not self.login and not is_loopback(self.host):
+            raise InvalidInput(
+                f"host: {self.host} can be reached from other machines, so a login is needed. "
+                "Make a token with `surelist token create --role admin`, then add --login."
+            )
+
+    @property
+    def spool(self) -> Path:
+        """Where uploads and shortlists wait, readable by this user only."""
+        return self.folder / "spool"
+
+    @property
+    def allowed_names(self) -> frozenset[str]:
+        """Host names under which requests are answered: a guard against DNS rebinding."""
+        names = {"localhost", "127.0.0.1", "[::1]", self.host.lower(), *(n.lower() for n in self.names)}
+        return frozenset(names)
+
+    @property
+    def any_name(self) -> bool:
+        """With a login and no names given, any host name may be used."""
+        return self.login and not self.names
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address bound to ``host``."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def data_folder() -> Path:
+    """The user's data folder for surelist, by the custom of the system."""
+    if chosen := os.environ.get("SURELIST_HOME"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "surelist"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "surelist"
+    return Path(os.environ.get("XDG_DATA_HOME", str(Path.home() / ".local" / "share"))) / "surelist"

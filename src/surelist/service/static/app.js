@@ -1,0 +1,169 @@
+// Makes the plain forms smooth. Everything works without it, but for hovering, sorting and searching.
+
+const number = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+
+// Uploads: drop a file, watch it travel.
+for (const form of document.querySelectorAll("form[data-progress]")) {
+  const drop = form.querySelector(".drop");
+  const input = form.querySelector("input[type=file]");
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    drop.addEventListener(kind, (event) => {
+      event.preventDefault();
+      drop.classList.toggle("over", kind === "dragover");
+      if (kind === "drop" && event.dataTransfer.files.length) input.files = event.dataTransfer.files;
+    });
+  }
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(form);
+  });
+}
+
+function send(form) {
+  const request = new XMLHttpRequest();
+  const bar = working(form, "Uploading…");
+  request.upload.addEventListener("progress", (event) => {
+    if (!event.lengthComputable) return;
+    bar.progress.value = (100 * event.loaded) / event.total;
+    bar.text.textContent = `${Math.round(bar.progress.value)} % of ${size(event.total)}`;
+  });
+  request.upload.addEventListener("load", () => {
+    bar.progress.removeAttribute("value");
+    bar.text.textContent = "Reading the file…";
+  });
+  request.addEventListener("load", () => {
+    if (request.status < 400) location.assign(request.responseURL);
+    else fail(request, bar, form);
+  });
+  request.addEventListener("error", () => fail(request, bar, form));
+  request.open("POST", form.action);
+  request.setRequestHeader("Accept", "text/html");
+  request.send(new FormData(form));
+}
+
+function fail(request, bar, form) {
+  const page = new DOMParser().parseFromString(request.responseText || "", "text/html");
+  const found = page.querySelector(".alert");
+  const alert = document.createElement("div");
+  alert.className = "alert";
+  alert.setAttribute("role", "alert");
+  const text = document.createElement("p");
+  text.textContent = found ? found.textContent.trim() : "The upload did not arrive: it may be too large, or the connection was lost.";
+  alert.append(text);
+  form.parentNode.querySelectorAll(".alert").forEach((old) => old.remove());
+  form.before(alert);
+  bar.box.hidden = true;
+  form.querySelectorAll("button").forEach((button) => (button.disabled = false));
+}
+
+function working(form, said) {
+  const box = form.querySelector(".progress");
+  const bar = { box, progress: box.querySelector("progress"), text: box.querySelector("span") };
+  bar.progress.removeAttribute("value");
+  bar.text.textContent = said;
+  box.hidden = false;
+  form.querySelectorAll("button").forEach((button) => (button.disabled = true));
+  return bar;
+}
+
+function size(bytes) {
+  return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${number.format(bytes / 1e6)} MB`;
+}
+
+for (const form of document.querySelectorAll("form[data-working]")) {
+  form.addEventListener("submit", () => setTimeout(() => working(form, form.dataset.working)));
+  addEventListener("pageshow", () => {
+    form.querySelector(".progress").hidden = true;
+    form.querySelectorAll("button").forEach((button) => (button.disabled = false));
+  });
+}
+
+// The promise in words: numbers typed once are repeated, and typing one chooses its sentence.
+for (const form of document.querySelectorAll("form.promise")) {
+  form.addEventListener("input", (event) => {
+    for (const mirror of form.querySelectorAll(`[data-from="${event.target.name}"]`)) {
+      mirror.textContent = event.target.value || "…";
+    }
+    const radio = event.target.type === "number" && event.target.closest(".choice")?.querySelector("input[type=radio]");
+    const shared = event.target.dataset.mirror && form.querySelector("#p2")?.checked;
+    if (radio && !shared) radio.checked = true;
+  });
+}
+
+// Curves: point at a list length, read what is certified.
+for (const figure of document.querySelectorAll("[data-chart]")) {
+  const chart = figure.querySelector("svg");
+  const lines = [...chart.querySelectorAll("path[data-points]")].map((path) => ({
+    name: path.dataset.name,
+    points: JSON.parse(path.dataset.points),
+  }));
+  const hover = chart.querySelector(".hover");
+  const line = hover.querySelector("line");
+  const reading = figure.querySelector(".reading");
+  chart.addEventListener("pointermove", (event) => {
+    const box = chart.getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
+    const parts = lines.map((each) => ({ name: each.name, at: each.points.findLast((point) => point[0] <= x + 0.5) }));
+    const known = parts.find((part) => part.at);
+    if (!known) return;
+    for (const [name, value] of Object.entries({ x1: known.at[0], x2: known.at[0], y1: 16, y2: 332 })) line.setAttribute(name, value);
+    hover.setAttribute("visibility", "visible");
+    reading.textContent =
+      `A list of ${number.format(known.at[1])}: ` +
+      parts.map((part) => `${part.at ? number.format(part.at[2]) : 0} qualified (${part.name.split(" (")[0].toLowerCase()})`).join(", ");
+  });
+  chart.addEventListener("pointerleave", () => {
+    hover.setAttribute("visibility", "hidden");
+    reading.textContent = "";
+  });
+}
+
+// Exploring: the slider and the number say the same, and how long the list would be.
+for (const form of document.querySelectorAll("form[data-explore]")) {
+  const [slider, typed] = [form.querySelector("[type=range]"), form.querySelector("[name=k]")];
+  const points = JSON.parse(document.querySelector("path.line-a").dataset.points);
+  const tell = (from, to) => {
+    to.value = from.value;
+    const found = points.find((point) => point[2] >= Number(from.value));
+    form.querySelector(".found").textContent = found
+      ? `At least ${number.format(Number(from.value))} qualified: a list of about ${number.format(found[1])}.`
+      : "These rows do not carry that.";
+  };
+  slider.addEventListener("input", () => tell(slider, typed));
+  typed.addEventListener("input", () => tell(typed, slider));
+  tell(slider, typed);
+}
+
+// Tables: sort by a heading, search in all cells.
+for (const table of document.querySelectorAll("table[data-sortable]")) {
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    if ("fixed" in head.dataset) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => sort(table, head, column));
+  });
+}
+
+function sort(table, head, column) {
+  const up = head.getAttribute("aria-sort") !== "ascending";
+  for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", up ? "ascending" : "descending");
+  const value = (row) => row.cells[column].textContent;
+  const order = (a, b) => {
+    const [x, y] = [Number(value(a)), Number(value(b))];
+    const both = !Number.isNaN(x) && !Number.isNaN(y);
+    return (both ? x - y : value(a).localeCompare(value(b))) * (up ? 1 : -1);
+  };
+  table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
+}
+
+for (const field of document.querySelectorAll("input[data-search]")) {
+  const rows = document.getElementById(field.dataset.search).tBodies[0].rows;
+  field.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
+  field.addEventListener("input", () => {
+    const wanted = field.value.toLowerCase();
+    for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
+}

@@ -1,0 +1,330 @@
+"""The whole story in real headless Chromium: upload, promise, policy, pool, shortlist, report.
+
+Screenshots go to ``SURELIST_SCREENSHOTS`` (default: a folder under pytest's temporary one), so
+that a person can look.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.service.conftest import Server, csv_text, missing
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+SIZES = {"desktop": {"width": 1200, "height": 900}, "phone": {"width": 390, "height": 844}}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium")
+    if path is None:
+        missing("Chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("home"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory) -> Path:
+    folder = Path(os.environ.get("SURELIST_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+class Look:
+    """Every page is checked as it appears: no script errors, no overflow, no serious axe findings."""
+
+    def __init__(self, page, pictures: Path) -> None:
+        self.page, self.pictures, self.errors = page, pictures, []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        page.on(
+            "request",
+            lambda r: (
+                self.errors.append(r.url)
+                if "127.0.0.1" not in r.url and not r.url.startswith(("data:", "blob:"))
+                else None
+            ),
+        )
+
+    def check(self, name: str) -> None:
+        from axe_core_python.sync_playwright import Axe
+
+        for scheme in ("light", "dark"):
+            self.page.emulate_media(color_scheme=scheme)
+            for size, viewport in SIZES.items():
+                self.page.set_viewport_size(viewport)
+                self.page.wait_for_timeout(60)
+                self.page.screenshot(path=str(self.pictures / f"{name}-{size}-{scheme}.png"), full_page=True)
+                wide = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                assert wide <= 0, f"{name} overflows by {wide} px on a {size}"
+            found = Axe().run(self.page)["violations"]
+            serious = [v for v in found if v["impact"] in ("serious", "critical")]
+            assert serious == [], (
+                name,
+                scheme,
+                [(v["id"], [n["html"] for n in v["nodes"]]) for v in serious],
+            )
+        self.page.emulate_media(color_scheme="light")
+        self.page.set_viewport_size(SIZES["desktop"])
+        assert self.errors == []
+
+
+@pytest.fixture
+def look(browser, pictures):
+    context = browser.new_context(viewport=SIZES["desktop"], accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    yield Look(page, pictures)
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "past.csv").write_text(csv_text(2000, labelled=True))
+    (folder / "pool.csv").write_text(csv_text(100, labelled=False, seed=1))
+    return folder
+
+
+def begin(page, url: str, file: Path) -> None:
+    page.goto(url)
+    page.set_input_files("#file", str(file))
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url("**/drafts/*")
+
+
+def test_the_whole_story(look, server, files):
+    page = look.page
+    page.goto(server.url)
+    look.check("home")
+    begin(page, server.url, files / "past.csv")
+    assert page.locator("#score").input_value() == "score"
+    assert page.locator("#label").input_value() == "qualified"
+    look.check("columns")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url("**/promise")
+    page.get_by_label("Qualified candidates needed", exact=True).fill("5")
+    look.check("promise")
+    page.get_by_role("button", name="See what can be promised").click()
+    page.wait_for_url("**/result")
+    assert "at least 5 qualified candidates on average over pools of 100" in page.inner_text("main")
+    page.locator("svg.chart").scroll_into_view_if_needed()
+    box = page.locator("svg.chart").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert "qualified (exact rule)" in page.inner_text(".reading")
+    assert "rule of the paper" in page.inner_text(".reading")
+    look.check("result")
+    page.get_by_label("Name of the policy").fill("Trial 7, <b>site north</b>")
+    page.get_by_role("button", name="Save as a policy").click()
+    page.wait_for_url("**/policies/*")
+    assert page.inner_text("h1") == "Trial 7, <b>site north</b>"
+    look.check("policy")
+    page.set_input_files("#file", str(files / "pool.csv"))
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url("**/pools/*")
+    page.get_by_label("Report rates by").select_option("site")
+    look.check("pool")
+    page.get_by_role("button", name="Make the shortlist").click()
+    page.wait_for_url("**/selections/*")
+    shortlist(look)
+    report(look)
+    page.goto(server.url + "/selections")
+    look.check("selections")
+    page.goto(server.url + "/record")
+    assert "selection.made" in page.inner_text("main")
+    look.check("record")
+
+
+def shortlist(look) -> None:
+    page = look.page
+    look.check("selection")
+    rows = page.locator("#list tbody tr")
+    total = rows.count()
+    assert page.inner_text("h1") == f"{total} of 100 candidates"
+    assert "≥" in rows.first.inner_text()
+    page.get_by_role("button", name="score").click()
+    scores = [float(cell) for cell in page.locator("#list tbody td.n").all_inner_texts()]
+    assert scores == sorted(scores)
+    page.get_by_role("button", name="score").click()
+    assert page.locator("#list th[aria-sort=descending]").count() == 1
+    first = rows.first.locator("td").first.inner_text()
+    page.get_by_label("Search").fill(first)
+    assert page.locator("#list tbody tr:visible").count() == 1
+    page.get_by_label("Search").fill("")
+    for name, ending in (("CSV", ".csv"), ("CSV for spreadsheets", ".csv"), ("Parquet", ".parquet")):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=name, exact=True).click()
+        path = download.value.path()
+        assert download.value.suggested_filename.endswith(ending)
+        if ending == ".csv":
+            assert len(list(csv.reader(path.read_text("utf-8-sig").splitlines()))) == total + 1
+    page.get_by_label(f"Is {first} qualified?").select_option("yes")
+    page.get_by_role("button", name="Send reviews").click()
+    page.wait_for_url("**#reviews")
+    assert "1 reviewed so far" in page.inner_text("main")
+
+
+def report(look) -> None:
+    page = look.page
+    page.get_by_role("link", name="Audit report").click()
+    page.wait_for_url("**/report")
+    text = page.inner_text("main")
+    for part in (
+        "The promise",
+        "What the promise rests on",
+        "Selection rates by site",
+        "Impact ratio",
+        "SHA-256",
+    ):
+        assert part in text
+    look.check("report")
+    page.go_back()
+
+
+def test_not_certifiable_explains_and_offers_the_simultaneous_rule(look, server, files):
+    page = look.page
+    begin(page, server.url, files / "past.csv")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_label("Qualified candidates needed", exact=True).fill("30")
+    page.get_by_role("button", name="See what can be promised").click()
+    page.wait_for_url("**/result")
+    assert "Not certifiable" in page.inner_text("h1")
+    assert "not covered" in page.inner_text("main")
+    look.check("refused")
+    page.get_by_role("link", name="Explore what these rows carry").click()
+    page.wait_for_url("**/explore")
+    assert "simultaneous rule" in page.inner_text(".lead")
+    page.locator("#slider").fill("4")
+    assert "a list of about" in page.inner_text(".found")
+    look.check("explore")
+    page.get_by_role("button", name="Take this promise").click()
+    page.wait_for_url("**/result")
+    assert "at least 4 qualified" in page.inner_text("main")
+    assert "looked at" in page.inner_text("main")
+    page.get_by_role("link", name="Change the promise").click()
+    assert page.locator("#r2").is_checked()
+    assert "have been looked at" in page.inner_text("main")
+    look.check("promise-again")
+
+
+def test_groups_need_a_purpose(look, server, files):
+    page = look.page
+    begin(page, server.url, files / "past.csv")
+    page.get_by_label("Group (optional)").select_option("site")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url("**/promise")
+    look.check("promise-groups")
+    page.get_by_role("button", name="See what can be promised").click()
+    assert page.url.endswith("/promise")  # the purpose is required
+    page.get_by_label("What are cutoffs by group for?").fill("equal outreach of four sites")
+    page.get_by_role("button", name="See what can be promised").click()
+    page.wait_for_url("**/result")
+    assert "for group 'north' the shortlist holds at least 1" in page.inner_text("main")
+    look.check("result-groups")
+    page.get_by_role("button", name="Save as a policy").click()
+    page.wait_for_url("**/policies/*")
+    page.get_by_role("button", name="Use 100 made-up candidates").click()
+    page.wait_for_url("**/pools/*")
+    page.get_by_role("button", name="Make the shortlist").click()
+    page.wait_for_url("**/selections/*")
+    assert "for north" in page.inner_text("#list")
+    look.check("selection-groups")
+
+
+def test_a_bad_csv_shows_which_rows(look, server, tmp_path):
+    bad = tmp_path / "bad.csv"
+    lines = csv_text(50, labelled=True).splitlines()
+    lines[3] = "x,40,north,<img src=x onerror=alert(1)>,1"
+    lines[7] = "y,41,south,0.5,maybe"
+    bad.write_text("\n".join(lines))
+    page = look.page
+    page.on("dialog", lambda dialog: pytest.fail("script ran"))
+    begin(page, server.url, bad)
+    page.locator("#score").select_option("score")
+    page.locator("#label").select_option("qualified")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_selector(".alert")
+    text = page.inner_text(".alert")
+    assert "<img src=x onerror=alert(1)>" in text
+    assert "neither 0 nor 1" in text
+    assert "maybe" in text
+    look.errors.clear()  # the browser itself reports the 400
+    look.check("columns-problems")
+
+
+def test_an_upload_that_is_no_table_is_explained_in_place(look, server, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"PK\x03\x04 not a csv")
+    page = look.page
+    page.goto(server.url)
+    page.set_input_files("#file", str(path))
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_selector(".alert")
+    assert "Excel" in page.inner_text(".alert")
+    look.errors.clear()
+    look.check("home-problem")
+
+
+def test_compare_and_retire(look, server, files):
+    page = look.page
+    for k in ("3", "4"):
+        begin(page, server.url, files / "past.csv")
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_label("Qualified candidates needed", exact=True).fill(k)
+        page.get_by_role("button", name="See what can be promised").click()
+        page.wait_for_url("**/result")
+        page.get_by_label("Name of the policy").fill(f"need {k}")
+        page.get_by_role("button", name="Save as a policy").click()
+        page.wait_for_url("**/policies/*")
+    page.get_by_text("Retire this policy").click()
+    page.get_by_label("Why?").fill("replaced")
+    page.get_by_role("button", name="Retire", exact=True).click()
+    page.wait_for_selector(".pill.off")
+    assert page.locator("#file").count() == 0
+    page.goto(server.url + "/policies")
+    look.check("policies")
+    for box in page.locator("input[name=p]").all()[:2]:
+        box.check()
+    page.get_by_role("button", name="Compare two").click()
+    assert page.locator("tr.differs").count() >= 3
+    look.check("compare")
+
+
+def test_it_works_without_script_and_by_keyboard(browser, server, files):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(server.url)
+    page.set_input_files("#file", str(files / "past.csv"))
+    page.get_by_role("button", name="Continue").press("Enter")
+    page.get_by_role("button", name="Continue").press("Enter")
+    page.get_by_role("button", name="See what can be promised").press("Enter")
+    assert "This can be promised" in page.inner_text("h1")
+    context.close()
+
+
+def test_the_api_documentation_works_offline(look, server):
+    page = look.page
+    page.goto(server.url + "/docs")
+    page.wait_for_selector(".opblock", timeout=20_000)
+    assert page.locator(".opblock").count() > 10
+    assert look.errors == []
+    page.screenshot(path=str(look.pictures / "docs.png"))

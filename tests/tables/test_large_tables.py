@@ -1,0 +1,86 @@
+"""A million rows on every engine, and what is left when a writer is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import Engine
+
+import surelist as sl
+
+TARGET = {"a": sl.Expected(4, 60), "b": sl.Expected(2, 30), "c": sl.Expected(0.5, 10)}
+
+
+@pytest.fixture(scope="module")
+def million() -> pa.Table:
+    rng = np.random.default_rng(11)
+    scores = np.round(rng.random(1_000_000), 5)  # ten rows at every score
+    return pa.table(
+        {
+            "id": np.arange(1_000_000),
+            "score": scores,
+            "label": (rng.random(1_000_000) < scores).astype(np.int8),
+            "group": pa.array(rng.choice(["a", "b", "c"], 1_000_000, p=[0.6, 0.3, 0.1])),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(million: pa.Table) -> sl.Policy:
+    columns = (million[name].to_numpy() for name in ("score", "label"))
+    groups = million["group"].to_pylist()
+    return sl.calibrate(*columns, TARGET, groups=groups, purpose="test")
+
+
+def test_a_million_rows(engine: Engine, million: pa.Table, expected: sl.Policy, tmp_path: Path) -> None:
+    if engine.name in ("csv-polars", "pandas-nullable"):
+        pytest.skip("the same code as its neighbour, slower")
+    table: Any = engine.table(million)
+    policy = sl.calibrate_table(
+        table, score="score", label="label", group="group", target=TARGET, purpose="test", **engine.options
+    )
+    assert policy.thresholds == expected.thresholds
+    output = tmp_path / "out.parquet"
+    done = sl.select_table(table, policy, output=output, **engine.options)
+    mask = expected.select(million["score"].to_numpy(), million["group"].to_pylist())
+    got = pq.read_table(output)["id"].cast(pa.int64()).to_numpy()
+    wanted = million["id"].to_numpy()[mask]
+    assert done.shortlisted == len(wanted)
+    assert np.array_equal(got if engine.ordered else np.sort(got), wanted)
+
+
+WRITER = """
+import sys, surelist as sl
+policy = sl.Policy.load(sys.argv[1])
+sl.select_table(sys.argv[2], policy, output=sys.argv[3], engine=sys.argv[4])
+"""
+
+
+@pytest.mark.parametrize("engine_name", ["duckdb", "polars"])
+def test_a_killed_writer_leaves_no_output(
+    engine_name: str, million: pa.Table, expected: sl.Policy, tmp_path: Path
+) -> None:
+    pool, output = tmp_path / "pool.parquet", tmp_path / "shortlist.csv.gz"
+    pq.write_table(pa.concat_tables([million] * 4), pool)
+    expected.with_columns(score="score", group="group").save(tmp_path / "policy.json")
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path / "policy.json"), str(pool), str(output), engine_name]
+    )
+    end = time.monotonic() + 60
+    while not any(each.stat().st_size for each in tmp_path.glob(".shortlist*")):
+        assert writer.poll() is None, "it was done before it could be killed"
+        assert time.monotonic() < end
+        time.sleep(0.002)
+    os.kill(writer.pid, signal.SIGKILL)
+    writer.wait()
+    assert not output.exists()

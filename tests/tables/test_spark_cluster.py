@@ -1,0 +1,178 @@
+"""A real standalone cluster on loopback: one master, two workers, one of them killed at work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import surelist as sl
+
+pyspark = pytest.importorskip("pyspark") if not os.environ.get("CI") else __import__("pyspark")
+HOME = Path(pyspark.__file__).parent
+ROWS, FILES = 200_000, 16
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start(kind: str, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    java = os.path.join(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+    command = [java, "-Xmx256m", "-cp", f"{HOME}/jars/*", f"org.apache.spark.deploy.{kind}", *arguments]
+    environment = {**os.environ, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
+    core = next((HOME / "jars").glob("spark-core_*.jar")).name
+    environment["SPARK_SCALA_VERSION"] = core.removeprefix("spark-core_").split("-")[0]
+    with log.open("wb") as file:
+        return subprocess.Popen(
+            command, stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+
+
+def wait_for(condition: Any, seconds: float, what: str) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            pytest.fail(f"{what} did not happen within {seconds} s")
+        time.sleep(0.2)
+
+
+class Cluster:
+    """Master and workers as processes of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        port, ui = free_port(), free_port()
+        self.url, self.ui = f"spark://127.0.0.1:{port}", f"http://127.0.0.1:{ui}/json/"
+        host = ("--host", "127.0.0.1")
+        self.processes = [
+            start("master.Master", folder / "master.log", *host, "--port", str(port), "--webui-port", str(ui))
+        ]
+        for place in range(2):
+            self.processes.append(
+                start(
+                    "worker.Worker",
+                    folder / f"worker{place}.log",
+                    *host,
+                    "--webui-port",
+                    str(free_port()),
+                    "--cores",
+                    "1",
+                    "--memory",
+                    "1g",
+                    "--work-dir",
+                    str(folder / f"work{place}"),
+                    self.url,
+                )
+            )
+        wait_for(lambda: self.status().count('"ALIVE"') >= 3, 90, "the cluster's start")
+
+    def status(self) -> str:
+        try:
+            with urllib.request.urlopen(self.ui, timeout=5) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            return ""
+
+    def kill_worker(self, place: int) -> None:
+        """The worker and the executors it started: they share its process group."""
+        os.killpg(self.processes[1 + place].pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        for process in reversed(self.processes):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    if not shutil.which("java") and not os.environ.get("CI"):
+        pytest.skip("needs Java")
+    made = Cluster(tmp_path)
+    yield made
+    made.stop()
+
+
+def write_pool(folder: Path) -> None:
+    rng = np.random.default_rng(5)
+    folder.mkdir()
+    for place in range(FILES):
+        ids = np.arange(place, ROWS, FILES)
+        scores = rng.random(len(ids))
+        table = pa.table(
+            {"id": ids, "score": scores, "label": (rng.random(len(ids)) < scores).astype(np.int8)}
+        )
+        pq.write_table(table, folder / f"part-{place:02d}.parquet")
+
+
+DRIVER = """
+import sys, surelist as sl
+from pyspark.sql import SparkSession, functions as F
+master, pool, output = sys.argv[1:]
+spark = (SparkSession.builder.master(master).appName("surelist-cluster")
+    .config("spark.ui.enabled", "false").config("spark.executor.memory", "480m")
+    .config("spark.executor.cores", "1").config("spark.cores.max", "2")
+    .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    .config("spark.sql.files.maxPartitionBytes", "64k").config("spark.sql.files.openCostInBytes", "64k")
+    .config("spark.sql.shuffle.partitions", "2").getOrCreate())
+policy = sl.calibrate_table(pool, score="score", label="label", target=sl.Expected(20, 100), engine="spark")
+print("calibrated", repr(policy.threshold), flush=True)
+slow = F.expr("if(id % 4 = 0, reflect('java.lang.Thread', 'sleep', 1L), null)")
+table = spark.read.parquet(pool)
+say = lambda what: print("pass:", what, flush=True)
+done = sl.select_table(table.withColumn("extra", slow), policy, output=output, progress=say)
+print("done", done.candidates, done.shortlisted, flush=True)
+spark.stop()
+"""
+
+
+def test_a_killed_worker_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    pool, output = tmp_path / "pool", tmp_path / "shortlist.parquet"
+    write_pool(pool)
+    log = tmp_path / "driver.log"
+    command = [sys.executable, "-W", "ignore", "-c", DRIVER, cluster.url, str(pool), str(output)]
+    with log.open("wb") as file, subprocess.Popen(command, stdout=-1, stderr=file, text=True) as driver:
+        try:
+            assert driver.stdout is not None
+            said = []
+            for line in driver.stdout:
+                said.append(line.strip())
+                if said[-1] == "pass: writing the shortlist":
+                    break
+            assert said[-1:] == ["pass: writing the shortlist"], log.read_text()[-3000:]
+            # In the middle: some parts are written, and the output is not there under its name.
+            wait_for(lambda: any(tmp_path.glob(".shortlist*.part/new/_temporary/**/part-*")), 120, "writing")
+            assert not output.exists()
+            cluster.kill_worker(0)
+            rest, _ = driver.communicate(timeout=240)
+        finally:
+            driver.kill()
+    assert driver.returncode == 0, log.read_text()[-3000:]
+    lost = "Lost executor" in log.read_text()
+    whole = pq.read_table(pool)
+    expected = sl.calibrate(whole["score"].to_numpy(), whole["label"].to_numpy(), sl.Expected(20, 100))
+    assert f"calibrated {expected.threshold!r}" in said
+    wanted = whole["id"].to_numpy()[expected.select(whole["score"].to_numpy())]
+    got = pq.read_table(output)["id"].to_numpy()
+    assert f"done {ROWS} {len(wanted)}" in rest
+    assert len(got) == len(np.unique(got))
+    assert sorted(got) == sorted(wanted)
+    assert (output / "_SUCCESS").exists()
+    assert not list(tmp_path.glob(".shortlist*"))
+    assert lost, "the worker died too late to be missed"
