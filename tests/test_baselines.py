@@ -192,17 +192,20 @@ def take_by_definition(pool, k):
 
 
 @pytest.mark.parametrize("levels", [4, 64])  # powers of two: sums are exact
-def test_uncalibrated_and_omniscient_are_theorem_1(levels):
+@pytest.mark.parametrize(("size", "k"), [(25, 3), (90, 3), (90, 25)])  # short and long lists
+def test_uncalibrated_and_omniscient_are_theorem_1(levels, size, k):
     rng = np.random.default_rng(levels)
-    pools = rng.integers(0, levels + 1, (60, 25)) / levels * rng.choice([1.0, 0.25], (60, 1))
-    expected = np.array([take_by_definition(pool.tolist(), 3) for pool in pools])
+    pools = rng.integers(0, levels + 1, (60, size)) / levels * rng.choice([1.0, 0.25, 1 / 32], (60, 1))
+    expected = np.array([take_by_definition(pool.tolist(), k) for pool in pools])
     for rule in (baselines.uncalibrated, baselines.omniscient):
-        found = rule(pools, 3)
+        found = rule(pools, k)
         np.testing.assert_allclose(found.chance, expected, atol=1e-12)
-        np.testing.assert_allclose(rule(pools[7], 3).chance, expected[7], atol=1e-12)
-    enough = pools.sum(axis=1) >= 3
+        np.testing.assert_allclose(rule(pools[7], k).chance, expected[7], atol=1e-12)
+        rich = pools[pools.max(axis=1) > 0.5]  # all reach k: decided by the top scores alone
+        np.testing.assert_allclose(rule(rich, k).chance, expected[pools.max(axis=1) > 0.5], atol=1e-12)
+    enough = pools.sum(axis=1) >= k
     assert 0 < enough.sum() < 60  # both kinds of pools were tried
-    np.testing.assert_allclose((found.chance * pools).sum(axis=1)[enough], 3, atol=1e-12)
+    np.testing.assert_allclose((found.chance * pools).sum(axis=1)[enough], k, atol=1e-12)
     assert (found.chance[~enough] == 1).all()
     assert (found.threshold[~enough] == -np.inf).all()
 

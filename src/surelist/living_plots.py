@@ -60,7 +60,8 @@ def draw_campaign(campaign: Campaign, ax: Any = None) -> Any:
                   label=None if place else "about the shortest achievable")  # fmt: skip
     if campaign.monitor is not None and campaign.monitor.raised is not None:
         axes.axvline(campaign.monitor.raised.pools, color=PAPER_COLOUR, lw=1.2, label="alarm")
-    axes.set_xscale("log")
+    if campaign.pools > 100:
+        axes.set_xscale("log")
     axes.set_ylim(bottom=0)
     axes.set_xlabel("pools screened")
     axes.set_ylabel(f"candidates on the list, of {campaign.target.pool_size:g}")

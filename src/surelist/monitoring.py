@@ -213,7 +213,7 @@ class Monitor:
             what = "candidates qualified and shortlisted" if claim.k is None else "pools with enough"
             lines.append(
                 f"{who}{tally.successes:,} of {tally.trials:,} {what}; promised at least "
-                f"{percent(float(claim.rate))}, now between {100 * low:.2f}% and {100 * high:.2f}%."
+                f"{percent(float(claim.rate))}, under this threshold {100 * low:.2f}% to {100 * high:.2f}%."
             )
         lines.append(
             f"{number(self.pools)} pools, e-value {self.e_value:.3g}, alarm at {1 / self.alpha:.3g}: "

@@ -37,46 +37,46 @@ def promise(policy: Policy) -> str:
 
 
 def _claim(cutoff: Cutoff, policy: Policy) -> str:
-    target = cutoff.target
+    target, own = cutoff.target, policy.group_rows == "own"
     whose = "the shortlist" if cutoff.group is None else f"for group {cutoff.group!r} the shortlist"
     if isinstance(target, Expected):
-        pools = "pools" if cutoff.group is None or policy.group_rows == "all" else "group members"
-        size = f"{pools} of {number(target.pool_size)} candidates"
-        if pools == "group members":
-            size = f"pools with {number(target.pool_size)} candidates of the group"
-        return f"{whose} holds at least {number(target.k)} qualified candidates on average over {size}"
+        size = number(target.pool_size)
+        pools = f"pools with {size} candidates of the group" if own else f"pools of {size} candidates"
+        return f"{whose} holds at least {_qualified(target.k)} on average over {pools}"
     if isinstance(target, PerPool):
-        of_group = "" if cutoff.group is None or policy.group_rows == "all" else " of the group"
-        smallest = number(target.sizes[0])
-        return (
-            f"{whose} of a pool of {smallest} or more candidates{of_group} "
-            f"holds at least {number(target.k)} qualified candidates"
-        )
+        pool = f"a pool of {number(target.sizes[0])} or more candidates{' of the group' if own else ''}"
+        return f"{whose} of {pool} holds at least {_qualified(target.k)}"
     return f"{whose} keeps at least {percent(target.share)} of all qualified candidates"
 
 
+def _qualified(k: float) -> str:
+    return f"{number(k)} qualified candidate{'' if k == 1 else 's'}"
+
+
 def _confidence(policy: Policy) -> str:
-    level = policy.cutoffs[0].level
-    rows = " and ".join(f"{cutoff.rows:,}" for cutoff in policy.cutoffs)
-    if isinstance(policy.cutoffs[0].target, PerPool):
-        if policy.rule == "exact":
-            return f"wrong for at most {percent(policy.alpha)} of draws of calibration rows and pool together"
-        split = [percent(level.calibration_share), percent(1 - level.calibration_share)]
-        if not policy.grouped:
-            split = [percent(level.calibration_alpha), percent(level.pool_alpha)]
-            return (
-                f"right for each pool with probability at least 1 - {split[1]}, except with "
-                f"probability at most {split[0]} over the draw of the {rows} calibration rows"
-            )
+    level, alpha = policy.cutoffs[0].level, percent(policy.alpha)
+    rows = _listed([f"{cutoff.rows:,}" for cutoff in policy.cutoffs])
+    if policy.group_rows == "all":  # the same rows serve every group
+        rows = f"{policy.cutoffs[0].rows:,}"
+    if not isinstance(policy.cutoffs[0].target, PerPool):
+        drawn = "its rows and pools" if policy.looks is not None else f"the {rows} calibration rows"
+        return f"wrong with probability at most {alpha} over the draw of {drawn}"
+    if policy.rule == "exact":
+        return f"wrong for at most {alpha} of draws of calibration rows and pool together"
+    if policy.grouped:
+        share = level.calibration_share
         return (
-            f"wrong with probability at most {percent(policy.alpha)}, {split[0]} of which is over "
-            f"the draw of the {rows} calibration rows and {split[1]} over the pool"
+            f"wrong with probability at most {alpha}, {percent(share)} of which is over the draw of the "
+            f"{rows} calibration rows and {percent(1 - share)} over the pool"
         )
-    if policy.looks is not None:
-        return f"wrong with probability at most {percent(policy.alpha)} over the draw of its rows and pools"
     return (
-        f"wrong with probability at most {percent(policy.alpha)} over the draw of the {rows} calibration rows"
+        f"right for each pool with probability at least 1 - {percent(level.pool_alpha)}, except with "
+        f"probability at most {percent(level.calibration_alpha)} over the draw of the {rows} calibration rows"
     )
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 2 else words)
 
 
 def conditions(policy: Policy) -> tuple[str, ...]:

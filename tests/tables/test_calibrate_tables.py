@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import Engine, arrow
 
 import surelist as sl
+from tests.tables.conftest import Engine, arrow
 
 NAN, INF = math.nan, math.inf
 
@@ -272,6 +272,16 @@ def test_missing_labels_are_never_dropped(engine: Engine) -> None:
     policy = calibrate(engine, data, target, missing_labels="unqualified")
     assert (policy.cutoffs[0].rows, policy.missing_labels) == (500, 5)
     same(policy, data, target, missing_labels="unqualified")
+
+
+def test_labels_that_are_nan_are_missing(engine: Engine) -> None:
+    data, target = sample(500), sl.Expected(5, 100)
+    table = arrow({**data, "label": [NAN, NAN, *data["label"][2:]]}, label=pa.float64())
+    with pytest.raises(sl.InvalidInput, match=r"missing labels.*: 2 rows"):
+        calibrate(engine, table, target)
+    policy = calibrate(engine, table, target, missing_labels="unqualified")
+    same(policy, {**data, "label": [0, 0, *data["label"][2:]]}, target)
+    assert policy.missing_labels == 2
 
 
 def test_labels_as_floats_and_booleans(engine: Engine) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import arrow, write_csv, write_parquet
-from test_calibrate_tables import sample
-from test_select_tables import many_pools
 
 from surelist.cli import core, run
+from tests.tables.conftest import arrow, write_csv, write_parquet
+from tests.tables.test_calibrate_tables import sample
+from tests.tables.test_select_tables import many_pools
 
 
 @pytest.fixture
@@ -83,10 +84,13 @@ def test_pools(past: str, tmp_path: Path, capsys: Any) -> None:
     assert [each["pool"] for each in said["pools"]] == [f"v{i}" for i in range(6)]
 
 
-def test_progress_is_told_on_stderr(capsys: Any) -> None:
-    core._Progress(after=0.0)("counting rows")
+def test_progress_is_told_on_a_terminal(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    core._Progress(after=0.0)("to a file")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    core._Progress(after=-1.0)("counting rows")
     core._Progress(after=60.0)("in no time")
     said = capsys.readouterr()
     assert said.out == ""
     assert "counting rows" in said.err
+    assert "to a file" not in said.err
     assert "in no time" not in said.err

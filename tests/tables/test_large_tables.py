@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import Engine
 
 import surelist as sl
+from tests.tables.conftest import Engine
 
 TARGET = {"a": sl.Expected(4, 60), "b": sl.Expected(2, 30), "c": sl.Expected(0.5, 10)}
 

@@ -17,12 +17,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import Engine, arrow, write_csv, write_parquet
-from test_calibrate_tables import BY_GROUP, sample
 
 import surelist as sl
 from surelist.calibration import ArrayEvidence, certify, make_terms
 from surelist.ties import Salt
+from tests.tables.conftest import Engine, arrow, write_csv, write_parquet
+from tests.tables.test_calibrate_tables import BY_GROUP, sample
 
 
 def policy_for(target: Any, data: dict[str, list[Any]], **options: Any) -> sl.Policy:
@@ -147,7 +147,8 @@ def hashed_policy(target: Any, data: dict[str, list[Any]], salt: Salt) -> sl.Pol
     scores, labels = np.array(data["score"]), np.array(data["label"]) == 1
     terms = make_terms(
         target, alpha=0.1, rule="exact", groups_given=isinstance(target, dict), overlapping=False,
-        purpose="test", group_split="bonferroni", group_rows="own", calibration_share=0.5, ties="hash",
+        purpose="test" if isinstance(target, dict) else None, group_split="bonferroni",
+        group_rows="own", calibration_share=0.5, ties="hash",
     )  # fmt: skip
     ids = [str(each) for each in data["id"]]
     evidence = {}

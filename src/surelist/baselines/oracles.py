@@ -13,6 +13,8 @@ from surelist.baselines.results import Bands, Floats, PoolShortlists, as_pools
 from surelist.errors import InvalidInput
 from surelist.targets import Expected
 
+TOP = 32
+
 
 def omniscient(pools: Any, k: float, member: Any = None) -> PoolShortlists:
     """Theorem 1: the shortest list of each pool with k qualified candidates in expectation.
@@ -55,14 +57,19 @@ def _last_score(counted: Floats, k: float) -> tuple[Floats, Floats]:
     shape, size = counted.shape[:-1], counted.shape[-1]
     if size == 0:
         return np.full(shape, -np.inf), np.ones(shape)
-    falling = np.sort(counted, axis=-1)[..., ::-1]
+    ordered = np.sort(counted, axis=-1)
+    columns = min(size, TOP)  # a short list is decided by its top scores
+    falling = ordered[..., : -columns - 1 : -1]
     total = np.cumsum(falling, axis=-1)
+    if columns < size and not (total[..., -1] >= k).all():
+        falling = ordered[..., ::-1]
+        total = np.cumsum(falling, axis=-1)
     place = (total < k).sum(axis=-1, keepdims=True)
-    score = np.take_along_axis(falling, np.minimum(place, size - 1), axis=-1)
+    reached = place < falling.shape[-1]
+    score = np.take_along_axis(falling, np.minimum(place, falling.shape[-1] - 1), axis=-1)
     better = (falling > score).sum(axis=-1, keepdims=True)
-    tied = (falling == score).sum(axis=-1, keepdims=True)
+    tied = (counted == score).sum(axis=-1, keepdims=True)
     above = np.where(better > 0, np.take_along_axis(total, np.maximum(better - 1, 0), axis=-1), 0.0)
-    reached = place < size
     share = np.divide(k - above, tied * score, out=np.ones_like(score), where=reached)
     threshold = np.where(reached, score, -np.inf)
     return threshold[..., 0], np.clip(share, 0.0, 1.0)[..., 0]

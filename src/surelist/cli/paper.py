@@ -155,7 +155,7 @@ class Bar:
 
 def _print_claims(report: Any) -> None:
     if report.about.synthetic:
-        click.echo("SYNTHETIC people, made up from published margins; not census results.")
+        click.echo("SYNTHETIC people, made up from margins of a census file; not census results.")
     if report.about.few:
         click.echo(f"Only {report.about.runs} runs: verdicts about EQ mean little.")
     last = None

@@ -69,14 +69,12 @@ def average(fitted: Fitted, test: Candidates, k: float) -> dict[str, Outcome]:
 
 def by_pool(fitted: Fitted, pools: Candidates, k: float) -> dict[str, Outcome]:
     """Methods that look at whole pools, averaged over the pools, a few hundred at a time."""
-    found = {}
-    for name, rule in fitted.pool_rules.items():
-        size = won = 0.0
-        for start in range(0, len(pools), BLOCK):
-            part = slice(start, start + BLOCK)
-            member = None if pools.member is None else pools.member[part]
+    sums = {name: np.zeros(2) for name in fitted.pool_rules}
+    for start in range(0, len(pools), BLOCK):
+        part = slice(start, start + BLOCK)
+        member = None if pools.member is None else pools.member[part]
+        won = pools.qualified[part].astype(np.float64).ravel()
+        for name, rule in fitted.pool_rules.items():
             chance = rule(pools.scores[part], k, member).chance
-            size += float(chance.sum())
-            won += float(chance[pools.qualified[part]].sum())
-        found[name] = Outcome(size / len(pools), won / len(pools))
-    return found
+            sums[name] += chance.sum(), chance.ravel() @ won
+    return {name: Outcome(*(total / len(pools)).tolist()) for name, total in sums.items()}

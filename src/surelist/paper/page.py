@@ -62,7 +62,7 @@ def render(about: About, claims: Sequence[Claim], figures: Sequence[Path]) -> st
     ]
     if about.synthetic:
         parts.append(
-            "<p class='made-up'><b>Synthetic.</b> These people were made up from published margins. "
+            "<p class='made-up'><b>Synthetic.</b> These people were made up from margins of a census file. "
             "They show what the methods do; they are not census results.</p>"
         )
     for name in dict.fromkeys(claim.experiment for claim in claims):

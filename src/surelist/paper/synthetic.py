@@ -1,4 +1,4 @@
-"""People made up from published margins, for whoever has no census file at hand.
+"""People made up from margins of a census file, for whoever has no census file at hand.
 
 Not census records: every person is drawn from the tables below, which are margins of the 2018
 American Community Survey (14 states), rounded. Sizes of age bands, races, schooling, marriage,

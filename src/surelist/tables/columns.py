@@ -7,6 +7,7 @@ compared, NaN and null are both missing, a CSV's numbers are parsed, an empty te
 from __future__ import annotations
 
 import difflib
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,7 +130,9 @@ def _label(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
     if kind == nw.Boolean:
         return column.cast(nw.Int8), column.is_null()
     if kind.is_float():
-        return column, column.is_null() | column.is_nan()
+        infinite = (column == math.inf) | (column == -math.inf)
+        # Not is_nan: DuckDB answers that from Parquet statistics, which leave NaN out.
+        return column, column.is_null() | (~column.is_finite() & ~infinite)
     if kind.is_numeric():
         return column, column.is_null()
     raise InvalidInput(
