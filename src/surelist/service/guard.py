@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surelist.service.access import Forbidden
@@ -75,6 +76,8 @@ class Guard:
         try:
             self._check(scope)
             await self._app(scope, self._limited(scope, receive), answer)
+        except ClientDisconnect:
+            status = 499  # nobody is left to answer
         except Exception as error:
             if answered:
                 raise
