@@ -6,7 +6,8 @@
 Every figure of one table comes from one run on one machine; compare ratios, not seconds. Each
 contestant runs in a process of its own; its times (on the wall, and of the processor, which
 others on the machine disturb less) are the best of the rounds and leave the imports out, its
-memory is the peak of the process (Spark: of the Java process too, and no processor time). The
+memory is the peak of the process (Spark: of its Java process too, on a cluster the driver's only;
+and no processor time). The cluster is one master and two workers of one core each on loopback. The
 thresholds of all contestants must be equal, or the run fails. The data live in a temporary
 folder that is removed at the end.
 """
@@ -16,15 +17,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 GROUPS = {"a": (5, 60), "b": (3, 30), "c": (1, 10)}  # k and pool size per group
 MILLION = 1_000_000
+MASTER = "SURELIST_BENCHMARK_MASTER"
 
 
 def make_data(path: Path, millions: int) -> None:
@@ -97,7 +102,43 @@ CONTESTANTS = {
     "polars by hand": polars_by_hand,
     "duckdb by hand": duckdb_by_hand,
     "surelist, spark local": lambda *a: surelist(*a, engine="spark", spark_master="local[*]"),
+    "surelist, spark cluster": lambda *a: surelist(*a, engine="spark", spark_master=os.environ[MASTER]),
 }
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[None]:
+    """A standalone cluster as processes on loopback; its address goes to the children."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    core = next((home / "jars").glob("spark-core_*.jar")).name.removeprefix("spark-core_")
+    environment = {
+        **os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_SCALA_VERSION": core.split("-")[0],
+    }  # fmt: skip
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    os.environ[MASTER] = f"spark://127.0.0.1:{port}"
+    java = ["java", "-Xmx256m", "-cp", f"{home}/jars/*"]
+    host = ["--host", "127.0.0.1", "--webui-port", "0"]
+    worker = ["org.apache.spark.deploy.worker.Worker", *host, "--cores", "1", "--memory", "2g"]
+    commands = [[*java, "org.apache.spark.deploy.master.Master", *host, "--port", port]]
+    commands += [[*java, *worker, "--work-dir", str(folder / f"w{i}"), os.environ[MASTER]] for i in range(2)]
+    started = []
+    try:
+        for command in commands:
+            started.append(
+                subprocess.Popen(
+                    command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
+            )
+            time.sleep(5)
+        yield
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait()
 
 
 def child(name: str, data: str, folder: str, counts: str, rounds: int) -> None:
@@ -155,7 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[10, 50], help="millions of rows")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--spark", action="store_true", help="also Spark on this machine (slow)")
+    parser.add_argument("--spark", action="store_true", help="also Spark, local and on a cluster (slow)")
     parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -174,7 +215,10 @@ def main() -> None:
     ]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     sizes = []
-    with tempfile.TemporaryDirectory() as temporary:
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        cluster(Path(temporary)) if options.spark else nullcontext(),
+    ):
         folder = Path(temporary)
         for millions in options.rows:
             data = folder / f"{millions}.parquet"
