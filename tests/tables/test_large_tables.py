@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -86,7 +85,7 @@ def test_a_killed_writer_leaves_no_output(
         writer = subprocess.Popen(arguments)
         while not any(tmp_path.glob(".shortlist*")) and writer.poll() is None:
             time.sleep(0.001)
-        os.kill(writer.pid, signal.SIGKILL)
+        writer.kill()
         if writer.wait() == -signal.SIGKILL:
             assert not output.exists()
             return

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from surelist.cli.core import _one_target, as_json
+from surelist.cli.core import as_json
+from surelist.cli.promises import one_target
 
 if TYPE_CHECKING:
     from surelist.adaptive import Campaign
@@ -165,7 +166,7 @@ def start(past: Path, output: Path, json_: bool, **options: Any) -> None:
     from surelist import living
 
     schedule = _numbers(options["schedule"], "--schedule") if options["schedule"] else None
-    target = _one_target("expect", options["expect"], options["pool_size"])
+    target = one_target("expect", options["expect"], options["pool_size"])
     begun = living.start_campaign(
         past, output, target, score=options["score"], label=options["label"], alpha=options["alpha"],  # type: ignore[arg-type]
         schedule=schedule, monitor_alpha=options["monitor_alpha"], uncertified=options["uncertified"],
@@ -297,7 +298,7 @@ def _target(options: dict[str, Any]) -> Any:
         raise click.UsageError("Say what to promise: one of --expect K, --per-pool K, --recall SHARE.")
     if kinds[0] != "recall" and not options["pool_size"]:
         raise click.UsageError("--pool-size M is needed: how many candidates a pool has.")
-    return _one_target(kinds[0], options[kinds[0]], options["pool_size"])
+    return one_target(kinds[0], options[kinds[0]], options["pool_size"])
 
 
 def _numbers(text: str, option: str) -> list[int]:
