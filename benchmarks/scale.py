@@ -120,6 +120,7 @@ def cluster(folder: Path) -> Iterator[None]:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     os.environ[MASTER] = f"spark://127.0.0.1:{port}"
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"  # the children's drivers stay on loopback too
     java = ["java", "-Xmx256m", "-cp", f"{home}/jars/*"]
     host = ["--host", "127.0.0.1", "--webui-port", "0"]
     worker = ["org.apache.spark.deploy.worker.Worker", *host, "--cores", "1", "--memory", "2g"]
