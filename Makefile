@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
-.PHONY: demo test check system clean java browser postgres
+.PHONY: demo test clean java browser postgres curl
 
 demo: $(VENV)/.core
 	$(BIN)/surelist demo
 
-test: $(VENV)/.dev java browser postgres
+test: $(VENV)/.dev java browser postgres curl
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -36,6 +36,10 @@ postgres:  # for the tests of the record; they start a cluster of their own
 	@[ -n "$$(ls /usr/lib/postgresql/*/bin/initdb /usr/local/bin/initdb 2>/dev/null)" ] || { \
 	  SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  $$SUDO apt-get update -qq && $$SUDO apt-get install -y -qq --no-install-recommends postgresql; }
+
+curl:  # for the examples of docs/app.md
+	@command -v curl >/dev/null || { SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$SUDO apt-get update -qq && $$SUDO apt-get install -y -qq --no-install-recommends curl; }
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
