@@ -276,6 +276,7 @@ def test_state_file_goes_on_where_it_stopped(tmp_path, policy):
     ("change", "message"),
     [
         (lambda s: s.update(format=2), "format version"),
+        (lambda s: s.update(format=True), "format version True"),
         (lambda s: s.update(kind="surelist campaign"), "not a surelist monitor"),
         (lambda s: s.update(extra=1), "does not fit"),
         (lambda s: s["watch"].pop("alarm"), "does not fit"),
@@ -370,3 +371,10 @@ def test_false_alarms_over_a_long_horizon_simulated_at_the_boundary(policy):
                 alarms += 1
                 break
     assert binom.sf(alarms - 1, 150, 0.05) > 1e-6
+
+
+def test_deeply_nested_state_is_a_plain_error(tmp_path):
+    path = tmp_path / "state.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(sl.PolicyFileError, match="not valid JSON"):
+        sl.Monitor.load(path)

@@ -21,6 +21,8 @@ from surelist.errors import InvalidInput
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+MISSING_LABELS = ("error", "unqualified")
+
 _BLOCK = 1 << 16
 _EXACT_INTEGER = 1 << 53
 
@@ -81,6 +83,7 @@ def _report_not_finite(scores: Scores, name: str, offset: int) -> None:
 
 def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tuple[Mask, int]:
     """A boolean array (True = qualified) and how many missing labels were counted as False."""
+    as_choice(missing, MISSING_LABELS, "missing_labels")
     array = _column(values, name)
     if array.dtype.kind == "b":
         return array, 0

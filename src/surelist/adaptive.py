@@ -38,7 +38,7 @@ from surelist import _validation as check
 from surelist._memory import Memory, as_name
 from surelist._score_counts import ScoreCounts
 from surelist._version import __version__
-from surelist.calibration import MISSING_LABELS, _fingerprint
+from surelist.calibration import _fingerprint
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.first_crossing import FirstCrossing
 from surelist.looks import Epoch, Update, as_schedule, shortest_list, spending, surely_at_boundary
@@ -87,7 +87,6 @@ class Campaign:
         uncertified: str = "refuse",
         missing_labels: str = "error",
     ) -> None:
-        check.as_choice(missing_labels, MISSING_LABELS, "missing_labels")
         array = check.as_scores(scores)
         qualified, missing = check.as_labels(labels, missing=missing_labels)
         check.require_rows(array, "scores")

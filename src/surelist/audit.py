@@ -145,11 +145,11 @@ def score_bins(
     cuts = np.unique(np.quantile(array, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
     place = np.searchsorted(cuts, array, side="left")
     sizes = np.bincount(place, minlength=len(cuts) + 1)
-    wins = np.bincount(place, weights=qualified, minlength=len(cuts) + 1)
+    counts = np.bincount(place, weights=qualified, minlength=len(cuts) + 1)
     found = []
     for index in np.flatnonzero(sizes).tolist():
         inside = array[place == index]
-        size, won = int(sizes[index]), int(wins[index])
-        low, high = exact_interval(size, won, 0.05)
-        found.append(ScoreBin(float(inside.min()), float(inside.max()), size, won, won / size, low, high))
+        size, count = int(sizes[index]), int(counts[index])
+        low, high = exact_interval(size, count, 0.05)
+        found.append(ScoreBin(float(inside.min()), float(inside.max()), size, count, count / size, low, high))
     return tuple(found)

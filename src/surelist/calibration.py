@@ -27,7 +27,6 @@ from surelist.ties import Salt
 
 GROUP_ROWS = ("own", "all")
 TIES = ("include", "hash")
-MISSING_LABELS = ("error", "unqualified")
 
 _THINNING = 0x5EED5EED
 
@@ -133,7 +132,6 @@ def calibrate(
     missing_labels
         ``"unqualified"`` keeps rows without a label as not qualified; they are never dropped.
     """
-    check.as_choice(missing_labels, MISSING_LABELS, "missing_labels")
     array = check.as_scores(scores)
     qualified, missing = check.as_labels(labels, missing=missing_labels)
     check.require_rows(array, "scores")

@@ -16,6 +16,7 @@ from pydantic import Field
 from surelist._files import writing
 from surelist._memory import Memory
 from surelist._score_counts import ScoreCounts
+from surelist._strict import Strict, hold
 from surelist._version import __version__
 from surelist.adaptive import Campaign
 from surelist.errors import PolicyFileError, SurelistError
@@ -23,21 +24,21 @@ from surelist.first_crossing import FirstCrossing
 from surelist.looks import Epoch, Update
 from surelist.monitor_file import FORMAT, MemoryFile, Watch, dump_watch, load_watch, read_state, state_text
 from surelist.monitoring import Monitor
-from surelist.policy_file import _Expected, _hold, _Model
+from surelist.policy_file import _Expected
 from surelist.reviews import UNKNOWN, Reviews, Screened
 from surelist.targets import Expected
 
 LABELS = "01?"  # how reviews are written
 
 
-class _Scores(_Model):
+class _Scores(Strict):
     scores: list[float]
     counts: list[int]
     rounded: bool
     fresh: list[float]
 
 
-class _Update(_Model):
+class _Update(Strict):
     pools: int
     rows: int
     count: int
@@ -46,13 +47,13 @@ class _Update(_Model):
     floor: float
 
 
-class _Epoch(_Model):
+class _Epoch(Strict):
     pools: int
     candidates: int
     shortlisted: int
 
 
-class _Screened(_Model):
+class _Screened(Strict):
     pool: str
     size: int = Field(ge=0)
     look: int | None
@@ -62,7 +63,7 @@ class _Screened(_Model):
     closed: bool
 
 
-class _CampaignFile(_Model):
+class _CampaignFile(Strict):
     format: Literal[1]
     kind: Literal["surelist campaign"]
     promise: str
@@ -163,49 +164,49 @@ def _build(file: _CampaignFile) -> Campaign:
 def _verify_looks(campaign: Campaign) -> None:
     """Replay the looks: counts follow from rows, thresholds never fall, looks are on schedule."""
     updates, schedule = campaign.updates, campaign.schedule
-    _hold(len(updates) <= len(schedule) + 1, "more updates than the schedule has")
+    hold(len(updates) <= len(schedule) + 1, "more updates than the schedule has")
     planned = [0, *schedule][: len(updates)]
-    _hold([update.pools for update in updates] == planned, "an update is off schedule")
+    hold([update.pools for update in updates] == planned, "an update is off schedule")
     previous: float | None = None
     chosen = None
     for look, update in enumerate(updates):
         count = campaign._walk.next(update.rows, campaign.budgets[look])
-        _hold(update.count == count, f"the count of update {look} should be {count}")
+        hold(update.count == count, f"the count of update {look} should be {count}")
         fell = previous is not None and (update.threshold is None or update.threshold < previous)
-        _hold(not fell, f"the threshold falls at update {look}")
+        hold(not fell, f"the threshold falls at update {look}")
         if update.threshold != previous:
             previous, chosen = update.threshold, look
-    _hold(campaign.chosen == chosen, "the threshold in force belongs to another update")
+    hold(campaign.chosen == chosen, "the threshold in force belongs to another update")
 
 
 def _verify(campaign: Campaign, file: _CampaignFile) -> None:
-    _hold(all(a < b for a, b in zip(file.schedule, file.schedule[1:], strict=False)), "the schedule falls")
-    _hold(len(file.epochs) == len(file.updates), "an update lacks its pools")
-    _hold(sum(epoch.pools for epoch in file.epochs) == file.pools, "the pools do not add up")
+    hold(all(a < b for a, b in zip(file.schedule, file.schedule[1:], strict=False)), "the schedule falls")
+    hold(len(file.epochs) == len(file.updates), "an update lacks its pools")
+    hold(sum(epoch.pools for epoch in file.epochs) == file.pools, "the pools do not add up")
     start = file.updates[0].rows
-    _hold(start + sum(epoch.candidates for epoch in file.epochs) == file.rows, "the rows do not add up")
+    hold(start + sum(epoch.candidates for epoch in file.epochs) == file.rows, "the rows do not add up")
     if campaign.chosen is not None:
         needed = campaign.updates[campaign.chosen].count
-        _hold(campaign._qualified.total >= needed, "too few rows are qualified for the threshold")
+        hold(campaign._qualified.total >= needed, "too few rows are qualified for the threshold")
     for scores in (file.qualified, file.listed):
-        _hold(campaign.threshold is None or min(scores.scores, default=np.inf) >= campaign.threshold,
+        hold(campaign.threshold is None or min(scores.scores, default=np.inf) >= campaign.threshold,
               "rows below the threshold are in the evidence")  # fmt: skip
-    _hold(campaign._qualified.total <= campaign._listed.total <= file.rows, "more scores than rows")
-    _hold(file.watch is None or file.watch.alpha == file.monitor_alpha, "two levels of the monitor")
-    _hold(campaign.promise == file.promise, "the promise does not say what the evidence says")
+    hold(campaign._qualified.total <= campaign._listed.total <= file.rows, "more scores than rows")
+    hold(file.watch is None or file.watch.alpha == file.monitor_alpha, "two levels of the monitor")
+    hold(campaign.promise == file.promise, "the promise does not say what the evidence says")
 
 
 def _load_reviews(file: _CampaignFile) -> Reviews:
     reviews = Reviews()
     for each in file.screened:
-        _hold(len(each.ids) == len(each.scores) == len(each.labels) <= each.size, "a pool's list is uneven")
-        _hold(each.look is None or 0 <= each.look < len(file.updates), "a pool of no update")
+        hold(len(each.ids) == len(each.scores) == len(each.labels) <= each.size, "a pool's list is uneven")
+        hold(each.look is None or 0 <= each.look < len(file.updates), "a pool of no update")
         limit = None if each.look is None else file.updates[each.look].threshold
-        _hold(limit is None or min(each.scores, default=np.inf) >= limit, "a listed score is too low")
+        hold(limit is None or min(each.scores, default=np.inf) >= limit, "a listed score is too low")
         labels = np.asarray([-1 if mark == "?" else int(mark) for mark in each.labels], dtype=np.int8)
         scores = np.asarray(each.scores, dtype=np.float64)
         reviews.open(Screened(each.pool, each.size, each.look, each.ids, scores, labels, each.closed))
-    _hold(set(file.waiting) <= set(reviews.kept), "an unknown pool waits for reviews")
+    hold(set(file.waiting) <= set(reviews.kept), "an unknown pool waits for reviews")
     reviews.waiting, reviews.missing, reviews.watched = deque(file.waiting), file.missing, file.watched
     return reviews
 
@@ -234,8 +235,8 @@ def _dump_scores(scores: ScoreCounts) -> _Scores:
 def _load_scores(file: _Scores) -> ScoreCounts:
     scores = np.asarray(file.scores, dtype=np.float64)
     counts = np.asarray(file.counts, dtype=np.int64)
-    _hold(len(scores) == len(counts) and bool((counts > 0).all()), "scores and counts do not go together")
-    _hold(bool((np.diff(scores) > 0).all()), "the scores are not in order")
+    hold(len(scores) == len(counts) and bool((counts > 0).all()), "scores and counts do not go together")
+    hold(bool((np.diff(scores) > 0).all()), "the scores are not in order")
     found = ScoreCounts(scores, counts, rounded=file.rounded)
     found.add(np.asarray(file.fresh, dtype=np.float64))
     return found

@@ -72,7 +72,6 @@ def pointwise_curve(
 def _curve(
     scores: Any, labels: Any, pool_size: float, alpha: float, rule: str, missing_labels: str
 ) -> GuaranteeCurve:
-    check.as_choice(missing_labels, ("error", "unqualified"), "missing_labels")
     array = check.as_scores(scores)
     qualified, _ = check.as_labels(labels, missing=missing_labels)
     check.require_rows(array, "scores")

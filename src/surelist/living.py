@@ -156,14 +156,14 @@ def _pools(found: dict[str, Any], *, grouped: bool) -> list[tuple[str, Any, Any]
     rows = zip(
         found["id"], found["qualified"], found["pool_size"], found.get("group", found["id"]), strict=True
     )
-    for row, (name, won, size, group) in enumerate(rows):
+    for row, (name, count, size, group) in enumerate(rows):
         if name is None or (grouped and group is None):
             raise InvalidInput(f"pools: row {row} has no name; every pool needs one.")
-        wins, sizes = pools.setdefault(str(name), ({}, {}))
+        counts, sizes = pools.setdefault(str(name), ({}, {}))
         key = str(group) if grouped else ""
-        if key in wins:
+        if key in counts:
             raise InvalidInput(f"pools: pool {str(name)!r} appears twice, the second time in row {row}.")
-        wins[key], sizes[key] = _whole(won, "qualified", row), _whole(size, "pool_size", row)
+        counts[key], sizes[key] = _whole(count, "qualified", row), _whole(size, "pool_size", row)
     if grouped:
         return [(n, None if None in w.values() else w, s) for n, (w, s) in pools.items()]
     return [(n, w[""], s[""]) for n, (w, s) in pools.items()]

@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from surelist import policy_file
 from surelist._files import writing
 from surelist._memory import Memory
+from surelist._strict import File, Strict, hold, parse
 from surelist._version import __version__
 from surelist.betting import DROPS
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.monitoring import Alarm, Monitor, Tally
-from surelist.policy_file import _hold, _Model, _no_constant
 
 FORMAT: Literal[1] = 1
-_Any = TypeVar("_Any", bound=BaseModel)
 
 
-class _Tally(_Model):
+class _Tally(Strict):
     group: str | None
     trials: int = Field(ge=0)
     successes: int = Field(ge=0)
@@ -35,18 +34,18 @@ class _Tally(_Model):
     log_wealth: list[float] = Field(min_length=len(DROPS), max_length=len(DROPS))
 
 
-class _Alarm(_Model):
+class _Alarm(Strict):
     pools: int
     review_id: str | None
     e_value: float
 
 
-class MemoryFile(_Model):
+class MemoryFile(Strict):
     kept: dict[str, str]
     forgotten: str | None
 
 
-class Watch(_Model):
+class Watch(Strict):
     alpha: float = Field(gt=0, lt=1)
     pools: int = Field(ge=0)
     tallies: list[_Tally]
@@ -54,7 +53,7 @@ class Watch(_Model):
     memory: MemoryFile
 
 
-class _MonitorFile(_Model):
+class _MonitorFile(Strict):
     format: Literal[1]
     kind: Literal["surelist monitor"]
     version: str
@@ -109,9 +108,9 @@ def dump_watch(monitor: Monitor) -> Watch:
 def load_watch(file: Watch, monitor: Monitor) -> Monitor:
     """Put them back into a monitor of the same policy."""
     groups = [tally.group for tally in file.tallies]
-    _hold(groups == list(monitor.tallies), "the monitor's groups are not those of the policy")
+    hold(groups == list(monitor.tallies), "the monitor's groups are not those of the policy")
     for tally in file.tallies:
-        _hold(
+        hold(
             tally.successes_before <= tally.successes <= tally.trials and tally.trials_before <= tally.trials,
             "the monitor's counts are impossible",
         )
@@ -121,9 +120,9 @@ def load_watch(file: Watch, monitor: Monitor) -> Monitor:
     monitor.pools = file.pools
     monitor._memory = Memory(file.memory.kept, file.memory.forgotten)
     if file.alarm is not None:
-        _hold(file.alarm.e_value * monitor.alpha >= 1 - 1e-9, "the alarm's e-value is below its level")
+        hold(file.alarm.e_value * monitor.alpha >= 1 - 1e-9, "the alarm's e-value is below its level")
         monitor.raised = Alarm(**vars(file.alarm))
-    _hold(monitor.alarm or not monitor.speaks_against, "the alarm was taken out")
+    hold(monitor.alarm or not monitor.speaks_against, "the alarm was taken out")
     return monitor
 
 
@@ -132,25 +131,12 @@ def state_text(file: BaseModel) -> str:
     return json.dumps(file.model_dump(), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_state(path: Path, model: type[_Any]) -> _Any:
+def read_state(path: Path, model: type[File]) -> File:
     """A state file of the kind and version that ``model`` describes."""
     try:
         text = path.read_text(encoding="utf-8")
-        raw = json.loads(text, parse_constant=_no_constant)
     except OSError as error:
         raise InvalidInput(f"state: cannot read {path}: {error.strerror}.") from error
     except ValueError as error:
-        raise PolicyFileError(f"state: {path} is not valid JSON: {error}.") from error
-    kind = model.model_fields["kind"].annotation.__args__[0]  # type: ignore[union-attr]
-    if not isinstance(raw, dict) or raw.get("kind") != kind:
-        raise PolicyFileError(f"state: {path} is not a {kind} file.")
-    if raw.get("format") != FORMAT:
-        raise PolicyFileError(
-            f"state: {path} has format version {raw.get('format')!r}; this surelist reads version {FORMAT}."
-        )
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise PolicyFileError(f"state: {path} does not fit at {where!r}: {first['msg']}.") from error
+        raise PolicyFileError(f"state: {path} is not a text file.") from error
+    return parse(text, model, FORMAT, f"state: {path}")

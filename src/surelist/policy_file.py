@@ -11,9 +11,10 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from surelist._files import writing
+from surelist._strict import Strict, hold, parse
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.first_crossing import first_crossing_counts
 from surelist.groups import split_alpha
@@ -24,24 +25,20 @@ from surelist.ties import Salt
 FORMAT: Literal[1] = 1
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-
-class _Expected(_Model):
+class _Expected(Strict):
     kind: Literal["expected"]
     k: float
     pool_size: float
 
 
-class _PerPool(_Model):
+class _PerPool(Strict):
     kind: Literal["per-pool"]
     k: int
     smallest_pool: int
     largest_pool: int
 
 
-class _Recall(_Model):
+class _Recall(Strict):
     kind: Literal["recall"]
     share: float
 
@@ -49,14 +46,14 @@ class _Recall(_Model):
 _AnyTarget = Annotated[_Expected | _PerPool | _Recall, Field(discriminator="kind")]
 
 
-class _Step(_Model):
+class _Step(Strict):
     pool_size: int
     critical_count: int
     threshold: float
     tie_break: int | None
 
 
-class _Cutoff(_Model):
+class _Cutoff(Strict):
     group: str | None
     target: _AnyTarget
     alpha: float
@@ -66,21 +63,21 @@ class _Cutoff(_Model):
     fingerprint: str | None = Field(pattern="^[0-9a-f]{64}$")
 
 
-class _Shift(_Model):
+class _Shift(Strict):
     weight_bound: float = Field(gt=0)
     rows_before: int = Field(gt=0)
     seed: int = Field(ge=0)
     weights_exact: bool
 
 
-class _Looks(_Model):
+class _Looks(Strict):
     rows: list[int] = Field(min_length=1)
     budgets: list[float]
     counts: list[int]
     chosen: int
 
 
-class _File(_Model):
+class _File(Strict):
     format: Literal[1]
     promise: str
     alpha: float
@@ -103,7 +100,7 @@ class _File(_Model):
     withdrawn: str | None = None
 
 
-class _SaltFile(_Model):
+class _SaltFile(Strict):
     warning: str
     key: str = Field(pattern="^[0-9a-f]{64}$")
     spent: list[int]
@@ -191,39 +188,13 @@ def to_dict(policy: Policy) -> dict[str, Any]:
 
 def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Policy:
     """A policy from JSON text; every contradiction is an error that says what is wrong."""
-    file = _parse(text, name)
+    file = parse(text, _File, FORMAT, f"policy: {name}")
     try:
         policy = _build(file, _read_salt(file, salt_text, name))
         _verify(policy, file)
     except SurelistError as error:
         raise PolicyFileError(f"policy: {name}: {error}") from error
     return policy
-
-
-def _parse(text: str, name: str) -> _File:
-    try:
-        raw = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise PolicyFileError(f"policy: {name} is not valid JSON: {error}.") from error
-    if not isinstance(raw, dict) or "format" not in raw:
-        raise PolicyFileError(f"policy: {name} is not a policy file: it has no format version.")
-    if type(raw["format"]) is not int or raw["format"] != FORMAT:
-        raise PolicyFileError(
-            f"policy: {name} has format version {raw['format']!r}; this surelist reads version "
-            f"{FORMAT}. Use the surelist that wrote it, or a newer one."
-        )
-    try:
-        return _File.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise PolicyFileError(
-            f"policy: {name} does not fit the format at {where!r}: {first['msg']}."
-        ) from error
-
-
-def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is not a finite number")
 
 
 def _read_salt(file: _File, text: str | None, name: str) -> Salt | None:
@@ -275,47 +246,47 @@ def _build(file: _File, salt: Salt | None) -> Policy:
 def _verify(policy: Policy, file: _File) -> None:
     """Recompute what follows from the evidence; the file may not claim anything else."""
     groups = [cutoff.group for cutoff in policy.cutoffs]
-    _hold(len(set(groups)) == len(groups), "a group appears twice")
+    hold(len(set(groups)) == len(groups), "a group appears twice")
     grouped = None not in groups
-    _hold(grouped or len(groups) == 1, "only some cutoffs name a group")
-    _hold(
+    hold(grouped or len(groups) == 1, "only some cutoffs name a group")
+    hold(
         grouped == (policy.group_split is not None) == (policy.group_rows is not None),
         "groups and their settings do not go together",
     )
     each_alpha = policy.alpha
     if grouped:
         each_alpha = split_alpha(policy.alpha, len(groups), policy.group_split or "")
-    _hold(0 < policy.alpha < 1, f"alpha {policy.alpha} is not between 0 and 1")
-    _hold(grouped or not policy.overlapping, "groups overlap, and there are none")
+    hold(0 < policy.alpha < 1, f"alpha {policy.alpha} is not between 0 and 1")
+    hold(grouped or not policy.overlapping, "groups overlap, and there are none")
     kinds = {type(cutoff.target) for cutoff in policy.cutoffs}
-    _hold(len(kinds) == 1, "groups have targets of several kinds")
-    _hold(Recall not in kinds or policy.group_rows != "all", "Recall does not go with all rows")
-    _hold(Recall not in kinds or not policy.missing_labels, "Recall does not go with missing labels")
-    _hold(
+    hold(len(kinds) == 1, "groups have targets of several kinds")
+    hold(Recall not in kinds or policy.group_rows != "all", "Recall does not go with all rows")
+    hold(Recall not in kinds or not policy.missing_labels, "Recall does not go with missing labels")
+    hold(
         policy.group_split != "sidak" or not (policy.overlapping or policy.group_rows == "all"),
         "sidak needs disjoint groups with rows of their own",
     )
     share = file.calibration_share
-    _hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
+    hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
     for cutoff in policy.cutoffs:
-        _hold(cutoff.level.alpha == each_alpha, "a group's alpha is not its share of alpha")
+        hold(cutoff.level.alpha == each_alpha, "a group's alpha is not its share of alpha")
         _verify_cutoff(cutoff, ties=policy.salt_hash is not None, looks=policy.looks)
-    _hold(policy.promise == file.promise, "the promise does not say what the evidence says")
+    hold(policy.promise == file.promise, "the promise does not say what the evidence says")
 
 
 def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
     rule = cutoff.level.rule
-    _hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
-    _hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
+    hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
+    hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
     if looks:
         claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
-        _hold(claimed == _looks_require(cutoff, looks), f"critical counts {claimed} contradict its looks")
+        hold(claimed == _looks_require(cutoff, looks), f"critical counts {claimed} contradict its looks")
     else:
         _verify_counts(cutoff)
-    _hold(max(step.critical_count for step in cutoff.steps) <= cutoff.qualified, "too few qualified rows")
+    hold(max(step.critical_count for step in cutoff.steps) <= cutoff.qualified, "too few qualified rows")
     order = [(step.threshold, step.tie_break or 0) for step in cutoff.steps]
-    _hold(order == sorted(order), "thresholds fall while critical counts fall")
-    _hold(
+    hold(order == sorted(order), "thresholds fall while critical counts fall")
+    hold(
         all((step.tie_break is not None) == ties for step in cutoff.steps),
         "tie breaks and salt do not go together",
     )
@@ -324,29 +295,29 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
 def _verify_counts(cutoff: Cutoff) -> None:
     """Every step needs the count its pool size asks for. More is valid too, less a contradiction."""
     required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
-    _hold(cutoff.steps[0].pool_size == required[0].pool_size, "it has no threshold for the smallest pool")
+    hold(cutoff.steps[0].pool_size == required[0].pool_size, "it has no threshold for the smallest pool")
     for step in cutoff.steps:
         needed = cutoff.target.count_at(step.pool_size, cutoff.rows, cutoff.qualified, cutoff.level)
-        _hold(
+        hold(
             needed <= step.critical_count,
             f"critical count {step.critical_count} is less than the {needed} that {cutoff.rows} rows need",
         )
     sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
-    _hold(sizes == sorted(set(sizes)), "its steps are out of order")
+    hold(sizes == sorted(set(sizes)), "its steps are out of order")
 
 
 def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
     """A campaign's counts follow from its row numbers and its spending of alpha (section 15)."""
     target, budgets = cutoff.target, list(looks.budgets)
-    _hold(isinstance(target, Expected) and cutoff.group is None, "campaigns have one Expected target")
+    hold(isinstance(target, Expected) and cutoff.group is None, "campaigns have one Expected target")
     assert isinstance(target, Expected)
-    _hold(len(looks.rows) == len(budgets) == len(looks.counts), "a look lacks its rows or count")
-    _hold(budgets[0] > 0 and budgets == sorted(budgets), "the budgets fall")
-    _hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")
-    _hold(0 <= looks.chosen < len(looks.rows), "no look gave the threshold")
-    _hold(looks.rows[0] > 0 and looks.rows[looks.chosen] == cutoff.rows, "the row counts differ")
+    hold(len(looks.rows) == len(budgets) == len(looks.counts), "a look lacks its rows or count")
+    hold(budgets[0] > 0 and budgets == sorted(budgets), "the budgets fall")
+    hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")
+    hold(0 <= looks.chosen < len(looks.rows), "no look gave the threshold")
+    hold(looks.rows[0] > 0 and looks.rows[looks.chosen] == cutoff.rows, "the row counts differ")
     counts = first_crossing_counts(looks.rows, target.rate, budgets)
-    _hold(counts == list(looks.counts), f"the looks' counts should be {counts}")
+    hold(counts == list(looks.counts), f"the looks' counts should be {counts}")
     return [(0, counts[looks.chosen])]
 
 
@@ -356,11 +327,6 @@ def _lists(looks: Looks) -> dict[str, Any]:
 
 def _tuples(looks: _Looks) -> dict[str, Any]:
     return {name: tuple(v) if isinstance(v, list) else v for name, v in looks.model_dump().items()}
-
-
-def _hold(condition: bool, problem: str) -> None:
-    if not condition:
-        raise PolicyFileError(f"it contradicts itself: {problem}.")
 
 
 def _dump_cutoff(cutoff: Cutoff) -> _Cutoff:

@@ -15,7 +15,7 @@ import numpy as np
 from surelist import _validation as check
 from surelist import audit, examples, profile, tables
 from surelist._files import writing
-from surelist.calibration import MISSING_LABELS, Targets, certify, make_terms, requirements
+from surelist.calibration import Targets, certify, make_terms, requirements
 from surelist.calibration import calibrate as calibrate_arrays
 from surelist.curve import GuaranteeCurve, pointwise_curve
 from surelist.curve import guarantee_curve as curve_of_arrays
@@ -88,7 +88,7 @@ def calibrate_table(
         return policy.with_columns(**names, id=id)
     if ties == "hash" and id is None:
         raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
-    check.as_choice(missing_labels, MISSING_LABELS, "missing_labels")
+    check.as_choice(missing_labels, check.MISSING_LABELS, "missing_labels")
     terms = make_terms(target, groups_given=group is not None, overlapping=False, **settings)
     rows = tables.calibration_rows(
         opened, list(terms.targets), names={**names, "id": id}, group_rows=group_rows, ties=ties,
