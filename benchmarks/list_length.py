@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from scipy import special
 
-from surelist import bounds, plots
+from surelist import bounds
+from surelist.drawing import axes as plots
 from surelist.examples import expected_list_size
 
 RATE, ALPHA, BASE_RATE = 0.05, 0.1, 0.1891

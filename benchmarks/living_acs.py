@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import surelist as sl
-from surelist import plots
+from surelist.drawing import axes as plots
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "acs2024_24states.parquet"
 HOME = {25: "MA", 27: "MN", 34: "NJ"}

@@ -147,7 +147,7 @@ def child(name: str, data: str, folder: str, counts: str, rounds: int) -> None:
     import duckdb  # noqa: F401
     import polars  # noqa: F401
 
-    import surelist.workflows  # noqa: F401
+    import surelist.workflows.tables  # noqa: F401
 
     best, cpu, thresholds = float("inf"), float("inf"), {}
     for _ in range(rounds):

@@ -10,10 +10,6 @@ from surelist._version import __version__
 
 if TYPE_CHECKING:
     from surelist import baselines, bounds
-    from surelist.adaptive import Campaign
-    from surelist.calibration import calibrate
-    from surelist.curve import GuaranteeCurve, guarantee_curve
-    from surelist.drifting import Drift, drift
     from surelist.errors import (
         GroupCutoffWarning,
         InvalidInput,
@@ -24,12 +20,16 @@ if TYPE_CHECKING:
         TableWarning,
     )
     from surelist.estimator import ShortlistClassifier
-    from surelist.groups import equal_opportunity
-    from surelist.monitoring import Monitor
-    from surelist.planning import Plan, plan
-    from surelist.policy import Policy
-    from surelist.targets import Expected, PerPool, Recall
-    from surelist.workflows import calibrate_table, select_table
+    from surelist.lifecycle.campaign import Campaign
+    from surelist.lifecycle.drift import Drift, drift
+    from surelist.lifecycle.monitor import Monitor
+    from surelist.lifecycle.planning import Plan, plan
+    from surelist.promises.calibration import calibrate
+    from surelist.promises.curve import GuaranteeCurve, guarantee_curve
+    from surelist.promises.groups import equal_opportunity
+    from surelist.promises.policy import Policy
+    from surelist.promises.targets import Expected, PerPool, Recall
+    from surelist.workflows.tables import calibrate_table, select_table
 
 __all__ = [
     "Campaign",
@@ -63,30 +63,30 @@ __all__ = [
 
 # public name: the module it lives in
 _LATE = {
-    "Campaign": "adaptive",
-    "Drift": "drifting",
-    "Expected": "targets",
+    "Campaign": "lifecycle.campaign",
+    "Drift": "lifecycle.drift",
+    "Expected": "promises.targets",
     "GroupCutoffWarning": "errors",
-    "GuaranteeCurve": "curve",
+    "GuaranteeCurve": "promises.curve",
     "InvalidInput": "errors",
     "MissingDependency": "errors",
-    "Monitor": "monitoring",
+    "Monitor": "lifecycle.monitor",
     "NotCertifiable": "errors",
-    "PerPool": "targets",
-    "Plan": "planning",
-    "Policy": "policy",
+    "PerPool": "promises.targets",
+    "Plan": "lifecycle.planning",
+    "Policy": "promises.policy",
     "PolicyFileError": "errors",
-    "Recall": "targets",
+    "Recall": "promises.targets",
     "ShortlistClassifier": "estimator",
     "SurelistError": "errors",
     "TableWarning": "errors",
-    "calibrate": "calibration",
-    "calibrate_table": "workflows",
-    "drift": "drifting",
-    "equal_opportunity": "groups",
-    "guarantee_curve": "curve",
-    "plan": "planning",
-    "select_table": "workflows",
+    "calibrate": "promises.calibration",
+    "calibrate_table": "workflows.tables",
+    "drift": "lifecycle.drift",
+    "equal_opportunity": "promises.groups",
+    "guarantee_curve": "promises.curve",
+    "plan": "lifecycle.planning",
+    "select_table": "workflows.tables",
 }
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist import _validation as check
-from surelist.calibration import calibrate
+from surelist import _check as check
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.policy import Policy
+from surelist.promises.calibration import calibrate
+from surelist.promises.policy import Policy
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone

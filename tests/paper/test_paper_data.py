@@ -7,10 +7,10 @@ import zipfile
 import duckdb
 import numpy as np
 import pytest
-from pums_sample import HEADER, PEOPLE
 
 import surelist as sl
 from surelist.paper import data, reproduce, synthetic
+from tests.helpers.pums_sample import HEADER, PEOPLE
 
 
 def write(path, lines=(HEADER, *PEOPLE)):

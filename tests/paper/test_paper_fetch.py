@@ -11,12 +11,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from click.testing import CliRunner
-from pums_sample import HEADER, PEOPLE
 
 import surelist as sl
 from surelist.cli import run
 from surelist.cli.paper import paper
 from surelist.paper import data, fetch
+from tests.helpers.pums_sample import HEADER, PEOPLE
 
 
 def archive(lines=(HEADER, *PEOPLE), name="psam_p10.csv", padding=200_000):

@@ -12,8 +12,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from surelist.errors import InvalidInput
-from surelist.service import access
 from surelist.service.app import create_app
+from surelist.service.record import access
 from surelist.service.settings import Settings, is_loopback
 from tests.service.test_api import CSV, rows_of
 

@@ -9,9 +9,10 @@ import json
 
 import pytest
 
-from surelist import PerPool, calibrate, policy_file
+from surelist import PerPool, calibrate
 from surelist.errors import Shortfall
-from surelist.service.verify import verify
+from surelist.promises import policy_file
+from surelist.service.record.verify import verify
 
 CSV = {"content-type": "text/csv"}
 PARQUET = {"content-type": "application/vnd.apache.parquet"}
@@ -241,7 +242,7 @@ def test_reviews(client, past, pool):
 
 
 def test_the_curve_is_that_of_the_library(local_client, past, tmp_path):
-    from surelist import workflows
+    from surelist.workflows import tables as workflows
 
     (tmp_path / "past.csv").write_text(past)
     wanted = workflows.curve(tmp_path / "past.csv", score="score", label="qualified", pool_size=100)

@@ -11,10 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from surelist.service.database import Database
-from surelist.service.registry import Registry
-from surelist.service.verify import verify
-from tests.service.conftest import PostgresServer, Server, csv_text
+from surelist.service.record.database import Database
+from surelist.service.record.record import Registry
+from surelist.service.record.verify import verify
+from tests.helpers.service import PostgresServer, Server, csv_text
 
 web = httpx.Client(verify=False, timeout=60)  # one client: making its TLS context takes longest
 CSV = {"content-type": "text/csv"}

@@ -17,10 +17,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from surelist.service.app import create_app
-from surelist.service.database import Database
+from surelist.service.record.database import Database
+from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
-from surelist.service.verify import verify
-from tests.service.conftest import Server, csv_text
+from tests.helpers.service import Server, csv_text
 
 CHECKS = [
     not_a_server_error,

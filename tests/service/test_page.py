@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.conftest import Server, csv_text, missing
+from tests.helpers.service import Server, csv_text, missing
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

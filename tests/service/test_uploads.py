@@ -11,7 +11,7 @@ import duckdb
 import httpx
 import pytest
 
-from tests.service.conftest import Server, csv_text
+from tests.helpers.service import Server, csv_text
 
 web = httpx.Client(verify=False, timeout=60)  # one client: making its TLS context takes longest
 CSV = {"content-type": "text/csv"}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import surelist as sl
-from tests.tables.conftest import Engine, arrow
+from tests.helpers.engines import Engine, arrow
 
 NAN, INF = math.nan, math.inf
 
@@ -127,7 +127,7 @@ SPREADS = {
 @pytest.mark.parametrize("spread", SPREADS)
 def test_any_finite_score(engine: Engine, spread: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when almost nothing may be fetched, so that intervals are split again and again."""
-    from surelist.tables import order
+    from surelist.tables import order_statistics as order
 
     if "csv" in engine.name or "parquet" in engine.name or engine.name in ("capsule", "pandas-nullable"):
         pytest.skip("its arithmetic is another engine's")

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import surelist as sl
-from tests.tables.conftest import Engine
+from tests.helpers.engines import Engine
 
 TARGET = {"a": sl.Expected(4, 60), "b": sl.Expected(2, 30), "c": sl.Expected(0.5, 10)}
 

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from surelist.errors import SurelistError
-from surelist.tables import order
-from surelist.tables.duck import DuckDB
-from surelist.tables.engines import Eager
+from surelist.tables import order_statistics as order
+from surelist.tables.engines.base import Eager
+from surelist.tables.engines.duckdb import DuckDB
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 SCORES = st.lists(

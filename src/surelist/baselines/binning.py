@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from surelist import _validation as check
+from surelist import _check as check
 from surelist import bounds
 from surelist.baselines.results import Bands, Floats
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
-from surelist.targets import Expected
+from surelist.promises.targets import Expected
 
 
 def umb(

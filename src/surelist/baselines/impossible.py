@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surelist import _validation as check
+from surelist import _check as check
 from surelist.baselines.oracles import omniscient
 from surelist.baselines.results import Floats
 from surelist.errors import InvalidInput

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from surelist import _validation as check
+from surelist import _check as check
 from surelist.baselines.results import Bands, Floats, PoolShortlists, as_pools
 from surelist.errors import InvalidInput
-from surelist.targets import Expected
+from surelist.promises.targets import Expected
 
 TOP = 32
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from surelist import _validation as check
+from surelist import _check as check
 from surelist import bounds
 from surelist.baselines.results import Floats, as_pools
 

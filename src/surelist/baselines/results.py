@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist import _validation as check
+from surelist import _check as check
 from surelist.errors import InvalidInput
 
 Floats = NDArray[np.float64]

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from surelist import _validation as check
+from surelist import _check as check
 from surelist.baselines.oracles import take_until
 from surelist.baselines.results import NO_GUARANTEE, Bands, Floats, PoolShortlists, as_pools
 from surelist.errors import InvalidInput, MissingDependency, NotCertifiable, Shortfall
-from surelist.targets import Expected
+from surelist.promises.targets import Expected
 
 
 def uncalibrated(pools: Any, k: float, member: Any = None) -> PoolShortlists:

@@ -19,20 +19,28 @@ from surelist._version import __version__
 
 # name: (module, attribute, one line for --help)
 COMMANDS = {
-    "calibrate": ("surelist.cli.core", "calibrate", "Certify a target from past candidates; write a policy."),
-    "select": ("surelist.cli.core", "select", "Shortlist new candidates with a policy."),
-    "show": ("surelist.cli.core", "show", "Print what a policy promises, its conditions and evidence."),
-    "curve": ("surelist.cli.core", "curve", "For every list size: how many qualified are certified."),
-    "plan": ("surelist.cli.living", "plan", "How many calibration rows a target needs."),
-    "watch": ("surelist.cli.living", "watch", "Does the promise still hold? An alarm from reviewed pools."),
-    "campaign": ("surelist.cli.living", "campaign", "Screen pools under one promise; learn from reviews."),
-    "demo": ("surelist.cli.core", "demo", "Make an example, calibrate, select, and show the result."),
-    "report": ("surelist.cli.service", "report", "Write the audit report of a policy."),
-    "serve": ("surelist.cli.service", "serve", "Start the app: page, API and record."),
-    "token": ("surelist.cli.service", "token", "Make, list and revoke tokens for the app."),
-    "verify-log": ("surelist.cli.service", "verify_log", "Check that the app's record is as it was written."),
-    "paper": ("surelist.cli.paper", "paper", "Reproduce the paper: experiments, census data, impossibility."),
-    "completion": ("surelist.cli.core", "completion", "Print the shell completion script."),
+    "calibrate": (
+        "surelist.cli.certify",
+        "calibrate",
+        "Certify a target from past candidates; write a policy.",
+    ),
+    "select": ("certify", "select", "Shortlist new candidates with a policy."),
+    "show": ("certify", "show", "Print what a policy promises, its conditions and evidence."),
+    "curve": ("certify", "curve", "For every list size: how many qualified are certified."),
+    "plan": ("lifecycle", "plan", "How many calibration rows a target needs."),
+    "watch": (
+        "surelist.cli.lifecycle",
+        "watch",
+        "Does the promise still hold? An alarm from reviewed pools.",
+    ),
+    "campaign": ("lifecycle", "campaign", "Screen pools under one promise; learn from reviews."),
+    "demo": ("certify", "demo", "Make an example, calibrate, select, and show the result."),
+    "report": ("service", "report", "Write the audit report of a policy."),
+    "serve": ("service", "serve", "Start the app: page, API and record."),
+    "token": ("service", "token", "Make, list and revoke tokens for the app."),
+    "verify-log": ("service", "verify_log", "Check that the app's record is as it was written."),
+    "paper": ("paper", "paper", "Reproduce the paper: experiments, census data, impossibility."),
+    "completion": ("certify", "completion", "Print the shell completion script."),
 }
 
 
@@ -48,7 +56,7 @@ class LateGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, attribute, _ = COMMANDS[cmd_name]
-        found: click.Command = getattr(import_module(module), attribute)
+        found: click.Command = getattr(import_module(f"surelist.cli.{module}"), attribute)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

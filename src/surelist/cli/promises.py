@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from surelist.calibration import Targets
-    from surelist.targets import Target
+    from surelist.promises.calibration import Targets
+    from surelist.promises.targets import Target
 
 
 def parse_target(options: dict[str, Any]) -> Targets:
@@ -32,7 +32,7 @@ def _group_targets(options: dict[str, Any], kinds: list[str]) -> Targets:
     if not (options["group"] and options["targets"]):
         raise click.UsageError('--group COLUMN and --target "name=K/M" go together.')
     if not options["purpose"]:
-        from surelist.calibration import GROUP_WARNING
+        from surelist.promises.calibration import GROUP_WARNING
 
         raise click.UsageError(f'--purpose "..." is needed with --group. {GROUP_WARNING}')
     if kinds:
@@ -63,7 +63,7 @@ def _promise(promise: str, text: str) -> tuple[str, float, str | None]:
 
 def one_target(kind: str, value: float, size: str | None) -> Target:
     """``expect``, ``per_pool`` or ``recall`` with its numbers."""
-    from surelist.targets import Expected, PerPool, Recall
+    from surelist.promises.targets import Expected, PerPool, Recall
 
     if kind == "recall":
         return Recall(value)

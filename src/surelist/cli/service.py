@@ -18,7 +18,7 @@ import click
 from surelist.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
-    from surelist.service.registry import Registry
+    from surelist.service.record.record import Registry
     from surelist.service.settings import Settings
 
 SWITCH_SECONDS = 0.0005  # the writer's thread waits this long for its turn instead of 5 ms
@@ -107,7 +107,7 @@ def create(
     Example:
       surelist token create --role operator --name "nightly job" --days 90
     """
-    from surelist.service.access import create_token
+    from surelist.service.record.access import create_token
 
     with _registry(database) as registry:
         made, text = create_token(registry, name, role, actor=_who(), policy=policy, days=days)
@@ -123,7 +123,7 @@ def create(
 @as_json
 def list_(database: str | None, json_: bool) -> None:
     """List tokens, without their secrets."""
-    from surelist.service.access import list_tokens
+    from surelist.service.record.access import list_tokens
 
     with _registry(database) as registry:
         found = list_tokens(registry)
@@ -141,7 +141,7 @@ def list_(database: str | None, json_: bool) -> None:
 @database_option
 def revoke(ident: str, database: str | None) -> None:
     """End the token ID and every session begun with it, at once."""
-    from surelist.service.access import revoke_token
+    from surelist.service.record.access import revoke_token
 
     with _registry(database) as registry:
         revoke_token(registry, ident, actor=_who())
@@ -163,7 +163,7 @@ def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> 
     Example:
       surelist verify-log --receipt 17:9f2c…
     """
-    from surelist.service.verify import verify
+    from surelist.service.record.verify import verify
 
     with _registry(database) as registry:
         verdict = verify(registry.database, receipts)
@@ -200,9 +200,9 @@ def report(
     Example:
       surelist report policy.json --past past.csv --pool new.csv --attribute sex -o report.html
     """
-    from surelist import report as reports
     from surelist._files import writing
-    from surelist.service import offline
+    from surelist.reports import html as reports
+    from surelist.workflows import report as offline
 
     if len(attributes) > 2:
         raise InvalidInput(f"attribute: expected at most two, got {len(attributes)}.")
@@ -236,8 +236,8 @@ def _settings(options: dict[str, Any]) -> Settings:
 
 @contextmanager
 def _registry(address: str | None) -> Iterator[Registry]:
-    from surelist.service.database import Database
-    from surelist.service.registry import Registry
+    from surelist.service.record.database import Database
+    from surelist.service.record.record import Registry
     from surelist.service.settings import data_folder
 
     database = Database(address or str(data_folder() / "surelist.db"))
@@ -250,7 +250,7 @@ def _registry(address: str | None) -> Iterator[Registry]:
 
 
 def _require_token(registry: Registry) -> None:
-    from surelist.service.access import list_tokens
+    from surelist.service.record.access import list_tokens
 
     if not any(each.usable for each in list_tokens(registry)):
         raise InvalidInput(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from surelist import _validation as check
+from surelist import _check as check
 from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.paper import data, figures, page, runner, synthetic

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.groups import split_alpha
 from surelist.paper.data import Population
+from surelist.promises.groups import split_alpha
 
 GROUPS = ("majority", "minority")
 GROUP_LEVELS = ("split", "each")

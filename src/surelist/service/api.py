@@ -13,15 +13,17 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from surelist import workflows
 from surelist.errors import InvalidInput, NotCertifiable
-from surelist.service import models, operations, views
-from surelist.service.access import Actor
-from surelist.service.context import Context, context_of, key_of
+from surelist.service import answers as views
+from surelist.service import jobs as operations
+from surelist.service import models
+from surelist.service.errors import MEANING, WrongType
 from surelist.service.models import ErrorView
-from surelist.service.problems import MEANING, WrongType
-from surelist.service.spool import TooLarge, Upload
+from surelist.service.record.access import Actor
+from surelist.service.runtime import Context, context_of, key_of
 from surelist.service.spreadsheet import escape_file
+from surelist.service.uploads import TooLarge, Upload
+from surelist.workflows import tables as workflows
 
 INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
 

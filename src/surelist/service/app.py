@@ -21,14 +21,14 @@ from starlette.staticfiles import StaticFiles
 from surelist._version import __version__
 from surelist.errors import InvalidInput, SurelistError
 from surelist.service import api, pages
-from surelist.service.access import Brake
-from surelist.service.context import Context, context_of
-from surelist.service.database import Database
-from surelist.service.guard import Guard, Metrics
-from surelist.service.problems import MEANING, body_of, headers_of, status_of
-from surelist.service.registry import Registry
+from surelist.service.errors import MEANING, body_of, headers_of, status_of
+from surelist.service.middleware import Guard, Metrics
+from surelist.service.record.access import Brake
+from surelist.service.record.database import Database
+from surelist.service.record.record import Registry
+from surelist.service.runtime import Context, context_of
 from surelist.service.settings import Settings
-from surelist.service.spool import Spool
+from surelist.service.uploads import Spool
 
 HERE = Path(__file__).parent
 SWEEP_SECONDS = 30

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from surelist.calibration import Targets
 from surelist.errors import InvalidInput
-from surelist.service.operations import Request
-from surelist.targets import Expected, PerPool, Recall, Target
+from surelist.promises.calibration import Targets
+from surelist.promises.targets import Expected, PerPool, Recall, Target
+from surelist.service.jobs import Request
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -12,14 +12,18 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from surelist import report, workflows
 from surelist._version import __version__
 from surelist.errors import InvalidInput
-from surelist.service import access, operations, story, views
-from surelist.service.access import LOCAL_ACTOR, Actor, Forbidden, NotAuthenticated
-from surelist.service.context import context_of
-from surelist.service.spool import Draft
+from surelist.reports import html as report
+from surelist.service import answers as views
+from surelist.service import jobs as operations
+from surelist.service import wizard as story
+from surelist.service.record import access
+from surelist.service.record.access import LOCAL_ACTOR, Actor, Forbidden, NotAuthenticated
+from surelist.service.runtime import context_of
 from surelist.service.spreadsheet import escape_file
+from surelist.service.uploads import Draft
+from surelist.workflows import tables as workflows
 
 SHOWN = 1000  # rows of a shortlist on the page; the download has all
 router = APIRouter()

@@ -6,10 +6,10 @@ counting passes, ``evidence`` hands both to calibration, ``selection`` filters p
 engine does differently from another is in ``engines``, ``duck`` and ``spark``.
 """
 
+from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.evidence import calibration_rows
-from surelist.tables.opening import FORMATS, Table, file_format, open_table
-from surelist.tables.reading import read_columns, read_text
-from surelist.tables.selection import PoolCount, Selection, select_rows
+from surelist.tables.shortlist import PoolCount, Selection, select_rows
+from surelist.tables.sources import FORMATS, Table, file_format, open_table
 
 __all__ = [
     "FORMATS",

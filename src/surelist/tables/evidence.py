@@ -14,12 +14,12 @@ from typing import Any
 
 import narwhals as nw
 
-from surelist import _validation as check
+from surelist import _check as check
 from surelist.errors import InvalidInput
-from surelist.tables import census
-from surelist.tables.columns import GROUP, ID, ROWS, SCORE, Columns, find_columns
-from surelist.tables.opening import Table
-from surelist.tables.order import OrderStatistics
+from surelist.tables import bad_rows as census
+from surelist.tables.order_statistics import OrderStatistics
+from surelist.tables.roles import GROUP, ID, ROWS, SCORE, Columns, find_columns
+from surelist.tables.sources import Table
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,295 @@
+"""The theorems as numbers: (n, rate, alpha) to a critical count, a rate or a band.
+
+A *critical count* is the smallest number of qualified calibration rows scoring at or above a
+threshold that certifies a target (STATISTICS section 0). Nothing here sees data, policies or
+random numbers. A count of ``n + 1`` means that no outcome of n rows certifies the target.
+
+Floating point errs to the safe side: a tail within a relative ``TAIL_MARGIN`` of alpha counts
+as too large, so a count may come out one too large at an exact tie, never one too small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from surelist import _check as check
+from surelist.bounds.simultaneous import equal_local_levels
+from surelist.errors import InvalidInput
+
+TAIL_MARGIN = 1e-9
+
+Rate = float | Fraction
+Floats = NDArray[np.float64]
+
+RULES = ("exact", "dkw", "simultaneous")
+
+
+def critical_count(n: int, rate: Rate, alpha: float, rule: str = "exact") -> int:
+    """Smallest count of qualified rows among ``n`` that certifies P(Y=1, F>=t) >= ``rate``.
+
+    ``exact``: STATISTICS section 2, the smallest valid count for a target fixed beforehand.
+    ``dkw``: section 1, the paper's rule (Theorem 4); the target may be chosen after looking.
+    ``simultaneous``: section 10; the target may be chosen after looking, shorter lists.
+    All three assume i.i.d. rows and a score fixed independently of them.
+    """
+    n = check.as_count(n, "n")
+    fraction = check.as_rate(rate, "rate")
+    alpha = check.as_alpha(alpha)
+    rule = check.as_choice(rule, RULES, "rule")
+    if rule == "dkw":
+        return _dkw_count(n, fraction, alpha)
+    if rule == "simultaneous":
+        return _simultaneous_count(n, fraction, alpha)
+    return _exact_count(n, fraction, alpha)
+
+
+def dkw_epsilon(n: int, alpha: float) -> float:
+    """Half-width of the DKW-Massart band: sqrt(ln(2/alpha) / (2n)) (section 1)."""
+    return math.sqrt(math.log(2 / check.as_alpha(alpha)) / (2 * check.as_count(n, "n")))
+
+
+def bins_critical_count(n: int, rate: Rate, alpha: float, bins: int) -> int:
+    """Smallest count in the best ``bins`` score bins that certifies ``rate`` (section 5).
+
+    ceil(n (rate + 2 bins epsilon)): every score interval is within 2 epsilon of its rate at
+    once (Proposition 6), so the bins may be cut after looking at the rows.
+    """
+    n = check.as_count(n, "n")
+    bins = check.as_count(bins, "bins")
+    return _dkw_count(n, check.as_rate(rate, "rate"), check.as_alpha(alpha), 2 * bins)
+
+
+def binomial_tail(n: int, rate: Rate, count: int) -> float:
+    """P(Binomial(n, rate) >= count)."""
+    return _binomial_tail(check.as_count(n, "n"), float(check.as_rate(rate, "rate")), int(count))
+
+
+def _binomial_tail(n: int, rate: float, count: int) -> float:
+    if count <= 0:
+        return 1.0
+    if count > n:
+        return 0.0
+    return float(special.betainc(count, n - count + 1, rate))
+
+
+def pool_critical_count(n: int, k: int, pool_size: int, alpha: float) -> int:
+    """Smallest count that certifies k qualified candidates in *this* pool (section 11).
+
+    min{c : P(Hypergeometric(n+m, n, c+k-1) >= c) <= alpha}, over calibration rows and pool
+    together; exact for untied scores, and ties only help. Holds for a pool of exactly
+    ``pool_size`` and for any larger one whose size does not depend on how good it looks.
+    """
+    n = check.as_count(n, "n")
+    alpha = check.as_alpha(alpha)
+    pool_size = check.as_count(pool_size, "pool_size")
+    return _pool_count(n, check.as_whole_k(k, pool_size), pool_size, alpha)
+
+
+def pool_tail(n: int, k: int, pool_size: int, count: int) -> float:
+    """P(the pool's k-th best qualified candidate scores below the count-th best of n rows)."""
+    n, count = check.as_count(n, "n"), check.as_count(count, "count")
+    pool_size = check.as_count(pool_size, "pool_size")
+    return _pool_tail(n, check.as_whole_k(k, pool_size), pool_size, count)
+
+
+def _pool_tail(n: int, k: int, pool_size: int, count: int) -> float:
+    drawn = count + k - 1
+    from_pool = np.arange(max(0, drawn - n), min(k - 1, pool_size) + 1, dtype=float)
+    return min(1.0, float(np.exp(_log_hypergeometric(from_pool, pool_size, n, drawn)).sum()))
+
+
+def pac_rate(k: int, pool_size: int, alpha: float) -> float:
+    """Smallest rate at which a pool holds >= k with probability >= 1-alpha (section 11)."""
+    pool_size = check.as_count(pool_size, "pool_size")
+    k = check.as_whole_k(k, pool_size)
+    rate = float(special.betainccinv(k, pool_size - k + 1, check.as_alpha(alpha)))
+    return min(1.0, rate * (1 + TAIL_MARGIN))
+
+
+def bernstein_worst(k: float, alpha: float) -> float:
+    """Qualified candidates in a single pool whose expectation is k (Proposition 4, section 9).
+
+    k - L/3 - sqrt(L^2 + 18kL)/3 with L = ln(1/alpha); holds with probability >= 1-alpha for
+    a pool of fixed size. It counts qualified candidates, not the length of the list.
+    """
+    k = check.as_positive(k, "k")
+    log = math.log(1 / check.as_alpha(alpha))
+    return k - log / 3 - math.sqrt(log * log + 18 * k * log) / 3
+
+
+def bernstein_k(k_worst: float, alpha: float) -> float:
+    """Expectation that ensures ``k_worst`` in a single pool: the inverse of the above.
+
+    k_worst + 4L/3 + sqrt(16L^2/9 + 2 k_worst L): plus before the root (the paper prints
+    minus, which would promise more than Proposition 4 gives).
+    """
+    k_worst = check.as_positive(k_worst, "k_worst")
+    log = math.log(1 / check.as_alpha(alpha))
+    return k_worst + 4 * log / 3 + math.sqrt(16 * log * log / 9 + 2 * k_worst * log)
+
+
+def largest_rate(n: int, count: int, alpha: float, rule: str = "exact") -> float:
+    """Largest rate that ``count`` qualified rows among ``n`` certify; 0.0 where none."""
+    n = check.as_count(n, "n")
+    alpha = check.as_alpha(alpha)
+    rule = check.as_choice(rule, RULES, "rule")
+    if count == 0:
+        return 0.0
+    count = check.as_count(count, "count")
+    if count > n:
+        raise InvalidInput(f"count: expected at most n={n}, got {count}.")
+    if rule == "dkw":
+        return max(0.0, count / n - dkw_epsilon(n, alpha) - 1e-12)
+    if rule == "simultaneous":
+        counts, rates = simultaneous_family(n, alpha)
+        reached = int(np.searchsorted(counts, count, side="right"))
+        # a hair below, so that k = rate * m, divided by m again, is still certified
+        return float(rates[reached - 1]) * (1 - 1e-15) if reached else 0.0
+    return float(special.betaincinv(count, n - count + 1, _safe(_safe(alpha))))
+
+
+def simultaneous_family(n: int, alpha: float) -> tuple[NDArray[np.int64], Floats]:
+    """Counts c_j and rates r_j such that, with probability >= 1-alpha, all hold at once.
+
+    For every threshold t: P(Y=1, F>=t) >= max{r_j : c_j <= N(t)} (section 10). A step
+    function: between two counts of the family the rate of the lower one holds, never an
+    interpolation. Equal local levels for counts between n/100 and n/5, a hundredth of that
+    level outside; the common level is solved so that the crossing probability is alpha.
+    """
+    return equal_local_levels(check.as_count(n, "n"), check.as_alpha(alpha))
+
+
+def excess_paper(n: int, pool_size: float, alpha: float) -> float:
+    """Proposition 3: the excess over the best policy, m/n + m sqrt(2 ln(2/alpha)/n)."""
+    n, alpha = check.as_count(n, "n"), check.as_alpha(alpha)
+    pool_size = check.as_positive(pool_size, "pool_size")
+    return pool_size / n + pool_size * math.sqrt(2 * math.log(2 / alpha) / n)
+
+
+def excess_count(n: int, count: int, k: float, pool_size: float, alpha: float) -> float:
+    """The same from the count: m (BetaQuantile(1-alpha; c, n-c+1) - k/m), untied scores."""
+    n, count, alpha = check.as_count(n, "n"), check.as_count(count, "count"), check.as_alpha(alpha)
+    if count > n:
+        raise InvalidInput(f"count: expected at most n={n}, got {count}.")
+    return pool_size * float(special.betainccinv(count, n - count + 1, alpha)) - k
+
+
+def _safe(alpha: float) -> float:
+    return alpha * (1 - TAIL_MARGIN)
+
+
+@lru_cache(maxsize=4096)
+def _dkw_count(n: int, rate: Fraction, alpha: float, widths: int = 1) -> int:
+    """ceil(n*rate + widths*sqrt(n ln(2/alpha)/2)) in 50 digits, so that no rounding moves it."""
+    with localcontext() as context:
+        context.prec = 50
+        slack = widths * (n * (2 / Decimal(alpha)).ln() / 2).sqrt()
+        exact = Decimal(n * rate.numerator) / rate.denominator + slack
+        return min(n + 1, math.ceil(exact))
+
+
+def _exact_count(n: int, rate: Fraction, alpha: float) -> int:
+    p = math.nextafter(float(rate), 1.0)
+    centre = n * p - special.ndtri(min(alpha, 0.5)) * math.sqrt(n * p * (1 - p))
+    guess = min(max(1, round(centre)), n)
+    return _smallest(lambda c: _binomial_tail(n, p, c) <= _safe(alpha), 1, n, guess)
+
+
+@lru_cache(maxsize=4096)
+def _pool_count(n: int, k: int, pool_size: int, alpha: float) -> int:
+    guess = min(max(1, round(n * special.betaincinv(k, pool_size - k + 1, 1 - alpha))), n)
+    return _smallest(lambda c: _pool_tail(n, k, pool_size, c) <= _safe(alpha), 1, n, guess)
+
+
+def _simultaneous_count(n: int, rate: Fraction, alpha: float) -> int:
+    counts, rates = simultaneous_family(n, alpha)
+    place = int(np.searchsorted(rates, float(rate) * (1 - 1e-12)))
+    while place < len(rates) and Fraction(float(rates[place])) < rate:  # exact at the boundary
+        place += 1
+    return int(counts[place]) if place < len(rates) else n + 1
+
+
+def _smallest(holds: Callable[[int], bool], low: int, high: int, guess: int | None = None) -> int:
+    """Smallest integer in [low, high] where the monotone ``holds`` is true, else high + 1."""
+    below, above, step = low - 1, high + 1, 4  # holds(below) is false, holds(above) true
+    if guess is not None:
+        if holds(guess):
+            above = guess
+            while (probe := above - step) > below and holds(probe):
+                above, step = probe, step * 2
+            below = max(below, probe)
+        else:
+            below = guess
+            while (probe := below + step) < above and not holds(probe):
+                below, step = probe, step * 2
+            above = min(above, probe)
+    while above - below > 1:
+        middle = (below + above) // 2
+        if holds(middle):
+            above = middle
+        else:
+            below = middle
+    return above
+
+
+@lru_cache(maxsize=1)
+def _stirling_table() -> Floats:
+    """Error of Stirling's formula, ln(x!) - ln(sqrt(2 pi x) (x/e)^x), for x below 16."""
+    x = np.arange(1, 16, dtype=float)
+    exact = [float(math.log(math.factorial(int(v)))) for v in x]
+    stirling = 0.5 * np.log(2 * np.pi * x) + x * np.log(x) - x
+    return np.concatenate([[0.0], np.asarray(exact) - stirling])
+
+
+def _stirling_error(x: Floats) -> Floats:
+    small = _stirling_table()[np.minimum(x, 15).astype(int)]
+    y = np.maximum(x, 1.0)
+    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / (1188 * y**2)) / y**2) / y**2) / y**2) / y
+    found: Floats = np.where(x < 16, small, series)
+    return found
+
+
+def _deviance(x: Floats, mean: Floats) -> Floats:
+    """x ln(x/mean) + mean - x without cancellation (Loader's saddle-point form)."""
+    ratio = (x - mean) / np.where(mean > 0, mean, 1.0)
+    near = np.abs(ratio) < 0.1
+    log = np.where(near, special.log1p(np.where(near, ratio, 0.0)), 0.0)
+    close = mean * ((1 + ratio) * log - ratio)
+    far = special.xlogy(x, np.where(x > 0, x / mean, 1.0)) + mean - x
+    found: Floats = np.where(near, close, far)
+    return found
+
+
+def _log_binomial(x: Floats, n: float, p: float) -> Floats:
+    """ln P(Binomial(n, p) = x), accurate to rounding for n up to 1e15."""
+    q = 1 - p
+    inner = (
+        _stirling_error(np.asarray(float(n)))
+        - _stirling_error(x)
+        - _stirling_error(n - x)
+        - _deviance(x, np.asarray(n * p))
+        - _deviance(n - x, np.asarray(n * q))
+    )
+    edge = (x <= 0) | (x >= n)
+    spread = np.where(edge, 1.0, x * ((n - x) / n) if n else 1.0)
+    main = inner - 0.5 * np.log(2 * np.pi * spread)
+    at_zero = special.xlog1py(n, -p)
+    at_n = special.xlogy(n, p)
+    found: Floats = np.where(x <= 0, at_zero, np.where(x >= n, at_n, main))
+    return found
+
+
+def _log_hypergeometric(x: Floats, pool_size: int, n: int, drawn: int) -> Floats:
+    """ln P(x of the ``drawn`` from pool_size + n come from the pool)."""
+    p = drawn / (pool_size + n)
+    total = _log_binomial(np.asarray(float(drawn)), pool_size + n, p)
+    found: Floats = _log_binomial(x, pool_size, p) + _log_binomial(drawn - x, n, p) - total
+    return found

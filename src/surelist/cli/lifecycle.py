@@ -1,0 +1,309 @@
+"""plan, watch, campaign. Exit code 4: the monitor has raised an alarm; nothing is promised any more."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from surelist.cli.certify import as_json
+from surelist.cli.promises import one_target
+
+if TYPE_CHECKING:
+    from surelist.lifecycle.campaign import Campaign
+
+ALARM = 4
+
+score_option = click.option("--score", default="score", show_default=True, help="Column with the score.")
+label_option = click.option(
+    "--label", default="qualified", show_default=True, help="Column with the label, 1 = qualified."
+)
+id_option = click.option("--id", "ident", default="id", show_default=True, help="Column with candidate ids.")
+alpha_option = click.option(
+    "--alpha", type=float, default=0.1, show_default=True, help="How often the promise may be false."
+)
+state_argument = click.argument("state", type=click.Path(path_type=Path))
+pool_option = click.option(
+    "--pool", "name", required=True, help="Name of the pool, e.g. its date; each pool has its own."
+)
+
+
+@click.command(no_args_is_help=True)
+@click.option("--expect", type=float, metavar="K", help="At least K qualified in an average pool.")
+@click.option("--per-pool", type=int, metavar="K", help="At least K qualified in every single pool.")
+@click.option("--recall", type=float, metavar="SHARE", help="Keep this share of all qualified candidates.")
+@click.option("--pool-size", metavar="M", help="Candidates in a pool.")
+@alpha_option
+@click.option("--base-rate", type=float, help="Guess: share of qualified candidates.")
+@click.option("--auc", type=float, help="Guess: area under the score's ROC curve.")
+@click.option("--pilot", type=click.Path(path_type=Path), help="Instead of a guess: a table of pilot rows.")
+@score_option
+@label_option
+@click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
+@click.option("--sizes", help="Calibration sizes to tabulate, e.g. 300,1000,3000.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the pilot's resampling.")
+@click.option(
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: .png, .svg or .pdf."
+)
+@as_json
+def plan(**options: Any) -> None:
+    """How many calibration rows a target needs, and what more rows would save.
+
+    \b
+    Example:
+      surelist plan --expect 5 --pool-size 100 --base-rate 0.19 --auc 0.85
+      surelist plan --expect 5 --pool-size 100 --pilot pilot.csv --pools 250 --plot plan.png
+    """
+    from surelist.workflows import lifecycle as living
+
+    more = {"sizes": _numbers(options["sizes"], "--sizes")} if options["sizes"] else {}
+    found = living.plan(
+        _target(options), pilot=options["pilot"], score=options["score"], label=options["label"],
+        alpha=options["alpha"], base_rate=options["base_rate"], auc=options["auc"], pools=options["pools"],
+        seed=options["seed"], **more,
+    )  # fmt: skip
+    if options["plot"]:
+        from surelist.drawing import axes as plots
+
+        plots.save(found.plot(), options["plot"])
+    if options["json_"]:
+        body = {**asdict(found), "target": found.target.describe()}
+        body["oracle"] = None if found.oracle != found.oracle else found.oracle
+        click.echo(json.dumps(body))
+    else:
+        click.echo(found.describe())
+
+
+@click.command(no_args_is_help=True)
+@state_argument
+@click.argument("reviews", type=click.Path(path_type=Path))
+@click.option("--policy", type=click.Path(path_type=Path), help="Policy to watch; needed the first time.")
+@click.option("--alpha", type=float, help="How often a false alarm may come, ever (first time; 0.05).")
+@click.option("--pool", default="pool", show_default=True, help="Column with the pool's name.")
+@click.option("--pool-size", default="pool_size", show_default=True, help="Column: candidates in the pool.")
+@click.option(
+    "--qualified", default="qualified", show_default=True,
+    help="Column: qualified candidates on the shortlist; blank while reviews are missing.",
+)  # fmt: skip
+@click.option("--group", help="Column with the group, for policies with groups: one row per pool and group.")
+@as_json
+def watch(state: Path, reviews: Path, json_: bool, **options: Any) -> int:
+    """Does the promise still hold? Feed the table REVIEWS of reviewed pools to a monitor.
+
+    STATE is a small file made on the first run. Rows are pools in the order of screening; the
+    same rows may be fed again and count once. A blank number of qualified stops there: pools
+    count in order, and waiting is part of the proof. Exit code 4 when the alarm is raised.
+
+    \b
+    Example:
+      surelist watch monitor.json pools.csv --policy policy.json
+    """
+    from surelist.workflows import lifecycle as living
+
+    done = living.watch(state, reviews, **options)
+    monitor = done.monitor
+    if json_:
+        low_high = {group or "": list(ends) for group, ends in monitor.intervals.items()}
+        click.echo(json.dumps({
+            "new": done.new, "known": done.known, "waiting_for": done.blocked, "pools": monitor.pools,
+            "e_value": monitor.e_value, "alarm": monitor.alarm, "interval": low_high,
+            "promise": monitor.policy.promise,
+        }))  # fmt: skip
+    else:
+        click.echo(f"{done.new:,} new pools, {done.known:,} counted before.")
+        if done.blocked is not None:
+            click.echo(f"Waiting for the reviews of pool {done.blocked!r}; later pools count after it.")
+        click.echo(monitor.describe())
+    return ALARM if monitor.alarm else 0
+
+
+@click.group()
+def campaign() -> None:
+    """Screen pools under one promise and learn from their reviews.
+
+    All thresholds of a campaign hold together; they rise at scheduled updates, so lists get
+    shorter as reviews come in. Exit code 4 when the monitor has raised an alarm.
+
+    \b
+    Example:
+      surelist campaign start past.csv --expect 5 --pool-size 100 -o campaign.json
+      surelist campaign screen campaign.json monday.csv --pool 2026-03-02 -o shortlist.csv
+      surelist campaign review campaign.json reviewed.csv --pool 2026-03-02
+      surelist campaign status campaign.json
+    """
+
+
+@campaign.command(no_args_is_help=True)
+@click.argument("past", type=click.Path(path_type=Path))
+@click.option(
+    "--expect", type=float, required=True, metavar="K", help="At least K qualified in an average pool."
+)
+@click.option("--pool-size", required=True, metavar="M", help="Candidates in a pool, or their known average.")
+@alpha_option
+@click.option(
+    "--schedule", help="Update after these numbers of pools, e.g. 9,45,189; default: rows times four."
+)
+@click.option("--monitor-alpha", type=float, default=0.05, show_default=True, help="False alarms, ever.")
+@click.option(
+    "--uncertified", default="refuse", show_default=True,
+    help="refuse, or everyone: shortlist everyone until enough is known.",
+)  # fmt: skip
+@score_option
+@label_option
+@click.option("--missing-labels", default="error", show_default=True, help="error or unqualified.")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write.")
+@as_json
+def start(past: Path, output: Path, json_: bool, **options: Any) -> None:
+    """Start a campaign from PAST candidates. Exit code 3 when the target is not certifiable yet.
+
+    \b
+    Example:
+      surelist campaign start past.csv --expect 5 --pool-size 100 -o campaign.json
+    """
+    from surelist.workflows import lifecycle as living
+
+    schedule = _numbers(options["schedule"], "--schedule") if options["schedule"] else None
+    target = one_target("expect", options["expect"], options["pool_size"])
+    begun = living.start_campaign(
+        past, output, target, score=options["score"], label=options["label"], alpha=options["alpha"],  # type: ignore[arg-type]
+        schedule=schedule, monitor_alpha=options["monitor_alpha"], uncertified=options["uncertified"],
+        missing_labels=options["missing_labels"],
+    )  # fmt: skip
+    _report(begun, json_, state=str(output))
+
+
+@campaign.command(no_args_is_help=True)
+@state_argument
+@click.argument("candidates", metavar="POOL", type=click.Path(path_type=Path))
+@pool_option
+@score_option
+@id_option
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Shortlist: .csv or .parquet."
+)
+@as_json
+def screen(
+    state: Path, candidates: Path, name: str, score: str, ident: str, output: Path, json_: bool
+) -> int:
+    """Shortlist the candidates of a POOL and remember them for review.
+
+    \b
+    Example:
+      surelist campaign screen campaign.json monday.csv --pool 2026-03-02 -o shortlist.csv
+    """
+    from surelist.workflows import lifecycle as living
+
+    done = living.screen_pool(state, candidates, output, name=name, score=score, id=ident)
+    if not json_:
+        if done.update is not None:
+            click.echo(f"Scheduled update after pool {done.update.pools:,}: {done.update.rows:,} rows known.")
+        click.echo(f"{done.shortlisted:,} of {done.candidates:,} candidates are on the shortlist {output}.")
+    return _report(done.campaign, json_, candidates=done.candidates, shortlisted=done.shortlisted)
+
+
+@campaign.command(no_args_is_help=True)
+@state_argument
+@click.argument("reviews", type=click.Path(path_type=Path))
+@pool_option
+@label_option
+@id_option
+@click.option("--final", is_flag=True, help="Stop waiting for reviews of this pool that are missing.")
+@as_json
+def review(state: Path, reviews: Path, name: str, label: str, ident: str, final: bool, json_: bool) -> int:
+    """Take in REVIEWS of a pool's shortlist: a table with candidate ids and labels.
+
+    Blank labels are reviews that have not come yet. The same table may be fed again.
+
+    \b
+    Example:
+      surelist campaign review campaign.json reviewed.csv --pool 2026-03-02
+    """
+    from surelist.workflows import lifecycle as living
+
+    done = living.review_pool(state, reviews, name=name, label=label, id=ident, final=final)
+    if not json_:
+        click.echo(f"{done.new:,} new reviews." + (f" {done.closed:,} given up." if done.closed else ""))
+    return _report(done.campaign, json_, new=done.new, closed=done.closed)
+
+
+@campaign.command(no_args_is_help=True)
+@state_argument
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw list length over time.")
+@click.option("--policy", type=click.Path(path_type=Path), help="Also write the policy in force.")
+@as_json
+def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> int:
+    """Where a campaign stands, and its list length over time.
+
+    \b
+    Example:
+      surelist campaign status campaign.json --plot campaign.png
+    """
+    from surelist.workflows import lifecycle as living
+
+    found = living.load_campaign(state)
+    if plot is not None:
+        from surelist.drawing import axes as plots
+        from surelist.drawing import living_plots
+
+        plots.save(living_plots.draw_campaign(found), plot)
+    if policy is not None:
+        found.policy.save(policy)
+    if not json_:
+        _draw(found)
+    return _report(found, json_)
+
+
+def _draw(found: Campaign) -> None:
+    """List length per update as bars, with the floor as a mark."""
+    most = max(update.list_size for update in found.updates)
+    wide = 40 / most
+    click.echo(f"{'from pool':>10}  {'rows':>10}  {'score >=':>10}  {'list':>6}  {'seen':>6}  {'floor':>6}")
+    for update, epoch in zip(found.updates, found.epochs, strict=True):
+        limit = "everyone" if update.threshold is None else f"{update.threshold:.5g}"
+        seen = found.target.pool_size * epoch.shortlisted / epoch.candidates if epoch.candidates else None
+        mark = round(update.floor * wide)
+        bar = "".join(
+            "|" if place == mark else "#" for place in range(max(mark + 1, round(update.list_size * wide)))
+        )
+        click.echo(
+            f"{update.pools + 1:>10,}  {update.rows:>10,}  {limit:>10}  {update.list_size:>6.2f}  "
+            f"{'-' if seen is None else format(seen, '.2f'):>6}  {update.floor:>6.2f}  {bar}"
+        )
+    click.echo("list: expected length; seen: average so far; | and floor: about the shortest list achievable")
+    if found.monitor is not None:
+        click.echo(found.monitor.describe())
+
+
+def _report(found: Campaign, json_: bool, **more: Any) -> int:
+    if json_:
+        monitor = found.monitor
+        done = len(found.updates) - 1
+        click.echo(json.dumps({
+            **more, "promise": found.promise, "threshold": found.threshold, "certified": found.certified,
+            "alarm": found.alarm, "pools": found.pools, "rows": found.rows, "missing": found.reviews.missing,
+            "next_update": found.schedule[done] if done < len(found.schedule) else None,
+            "updates": [asdict(update) for update in found.updates],
+            "e_value": None if monitor is None else monitor.e_value,
+        }))  # fmt: skip
+    else:
+        click.echo(click.style(found.promise, bold=True))
+    return ALARM if found.alarm else 0
+
+
+def _target(options: dict[str, Any]) -> Any:
+    kinds = [name for name in ("expect", "per_pool", "recall") if options[name] is not None]
+    if len(kinds) != 1:
+        raise click.UsageError("Say what to promise: one of --expect K, --per-pool K, --recall SHARE.")
+    if kinds[0] != "recall" and not options["pool_size"]:
+        raise click.UsageError("--pool-size M is needed: how many candidates a pool has.")
+    return one_target(kinds[0], options[kinds[0]], options["pool_size"])
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"{option}: expected whole numbers, e.g. 9,45,189, got {text!r}.") from None

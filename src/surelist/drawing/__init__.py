@@ -1,0 +1,1 @@
+"""Plain numbers to pictures: SVG and matplotlib axes. Imports nothing of ours but errors."""

@@ -1,0 +1,1 @@
+"""Before and after one calibration: plan the sample, watch the promise, learn from reviews."""

@@ -1,0 +1,354 @@
+"""Campaigns: pools screened one after another under one promise, learning from their reviews.
+
+STATISTICS section 15. After review the label is known for shortlisted candidates only. For a
+threshold t at or above the one used, "qualified and scoring at least t" is nevertheless known
+for every candidate of the pool, so screened pools are calibration rows for higher thresholds.
+
+*The promise.* With probability at least 1-alpha *all* thresholds t_0 <= t_1 <= ... of the
+campaign are valid at once: P(Y=1, F >= t_j) >= p0.
+
+*Proof.* Let t* = sup{t : P(Y=1, F >= t) >= p0}; a threshold fails iff it lies above t*. Let
+N_j be the number of rows among the first n_j (calibration rows and all candidates of all pools
+screened by look j) with Y=1 and F > t*. The n_j are fixed by the schedule and by pool sizes that
+do not depend on scores or labels, so N_0, N_1, ... is a walk with steps of probability at most
+p0, and the counts c_j of ``first_crossing`` make P(N_j >= c_j for some j) <= alpha. Suppose some
+threshold lies above t*, and let j be the first look with t_j > t*. Then t_j > t_{j-1}, so t_j is
+the c_j-th largest score among rows *known* to be qualified. These c_j rows have Y=1 and
+F >= t_j > t*, so N_j >= c_j. Hence a failure has probability at most alpha.
+
+Labels that are not known do no harm: the argument only counts rows known to be qualified, and
+N_j counts those and perhaps more. That covers candidates below the threshold in force, reviews
+that come late, and reviews that never come: each counts as "not qualified" until it is known. It
+does not cover leaving a pool out of n_j: whether reviews are missing may depend on the outcome,
+and n_j would then no longer be fixed beforehand. So every pool screened stays in, and the
+schedule counts pools, never labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist._version import __version__
+from surelist.bounds.sequential import FirstCrossing
+from surelist.errors import InvalidInput, NotCertifiable, Shortfall
+from surelist.lifecycle.monitor import Monitor
+from surelist.lifecycle.schedule import (
+    Epoch,
+    Update,
+    as_schedule,
+    shortest_list,
+    spending,
+    surely_at_boundary,
+)
+from surelist.lifecycle.score_sketch import ScoreCounts
+from surelist.lifecycle.screened import Reviews, Screened, as_candidates
+from surelist.lifecycle.seen import Memory, as_name
+from surelist.promises.calibration import _fingerprint
+from surelist.promises.policy import Cutoff, Looks, Policy, Step
+from surelist.promises.targets import Expected, Level, estimate_rows
+
+UNCERTIFIED = ("refuse", "everyone")
+
+EVERYONE = (
+    "Nothing is promised yet: too few qualified rows are known. Everyone is shortlisted until a "
+    "scheduled update certifies a threshold."
+)
+
+
+class Campaign:
+    """Screens pools under one promise and learns from reviews (proof: see the module).
+
+    scores, labels
+        Calibration rows to start from, as for ``calibrate``.
+    target
+        An ``Expected`` target.
+    alpha
+        The chance that *any* threshold of the campaign is false is at most this.
+    schedule
+        After how many screened pools the threshold is updated, e.g. ``(9, 45, 189)``. Fixed
+        beforehand. Default: each time the rows have grown fourfold, at the target's pool size.
+    monitor_alpha
+        How often the built-in monitor may raise a false alarm over the whole campaign.
+    uncertified
+        What to do if the calibration rows cannot certify the target yet: ``"refuse"`` raises
+        ``NotCertifiable``; ``"everyone"`` shortlists everyone, promising nothing, until an
+        update certifies a threshold.
+    """
+
+    def __init__(
+        self,
+        scores: Any,
+        labels: Any,
+        target: Expected,
+        *,
+        alpha: float = 0.1,
+        schedule: Sequence[int] | None = None,
+        monitor_alpha: float = 0.05,
+        uncertified: str = "refuse",
+        missing_labels: str = "error",
+    ) -> None:
+        array = check.as_scores(scores)
+        qualified, missing = check.as_labels(labels, missing=missing_labels)
+        check.require_rows(array, "scores")
+        check.require_length(qualified, len(array), "labels")
+        if not isinstance(target, Expected):
+            raise InvalidInput(f"target: campaigns promise an Expected target, got {target!r}.")
+        self.target = target
+        self.alpha = check.as_alpha(alpha)
+        self.schedule = as_schedule(schedule, len(array), target)
+        self.monitor_alpha = check.as_alpha(monitor_alpha, "monitor_alpha")
+        self.uncertified = check.as_choice(uncertified, UNCERTIFIED, "uncertified")
+        self.created = datetime.now(UTC).isoformat(timespec="seconds")
+        self.fingerprint = _fingerprint(len(array), qualified, array[qualified])
+        self.rows = len(array)
+        self.pools = 0
+        self.chosen: int | None = None
+        self.updates: list[Update] = []
+        self.epochs: list[Epoch] = []
+        self.monitor: Monitor | None = None
+        self.reviews = Reviews(missing=missing)
+        self._memory = Memory()
+        self._walk = FirstCrossing(target.rate)
+        self._qualified, self._listed = ScoreCounts(), ScoreCounts()
+        self._qualified.add(array[qualified])
+        self._listed.add(array)
+        self._look()
+        if self.chosen is None and uncertified == "refuse":
+            raise self._refusal(int(np.count_nonzero(qualified)))
+
+    @property
+    def threshold(self) -> float | None:
+        """Scores at or above it are shortlisted; None while everyone is."""
+        return self.updates[-1].threshold
+
+    @property
+    def certified(self) -> bool:
+        return self.chosen is not None
+
+    @property
+    def alarm(self) -> bool:
+        """True once the reviews speak against the promise; it is withdrawn then."""
+        return self.monitor is not None and self.monitor.alarm
+
+    @property
+    def due(self) -> bool:
+        """Whether the schedule asks for an update before the next pool."""
+        done = len(self.updates) - 1
+        return not self.alarm and done < len(self.schedule) and self.schedule[done] == self.pools
+
+    @property
+    def policy(self) -> Policy:
+        """The threshold in force as a policy, with the looks that back it."""
+        if self.chosen is None:
+            raise InvalidInput(f"policy: {EVERYONE}")
+        looks = Looks(
+            rows=tuple(update.rows for update in self.updates),
+            budgets=tuple(self.budgets[: len(self.updates)]),
+            counts=tuple(update.count for update in self.updates),
+            chosen=self.chosen,
+        )
+        update = self.updates[self.chosen]
+        assert update.threshold is not None
+        step = Step(0, update.count, update.threshold)
+        level = Level(self.alpha, "exact")
+        cutoff = Cutoff(None, self.target, level, update.rows, update.count, (step,), self.fingerprint)
+        policy = Policy((cutoff,), self.alpha, "exact", self.created, __version__, looks=looks)
+        if self.monitor is not None and self.monitor.raised is not None:
+            return policy.withdraw(self.monitor.raised.describe(self.monitor_alpha))
+        return policy
+
+    @property
+    def promise(self) -> str:
+        """What is promised now, or why nothing is."""
+        return EVERYONE if self.chosen is None else self.policy.promise
+
+    @property
+    def budgets(self) -> list[float]:
+        """Cumulative alpha by look, from the schedule."""
+        return spending(self.alpha, len(self.schedule))
+
+    def screen(self, scores: Any, *, ids: Any = None, pool: Any = None) -> NDArray[np.bool_]:
+        """Shortlist a new pool: True for every candidate to review.
+
+        ``pool`` names it for later reviews (default: its number, from "1"), ``ids`` its
+        candidates (default: their row numbers). If an update is due, it comes first.
+        """
+        array = check.as_scores(scores)
+        texts = None if ids is None else as_candidates(ids, len(array))
+        name = self._new_name(pool)
+        if self.due:
+            self.update()
+        mask = np.ones(len(array), dtype=np.bool_) if self.threshold is None else array >= self.threshold
+        chosen = np.flatnonzero(mask)
+        names = [str(row) for row in chosen.tolist()] if texts is None else [texts[row] for row in chosen]
+        self._record(name, len(array), names, array[chosen])
+        return mask
+
+    def record(self, *, pool_size: Any, scores: Any, ids: Any, threshold: Any, pool: Any = None) -> None:
+        """Take in a pool that was screened elsewhere with the threshold in force.
+
+        ``scores`` and ``ids`` are those of the shortlist, ``pool_size`` counts everyone. A
+        threshold below the one in force comes from before the last update: its list is too
+        long and not this campaign's; one above it would break the promise. Both are refused.
+        """
+        array = check.as_scores(scores)
+        texts = as_candidates(ids, len(array))
+        name = self._new_name(pool)
+        if self.due:
+            raise InvalidInput("pool: an update is due; call update() and screen with its threshold.")
+        if threshold != self.threshold:
+            side = "below" if self.threshold is None or threshold < self.threshold else "above"
+            raise InvalidInput(
+                f"threshold: expected the one in force, {self.threshold!r}, got {threshold!r}, {side} it. "
+                "Thresholds only rise, at scheduled updates; screen with campaign.policy as it is now."
+            )
+        size = check.as_count(pool_size, "pool_size")
+        if len(array) > size:
+            raise InvalidInput(f"scores: expected at most pool_size={size} values, got {len(array)}.")
+        if threshold is not None and len(array) and array.min() < threshold:
+            row = int(array.argmin())
+            raise InvalidInput(f"scores: expected at least {threshold!r}, got {array[row]!r} at row {row}.")
+        self._record(name, size, texts, array)
+
+    def review(self, pool: Any, labels: Any, *, ids: Any = None) -> int:
+        """Take in reviews of a pool's shortlist; returns how many were new.
+
+        ``labels`` are 1 (qualified), 0, or missing (not reviewed yet). Without ``ids`` they are
+        the whole shortlist in its order; with ``ids`` any part of it. Reviews may come late, in
+        any order, and again; a review that contradicts an earlier one is an error.
+        """
+        name = as_name(pool, "pool")
+        known = self._memory.recall(name, "pool") is not None
+        screened = self.reviews.find(name, known)
+        if screened is None:
+            return 0
+        new, scores = self.reviews.add(screened, labels, ids)
+        if self.threshold is not None:
+            scores = scores[scores >= self.threshold]
+        self._qualified.add(scores)
+        self._watch()
+        return new
+
+    def close(self, pool: Any) -> int:
+        """Stop waiting for a pool's missing reviews; returns how many were missing.
+
+        They stay "not qualified" in the evidence and count as qualified in the monitor: on the
+        safe side both times, whatever the reason for giving up.
+        """
+        name = as_name(pool, "pool")
+        known = self._memory.recall(name, "pool") is not None
+        screened = self.reviews.find(name, known)
+        if screened is None:
+            return 0
+        missing = self.reviews.close(screened)
+        self._watch()
+        return missing
+
+    def update(self) -> Update:
+        """The scheduled update; refused at any other time."""
+        if not self.due:
+            raise InvalidInput(f"update: {self._why_not_due()}")
+        self._look()
+        return self.updates[-1]
+
+    def save(self, path: str | Path) -> None:
+        """Write the state as JSON; never half-written."""
+        from surelist.lifecycle import campaign_file
+
+        campaign_file.save(self, Path(path))
+
+    @staticmethod
+    def load(path: str | Path) -> Campaign:
+        """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
+        from surelist.lifecycle import campaign_file
+
+        return campaign_file.load(Path(path))
+
+    def _new_name(self, pool: Any) -> str:
+        name = as_name(self.pools + 1 if pool is None else pool, "pool")
+        if self._memory.recall(name, "pool") is not None:
+            raise InvalidInput(
+                f"pool: {name!r} was screened before. Counting a pool twice would break the proof; "
+                "give a new pool a new name."
+            )
+        return name
+
+    def _record(self, name: str, size: int, ids: list[str], scores: NDArray[np.float64]) -> None:
+        self.pools += 1
+        self.rows += size
+        self._memory.keep(name)
+        self._listed.add(scores)
+        epoch = self.epochs[-1]
+        epoch.pools += 1
+        epoch.candidates += size
+        epoch.shortlisted += len(scores)
+        self.reviews.open(Screened(name, size, self.chosen, ids, scores))
+        self._watch()
+
+    def _watch(self) -> None:
+        """Feed the monitor the pools that are complete, in the order of screening."""
+        for screened in self.reviews.ready():
+            if screened.look is None:
+                continue  # nothing was promised for it
+            if self.monitor is None:
+                self.monitor = Monitor(self.policy, self.monitor_alpha)
+            elif screened.look != self.reviews.watched:
+                self.monitor.threshold_changed(self.policy)
+            self.reviews.watched = screened.look
+            self.monitor.observe(qualified=screened.at_most_qualified, pool_size=screened.size)
+            if self.monitor.raised is not None and self.monitor.raised.pools == self.monitor.pools:
+                self.monitor.name_alarm(screened.name)
+
+    def _look(self) -> None:
+        """Update j: the c_j-th largest score known to be qualified, never below the last one."""
+        look = len(self.updates)
+        count = self._walk.next(self.rows, self.budgets[look])
+        before = self.updates[-1].threshold if self.updates else None
+        found = self._qualified.nth_largest(count)
+        threshold = before
+        if found is not None and (before is None or found > before):
+            threshold, self.chosen = found, look
+        if threshold is not None:
+            self._qualified.drop_below(threshold)
+            self._listed.drop_below(threshold)
+        listed = self.rows if threshold is None else self._listed.at_least(threshold)
+        size = self.target.pool_size * listed / self.rows
+        rows_at_boundary = surely_at_boundary(self.rows, self.target, self.alpha) - self.reviews.missing
+        floor = shortest_list(self._qualified, self._listed, rows_at_boundary, self.rows, self.target)
+        self.updates.append(Update(self.pools, self.rows, count, threshold, size, floor))
+        self.epochs.append(Epoch())
+
+    def _why_not_due(self) -> str:
+        if self.alarm:
+            return "the monitor has raised an alarm; nothing is learned from rows that may have drifted."
+        done = len(self.updates) - 1
+        when = (
+            f"the next one is due after pool {self.schedule[done]}"
+            if done < len(self.schedule)
+            else "all are done"
+        )
+        return (
+            f"off schedule after {self.pools} pools; {when}. A time picked by looking at scores or labels "
+            "breaks the promise."
+        )
+
+    def _refusal(self, qualified: int) -> NotCertifiable:
+        level = Level(self.budgets[0], "exact")
+        return NotCertifiable(
+            Shortfall(
+                target=f"{self.target.describe()} (a campaign's first look at alpha={level.alpha:g})",
+                rows=self.rows,
+                qualified_available=qualified,
+                critical_count=self.updates[0].count,
+                largest_k=self.target.largest(self.rows, qualified, level),
+                largest_share=None,
+                rows_needed=estimate_rows(self.target, self.rows, qualified, level),
+            )
+        )

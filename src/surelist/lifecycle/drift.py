@@ -1,0 +1,69 @@
+"""Have the scores moved? A two-sample check without labels, which warns and proves nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from surelist import _check as check
+from surelist.promises.wording import percent
+
+CAVEAT = (
+    "Scores without labels cannot prove the promise broken or intact: a shift may leave it true, "
+    "and it may break without any shift in the scores. Review pools and watch those."
+)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far the scores of a pool lie from those of the calibration rows."""
+
+    gap: float
+    at: float
+    share_before: float
+    share_now: float
+    higher: float
+    p_value: float
+    rows: int
+    candidates: int
+    caveat: str = field(default=CAVEAT, repr=False)
+
+    def describe(self) -> str:
+        """The effect in words, and what it does not prove."""
+        return (
+            f"{percent(round(self.share_now, 4))} of {self.candidates:,} candidates score at least "
+            f"{self.at:.6g}, and {percent(round(self.share_before, 4))} of {self.rows:,} calibration rows: "
+            f"the largest gap ({100 * self.gap:.1f} points; a gap as large has probability "
+            f"{self.p_value:.2g} without drift). A random candidate scores above a random calibration row "
+            f"{percent(round(self.higher, 3))} of the time (50% without drift). {self.caveat}"
+        )
+
+
+def drift(calibration_scores: Any, pool_scores: Any) -> Drift:
+    """Two-sample check without labels (Kolmogorov-Smirnov), with effect sizes a person can read.
+
+    ``gap`` is the largest difference between the shares that score at least some value, and
+    ``at`` that value; ``higher`` is the chance that a random candidate of the pool scores above
+    a random calibration row, ties half. The p-value is that of the
+    Kolmogorov limit, within a tenth of the exact one from five rows on; ties make it too large.
+    """
+    before = np.sort(check.as_scores(calibration_scores, "calibration_scores"))
+    now = np.sort(check.as_scores(pool_scores, "pool_scores"))
+    check.require_rows(before, "calibration_scores")
+    check.require_rows(now, "pool_scores")
+    values = np.unique(np.concatenate([before, now]))
+    share_before = 1 - np.searchsorted(before, values) / len(before)
+    share_now = 1 - np.searchsorted(now, values) / len(now)
+    place = int(np.argmax(np.abs(share_before - share_now)))
+    gap = float(abs(share_before[place] - share_now[place]))
+    below = np.searchsorted(before, now) + np.searchsorted(before, now, side="right")
+    higher = float(below.sum() / (2 * len(before) * len(now)))
+    effective = np.sqrt(len(before) * len(now) / (len(before) + len(now)))
+    p_value = float(special.kolmogorov(effective * gap))
+    return Drift(
+        gap, float(values[place]), float(share_before[place]), float(share_now[place]), higher,
+        p_value, len(before), len(now),
+    )  # fmt: skip

@@ -1,0 +1,277 @@
+"""How many labels are needed, before there are any (STATISTICS section 17).
+
+A plan turns a guess of the population into what calibration would give: the chance that the
+target can be certified at all, and the expected list length, for a range of calibration sizes.
+The guess is either a pilot sample, resampled to show how far it can be trusted, or a base rate
+and an AUC under the binormal model (normal scores of equal variance for qualified and others),
+which is an assumption and flagged as one. Nothing here is a promise.
+
+For a count rule with untied scores the share of candidates that are qualified and shortlisted
+is Beta(c, n-c+1), cut off at the base rate; so expectations are sums over its quantiles, and
+nothing but the pilot is simulated. Pilot rows that chose n may not be calibration rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from surelist import _check as check
+from surelist import bounds
+from surelist.errors import InvalidInput
+from surelist.lifecycle.populations import COVERAGE, Empirical, Population, populations
+from surelist.promises.targets import Expected, Level, PerPool, Recall, Target
+
+SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)
+POINTS = 64  # quantiles per expectation
+HOPELESS = 0.005  # below this assurance no list length is given
+MOST = 10**9
+PAPER = {Expected: "dkw", PerPool: "bernstein"}
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """What n calibration rows would give under one rule.
+
+    ``assurance`` is the chance that the target is certifiable; ``list_size`` the expected list
+    length if it is, and ``excess`` how far that lies above the oracle's, as a share. Intervals
+    are those of a pilot, None without one or where nothing is certifiable.
+    """
+
+    rows: int
+    rule: str
+    critical_count: int
+    assurance: float
+    list_size: float | None
+    excess: float | None
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Smallest n that certifies with this assurance; ``interval`` from a pilot's base rate."""
+
+    assurance: float
+    rule: str
+    rows: int | None
+    interval: tuple[int | None, int | None] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A table of calibration sizes; ``describe`` prints it, ``plot`` draws it."""
+
+    target: Target
+    alpha: float
+    basis: str
+    base_rate: float
+    oracle: float
+    table: tuple[PlanRow, ...]
+    needed: tuple[Needed, ...]
+    pools: int
+    enough: int | None
+
+    def needs(self, assurance: float, rule: str = "exact") -> int | None:
+        """Smallest n for one of the assurances planned."""
+        for each in self.needed:
+            if each.assurance == assurance and each.rule == rule:
+                return each.rows
+        raise InvalidInput(f"assurance: this plan has 0.5 and 0.9, got {assurance!r} for {rule!r}.")
+
+    def describe(self) -> str:
+        """The plan as text."""
+        from surelist.lifecycle.plan_text import describe
+
+        return describe(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Expected list length against n (needs the ``plots`` extra); returns the axes."""
+        from surelist.drawing import living_plots
+
+        return living_plots.draw_plan(self, ax)
+
+
+def plan(
+    target: Target,
+    *,
+    alpha: float = 0.1,
+    base_rate: float | None = None,
+    auc: float | None = None,
+    pilot: tuple[Any, Any] | None = None,
+    sizes: Sequence[int] = SIZES,
+    pools: int = 100,
+    seed: int = 0,
+) -> Plan:
+    """How many calibration rows ``target`` needs, and what more rows would save.
+
+    base_rate, auc
+        A guess: the share of qualified candidates and the score's area under the ROC curve,
+        under the binormal model.
+    pilot
+        Instead of a guess: (scores, labels) of a pilot sample.
+    sizes
+        Calibration sizes to tabulate.
+    pools
+        How many pools will be screened: beyond ``Plan.enough`` rows one more label saves less
+        than one review over all of them.
+    """
+    if not isinstance(target, (Expected, PerPool, Recall)):
+        raise InvalidInput(f"target: expected Expected, PerPool or Recall, got {target!r}.")
+    alpha = check.as_alpha(alpha)
+    pools = check.as_count(pools, "pools")
+    wanted = [check.as_count(size, "sizes") for size in sizes]
+    rules = ["exact", *([PAPER[type(target)]] if type(target) in PAPER else [])]
+    best, others, rates, basis = populations(base_rate, auc, pilot, seed)
+    table = [_row(target, Level(alpha, rule), n, best, others) for rule in rules for n in wanted]
+    oracle = _pool_size(target) * float(best.listed(np.asarray([_oracle_rate(target, alpha, best)]))[0])
+    if _oracle_rate(target, alpha, best) > best.base_rate:
+        oracle = math.nan
+    needed = [_needed(target, Level(alpha, rule), a, best, rates) for rule in rules for a in (0.5, 0.9)]
+    table = [_with_excess(row, oracle) for row in table]
+    enough = _enough(target, Level(alpha, "exact"), best, pools, needed[1].rows)
+    return Plan(target, alpha, basis, best.base_rate, oracle, tuple(table), tuple(needed), pools, enough)
+
+
+def _row(target: Target, level: Level, n: int, best: Population, others: list[Empirical]) -> PlanRow:
+    assurance, size, count = _expected(target, level, n, best)
+    interval = None
+    if others and size is not None:
+        sizes = _resampled(target, level, n, count, others)
+        tail = 100 * (1 - COVERAGE) / 2
+        if len(sizes):
+            low, high = np.percentile(sizes, [tail, 100 - tail])
+            interval = float(low), float(high)
+    return PlanRow(n, level.rule, count, assurance, size, None, interval)
+
+
+def _resampled(target: Target, level: Level, n: int, count: int, others: list[Empirical]) -> list[float]:
+    """Expected list length in each resample that can certify: one set of quantiles serves all."""
+    if isinstance(target, Recall):
+        found = [_expected(target, level, n, each)[1] for each in others]
+        return [size for size in found if size is not None]
+    points = 4 * POINTS
+    rates = special.betaincinv(count, n - count + 1, (np.arange(points) + 0.5) / points)
+    kept = [(each, rates[rates <= each.base_rate]) for each in others]
+    return [_pool_size(target) * float(each.listed(own).mean()) for each, own in kept if len(own)]
+
+
+def _with_excess(row: PlanRow, oracle: float) -> PlanRow:
+    excess = None if row.list_size is None or math.isnan(oracle) else row.list_size / oracle - 1
+    return PlanRow(**{**vars(row), "excess": excess})
+
+
+def _expected(
+    target: Target, level: Level, n: int, population: Population
+) -> tuple[float, float | None, int]:
+    """Chance to certify, expected list length if certified (None if hopeless), critical count."""
+    rate, scale, cut = population.base_rate, 1.0, 1.0
+    if isinstance(target, Recall):  # given the qualified rows, of which about n * rate come
+        fewest = smallest_rows(target, level, 1.0, 0.5) or n + 1
+        assurance = bounds.binomial_tail(n, rate, fewest)
+        scale, n = rate, max(fewest, round(n * rate))
+        count = target.requirements(n, n, level)[0].count
+    else:
+        count = target.requirements(n, n, level)[0].count
+        cut = assurance = bounds.binomial_tail(n, rate, count)
+    if assurance < HOPELESS:
+        return assurance, None, count
+    places = (np.arange(POINTS) + 0.5) / POINTS * cut
+    rates = scale * special.betaincinv(count, n - count + 1, places)
+    return assurance, _pool_size(target) * float(population.listed(rates).mean()), count
+
+
+def _needed(
+    target: Target, level: Level, assurance: float, best: Population, rates: tuple[float, float] | None
+) -> Needed:
+    rows = smallest_rows(target, level, best.base_rate, assurance)
+    interval = None
+    if rates is not None:
+        low, high = (smallest_rows(target, level, rate, assurance) for rate in reversed(rates))
+        interval = (low, high)
+    return Needed(assurance, level.rule, rows, interval)
+
+
+def smallest_rows(target: Target, level: Level, base_rate: float, assurance: float) -> int | None:
+    """Smallest n with P(Binomial(n, base_rate) >= c(n)) >= assurance; None if beyond a billion.
+
+    c(n) never falls with n. So if n is the answer and c = c(n), then the smallest m with
+    P(Binomial(m, base_rate) >= c) >= assurance has c(m) <= c, hence m = n: it is enough to try
+    counts, and a count c that fails with c(m) = c' > c rules out all counts below c'.
+    """
+    count = 1
+    while True:
+        n = _rows_with(count, base_rate, assurance)
+        if n is None or n > MOST:
+            return None
+        available = count if isinstance(target, Recall) else n
+        required = target.requirements(n, available, level)[0].count
+        if required <= count:
+            return n
+        if required > n and not _ever(target, level, base_rate):
+            return None
+        count = max(count + 1, min(required, n + 1))
+
+
+def _ever(target: Target, level: Level, base_rate: float) -> bool:
+    """Whether a very large sample would do."""
+    n = MOST // 1000
+    available = int(n * base_rate)
+    return target.requirements(n, available, level)[0].count <= available
+
+
+def _rows_with(count: int, base_rate: float, assurance: float) -> int | None:
+    """Smallest n such that ``count`` qualified rows come with probability ``assurance``."""
+    low, high = count - 1, count
+    while bounds.binomial_tail(high, base_rate, count) < assurance:
+        low, high = high, 2 * high
+        if low > MOST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if bounds.binomial_tail(middle, base_rate, count) >= assurance:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _enough(target: Target, level: Level, best: Population, pools: int, start: int | None) -> int | None:
+    """From which n on (to a tenth) one more label saves less than one review over the pools.
+
+    Counts are whole numbers, so the slope is taken over half as many rows again, and n is the
+    last one where it is steep. Beyond 2 * pools * list rows it cannot be.
+    """
+    if start is None:
+        return None
+    n, last = max(start, 10), max(start, 10)
+    while n < MOST:
+        more = round(1.5 * n)
+        here, there = (_expected(target, level, size, best)[1] for size in (n, more))
+        if here is None or there is None:
+            return None
+        if pools * (here - there) >= more - n:
+            last = round(1.1 * n)
+        if n > 2 * pools * here:
+            return last
+        n = round(1.1 * n)
+    return None
+
+
+def _oracle_rate(target: Target, alpha: float, population: Population) -> float:
+    if isinstance(target, Expected):
+        return float(target.rate)
+    if isinstance(target, Recall):
+        return target.share * population.base_rate
+    return bounds.pac_rate(target.k, target.sizes[0], alpha)
+
+
+def _pool_size(target: Target) -> float:
+    """Lists are counted per pool; for a recall target per 100 candidates."""
+    if isinstance(target, Recall):
+        return 100.0
+    return float(target.pool_size) if isinstance(target, Expected) else float(target.sizes[0])

@@ -1,0 +1,102 @@
+"""When a campaign looks at its rows, what each look may spend, and what it records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from surelist import _check as check
+from surelist.bounds.counts import binomial_tail
+from surelist.errors import InvalidInput
+from surelist.lifecycle.score_sketch import ScoreCounts
+from surelist.promises.targets import Expected
+
+GROWTH, UPDATES = 4, 10
+
+
+@dataclass(frozen=True)
+class Update:
+    """One look at the evidence, and the threshold in force from then on (None: everyone).
+
+    ``list_size`` is the share of rows at or above the threshold times the pool size; ``floor``
+    estimates the shortest list of any threshold that meets the target (see ``shortest_list``).
+    """
+
+    pools: int
+    rows: int
+    count: int
+    threshold: float | None
+    list_size: float
+    floor: float
+
+
+@dataclass
+class Epoch:
+    """What was screened between two updates."""
+
+    pools: int = 0
+    candidates: int = 0
+    shortlisted: int = 0
+
+
+def spending(alpha: float, updates: int) -> list[float]:
+    """Cumulative budgets: half of alpha at the start, half of the rest at each update.
+
+    The last of ``updates`` takes all that is left, so the list ends in alpha.
+    """
+    halves = [alpha * (1 - 0.5 ** (j + 1)) for j in range(updates)]
+    return [*halves, alpha]
+
+
+def fourfold(rows: int, pool_size: float, updates: int = UPDATES) -> tuple[int, ...]:
+    """The default schedule: an update each time the expected rows have grown fourfold."""
+    counts: list[int] = []
+    for j in range(1, updates + 1):
+        pools = -int(-(rows * (GROWTH**j - 1)) // pool_size)
+        counts.append(max(pools, counts[-1] + 1 if counts else 1))
+    return tuple(counts)
+
+
+def as_schedule(schedule: Sequence[int] | None, rows: int, target: Expected) -> tuple[int, ...]:
+    """Increasing numbers of pools, or the default."""
+    if schedule is None:
+        return fourfold(rows, target.pool_size)
+    if isinstance(schedule, (str, bytes)) or not hasattr(schedule, "__iter__"):
+        raise InvalidInput(f"schedule: expected increasing numbers of pools, got {schedule!r}.")
+    counts = [check.as_count(each, "schedule") for each in schedule]
+    if any(later <= earlier for earlier, later in pairwise(counts)):
+        raise InvalidInput(f"schedule: expected increasing numbers of pools, got {counts!r}.")
+    return tuple(counts)
+
+
+def surely_at_boundary(rows: int, target: Expected, alpha: float) -> int:
+    """Largest c with P(Binomial(rows, p0) < c) <= alpha.
+
+    With probability >= 1-alpha at least c rows are qualified and score at or above t*, the
+    highest threshold that meets the target.
+    """
+    rate = float(target.rate)
+    low, high = 0, rows
+    while low < high:
+        middle = (low + high + 1) // 2
+        if 1 - binomial_tail(rows, rate, middle) <= alpha:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def shortest_list(
+    qualified: ScoreCounts, listed: ScoreCounts, count: int, rows: int, target: Expected
+) -> float:
+    """About the shortest list that any threshold meeting the target could have.
+
+    If ``count`` rows are qualified at or above t*, then t* is at most the count-th largest
+    qualified score, and the list at t* at least the share of rows at or above that. Reviews that
+    are missing may all be qualified, so the caller lowers the count by their number. Never
+    below k: a list cannot hold more qualified candidates than candidates.
+    """
+    highest = qualified.nth_largest(count) if count > 0 else None
+    share = 0.0 if highest is None else listed.at_least(highest) / rows
+    return max(float(target.k), target.pool_size * share)

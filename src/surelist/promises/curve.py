@@ -1,0 +1,111 @@
+"""The guarantee curve: for every list size, how many qualified candidates are certified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist import bounds
+from surelist.errors import InvalidInput
+
+RULES = ("simultaneous", "dkw")
+POINTS = 1000
+
+
+@dataclass(frozen=True)
+class GuaranteeCurve:
+    """List sizes and what is certified for each, all at once with probability >= 1-alpha.
+
+    ``list_size[i]`` candidates of an average pool score at least ``threshold[i]`` (estimated
+    from the calibration rows); at least ``qualified[i]`` of them are qualified on average
+    (certified). Any point may be picked after looking (STATISTICS section 10).
+    """
+
+    list_size: NDArray[np.float64]
+    qualified: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+    pool_size: float
+    alpha: float
+    rule: str
+    rows: int
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curve (needs the ``plots`` extra); returns the axes."""
+        from surelist.drawing import axes as plots
+
+        return plots.draw_curves([self], ax)
+
+
+def guarantee_curve(
+    scores: Any,
+    labels: Any,
+    pool_size: float = 100,
+    alpha: float = 0.1,
+    rule: str = "simultaneous",
+    missing_labels: str = "error",
+) -> GuaranteeCurve:
+    """For every list size: qualified candidates certified, simultaneously.
+
+    With probability >= 1-alpha every point of the curve is true, so k may be chosen from it
+    after looking; ``calibrate`` with the same rows, alpha and ``rule="simultaneous"`` then
+    gives the matching policy. A step function: nothing is interpolated.
+    """
+    check.as_choice(rule, RULES, "rule")
+    return _curve(scores, labels, pool_size, alpha, rule, missing_labels)
+
+
+def pointwise_curve(
+    scores: Any, labels: Any, pool_size: float = 100, alpha: float = 0.1, missing_labels: str = "error"
+) -> GuaranteeCurve:
+    """What the exact rule certifies at each list size for a target fixed beforehand.
+
+    Each point holds by itself, not together with the others: this shows what was gained by
+    fixing the target; it is not for choosing one (STATISTICS sections 2 and 10).
+    """
+    return _curve(scores, labels, pool_size, alpha, "exact", missing_labels)
+
+
+def _curve(
+    scores: Any, labels: Any, pool_size: float, alpha: float, rule: str, missing_labels: str
+) -> GuaranteeCurve:
+    array = check.as_scores(scores)
+    qualified, _ = check.as_labels(labels, missing=missing_labels)
+    check.require_rows(array, "scores")
+    check.require_length(qualified, len(array), "labels")
+    pool_size = check.as_positive(pool_size, "pool_size")
+    if pool_size < 1:
+        raise InvalidInput(f"pool_size: expected at least 1, got {pool_size:g}.")
+    alpha = check.as_alpha(alpha)
+    n = len(array)
+    sizes = _sizes(pool_size)
+    ranks = np.unique(np.clip(np.ceil(sizes * n / pool_size).astype(np.int64), 1, n))
+    ordered = np.partition(array, n - ranks)
+    thresholds = np.unique(ordered[n - ranks])[::-1]
+    listed = _count_at_least(array, thresholds)
+    certified = _rates(n, _count_at_least(array[qualified], thresholds), alpha, rule)
+    return GuaranteeCurve(
+        listed * (pool_size / n), certified * pool_size, thresholds, pool_size, alpha, rule, n
+    )
+
+
+def _sizes(pool_size: float) -> NDArray[np.float64]:
+    """Every list size from 1 to the pool, or a thousand of them for large pools."""
+    whole = np.arange(1, min(pool_size, POINTS) + 1, dtype=float)
+    return whole if pool_size <= POINTS else whole * (pool_size / POINTS)
+
+
+def _count_at_least(values: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[Any]:
+    """#{values >= t} for descending thresholds, without sorting the values."""
+    rising = thresholds[::-1]
+    place = np.searchsorted(rising, values, side="right")
+    return np.cumsum(np.bincount(place, minlength=len(rising) + 1)[::-1])[: len(rising)]
+
+
+def _rates(n: int, counts: NDArray[Any], alpha: float, rule: str) -> NDArray[np.float64]:
+    distinct, place = np.unique(counts, return_inverse=True)
+    rates = [bounds.largest_rate(n, int(count), alpha, rule) for count in distinct]
+    return np.asarray(rates)[place]

@@ -1,0 +1,254 @@
+"""What is promised: ``Expected``, ``PerPool``, ``Recall``. Frozen values; they see no data.
+
+A target knows which rules can certify it, how many qualified calibration rows each rule asks
+for, and how to say itself in English.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+from surelist import _check as check
+from surelist import bounds
+from surelist.errors import InvalidInput
+
+MOST_SIZES = 2000  # pool sizes with a threshold of their own
+
+
+@dataclass(frozen=True)
+class Level:
+    """How a target is to be certified: rule, alpha, and alpha's split where a rule has two.
+
+    ``calibration_share`` is the part of alpha spent on the calibration rows by ``pac`` and
+    ``bernstein``; the rest is spent on the pool.
+    """
+
+    alpha: float
+    rule: str = "exact"
+    calibration_share: float = 0.5
+
+    @property
+    def calibration_alpha(self) -> float:
+        return self.alpha * self.calibration_share
+
+    @property
+    def pool_alpha(self) -> float:
+        return self.alpha - self.calibration_alpha
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Pools of at least ``pool_size`` need ``count`` qualified rows at or above the threshold."""
+
+    pool_size: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Expected:
+    """At least ``k`` qualified candidates on the shortlist of an average pool (sections 1-4).
+
+    ``pool_size`` is the number of candidates in a pool, or its expectation where pools vary
+    (section 3); k may be fractional.
+    """
+
+    k: float
+    pool_size: float
+    rules: ClassVar[tuple[str, ...]] = bounds.RULES
+
+    def __post_init__(self) -> None:
+        for name in ("k", "pool_size"):
+            value = getattr(self, name)
+            check.as_positive(value, name)
+            object.__setattr__(self, name, check.plain(value))
+        if self.k > self.pool_size:
+            raise InvalidInput(f"k: expected at most pool_size={self.pool_size:g}, got {self.k:g}.")
+
+    @property
+    def rate(self) -> Fraction:
+        return check.as_fraction(self.k, "k") / check.as_fraction(self.pool_size, "pool_size")
+
+    def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
+        return (Requirement(0, bounds.critical_count(rows, self.rate, level.alpha, level.rule)),)
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        """The smallest valid count for a step of this pool size (there is one, at 0)."""
+        return self.requirements(rows, qualified, level)[0].count
+
+    def limit_rate(self, level: Level) -> float:
+        """The share of qualified rows below which no number of rows would do."""
+        return float(self.rate)
+
+    def largest(self, rows: int, qualified: int, level: Level) -> float:
+        """Largest k that ``qualified`` of ``rows`` certify; at most pool_size."""
+        return self.pool_size * bounds.largest_rate(rows, qualified, level.alpha, level.rule)
+
+    def describe(self) -> str:
+        return f"at least {self.k:g} qualified candidates on average in pools of {self.pool_size:g}"
+
+
+@dataclass(frozen=True)
+class PerPool:
+    """At least ``k`` qualified candidates on the shortlist of every single pool (9, 11).
+
+    ``pool_size=100`` covers pools of 100 or more; ``pool_size=(50, 200)`` every size from 50,
+    each with its own threshold, and larger ones with the threshold of 200.
+    """
+
+    k: int
+    pool_size: int | tuple[int, int]
+    rules: ClassVar[tuple[str, ...]] = ("exact", "pac", "bernstein")
+
+    def __post_init__(self) -> None:
+        size = self.pool_size
+        if isinstance(size, (tuple, list)):
+            if len(size) != 2:
+                raise InvalidInput(f"pool_size: expected a size or (smallest, largest), got {size!r}.")
+            smallest, largest = (check.as_count(s, "pool_size") for s in size)
+            if smallest > largest:
+                raise InvalidInput(f"pool_size: expected (smallest, largest), got {tuple(size)!r}.")
+            object.__setattr__(self, "pool_size", (smallest, largest))
+        else:
+            object.__setattr__(self, "pool_size", check.as_count(size, "pool_size"))
+        object.__setattr__(self, "k", check.as_whole_k(self.k, self.sizes[0]))
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Smallest and largest pool size with a threshold of its own."""
+        size = self.pool_size
+        return size if isinstance(size, tuple) else (size, size)
+
+    def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
+        """One count per size; a very wide range goes in steps, each valid for the sizes above it."""
+        smallest, largest = self.sizes
+        sizes: Sequence[int] = range(smallest, largest + 1)
+        if len(sizes) > MOST_SIZES:
+            ratio = (largest / smallest) ** (1 / (MOST_SIZES - 1))
+            grid = {round(smallest * ratio**i) for i in range(MOST_SIZES)} | {largest}
+            sizes = sorted(size for size in grid if size <= largest)
+        steps: list[Requirement] = []
+        self._descend(rows, level, sizes, 0, len(sizes) - 1, steps)
+        return tuple(steps)
+
+    def _descend(
+        self, rows: int, level: Level, sizes: Sequence[int], low: int, high: int, steps: list[Requirement]
+    ) -> None:
+        """The count never grows with the pool: bisect until both ends of a stretch agree."""
+        first, last = (self._count(rows, sizes[end], level) for end in (low, high))
+        if not steps or steps[-1].count != first:
+            steps.append(Requirement(sizes[low], first))
+        if first == last:
+            return
+        if high - low == 1:
+            steps.append(Requirement(sizes[high], last))
+            return
+        middle = (low + high) // 2
+        self._descend(rows, level, sizes, low, middle, steps)
+        self._descend(rows, level, sizes, middle, high, steps)
+
+    def _count(self, rows: int, size: int, level: Level) -> int:
+        if level.rule == "exact":
+            return bounds.pool_critical_count(rows, self.k, size, level.alpha)
+        if level.rule == "pac":
+            rate = bounds.pac_rate(self.k, size, level.pool_alpha)
+            # several sizes have several thresholds, which must all hold for this sample at once
+            rule = "exact" if self.sizes[0] == self.sizes[1] else "simultaneous"
+            return bounds.critical_count(rows, rate, level.calibration_alpha, rule)
+        rate = bounds.bernstein_k(self.k, level.pool_alpha) / size
+        if rate > 1:
+            return rows + 1
+        return bounds.critical_count(rows, rate, level.calibration_alpha, "dkw")
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        """The smallest valid count for pools of this size."""
+        return self._count(rows, pool_size, level)
+
+    def limit_rate(self, level: Level) -> float:
+        """The share of qualified rows below which no number of rows would do."""
+        if level.rule == "bernstein":
+            return bounds.bernstein_k(self.k, level.pool_alpha) / self.sizes[0]
+        alpha = level.alpha if level.rule == "exact" else level.pool_alpha
+        return bounds.pac_rate(self.k, self.sizes[0], alpha)
+
+    def largest(self, rows: int, qualified: int, level: Level) -> float:
+        """Largest whole k certifiable for the smallest pool; 0 where none."""
+        low, high = 0, self.sizes[0]
+        while low < high:
+            middle = (low + high + 1) // 2
+            if replace(self, k=middle)._count(rows, self.sizes[0], level) <= qualified:
+                low = middle
+            else:
+                high = middle - 1
+        return float(low)
+
+    def describe(self) -> str:
+        smallest, _ = self.sizes
+        return f"at least {self.k} qualified candidates in every pool of {smallest} or more"
+
+
+@dataclass(frozen=True)
+class Recall:
+    """The shortlist keeps at least a ``share`` of all qualified candidates (section 12).
+
+    The share is the population's, P(F >= t given Y = 1); at the boundary a single pool's own
+    recall lies below it about half the time.
+    """
+
+    share: float
+    rules: ClassVar[tuple[str, ...]] = ("exact",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", check.as_alpha(self.share, "share"))
+
+    def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
+        if qualified == 0:
+            return (Requirement(0, 1),)
+        return (Requirement(0, bounds.critical_count(qualified, self.share, level.alpha)),)
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        """The smallest valid count (there is one step, at 0)."""
+        return self.requirements(rows, qualified, level)[0].count
+
+    def limit_rate(self, level: Level) -> float:
+        """Any share of qualified rows will do, given enough rows."""
+        return 0.0
+
+    def largest(self, rows: int, qualified: int, level: Level) -> float:
+        """Largest share certifiable: the one where dropping nobody is just enough."""
+        return bounds.largest_rate(qualified, qualified, level.alpha) if qualified else 0.0
+
+    def describe(self) -> str:
+        return f"at least {100 * self.share:g}% of all qualified candidates kept"
+
+
+Target = Expected | PerPool | Recall
+
+
+MOST_ROWS = 10**9
+
+
+def estimate_rows(target: Target, rows: int, qualified: int, level: Level) -> int | None:
+    """About how many rows certify the target at the share of qualified rows seen; None if never."""
+    if qualified <= rows * target.limit_rate(level):
+        return None
+    if level.rule == "simultaneous":  # an estimate: the paper's band is close, and cheap
+        level = replace(level, rule="dkw")
+
+    def enough(n: int) -> bool:
+        available = math.floor(n * qualified / rows)
+        return target.requirements(n, available, level)[0].count <= available
+
+    high = max(rows, 2)
+    while not enough(high):
+        high *= 2
+        if high > MOST_ROWS:
+            return None
+    low = high // 2
+    while high - low > max(1, high // 200):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

@@ -1,0 +1,1 @@
+"""Plain values to pages: summarise first, then render; a template computes nothing."""

@@ -1,0 +1,155 @@
+"""Numbers that an auditor asks for: selection rates, impact ratios, how labels follow scores.
+
+Intervals are exact (Clopper-Pearson): they cover with at least the stated confidence for every
+sample size. Nothing here passes or fails anyone; these are inputs to an audit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from surelist import _check as check
+from surelist import bounds
+from surelist.errors import InvalidInput
+
+SMALL_SHARE = 0.02
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Category:
+    """One row of an impact table. ``ratio`` is None for the unknown category."""
+
+    names: tuple[str, ...]
+    candidates: int
+    shortlisted: int
+    share: float
+    rate: float
+    rate_low: float
+    rate_high: float
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    small: bool
+    reference: bool
+
+    @property
+    def unknown(self) -> bool:
+        return UNKNOWN in self.names
+
+
+@dataclass(frozen=True)
+class ImpactTable:
+    """Selection rates by category, each against the most-selected one."""
+
+    attributes: tuple[str, ...]
+    categories: tuple[Category, ...]
+    confidence: float
+
+
+def exact_interval(n: int, count: int, alpha: float) -> tuple[float, float]:
+    """Clopper-Pearson interval for a share: each side wrong with probability at most alpha/2."""
+    if n == 0:
+        return 0.0, 1.0
+    return bounds.largest_rate(n, count, alpha / 2), 1.0 - bounds.largest_rate(n, n - count, alpha / 2)
+
+
+def impact_table(
+    attributes: tuple[str, ...],
+    counts: Mapping[tuple[str, ...], tuple[int, int]],
+    confidence: float = 0.95,
+) -> ImpactTable:
+    """Rates and ratios from (candidates, shortlisted) per category.
+
+    All intervals hold together with probability at least ``confidence``: alpha is split evenly
+    between the categories, so that the reference may be chosen after looking. A ratio's bounds
+    are the quotients of the rates' bounds. The reference is the most-selected category with at
+    least 2 % of the candidates; smaller ones are marked, the unknown one is only counted.
+    """
+    alpha = 1 - check.as_alpha(confidence, "confidence")
+    total = sum(size for size, _ in counts.values())
+    for names, (size, listed) in counts.items():
+        if not 0 <= listed <= size:
+            raise InvalidInput(f"counts: {listed} of {size} shortlisted in category {names!r} is impossible.")
+    if total == 0:
+        return ImpactTable(attributes, (), confidence)
+    intervals = {
+        names: exact_interval(size, listed, alpha / len(counts)) for names, (size, listed) in counts.items()
+    }
+    reference = _reference(counts, total)
+    categories = [
+        _category(names, counts, intervals, reference, total)
+        for names in sorted(counts, key=lambda names: (UNKNOWN in names, names))
+    ]
+    return ImpactTable(attributes, tuple(categories), confidence)
+
+
+def _reference(counts: Mapping[tuple[str, ...], tuple[int, int]], total: int) -> tuple[str, ...] | None:
+    known = {n: c for n, c in counts.items() if UNKNOWN not in n and c[0] > 0}
+    large = {n: c for n, c in known.items() if c[0] >= SMALL_SHARE * total} or known
+    best = max(large, key=lambda n: (large[n][1] / large[n][0], large[n][0]), default=None)
+    return best if best is not None and large[best][1] > 0 else None
+
+
+def _category(
+    names: tuple[str, ...],
+    counts: Mapping[tuple[str, ...], tuple[int, int]],
+    intervals: Mapping[tuple[str, ...], tuple[float, float]],
+    reference: tuple[str, ...] | None,
+    total: int,
+) -> Category:
+    size, listed = counts[names]
+    low, high = intervals[names]
+    rate = listed / size if size else 0.0
+    ratio: tuple[float | None, float | None, float | None] = (None, None, None)
+    if reference is not None and UNKNOWN not in names:
+        best_size, best_listed = counts[reference]
+        best_low, best_high = intervals[reference]
+        ratio = (rate / (best_listed / best_size), low / best_high, high / best_low if best_low else None)
+        if names == reference:
+            ratio = (1.0, None, None)
+    return Category(
+        names, size, listed, size / total, rate, low, high, *ratio,
+        small=size < SMALL_SHARE * total, reference=names == reference,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ScoreBin:
+    """Calibration rows between two scores, and how many of them are qualified."""
+
+    low: float
+    high: float
+    rows: int
+    qualified: int
+    share: float
+    share_low: float
+    share_high: float
+
+
+def score_bins(
+    scores: Any, labels: Any, bins: int = 10, missing_labels: str = "error"
+) -> tuple[ScoreBin, ...]:
+    """About ``bins`` groups of rows of equal size by score, each with a 95 % exact interval.
+
+    Tied scores share a bin. This describes the calibration rows; no promise rests on it.
+    """
+    array = check.as_scores(scores)
+    qualified, _ = check.as_labels(labels, missing=missing_labels)
+    check.require_rows(array, "scores")
+    check.require_length(qualified, len(array), "labels")
+    cuts = np.unique(np.quantile(array, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
+    place = np.searchsorted(cuts, array, side="left")
+    sizes = np.bincount(place, minlength=len(cuts) + 1)
+    counts = np.bincount(place, weights=qualified, minlength=len(cuts) + 1)
+    found = []
+    for index in np.flatnonzero(sizes).tolist():
+        inside = array[place == index]
+        size, count = int(sizes[index]), int(counts[index])
+        low, high = exact_interval(size, count, 0.05)
+        found.append(ScoreBin(float(inside.min()), float(inside.max()), size, count, count / size, low, high))
+    return tuple(found)

@@ -1,0 +1,141 @@
+"""What every request passes first: host name, origin, size, headers, numbers for Prometheus.
+
+Plain ASGI, so that bodies and answers stream through.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from surelist.service.errors import body_of, headers_of, log_unforeseen, status_of
+from surelist.service.record.access import Forbidden
+from surelist.service.settings import Settings
+from surelist.service.uploads import TooLarge
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+DOCS_POLICY = POLICY.replace(
+    "style-src 'self'", "style-src 'self' 'unsafe-inline'"
+)  # swagger-ui's own styles
+REPORT_POLICY = POLICY.replace("style-src 'self'", "style-src 'unsafe-inline'")  # self-contained, scriptless
+
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+class Metrics:
+    """Counts and durations by route, never by candidate or file."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "surelist_requests", "Requests by route", ["method", "route", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "surelist_request_seconds", "Duration by route", ["route"], registry=self.registry
+        )
+        self.candidates = Counter("surelist_candidates", "Candidates of all pools", registry=self.registry)
+        self.shortlisted = Counter("surelist_shortlisted", "Candidates shortlisted", registry=self.registry)
+        self.refused = Counter("surelist_not_certifiable", "Promises not made", registry=self.registry)
+
+
+class Guard:
+    """ASGI middleware around the whole app."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 500
+        answered = False
+
+        async def answer(message: Message) -> None:
+            nonlocal status, answered
+            if message["type"] == "http.response.start":
+                status, answered = message["status"], True
+                message["headers"] = [*message["headers"], *self._headers(scope, message["headers"])]
+            await send(message)
+
+        try:
+            self._check(scope)
+            await self._app(scope, self._limited(scope, receive), answer)
+        except ClientDisconnect:
+            status = 499  # nobody is left to answer
+        except Exception as error:
+            if answered:
+                raise
+            await _refuse(error, answer)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")
+            self._metrics.requests.labels(scope["method"], route, str(status)).inc()
+            self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
+
+    def _check(self, scope: Scope) -> None:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "")
+        name = host.rsplit(":", 1)[0].lower() if not host.endswith("]") else host.lower()
+        if not self._settings.any_name and name not in self._settings.allowed_names:
+            raise Forbidden("This service is not known by that host name. Start it with --name to add one.")
+        if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+            origin = headers.get(b"origin")
+            site = headers.get(b"sec-fetch-site", "same-origin")
+            foreign = origin is not None and origin.split("://", 1)[-1].lower() != host.lower()
+            if foreign or site in ("cross-site", "same-site"):
+                raise Forbidden("This request came from another site.")
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        limit, taken = self._settings.max_upload + (1 << 20), 0  # the form around a file takes room too
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > limit:
+            raise TooLarge(self._settings.max_upload)
+
+        async def counted() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > limit:
+                raise TooLarge(self._settings.max_upload)
+            return message
+
+        return counted
+
+    def _headers(self, scope: Scope, present: Any) -> list[tuple[bytes, bytes]]:
+        path: str = scope["path"]
+        policy = DOCS_POLICY if path == "/docs" else REPORT_POLICY if path.endswith("/report") else POLICY
+        chosen = {**HEADERS, "content-security-policy": policy}
+        if self._settings.https:
+            chosen["strict-transport-security"] = "max-age=31536000"
+        if not path.startswith("/static/") and b"cache-control" not in dict(present):
+            chosen["cache-control"] = "no-store"
+        return [(name.encode(), value.encode()) for name, value in chosen.items()]
+
+
+async def _refuse(error: Exception, send: Send) -> None:
+    """The last resort, in the one JSON shape."""
+    status = status_of(error)
+    if status == 500:
+        log_unforeseen(error)
+    body = json.dumps({"error": body_of(error, status)}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers += [(k.lower().encode(), v.encode()) for k, v in headers_of(error, status).items()]
+    if status == 413:
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

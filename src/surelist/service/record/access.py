@@ -1,0 +1,229 @@
+"""Who may do what: roles, tokens, sessions, and the brake on guessing.
+
+A token is shown once and stored as a hash. The page's session is a random cookie, stored as a
+hash too; the token against cross-site forgery is derived from the cookie, which no other site
+can read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import threading
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from surelist import _check as check
+from surelist.errors import InvalidInput, SurelistError
+from surelist.service.record.record import Registry
+from surelist.service.record.writer import Batch, NotFound, now
+
+ROLES = ("viewer", "operator", "admin")  # each may do what those before it may
+LOCAL = "local"
+
+
+class NotAuthenticated(SurelistError):
+    """No valid token or session came with the request."""
+
+
+class Forbidden(SurelistError):
+    """The token is valid, but not for this."""
+
+
+class TooManyAttempts(SurelistError):
+    """Too many failed logins; ``seconds`` says when to try again."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"Too many failed logins from here. Try again in {seconds} seconds.")
+        self.seconds = seconds
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Whoever makes a request: a name for the record, a role, perhaps one policy only."""
+
+    name: str
+    role: str
+    policy: str | None = None
+
+    def require(self, role: str) -> None:
+        if ROLES.index(self.role) < ROLES.index(role):
+            raise Forbidden(f"This needs the role {role!r}; yours is {self.role!r}.")
+
+    def require_policy(self, policy: str) -> None:
+        if self.policy is not None and self.policy != policy:
+            raise Forbidden("This token is for another policy.")
+
+
+LOCAL_ACTOR = Actor(LOCAL, "admin")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token as it is on record: everything but its secret."""
+
+    id: str
+    name: str
+    role: str
+    policy: str | None
+    created: str
+    expires: str | None
+    revoked: str | None
+
+    @property
+    def usable(self) -> bool:
+        return self.revoked is None and (self.expires is None or self.expires > now())
+
+
+def create_token(
+    registry: Registry,
+    name: str,
+    role: str,
+    *,
+    actor: str,
+    policy: str | None = None,
+    days: int | None = None,
+) -> tuple[Token, str]:
+    """Make a token; the text is shown once and not kept."""
+    check.as_choice(role, ROLES, "role")
+    if not name.strip() or len(name) > 80 or not name.isprintable():
+        raise InvalidInput(f"name: expected 1 to 80 printable characters, got {name!r}.")
+    if policy is not None:
+        policy = registry.policy(policy).hash
+    ident, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
+    expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="milliseconds") if days else None
+    token = Token(ident, name, role, policy, now(), expires, None)
+
+    def job(batch: Batch) -> None:
+        facts = {"name": name, "role": role, "policy": policy, "expires": expires}
+        batch.connection.execute(
+            "INSERT INTO tokens (id, name, role, policy, digest, created, expires) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [ident, name, role, policy, _digest(secret), token.created, expires],
+        )
+        batch.append(actor, "token.created", ident, facts)
+
+    registry.writer.submit(job).result()
+    return token, f"surelist_{ident}_{secret}"
+
+
+def revoke_token(registry: Registry, ident: str, *, actor: str) -> None:
+    """End a token and every session begun with it."""
+
+    def job(batch: Batch) -> None:
+        if not batch.connection.execute("SELECT 1 FROM tokens WHERE id = ? AND revoked IS NULL", [ident]):
+            raise NotFound(f"token: there is no token {ident!r} in use; `surelist token list` shows them.")
+        batch.append(actor, "token.revoked", ident, {})
+        batch.connection.execute("UPDATE tokens SET revoked = ? WHERE id = ?", [now(), ident])
+        batch.connection.execute("DELETE FROM sessions WHERE token = ?", [ident])
+
+    registry.writer.submit(job).result()
+
+
+def list_tokens(registry: Registry) -> list[Token]:
+    rows = registry.database.read(
+        "SELECT id, name, role, policy, created, expires, revoked FROM tokens ORDER BY created, id"
+    )
+    return [Token(*row) for row in rows]
+
+
+def find_token(registry: Registry, text: str) -> Token:
+    """The token behind a text, or ``NotAuthenticated``; never says which part was wrong."""
+    parts = text.split("_", 2)
+    if len(parts) == 3 and parts[0] == "surelist" and parts[1].isalnum():
+        rows = registry.database.read(
+            "SELECT digest, id, name, role, policy, created, expires, revoked FROM tokens WHERE id = ?",
+            [parts[1]],
+        )
+        if rows and hmac.compare_digest(rows[0][0], _digest(parts[2])):
+            token = Token(*rows[0][1:])
+            if token.usable:
+                return token
+    raise NotAuthenticated("The token is not valid, was revoked, or has expired.")
+
+
+def as_actor(token: Token) -> Actor:
+    return Actor(f"{token.name} ({token.id})", token.role, token.policy)
+
+
+def begin_session(registry: Registry, token: Token, seconds: int) -> str:
+    """A new session cookie for a token."""
+    cookie = new_cookie()
+    expires = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+
+    def job(batch: Batch) -> None:
+        batch.append(as_actor(token).name, "session.begun", token.id, {})
+        batch.connection.execute("DELETE FROM sessions WHERE expires < ?", [now()])
+        batch.connection.execute(
+            "INSERT INTO sessions (digest, token, expires) VALUES (?, ?, ?)",
+            [_digest(cookie), token.id, expires],
+        )
+
+    registry.writer.submit(job).result()
+    return cookie
+
+
+def find_session(registry: Registry, cookie: str) -> Actor | None:
+    rows = registry.database.read(
+        "SELECT t.id, t.name, t.role, t.policy, t.created, t.expires, t.revoked FROM sessions s "
+        "JOIN tokens t ON t.id = s.token WHERE s.digest = ? AND s.expires > ?",
+        [_digest(cookie), now()],
+    )
+    token = Token(*rows[0]) if rows else None
+    return as_actor(token) if token and token.usable else None
+
+
+def end_session(registry: Registry, cookie: str) -> None:
+    digest = _digest(cookie)
+    registry.writer.submit(
+        lambda batch: batch.connection.execute("DELETE FROM sessions WHERE digest = ?", [digest])
+    ).result()
+
+
+def new_cookie() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def csrf_token(cookie: str) -> str:
+    return hashlib.sha256(b"surelist csrf " + cookie.encode()).hexdigest()
+
+
+def owner_of(cookie: str) -> str:
+    """Under which name a session's uploads are kept; tells nothing about the cookie."""
+    return hashlib.sha256(b"surelist owner " + cookie.encode()).hexdigest()
+
+
+class Brake:
+    """At most ``limit`` failed logins per address and minute."""
+
+    def __init__(self, limit: int, window: float = 60.0) -> None:
+        self._limit, self._window = limit, window
+        self._failures: dict[str, deque[float]] = defaultdict(deque)
+        self._lock = threading.Lock()
+
+    def check(self, address: str) -> None:
+        with self._lock:
+            recent = self._recent(address)
+            if len(recent) >= self._limit:
+                raise TooManyAttempts(max(1, round(self._window - (time.monotonic() - recent[0]))))
+
+    def failed(self, address: str) -> None:
+        with self._lock:
+            self._recent(address).append(time.monotonic())
+
+    def _recent(self, address: str) -> deque[float]:
+        if len(self._failures) > 10_000:  # many addresses: forget the quiet ones
+            since = time.monotonic() - self._window
+            for key in [k for k, times in self._failures.items() if not times or times[-1] < since]:
+                del self._failures[key]
+        recent = self._failures[address]
+        while recent and recent[0] < time.monotonic() - self._window:
+            recent.popleft()
+        return recent
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,199 @@
+"""The one writer: appends from many requests share a transaction, hence one flush to disk.
+
+A thread takes whatever jobs are waiting, runs them in one locked transaction and answers each
+only after the commit. Other processes on the same database are kept in order by the lock
+of ``database``. Jobs check first and write last, so that a refused job leaves no trace.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from surelist.errors import SurelistError
+from surelist.service.record.chain import GENESIS, Entry, next_entry
+from surelist.service.record.database import Connection, Database, StorageError
+
+BATCH = 64
+WAITING = 10_000
+INSERT_ENTRY = "INSERT INTO log (seq, at, actor, action, subject, details, previous, hash) VALUES "
+ENTRY_VALUES = "(?, ?, ?, ?, ?, ?, ?, ?)"
+
+Job = Callable[["Batch"], Any]
+
+
+class Conflict(SurelistError):
+    """The request contradicts what is on record: a retired policy, a key used for something else."""
+
+
+class NotFound(SurelistError):
+    """There is nothing on record under this name."""
+
+
+@dataclass
+class Batch:
+    """One write transaction under way. Entries are collected and inserted together."""
+
+    connection: Connection
+    entries: list[Entry] = field(default_factory=list)
+    _head: tuple[int, str] | None = None
+    _active: dict[str, bool] = field(default_factory=dict)
+
+    def append(self, actor: str, action: str, subject: str, facts: dict[str, Any]) -> Entry:
+        """Add one entry to the chain."""
+        entry = next_entry(self.head(), at=now(), actor=actor, action=action, subject=subject, facts=facts)
+        self.entries.append(entry)
+        self._head = (entry.seq, entry.hash)
+        return entry
+
+    def head(self) -> tuple[int, str]:
+        if self._head is None:
+            found = self.connection.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1")
+            self._head = (int(found[0][0]), str(found[0][1])) if found else (0, GENESIS)
+        return self._head
+
+    def require_active(self, policy: str) -> None:
+        """The policy is on record and not retired, in this very transaction."""
+        if policy not in self._active:
+            self.flush()
+            actions = self.connection.execute(
+                "SELECT action FROM log WHERE subject = ? AND action IN ('policy.saved', 'policy.retired')",
+                [policy],
+            )
+            if ("policy.saved",) not in actions:
+                raise NotFound(f"policy: there is none with the hash {policy!r} on record.")
+            self._active[policy] = ("policy.retired",) not in actions
+        if not self._active[policy]:
+            raise Conflict("policy: it is retired and makes no new shortlists. Choose another policy.")
+
+    def retired(self, policy: str) -> None:
+        self._active[policy] = False
+
+    def flush(self) -> None:
+        if self.entries:
+            # one statement: row by row, the interpreter would change threads after each
+            places = ", ".join([ENTRY_VALUES] * len(self.entries))
+            self.connection.execute(
+                INSERT_ENTRY + places, [value for entry in self.entries for value in entry.row()]
+            )
+            self.entries.clear()
+
+
+class Writer:
+    """Runs jobs in batches on a thread of its own; ``submit`` returns at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queue: queue.Queue[tuple[Job, Future[Any]] | None] = queue.Queue(WAITING)
+        self._connection: Connection | None = None
+        self._thread = threading.Thread(target=self._work, name="surelist-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Job) -> Future[Any]:
+        """The result arrives when the job's transaction is on disk."""
+        future: Future[Any] = Future()
+        if not self._thread.is_alive():
+            future.set_exception(StorageError("record: it is closed; the service is stopping."))
+            return future
+        try:
+            self._queue.put_nowait((job, future))
+        except queue.Full:
+            future.set_exception(StorageError("record: too many writes are waiting. Try again shortly."))
+        return future
+
+    def close(self) -> None:
+        """Finish what is waiting, then stop."""
+        self._queue.put(None)
+        self._thread.join(timeout=30)
+
+    def _work(self) -> None:
+        while (first := self._queue.get()) is not None:
+            waiting = [first]
+            while len(waiting) < BATCH:
+                try:
+                    more = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+                if more is None:
+                    self._queue.put(None)
+                    break
+                waiting.append(more)
+            self._run(waiting)
+        self._drop()
+
+    def _run(self, waiting: list[tuple[Job, Future[Any]]], again: bool = True) -> None:
+        done: list[tuple[Future[Any], Any, Exception | None]] = []
+        try:
+            connection = self._connected()
+            connection.begin()
+            batch = Batch(connection)
+            for job, future in waiting:
+                done.append((future, *_attempt(job, batch)))
+            batch.flush()
+        except Exception as error:
+            self._drop()
+            if not again:
+                _fail(waiting, error)
+                return
+            for one in waiting:  # nothing was committed: each may try once more, by itself
+                self._run([one], again=False)
+            return
+        self._commit(connection, waiting, done)
+
+    def _commit(
+        self,
+        connection: Connection,
+        waiting: list[tuple[Job, Future[Any]]],
+        done: list[tuple[Future[Any], Any, Exception | None]],
+    ) -> None:
+        try:
+            connection.commit()
+        except Exception as error:
+            self._drop()
+            unknown = StorageError(
+                f"{error} The entry may or may not be on record: send the request again with the "
+                "same Idempotency-Key to find out."
+            )
+            _fail(waiting, error if self._database.kind == "sqlite" else unknown)
+            return
+        for future, result, problem in done:
+            if problem is not None:
+                future.set_exception(problem)
+            else:
+                future.set_result(result)
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._database.connect()
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.rollback()
+            self._database.discard(self._connection)
+            self._connection = None
+
+
+def _attempt(job: Job, batch: Batch) -> tuple[Any, Exception | None]:
+    """A refusal concerns one job; trouble with the database concerns the batch."""
+    try:
+        return job(batch), None
+    except StorageError:
+        raise
+    except SurelistError as refusal:
+        return None, refusal
+
+
+def _fail(waiting: list[tuple[Job, Future[Any]]], error: Exception) -> None:
+    for _, future in waiting:
+        future.set_exception(error)
+
+
+def now() -> str:
+    """The time in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,134 @@
+"""What the handlers share: settings, record, spool, and who is asking."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import anyio
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from surelist.promises.policy import Policy
+from surelist.service.middleware import Metrics
+from surelist.service.record import access
+from surelist.service.record.access import LOCAL_ACTOR, Actor, Brake, NotAuthenticated
+from surelist.service.record.record import Key, Registry
+from surelist.service.settings import Settings
+from surelist.service.uploads import Spool
+
+HEAVY_JOBS = 2  # files worked on at the same time; others wait their turn
+REMEMBERED = 1000
+T = TypeVar("T")
+
+
+class Mailbox:
+    """Results from the writer's thread, handed over together.
+
+    ``asyncio.wrap_future`` wakes the loop once per result, and each time the two threads fight
+    for the interpreter; here a batch costs one or two wake-ups.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._waiting: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
+        self._awake = False
+
+    async def wait(self, future: Future[T]) -> T:
+        waiter: asyncio.Future[T] = self.loop.create_future()
+        future.add_done_callback(lambda done: self._put(waiter, done))
+        return await waiter
+
+    def _put(self, waiter: asyncio.Future[Any], done: Future[Any]) -> None:
+        self._waiting.append((waiter, done))
+        if not self._awake:
+            self._awake = True
+            self.loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._awake = False
+        while self._waiting:
+            waiter, done = self._waiting.popleft()
+            if waiter.cancelled():
+                continue
+            if (error := done.exception()) is not None:
+                waiter.set_exception(error)
+            else:
+                waiter.set_result(done.result())
+
+
+@dataclass
+class Context:
+    """One service at work."""
+
+    settings: Settings
+    registry: Registry
+    spool: Spool
+    metrics: Metrics
+    brake: Brake
+    heavy: anyio.CapacityLimiter | None = None
+    mailbox: Mailbox | None = None
+    _policies: dict[str, Policy] = field(default_factory=dict)
+
+    async def work(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
+        """Run something slow on a thread, a few at a time."""
+        if self.heavy is None:
+            self.heavy = anyio.CapacityLimiter(HEAVY_JOBS)
+        return await anyio.to_thread.run_sync(lambda: job(*args, **named), limiter=self.heavy)
+
+    async def read(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
+        """Run a quick look at the record on a thread."""
+        return await run_in_threadpool(job, *args, **named)
+
+    def known_policy(self, digest: str) -> Policy | None:
+        """A policy used before: it never changes, and the writer checks that it is not retired."""
+        return self._policies.get(digest)
+
+    def load_policy(self, digest: str) -> Policy:
+        """A policy from the record, remembered for the next time."""
+        policy = self.registry.policy(digest).policy
+        if len(self._policies) >= REMEMBERED:
+            self._policies.clear()
+        self._policies[digest] = policy
+        return policy
+
+    async def written(self, future: Future[T]) -> T:
+        """Wait until something is on record."""
+        loop = asyncio.get_running_loop()
+        if self.mailbox is None or self.mailbox.loop is not loop:
+            self.mailbox = Mailbox(loop)
+        return await self.mailbox.wait(future)
+
+    def actor(self, request: Request, role: str) -> Actor:
+        """Who calls the API, with at least this role."""
+        if not self.settings.login:
+            return LOCAL_ACTOR
+        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not text:
+            raise NotAuthenticated("Send a token: Authorization: Bearer surelist_...")
+        address = request.client.host if request.client else "?"
+        self.brake.check(address)
+        try:
+            actor = access.as_actor(access.find_token(self.registry, text.strip()))
+        except NotAuthenticated:
+            self.brake.failed(address)
+            raise
+        actor.require(role)
+        return actor
+
+
+def context_of(request: Request) -> Context:
+    found: Context = request.app.state.context
+    return found
+
+
+def key_of(name: str | None, *parts: str) -> Key | None:
+    """The idempotency key of a request, bound to what was asked."""
+    if name is None:
+        return None
+    return Key(name, hashlib.sha256("\n".join(parts).encode()).hexdigest())

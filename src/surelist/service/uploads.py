@@ -1,0 +1,242 @@
+"""Uploads and shortlists on disk, for as long as the settings say and no longer.
+
+A request body is written in pieces while it arrives, counted against the limit, hashed, and
+checked for what it is. Names on disk are random; what a person called the file is only shown.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from surelist._files import writing
+from surelist.errors import InvalidInput, SurelistError
+from surelist.service.record.writer import NotFound
+
+PIECE = 1 << 18
+PARQUET = b"PAR1"
+_STRANGERS = {
+    b"PK\x03\x04": "an Excel workbook or zip archive. Save it as CSV or Parquet first",
+    b"\x1f\x8b": "compressed with gzip. Send it uncompressed",
+    b"\xff\xfe": "text in UTF-16. Save it as CSV in UTF-8",
+    b"\xfe\xff": "text in UTF-16. Save it as CSV in UTF-8",
+    b"%PDF": "a PDF document. Export the table as CSV",
+}
+
+
+class TooLarge(SurelistError):
+    """An upload is larger than the service accepts, in bytes or unfolded."""
+
+    def __init__(self, limit: int, what: str | None = None) -> None:
+        super().__init__(
+            what
+            or f"The upload is larger than the {limit / (1 << 20):,.0f} MiB this service accepts. "
+            "Use Parquet, leave out columns that are not needed, or raise --max-upload."
+        )
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file that arrived: where it is, how large, its SHA-256, and csv or parquet."""
+
+    path: Path
+    size: int
+    sha256: str
+    format: str
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An upload on the page that waits for a person's decisions."""
+
+    id: str
+    owner: str
+    kind: str
+    filename: str
+    upload: Upload
+    until: float
+    policy: str | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+class _Receiver:
+    """Takes pieces of a body; refuses early what cannot become a table."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self._path, self._limit = path, limit
+        self._hash, self._size, self._lines = hashlib.sha256(), 0, 1
+        self._format: str | None = None
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def take(self, piece: bytes, file: BinaryIO) -> None:
+        if not piece:
+            return
+        self._size += len(piece)
+        if self._size > self._limit:
+            raise TooLarge(self._limit)
+        if self._format is None:
+            self._format = _sniff(piece)
+        if self._format == "csv":
+            self._check_text(piece)
+        self._hash.update(piece)
+        file.write(piece)
+
+    def done(self) -> Upload:
+        if self._size == 0 or self._format is None:
+            raise InvalidInput("file: it is empty (0 bytes). Expected CSV or Parquet with at least one row.")
+        if self._format == "csv":
+            self._check_text(b"", final=True)
+        return Upload(self._path, self._size, self._hash.hexdigest(), self._format)
+
+    def _check_text(self, piece: bytes, final: bool = False) -> None:
+        if b"\0" in piece:
+            raise InvalidInput(
+                f"file: expected CSV text, but line {self._lines + piece[: piece.index(0)].count(10)} holds "
+                "NUL bytes. Save the table as CSV in UTF-8, or as Parquet."
+            )
+        try:
+            self._decoder.decode(piece, final)
+        except UnicodeDecodeError as error:
+            line = self._lines + piece[: error.start].count(10)
+            raise InvalidInput(
+                f"file: expected text in UTF-8, but line {line} is in another encoding. "
+                "Save it as CSV in UTF-8."
+            ) from error
+        self._lines += piece.count(10)
+
+
+def _sniff(start: bytes) -> str:
+    if start.startswith(PARQUET):
+        return "parquet"
+    for magic, what in _STRANGERS.items():
+        if start.startswith(magic):
+            raise InvalidInput(f"file: expected CSV or Parquet, but this is {what}.")
+    return "csv"
+
+
+class Spool:
+    """The folder where uploads and results wait."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        os.chmod(folder, 0o700)
+
+    async def receive(self, pieces: AsyncIterator[bytes], limit: int) -> Upload:
+        """Write a request body to disk as it arrives."""
+        path = self.folder / f"body-{secrets.token_hex(8)}.part"
+        with self._undone(path), path.open("wb") as file:
+            receiver = _Receiver(path, limit)
+            async for piece in pieces:
+                receiver.take(piece, file)
+            upload = receiver.done()
+        return self._named(upload)
+
+    def store(self, source: BinaryIO, limit: int) -> Upload:
+        """The same from an open file."""
+        path = self.folder / f"body-{secrets.token_hex(8)}.part"
+        with self._undone(path), path.open("wb") as file:
+            receiver = _Receiver(path, limit)
+            while piece := source.read(PIECE):
+                receiver.take(piece, file)
+            upload = receiver.done()
+        return self._named(upload)
+
+    def new_path(self, format: str) -> Path:
+        return self.folder / f"made-{secrets.token_hex(8)}.{format}"
+
+    def add_draft(
+        self, owner: str, kind: str, filename: str, upload: Upload, seconds: int, policy: str | None = None
+    ) -> Draft:
+        name = "".join(c for c in Path(filename).name if c.isprintable())[:120] or "upload"
+        draft = Draft(secrets.token_hex(8), owner, kind, name, upload, time.time() + seconds, policy)
+        self._write(f"draft-{draft.id}", draft)
+        return draft
+
+    def draft(self, ident: str, owner: str) -> Draft:
+        """A draft of this session; someone else's looks as if it did not exist."""
+        draft = self._read(f"draft-{_plain(ident)}")
+        if draft is None or draft.owner != owner or draft.until < time.time():
+            raise NotFound("upload: it is no longer here. Uploads are removed after use; send it again.")
+        return draft
+
+    def note(self, draft: Draft, **notes: Any) -> Draft:
+        draft = replace(draft, notes={**draft.notes, **notes})
+        self._write(f"draft-{draft.id}", draft)
+        return draft
+
+    def drop_draft(self, draft: Draft, keep_seconds: int = 0) -> None:
+        """Remove an upload after its result was made, or keep it for the time that is set."""
+        if keep_seconds > 0:
+            self._write(f"draft-{draft.id}", replace(draft, until=time.time() + keep_seconds))
+            return
+        draft.upload.path.unlink(missing_ok=True)
+        (self.folder / f"draft-{draft.id}.json").unlink(missing_ok=True)
+
+    def keep_result(
+        self, selection: str, upload: Upload, seconds: int, columns: dict[str, str | None]
+    ) -> None:
+        """A shortlist and which of its columns is which, for download."""
+        until = time.time() + seconds
+        self._write(
+            f"result-{selection}", Draft(selection, "", "result", "", upload, until, notes=dict(columns))
+        )
+
+    def result(self, selection: str) -> Draft | None:
+        """A shortlist that can still be downloaded."""
+        found = self._read(f"result-{_plain(selection)}")
+        return found if found is not None and found.until > time.time() else None
+
+    def sweep(self, starting: bool = False) -> None:
+        """Remove what is past its time, and at the start whatever a crash left behind."""
+        kept: set[Path] = set()
+        for file in self.folder.glob("*.json"):
+            found = self._read(file.stem)
+            if found is None or found.until < time.time():
+                if found is not None:
+                    found.upload.path.unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
+            else:
+                kept.add(found.upload.path)
+        for file in self.folder.iterdir() if starting else ():
+            if file.suffix != ".json" and file not in kept:
+                file.unlink(missing_ok=True)
+
+    @contextmanager
+    def _undone(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+
+    def _named(self, upload: Upload) -> Upload:
+        """Readers go by the ending, so the file gets the one that fits its content."""
+        path = upload.path.with_suffix(f".{upload.format}")
+        upload.path.rename(path)
+        return replace(upload, path=path)
+
+    def _write(self, name: str, draft: Draft) -> None:
+        with writing(self.folder / f"{name}.json") as temporary:
+            temporary.write_text(json.dumps(asdict(draft), default=str), encoding="utf-8")
+
+    def _read(self, name: str) -> Draft | None:
+        try:
+            raw = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+            raw["upload"] = Upload(**{**raw["upload"], "path": Path(raw["upload"]["path"])})
+            return Draft(**raw)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+def _plain(ident: str) -> str:
+    return ident if ident.isalnum() and ident.isascii() else "none"

@@ -1,0 +1,135 @@
+"""Spark: DataFrames of a session handed in, or files read through a master's address."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+
+from surelist.errors import InvalidInput, MissingDependency
+from surelist.tables.engines.base import Engine, Frame, is_remote, plain
+from surelist.ties import HEX_DIGITS
+
+HELP = (
+    'Spark needs the spark extra and Java 17 or newer: pip install "surelist[spark]", and on Debian or '
+    "Ubuntu apt-get install openjdk-17-jre-headless (set JAVA_HOME if Java is elsewhere)."
+)
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"  # Java would also take 1d and 0.5f
+_KEY = "__surelist_key"
+_CSV = {"header": "true", "quote": '"', "escape": '"', "nullValue": "", "emptyValue": ""}
+
+
+class Spark(Engine):
+    """Runs on the cluster; rows have no order, and a shortlist is a folder of files."""
+
+    name = "spark"
+    ordered = False
+
+    def __init__(self, spark: Any) -> None:
+        from pyspark.errors import PySparkException
+
+        self.spark = spark
+        self.errors = (PySparkException,)
+
+    def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
+        return [plain(row) for row in frame.to_native().collect()]
+
+    def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
+        from pyspark.sql import functions as F
+
+        text = F.trim(F.col(_escaped(column)))
+        number = F.when(text.rlike(_NUMBER), text.cast("double"))
+        if label:
+            lower = F.lower(text)
+            number = (
+                F.when(lower == "true", 1.0).when(lower == "false", 0.0)
+                .when(text == "", None).when(text.isNotNull(), F.coalesce(number, F.lit(-1.0)))
+            )  # fmt: skip
+        return nw.from_native(frame.to_native().withColumn(alias, number))
+
+    def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
+        """The key comes in as a one-row table: a literal would show in plans and event logs."""
+        from pyspark.sql import functions as F
+
+        secret = F.broadcast(self.spark.createDataFrame([(key,)], f"{_KEY} string"))
+        digits = F.substring(F.sha2(F.concat(F.col(_KEY), F.col(column)), 256), 1, HEX_DIGITS)
+        return nw.from_native(frame.to_native().crossJoin(secret).withColumn(column, digits).drop(_KEY))
+
+    def numbered(self, frame: Frame, alias: str) -> Frame:
+        raise NotImplementedError("rows of a Spark DataFrame have no order")
+
+    def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
+        native = frame.to_native()
+        if is_remote(output):  # complete when Spark has put its _SUCCESS file there
+            _write(native, output, form, delimiter)
+            return
+        target = Path(output).absolute()
+        _require_replaceable(target)
+        try:
+            part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        except OSError as error:
+            raise InvalidInput(f"output: cannot write {target}: {error.strerror}.") from error
+        try:
+            part.chmod(0o755)
+            _write(native, (part / "new").as_uri(), form, delimiter)
+            if target.exists():
+                os.replace(target, part / "old")
+            os.replace(part / "new", target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _write(native: Any, where: str, form: str, delimiter: str) -> None:
+    if form == "parquet":
+        native.write.parquet(where)
+        return
+    unchanged = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+    packed = {"compression": "gzip"} if where.endswith(".gz") else {}
+    native.write.options(**_CSV, **unchanged, **packed, sep=delimiter).csv(where)
+
+
+def _require_replaceable(target: Path) -> None:
+    """Replace what an earlier run wrote, never a folder of something else."""
+    if target.is_dir() and any(target.iterdir()) and not (target / "_SUCCESS").exists():
+        raise InvalidInput(f"output: {target} is a folder that Spark did not write; choose another name.")
+
+
+def session(master: str | None) -> Any:
+    """The session in use, or a new one at ``master`` (this machine's cores by default)."""
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise MissingDependency(f"engine='spark': PySpark is not installed. {HELP}") from error
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        if master is not None and active.sparkContext.master != master:
+            raise InvalidInput(
+                f"spark_master: a session at {active.sparkContext.master} is running here already; "
+                f"stop it before asking for {master}."
+            )
+        return active
+    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        raise MissingDependency(f"engine='spark': Java was not found. {HELP}")
+    builder = SparkSession.builder.appName("surelist").master(master or "local[*]")
+    try:
+        return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    except PySparkException as error:
+        raise MissingDependency(f"engine='spark': Spark did not start: {error}. {HELP}") from error
+
+
+def read(spark: Any, files: list[str], form: str, delimiter: str) -> Any:
+    """A Spark DataFrame over files; CSV columns stay text, with line breaks inside quotes."""
+    where = [each if is_remote(each) else Path(each).absolute().as_uri() for each in files]
+    if form == "parquet":
+        return spark.read.parquet(*where)
+    options = {**_CSV, "sep": delimiter, "multiLine": "true", "mode": "FAILFAST", "enforceSchema": "false"}
+    return spark.read.options(**options).csv(where)
+
+
+def _escaped(column: str) -> str:
+    return "`" + column.replace("`", "``") + "`"

@@ -1,0 +1,298 @@
+"""What is in a table, before anyone decides anything: columns, good guesses, problems by row.
+
+For front ends that ask a person to confirm. Only names, counts and a few example values leave
+this module; it makes no promise and changes nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from surelist.errors import InvalidInput
+from surelist.tables import Table, file_format, open_table
+from surelist.tables.engines.duckdb import literal, quoted
+
+DETAILED = 200  # columns beyond these are listed by name only
+EXAMPLES = 5
+_HEADER_BYTES = 1 << 22
+
+_NAMES = {
+    "score": r"score|prob|pred|rating|rank|risk|likelihood",
+    "label": r"label|qualified|eligible|outcome|hired|enrol|relevant|target|positive|decision|result|^y$",
+    "group": r"group|sex|gender|race|ethnic|site|region|country|centre|center|department",
+    "id": r"(^|_)id$|^id|candidate|applicant|patient|person|name|email|number",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: how many values are there, are numbers, are 0/1, are different."""
+
+    name: str
+    filled: int
+    numbers: int
+    binary: int
+    distinct: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A table at a glance."""
+
+    format: str
+    rows: int
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    first_rows: tuple[tuple[str, ...], ...]
+    guesses: dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that stands in the way, with examples as (data row, value)."""
+
+    column: str
+    message: str
+    count: int
+    examples: tuple[tuple[int, str], ...]
+    remedy: str
+
+
+class _Input:
+    """A file as the table ``input``, to be asked in SQL."""
+
+    def __init__(self, table: Table) -> None:
+        self._relation = table.frame.to_native()
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = self._relation.query("input", sql).fetchall()
+        return found
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[_Input, list[str]]]:
+    table = open_table(path, "duckdb")
+    with table.reading():
+        yield _Input(table), table.columns
+
+
+def _number(name: str) -> str:
+    """A score as the tables module reads it; NULL where it is no number."""
+    return f"TRY_CAST(trim(CAST({quoted(name)} AS VARCHAR)) AS DOUBLE)"
+
+
+def _label(name: str) -> str:
+    """A label: 0 or 1, also as true or false; NULL where it is neither."""
+    text = f"lower(trim(CAST({quoted(name)} AS VARCHAR)))"
+    return f"CASE {text} WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE {_number(name)} END"
+
+
+def shape(path: Path) -> tuple[int, list[str]]:
+    """Rows and column names, from a Parquet file's footer or a CSV file's lines: cheap, no parsing.
+
+    For a CSV file the rows are its lines, an upper bound. Names are as written, duplicates too.
+    """
+    if file_format(path) == "csv":
+        with path.open("rb") as file:
+            rows = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
+            first = text.readline(_HEADER_BYTES)
+        separator = max(",;\t|", key=first.count)
+        return rows, next(csv.reader([first], delimiter=separator), [])
+    connection = duckdb.connect(":memory:")
+    try:
+        where = literal(str(path))
+        rows = connection.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata({where})").fetchone()[0]
+        names = connection.execute(f"SELECT name FROM parquet_schema({where}) OFFSET 1").fetchall()
+    except duckdb.Error as error:
+        raise InvalidInput(f"file: cannot read {path}: {str(error).splitlines()[0]}") from error
+    finally:
+        connection.close()
+    return int(rows), [str(row[0]) for row in names]
+
+
+def profile(path: Path) -> Profile:
+    """Look over a file: its columns, its first rows, and which column is probably which."""
+    with _opened(path) as (connection, names):
+        rows = connection.rows("SELECT count(*) FROM input")[0][0]
+        shown = names[:DETAILED]
+        columns = _columns(connection, shown)
+        first = connection.rows(
+            f"SELECT {', '.join(f'CAST({quoted(n)} AS VARCHAR)' for n in shown)} FROM input LIMIT {EXAMPLES}"
+        )
+    cells = tuple(tuple("" if value is None else str(value) for value in row) for row in first)
+    return Profile(file_format(path), rows, tuple(names), columns, cells, _guess(columns, rows))
+
+
+def problems(
+    path: Path, *, score: str, label: str | None = None, group: str | None = None, id: str | None = None
+) -> list[Problem]:
+    """What a person has to know or fix before these columns can be used."""
+    found: list[Problem | None] = []
+    with _opened(path) as (connection, names):
+        chosen = {"score": score, "label": label, "group": group, "id": id}
+        missing = {role: name for role, name in chosen.items() if name and name not in names}
+        for role, name in missing.items():
+            found.append(Problem(name, f"there is no such column for the {role}", 0, (), "Choose another."))
+        if score not in missing.values():
+            found.append(_scores(connection, score))
+        if label and label not in missing.values():
+            found.extend(_labels(connection, label))
+        if group and group not in missing.values():
+            found.append(_groups(connection, group))
+        if id and id not in missing.values():
+            found.append(_ids(connection, id))
+    return [problem for problem in found if problem is not None]
+
+
+def group_names(path: Path, group: str) -> dict[str, int]:
+    """How many rows each group has."""
+    with _opened(path) as (connection, _):
+        return dict(
+            connection.rows(
+                f"SELECT CAST({quoted(group)} AS VARCHAR) AS g, count(*) FROM input "
+                "WHERE g IS NOT NULL GROUP BY 1 ORDER BY 1"
+            )
+        )
+
+
+def first_rows(path: Path, limit: int) -> tuple[list[str], list[list[str]]]:
+    """Column names and the first rows as text."""
+    with _opened(path) as (connection, names):
+        parts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
+        rows = connection.rows(f"SELECT {parts} FROM input LIMIT {int(limit)}")
+    return names, [["" if value is None else value for value in row] for row in rows]
+
+
+def convert(path: Path, output: Path) -> None:
+    """The same table in another format."""
+    table = open_table(path, "duckdb")
+    with table.reading():
+        table.engine.write(table.frame, str(output), file_format(output), ",")
+
+
+def category_counts(
+    pool: Path, shortlist: Path, attributes: tuple[str, ...]
+) -> dict[tuple[str, ...], tuple[int, int]]:
+    """(candidates, shortlisted) per combination of attribute values; empty ones are unknown."""
+    everyone, listed = (_counted(path, attributes) for path in (pool, shortlist))
+    return {names: (size, listed.get(names, 0)) for names, size in everyone.items()}
+
+
+def _counted(path: Path, attributes: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+    with _opened(path) as (connection, names):
+        for name in attributes:
+            if name not in names:
+                there = ", ".join(repr(each) for each in names[:20])
+                raise InvalidInput(f"attribute: there is no column {name!r}; the columns are {there}.")
+        parts = ", ".join(
+            f"CASE WHEN trim(lower(coalesce(CAST({quoted(a)} AS VARCHAR), ''))) "
+            f"IN ('', 'unknown', 'n/a', 'na') THEN 'unknown' ELSE CAST({quoted(a)} AS VARCHAR) END"
+            for a in attributes
+        )
+        rows = connection.rows(f"SELECT {parts}, count(*) FROM input GROUP BY ALL")
+    return {tuple(row[:-1]): row[-1] for row in rows}
+
+
+def _columns(connection: Any, names: list[str]) -> tuple[Column, ...]:
+    """All columns in one pass over the file."""
+    counts, examples = [], []
+    for name in names:
+        text, number = f"CAST({quoted(name)} AS VARCHAR)", _number(name)
+        counts += [
+            f"count({text})", f"count({number})", f"count(*) FILTER ({_label(name)} IN (0, 1))",
+            f"approx_count_distinct({text})",
+        ]  # fmt: skip
+        examples.append(f"list(DISTINCT {text}) FILTER ({text} IS NOT NULL)")
+    found = connection.rows(f"SELECT {', '.join(counts)} FROM input")[0]
+    shown = connection.rows(
+        f"SELECT {', '.join(examples)} FROM (SELECT * FROM input LIMIT {EXAMPLES}) AS input"
+    )[0]
+    return tuple(
+        Column(name, filled, numbers, binary, distinct, tuple(str(v)[:60] for v in sorted(seen or [])[:3]))
+        for name, filled, numbers, binary, distinct, seen in zip(
+            names, found[::4], found[1::4], found[2::4], found[3::4], shown, strict=True
+        )
+    )
+
+
+def _guess(columns: tuple[Column, ...], rows: int) -> dict[str, str | None]:
+    """The likeliest column for each role, by what it holds first and by its name second."""
+    guesses: dict[str, str | None] = {"score": None, "label": None, "group": None, "id": None}
+    fits = {
+        "label": [c for c in columns if c.filled and c.binary == c.filled and c.distinct <= 4],
+        "score": [c for c in columns if c.filled and c.numbers == c.filled and c.binary < c.filled],
+        "id": [c for c in columns if rows and c.filled == rows and c.distinct >= 0.9 * rows],
+        "group": [c for c in columns if 2 <= c.distinct <= 20 and c.numbers < c.filled],
+    }
+    for role in ("label", "score", "id", "group"):
+        free = [c for c in fits[role] if c.name not in guesses.values()]
+        named = [c for c in free if re.search(_NAMES[role], c.name.lower())]
+        if role in ("group", "id"):
+            guesses[role] = named[0].name if named else None
+        elif named or free:
+            guesses[role] = (named or free)[0].name
+    guesses["group"] = None  # cutoffs by group are a decision, never a guess
+    return guesses
+
+
+def _scores(connection: Any, name: str) -> Problem | None:
+    return _wrong(
+        connection, name, f"{_number(name)} IS NULL OR NOT isfinite({_number(name)})",
+        "without a finite number as score",
+        "Give every candidate a score; leaving rows out breaks the promise.",
+    )  # fmt: skip
+
+
+def _labels(connection: Any, name: str) -> list[Problem | None]:
+    text = f"CAST({quoted(name)} AS VARCHAR)"
+    return [
+        _wrong(
+            connection, name, f"coalesce(trim({text}), '') = ''", "without a label",
+            "Count them as not qualified (below) or fill them in. They are never left out: that would "
+            "break the promise.",
+        ),
+        _wrong(
+            connection, name,
+            f"coalesce(trim({text}), '') <> '' AND coalesce({_label(name)}, -1) NOT IN (0, 1)",
+            "with a label that is neither 0 nor 1", "1 means qualified, 0 not qualified.",
+        ),
+    ]  # fmt: skip
+
+
+def _groups(connection: Any, name: str) -> Problem | None:
+    return _wrong(
+        connection, name, f"{quoted(name)} IS NULL", "without a group",
+        'Give them a group of their own, for example "unknown".',
+    )  # fmt: skip
+
+
+def _ids(connection: Any, name: str) -> Problem | None:
+    twice = (
+        f"{quoted(name)} IS NULL OR {quoted(name)} IN "
+        f"(SELECT {quoted(name)} FROM input GROUP BY 1 HAVING count(*) > 1)"
+    )
+    return _wrong(
+        connection, name, twice, "with an id that is missing or not unique", "Check for duplicates."
+    )
+
+
+def _wrong(connection: Any, name: str, condition: str, what: str, remedy: str) -> Problem | None:
+    found = connection.rows(
+        f"SELECT number_of_row, CAST({quoted(name)} AS VARCHAR) FROM (SELECT row_number() OVER () AS "
+        f"number_of_row, {quoted(name)} FROM input) AS input WHERE {condition} ORDER BY 1 LIMIT {EXAMPLES}"
+    )
+    if not found:
+        return None
+    count = connection.rows(f"SELECT count(*) FROM input WHERE {condition}")[0][0]
+    examples = tuple((int(row), "(empty)" if value is None else str(value)[:80]) for row, value in found)
+    return Problem(name, f"{count:,} {'row' if count == 1 else 'rows'} {what}", count, examples, remedy)

@@ -1,0 +1,155 @@
+"""Where score, label, group, id and pool are in a table, as expressions that mean one thing.
+
+What engines would answer differently is settled here: scores are float64 before they are
+compared, NaN and null are both missing, a CSV's numbers are parsed, an empty text is missing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+
+from surelist.errors import InvalidInput
+from surelist.tables.engines.base import Frame
+from surelist.tables.sources import Table
+
+PREFIX = "__surelist_"
+SCORE, LABEL, GROUP, ID, POOL, STATE, ROWS, TIE, ROW = (
+    PREFIX + name for name in ("score", "label", "group", "id", "pool", "state", "rows", "tie", "row")
+)
+EXACT_INTEGER = 1 << 53
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table and the expressions for the roles its columns play."""
+
+    table: Table
+    names: dict[str, str]
+    score: nw.Expr
+    usable: nw.Expr  # True where there is a finite score; false or null elsewhere
+    label: nw.Expr | None = None
+    label_missing: nw.Expr | None = None
+    group: nw.Expr | None = None
+    group_type: Any = None
+    ident: nw.Expr | None = None
+    pool: nw.Expr | None = None
+    schema: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def frame(self) -> Frame:
+        return self.table.frame
+
+    def rows(self, frame: Frame, what: str) -> list[tuple[Any, ...]]:
+        """Run one pass and fetch its small result."""
+        self.table.say(what)
+        with self.table.reading():
+            return self.table.engine.rows(frame)
+
+    def member(self, name: str | None) -> nw.Expr | None:
+        """Rows of the group known as ``name``; None where everyone belongs (no groups)."""
+        if self.group is None or name is None:
+            return None
+        if self.group_type.is_integer():
+            whole = name.removeprefix("-").isdecimal() and str(int(name)) == name
+            return self.group == int(name) if whole else nw.lit(False)
+        if self.group_type == nw.Boolean:
+            return self.group == (name == "True") if name in ("True", "False") else nw.lit(False)
+        return self.group == name
+
+
+def find_columns(table: Table, **names: str | None) -> Columns:
+    """The roles ``score``, ``label``, ``group``, ``id``, ``pool`` and ``weight``, checked."""
+    wanted = {role: name for role, name in names.items() if name is not None}
+    for role, name in wanted.items():
+        require_column(table, role, name)
+    clash = next((name for name in table.columns if name.startswith(PREFIX)), None)
+    if clash is not None:
+        raise InvalidInput(f"column {clash!r}: names starting with {PREFIX!r} are taken; rename it.")
+    schema = dict(table.frame.collect_schema())
+    table, numeric = _parsed(table, wanted, schema)
+    schema |= {name: nw.Float64() for name in (SCORE, LABEL)}
+    score, usable = _score(numeric["score"], schema)
+    found: dict[str, Any] = {}
+    if "label" in wanted:
+        found["label"], found["label_missing"] = _label(numeric["label"], schema)
+    if "group" in wanted:
+        found["group"] = _name(table, wanted["group"], schema, "group")
+        found["group_type"] = _type_of_names(schema[wanted["group"]])
+    if "id" in wanted:
+        found["ident"] = _name(table, wanted["id"], schema, "id").cast(nw.String)
+    if "pool" in wanted:
+        found["pool"] = _name(table, wanted["pool"], schema, "pool")
+    return Columns(table, wanted, score, usable, schema=schema, **found)
+
+
+def require_column(table: Table, role: str, name: str) -> None:
+    """An error that lists the columns there are."""
+    if name in table.columns:
+        return
+    close = difflib.get_close_matches(name, table.columns, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    listed = ", ".join(repr(each) for each in table.columns[:20])
+    raise InvalidInput(f"{role}: {table.name} has no column {name!r}; the columns are {listed}.{hint}")
+
+
+def _parsed(table: Table, names: dict[str, str], schema: dict[str, Any]) -> tuple[Table, dict[str, str]]:
+    """Turn text in files into numbers; the columns to read scores and labels from."""
+    numeric = dict(names)
+    frame = table.frame
+    for role, alias in (("score", SCORE), ("label", LABEL)):
+        if role in names and table.file and schema[names[role]] == nw.String:
+            frame = table.engine.with_numbers(frame, names[role], alias, label=role == "label")
+            numeric[role] = alias
+    return table.with_frame(frame), numeric
+
+
+def _score(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
+    """The score as float64, and where it is finite.
+
+    Asked by name: DuckDB answers ``abs(x) <= largest`` from Parquet statistics, which leave NaN out.
+    """
+    kind, column = schema[name], nw.col(name)
+    if kind == nw.Float64:
+        return column, column.is_finite()
+    if kind.is_integer():
+        # Beyond 2^53 integers lose their order as floats.
+        return column.cast(nw.Float64), (column <= EXACT_INTEGER) & (column >= -EXACT_INTEGER)
+    if kind.is_numeric() or kind == nw.Boolean:
+        number = column.cast(nw.Float64)
+        return number, number.is_finite()
+    raise InvalidInput(f"column {name!r}: expected numbers, got a column of type {kind}. Convert it first.")
+
+
+def _label(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
+    kind, column = schema[name], nw.col(name)
+    if kind == nw.Boolean:
+        return column.cast(nw.Int8), column.is_null()
+    if kind.is_float():
+        infinite = (column == math.inf) | (column == -math.inf)
+        # Not is_nan: DuckDB answers that from Parquet statistics, which leave NaN out.
+        return column, column.is_null() | (~column.is_finite() & ~infinite)
+    if kind.is_numeric():
+        return column, column.is_null()
+    raise InvalidInput(
+        f"column {name!r}: expected 0 or 1 (1 = qualified), got a column of type {kind}. Convert it first."
+    )
+
+
+def _type_of_names(kind: Any) -> Any:
+    return nw.String() if kind in (nw.Categorical, nw.Enum) else kind
+
+
+def _name(table: Table, name: str, schema: dict[str, Any], role: str) -> nw.Expr:
+    kind, column = schema[name], nw.col(name)
+    if kind in (nw.Categorical, nw.Enum):
+        return column.cast(nw.String)
+    if table.text:
+        return nw.when(column != "").then(column)
+    if kind == nw.String or kind.is_integer() or (kind == nw.Boolean and role != "id"):
+        return column
+    raise InvalidInput(f"column {name!r}: expected names or whole numbers, got a column of type {kind}.")

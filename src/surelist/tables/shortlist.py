@@ -1,0 +1,218 @@
+"""Shortlists as filters that run where the pool is. The pool is never collected."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import narwhals as nw
+
+from surelist import _check as check
+from surelist.errors import InvalidInput, TableWarning
+from surelist.promises.policy import Policy
+from surelist.tables import bad_rows as census
+from surelist.tables.engines.base import Frame, is_remote
+from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
+from surelist.tables.sources import Table, delimiter_of, file_format, reopen
+from surelist.tables.thresholds import Limits, make_limits
+
+REASON = "shortlist_reason"
+
+Sizes = dict[tuple[Any, ...], tuple[int, int]]  # rows with and without a score, by pool and group
+
+
+@dataclass(frozen=True)
+class PoolCount:
+    """One pool of a table of many."""
+
+    pool: Any
+    candidates: int
+    shortlisted: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a selection did. ``table`` is the shortlist, of the same kind as the pool.
+
+    ``groups`` has (candidates, shortlisted) per group, ``pools`` the counts per pool where a pool
+    column was given. ``dropped`` rows had no usable score. Where an ``output`` was asked for,
+    the shortlist is there and ``table`` is None.
+    """
+
+    candidates: int
+    shortlisted: int
+    groups: dict[str, tuple[int, int]] = field(default_factory=dict)
+    pools: tuple[PoolCount, ...] = ()
+    dropped: int = 0
+    repeated_ids: int = 0
+    output: str | None = None
+    table: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts as plain values."""
+        counts = {key: value for key, value in vars(self).items() if key not in ("table", "pools")}
+        return counts | ({"pools": [vars(each) for each in self.pools]} if self.pools else {})
+
+
+def select_rows(
+    table: Table,
+    policy: Policy,
+    *,
+    names: Mapping[str, str | None],
+    output: str | os.PathLike[str] | None = None,
+    on_bad_rows: str = "error",
+    reason: bool = False,
+) -> Selection:
+    """Filter a pool, or a table of many pools, by the policy's thresholds."""
+    check.as_choice(on_bad_rows, census.ON_BAD_ROWS, "on_bad_rows")
+    form = file_format(output) if output is not None else None
+    _require_applicable(policy, names)
+    if reason and REASON in table.columns:
+        raise InvalidInput(f"column {REASON!r}: the pool has one already; rename it or leave reason out.")
+    columns = find_columns(table, **names)
+    repeated = _repeated_ids(columns, policy)
+    sizes = _sizes(columns)
+    _stop_for_bad_rows(columns, policy, sizes, on_bad_rows)
+    limits, frame = make_limits(
+        columns, policy, {key: usable for key, (usable, _) in sizes.items() if usable}
+    )
+    frame, chosen, spent = limits.conditions(columns, frame)
+    _stop_for_calibration_rows(columns, frame, spent)
+    shortlist = _shortlist(columns, frame, chosen, limits, reason)
+    if output is None or form is None:
+        result = _summary(columns, policy, sizes, _listed(columns, shortlist))
+        return replace(result, repeated_ids=repeated, table=shortlist.to_native())
+    target = os.fspath(output)
+    delimiter = delimiter_of(target, table.delimiter)
+    table.say("writing the shortlist")
+    with table.reading():
+        table.engine.write(shortlist, target, form, delimiter)
+    if _easier_to_read_back(table, target, form):
+        shortlist = reopen(table, target, delimiter).frame
+    result = _summary(columns, policy, sizes, _listed(columns, shortlist))
+    return replace(result, repeated_ids=repeated, output=target)
+
+
+def _require_applicable(policy: Policy, names: Mapping[str, str | None]) -> None:
+    if policy.overlapping:
+        raise InvalidInput("policy: its groups overlap; tables take one group column. Use policy.select.")
+    if names.get("score") is None:
+        raise InvalidInput("score: the policy remembers no score column; pass score=.")
+    if policy.grouped and names.get("group") is None:
+        raise InvalidInput("group: this policy has groups and remembers no group column; pass group=.")
+    if policy.salt_hash is not None and names.get("id") is None:
+        raise InvalidInput("id: this policy breaks ties by candidate id; pass id=.")
+    if policy.salt_hash is not None and policy.salt is None:
+        raise InvalidInput(
+            "policy: its salt is missing. Keep the .salt file beside the policy file and load again."
+        )
+
+
+def _repeated_ids(columns: Columns, policy: Policy) -> int:
+    if columns.ident is None:
+        return 0
+    if policy.salt_hash is not None:
+        why = "Randomised ties are valid only when every candidate has one id."
+        census.stop_for_repeated_ids(columns, why)
+        return 0
+    count, shown = census.repeated_ids(columns)
+    if count:
+        warnings.warn(f"column {columns.names['id']!r}: ids occur more than once: {shown}.", TableWarning, 4)
+    return count
+
+
+def _keys(columns: Columns) -> dict[str, nw.Expr]:
+    keys = {POOL: columns.pool} if columns.pool is not None else {}
+    return keys | ({GROUP: columns.group} if columns.group is not None else {})
+
+
+def _sizes(columns: Columns) -> Sizes:
+    """Rows with and without a usable score, per pool and group.
+
+    A CSV is parsed once. Elsewhere two passes over one column each are cheaper than one over
+    both: engines count the values of a dictionary-encoded column without looking at rows.
+    """
+    keys = _keys(columns)
+    found: dict[tuple[Any, ...], list[int]] = {}
+    flag = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
+    if columns.table.text:
+        for (*key, usable), count in census.count_states(columns, columns.frame, flag, keys).items():
+            found.setdefault(tuple(key), [0, 0])[1 - usable] += count
+        return {key: (good, bad) for key, (good, bad) in found.items()}
+    everyone = census.count_keys(columns, columns.frame, keys)
+    unusable = census.count_keys(columns, columns.frame.filter(flag == 0), keys, "looking for bad scores")
+    return {key: (rows - unusable.get(key, 0), unusable.get(key, 0)) for key, rows in everyone.items()}
+
+
+def _stop_for_bad_rows(columns: Columns, policy: Policy, sizes: Sizes, on_bad_rows: str) -> None:
+    drop = on_bad_rows == "drop"
+    groups: dict[Any, int] = {}
+    poolless = 0
+    for key, (good, bad) in sizes.items():
+        count = good if drop else good + bad
+        if columns.group is not None:
+            groups[key[-1]] = groups.get(key[-1], 0) + count
+        if columns.pool is not None and key[0] is None:
+            poolless += count
+    problems = [] if drop else [census.unusable_scores(columns, sum(bad for _, bad in sizes.values()))]
+    known = [str(cutoff.group) for cutoff in policy.cutoffs]
+    problems.extend(census.wrong_groups(columns, groups, known))
+    if poolless and columns.pool is not None:
+        message = f"column {columns.names['pool']!r}: missing pool"
+        problems.append(census.Problem(message, poolless, columns.pool.is_null()))
+    census.stop_for(columns, problems)
+
+
+def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | None) -> None:
+    if spent is None:
+        return
+    name = columns.names["id"]
+    again = columns.rows(frame.filter(spent).select(name).head(1), "looking for calibration rows")
+    if again:
+        raise InvalidInput(
+            f"column {name!r}: candidate {again[0][0]!r} is also a calibration row. "
+            "Randomised ties need ids that are unique over calibration and pool."
+        )
+
+
+def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
+    """Whether a lazy shortlist is counted from what was written, rather than worked out again."""
+    same_types = form == "parquet" or table.text
+    return table.engine.name != "eager" and not is_remote(output) and same_types
+
+
+def _listed(columns: Columns, shortlist: Frame) -> census.Counts:
+    return census.count_keys(columns, shortlist, _keys(columns), "counting the shortlist")
+
+
+def _summary(columns: Columns, policy: Policy, sizes: Sizes, listed: census.Counts) -> Selection:
+    groups = {str(each.group): [0, 0] for each in policy.cutoffs} if policy.grouped else {}
+    pools: dict[Any, list[int]] = {}
+    for key, (good, _) in sizes.items():
+        if not good:
+            continue
+        tallies = [groups[str(key[-1])]] if groups else []
+        if columns.pool is not None:
+            tallies.append(pools.setdefault(key[0], [0, 0]))
+        for tally in tallies:
+            tally[0] += good
+            tally[1] += listed.get(key, 0)
+    return Selection(
+        sum(good for good, _ in sizes.values()),
+        sum(listed.values()),
+        {name: (size, count) for name, (size, count) in groups.items()},
+        tuple(PoolCount(name, *tally) for name, tally in sorted(pools.items())),
+        sum(bad for _, bad in sizes.values()),
+    )
+
+
+def _shortlist(columns: Columns, frame: Frame, chosen: nw.Expr, limits: Limits, reason: bool) -> Frame:
+    kept = frame.filter(chosen & columns.usable)
+    if limits.joined and columns.table.engine.ordered:
+        kept = kept.sort(ROW)
+    if reason:
+        kept = kept.with_columns(limits.reason(columns).alias(REASON))
+    return kept.select(*columns.table.columns, *([REASON] if reason else []))

@@ -1,0 +1,200 @@
+"""Use cases of plan, watch and campaign on files: the only code their front ends call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surelist import tables
+from surelist._files import writing
+from surelist.errors import InvalidInput
+from surelist.lifecycle import campaign_file
+from surelist.lifecycle.campaign import Campaign
+from surelist.lifecycle.monitor import Monitor
+from surelist.lifecycle.planning import Plan
+from surelist.lifecycle.planning import plan as plan_arrays
+from surelist.lifecycle.schedule import Update
+from surelist.promises.policy import Cutoff, Policy, Step
+from surelist.promises.targets import Expected, Level, Target
+from surelist.workflows import tables as workflows
+
+LABELS = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0}
+
+
+def plan(target: Target, *, pilot: Path | None = None, score: str, label: str, **options: Any) -> Plan:
+    """A plan from a pilot table, or from the base rate and AUC in ``options``."""
+    if pilot is None:
+        return plan_arrays(target, **options)
+    found = tables.read_columns(pilot, {"score": score, "label": label})
+    return plan_arrays(target, pilot=(found["score"], found["label"]), **options)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a run of ``watch`` did."""
+
+    monitor: Monitor
+    new: int
+    known: int
+    blocked: str | None  # the first pool that still waits for reviews
+
+
+def watch(
+    state: Path,
+    reviews: Path,
+    *,
+    policy: Path | None,
+    alpha: float | None,
+    pool: str,
+    pool_size: str,
+    qualified: str,
+    group: str | None = None,
+) -> Watched:
+    """Feed the pools of a table to the monitor in ``state``, in the order of the table.
+
+    Stops at the first pool whose number of qualified candidates is missing: pools count in
+    order. The state is made from ``policy`` the first time, and written when all went well.
+    """
+    monitor = _monitor(state, policy, alpha)
+    columns = {"id": pool, "pool_size": pool_size, "qualified": qualified, "group": group}
+    found = tables.read_text(reviews, columns)
+    new = known = 0
+    blocked = None
+    for name, won, size in _pools(found, grouped=group is not None):
+        if won is None:
+            blocked = name
+            break
+        if monitor.observe(qualified=won, pool_size=size, review_id=name):
+            new += 1
+        else:
+            known += 1
+    monitor.save(state)
+    return Watched(monitor, new, known, blocked)
+
+
+def start_campaign(
+    past: Path, state: Path, target: Expected, *, score: str, label: str, **options: Any
+) -> Campaign:
+    """Start a campaign from a table of calibration rows; an existing state is not overwritten."""
+    if state.exists():
+        raise InvalidInput(
+            f"output: {state} exists. Starting again on the same rows is not covered by the promise; "
+            "give another name for a campaign on fresh rows."
+        )
+    found = tables.read_columns(past, {"score": score, "label": label})
+    campaign = Campaign(found["score"], found["label"], target, **options)
+    campaign.save(state)
+    return campaign
+
+
+@dataclass(frozen=True)
+class ScreenedPool:
+    """What ``screen_pool`` did."""
+
+    campaign: Campaign
+    candidates: int
+    shortlisted: int
+    update: Update | None
+
+
+def screen_pool(state: Path, pool: Path, output: Path, *, name: str, score: str, id: str) -> ScreenedPool:
+    """Shortlist a pool and remember it. The shortlist is complete before the state counts it."""
+    campaign = Campaign.load(state)
+    looks = len(campaign.updates)
+    found = tables.read_columns(pool, {"score": score, "id": id})
+    mask = campaign.screen(found["score"], ids=found["id"], pool=name)
+    lowest = campaign.threshold if campaign.threshold is not None else float(min(found["score"], default=0.0))
+    with writing(state) as temporary:
+        temporary.write_text(campaign_file.dumps(campaign), encoding="utf-8")
+        workflows.select_table(pool, _filter(campaign, lowest), score=score, output=output)
+    update = campaign.updates[-1] if len(campaign.updates) > looks else None
+    return ScreenedPool(campaign, len(mask), int(mask.sum()), update)
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """What ``review_pool`` did."""
+
+    campaign: Campaign
+    new: int
+    closed: int
+
+
+def review_pool(state: Path, reviews: Path, *, name: str, label: str, id: str, final: bool) -> Reviewed:
+    """Take in reviews of a pool's shortlist; blank labels are reviews that have not come yet."""
+    campaign = Campaign.load(state)
+    found = tables.read_text(reviews, {"label": label, "id": id})
+    labels = [_label(text, label, row) for row, text in enumerate(found["label"])]
+    new = campaign.review(name, labels, ids=found["id"])
+    closed = campaign.close(name) if final else 0
+    campaign.save(state)
+    return Reviewed(campaign, new, closed)
+
+
+def load_campaign(state: Path) -> Campaign:
+    """Read and verify a campaign's state."""
+    return Campaign.load(state)
+
+
+def _monitor(state: Path, policy: Path | None, alpha: float | None) -> Monitor:
+    if not state.exists():
+        if policy is None:
+            raise InvalidInput(f"state: {state} does not exist yet; give --policy to start watching one.")
+        return Monitor(Policy.load(policy), 0.05 if alpha is None else alpha)
+    monitor = Monitor.load(state)
+    if policy is not None and Policy.load(policy).cutoffs != monitor._policy.cutoffs:
+        raise InvalidInput(f"policy: {state} watches another policy than {policy}; give each its own state.")
+    if alpha is not None and alpha != monitor.alpha:
+        raise InvalidInput(
+            f"alpha: {state} was started at {monitor.alpha:g}, got {alpha:g}. It cannot change on the way."
+        )
+    return monitor
+
+
+def _pools(found: dict[str, Any], *, grouped: bool) -> list[tuple[str, Any, Any]]:
+    """One entry per pool, in the order of first appearance; groups as mappings."""
+    pools: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+    rows = zip(
+        found["id"], found["qualified"], found["pool_size"], found.get("group", found["id"]), strict=True
+    )
+    for row, (name, count, size, group) in enumerate(rows):
+        if name is None or (grouped and group is None):
+            raise InvalidInput(f"pools: row {row} has no name; every pool needs one.")
+        counts, sizes = pools.setdefault(str(name), ({}, {}))
+        key = str(group) if grouped else ""
+        if key in counts:
+            raise InvalidInput(f"pools: pool {str(name)!r} appears twice, the second time in row {row}.")
+        counts[key], sizes[key] = _whole(count, "qualified", row), _whole(size, "pool_size", row)
+    if grouped:
+        return [(n, None if None in w.values() else w, s) for n, (w, s) in pools.items()]
+    return [(n, w[""], s[""]) for n, (w, s) in pools.items()]
+
+
+def _label(text: str | None, column: str, row: int) -> float | None:
+    if text is None or not text.strip():
+        return None
+    found = LABELS.get(text.strip().lower())
+    if found is None:
+        raise InvalidInput(
+            f"column {column!r}: expected 0, 1 or nothing, got {text!r} in data row {row + 1}."
+        )
+    return found
+
+
+def _whole(text: Any, column: str, row: int) -> int | None:
+    if text is None or str(text).strip() == "":
+        return None
+    try:
+        number = float(str(text))
+    except ValueError:
+        number = -1.0
+    if number < 0 or not number.is_integer():
+        raise InvalidInput(f"{column}: expected a whole number of at least 0, got {text!r} in row {row}.")
+    return int(number)
+
+
+def _filter(campaign: Campaign, threshold: float) -> Policy:
+    """The campaign's filter as a policy; it promises nothing by itself."""
+    cutoff = Cutoff(None, campaign.target, Level(campaign.alpha), campaign.rows, 0, (Step(0, 0, threshold),))
+    return Policy((cutoff,), campaign.alpha, "exact", campaign.created, "", withdrawn="a filter only.")

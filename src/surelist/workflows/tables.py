@@ -1,0 +1,330 @@
+"""One function per use case: the only code the front ends call."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surelist import _check as check
+from surelist import examples, tables
+from surelist._files import writing
+from surelist.errors import InvalidInput
+from surelist.promises.calibration import Targets, certify, make_terms, requirements
+from surelist.promises.calibration import calibrate as calibrate_arrays
+from surelist.promises.curve import GuaranteeCurve, pointwise_curve
+from surelist.promises.curve import guarantee_curve as curve_of_arrays
+from surelist.promises.policy import Policy
+from surelist.promises.targets import Expected
+from surelist.reports import audit
+from surelist.tables import Selection, profile
+from surelist.tables.profile import Profile
+
+
+def calibrate_table(
+    table: Any,
+    *,
+    score: str,
+    label: str,
+    target: Targets,
+    group: str | None = None,
+    id: str | None = None,
+    weight: str | None = None,
+    alpha: float = 0.1,
+    rule: str = "exact",
+    purpose: str | None = None,
+    group_split: str = "bonferroni",
+    group_rows: str = "own",
+    calibration_share: float = 0.5,
+    ties: str = "include",
+    weight_bound: float | None = None,
+    weights_exact: bool = False,
+    seed: int = 0,
+    missing_labels: str = "error",
+    on_bad_rows: str = "error",
+    engine: str = "auto",
+    spark_master: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Policy:
+    """Certify ``target`` from a table of past candidates, where the table is.
+
+    table
+        A path, glob or folder of CSV or Parquet; a pandas, polars or PySpark DataFrame, a pyarrow
+        table, a DuckDB relation, or anything that streams Arrow.
+    score, label, group, id, weight
+        Names of columns. ``id`` is needed by ``ties="hash"`` only.
+    on_bad_rows
+        ``"drop"`` leaves out rows without a finite score, and says so in the policy; the promise
+        is then about candidates who have one. Rows without a *label* are never dropped.
+    engine, spark_master
+        Who reads files: ``"duckdb"``, ``"polars"``, or ``"spark"`` at this master. ``"auto"`` is
+        polars for Parquet where it is installed, else DuckDB.
+    progress
+        Called with a few words at the start of every pass over the data.
+
+    Everything else is as for ``calibrate``. Rows are counted, not collected; only ``weight`` reads
+    its columns into memory, because the draw depends on the order of rows.
+    """
+    names = {"score": score, "label": label, "group": group}
+    opened = tables.open_table(table, engine, spark_master, progress)
+    settings: dict[str, Any] = {
+        "alpha": alpha, "rule": rule, "purpose": purpose, "group_split": group_split,
+        "group_rows": group_rows, "calibration_share": calibration_share, "ties": ties,
+    }  # fmt: skip
+    if weight is not None or weight_bound is not None:
+        if on_bad_rows != "error":
+            raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
+        found = tables.read_columns(opened, {**names, "id": id, "weight": weight})
+        policy = calibrate_arrays(
+            found["score"], found["label"], target, groups=found.get("group"), ids=found.get("id"),
+            weights=found.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact,
+            seed=seed, missing_labels=missing_labels, **settings,
+        )  # fmt: skip
+        return policy.with_columns(**names, id=id)
+    if ties == "hash" and id is None:
+        raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
+    check.as_choice(missing_labels, check.MISSING_LABELS, "missing_labels")
+    terms = make_terms(target, groups_given=group is not None, overlapping=False, **settings)
+    rows = tables.calibration_rows(
+        opened, list(terms.targets), names={**names, "id": id}, group_rows=group_rows, ties=ties,
+        missing_labels=missing_labels, on_bad_rows=on_bad_rows,
+    )  # fmt: skip
+    needed = requirements(rows.evidence, terms)
+    rows.expect({name: [each.count for each in own] for name, own in needed.items()})
+    policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
+    return policy.with_columns(**names, id=id)
+
+
+def select_table(
+    table: Any,
+    policy: Policy,
+    *,
+    score: str | None = None,
+    group: str | None = None,
+    id: str | None = None,
+    pool: str | None = None,
+    output: str | os.PathLike[str] | None = None,
+    on_bad_rows: str = "error",
+    reason: bool = False,
+    engine: str = "auto",
+    spark_master: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Selection:
+    """Shortlist the candidates of a table, where the table is.
+
+    Returns a ``Selection``: its ``table`` is the shortlist, the same kind of table as came in
+    (lazy where that was lazy), with the same columns, types and order of rows; beside it are
+    the counts. With ``output`` the shortlist is written there instead, and appears only
+    when complete.
+
+    score, group, id
+        Names of columns; by default those the policy was calibrated on.
+    pool
+        Column that says which pool a candidate is in, for tables of many pools: counts are
+        given per pool, and ``PerPool`` thresholds go by each pool's size.
+    on_bad_rows
+        ``"drop"`` leaves out candidates without a finite score.
+    reason
+        Add a column ``shortlist_reason`` with the threshold that let the candidate in.
+    """
+    remembered = policy.columns or {}
+    names = {"score": score or remembered.get("score"), "pool": pool}
+    if policy.grouped:
+        names["group"] = group or remembered.get("group")
+    elif group is not None:
+        raise InvalidInput("group: this policy has no groups; leave group out.")
+    names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
+    opened = tables.open_table(table, engine, spark_master, progress)
+    return tables.select_rows(
+        opened, policy, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason
+    )
+
+
+calibrate, select = calibrate_table, select_table  # shorter, for the front ends
+
+
+def curve(
+    table: str | Path,
+    *,
+    score: str,
+    label: str,
+    pool_size: float,
+    alpha: float = 0.1,
+    rule: str = "simultaneous",
+    missing_labels: str = "error",
+) -> GuaranteeCurve:
+    """The guarantee curve of a table of past candidates."""
+    found = tables.read_columns(table, {"score": score, "label": label})
+    return curve_of_arrays(found["score"], found["label"], pool_size, alpha, rule, missing_labels)
+
+
+def select_rows(
+    rows: Sequence[Mapping[str, Any]],
+    policy: Policy,
+    *,
+    score: str | None = None,
+    group: str | None = None,
+    id: str | None = None,
+) -> tuple[list[int], Selection]:
+    """Which of a pool's rows (column name to value) are on the shortlist; nothing is written."""
+    remembered = policy.columns or {}
+    named = {"score": score or remembered.get("score", "score")}
+    if policy.grouped:
+        named["group"] = group or remembered.get("group", "group")
+    if policy.salt_hash is not None:
+        named["id"] = id or remembered.get("id", "id")
+    columns = {role: _column(rows, name, role) for role, name in named.items()}
+    mask = policy.select(columns["score"], columns.get("group"), columns.get("id"))
+    chosen = np.flatnonzero(mask).tolist()
+    sizes = Counter(map(str, columns.get("group", ())))
+    listed = Counter(str(columns["group"][row]) for row in chosen) if policy.grouped else Counter()
+    counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
+    return chosen, Selection(len(rows), len(chosen), counts)
+
+
+def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any]:
+    try:
+        return [row[name] for row in rows]
+    except KeyError:
+        at = next(i for i, row in enumerate(rows) if name not in row)
+        there = ", ".join(repr(each) for each in list(rows[at])[:20])
+        raise InvalidInput(f"{role}: row {at} has no {name!r}; it has {there}.") from None
+
+
+def shape(table: str | Path) -> tuple[int, list[str]]:
+    """Rows (of CSV: lines) and column names of a file, without reading its cells."""
+    return profile.shape(Path(table))
+
+
+def inspect(table: str | Path) -> Profile:
+    """Columns, first rows and good guesses: what a person confirms before calibrating."""
+    return profile.profile(Path(table))
+
+
+def problems(table: str | Path, **columns: Any) -> list[profile.Problem]:
+    """What stands in the way of using these columns, with example rows."""
+    return profile.problems(Path(table), **columns)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a report shows of the calibration rows: curves and how labels follow scores."""
+
+    curves: tuple[GuaranteeCurve, ...]
+    bins: tuple[audit.ScoreBin, ...]
+
+
+def evidence(
+    table: str | Path,
+    *,
+    score: str,
+    label: str,
+    pool_size: float,
+    alpha: float = 0.1,
+    rules: tuple[str, ...] = ("exact", "dkw"),
+    missing_labels: str = "error",
+) -> Evidence:
+    """Curves by several rules from one reading of the table; ``exact`` holds point by point."""
+    found = tables.read_columns(Path(table), {"score": score, "label": label})
+    scores, labels = found["score"], found["label"]
+    curves = []
+    for rule in rules:
+        if rule == "exact":
+            curves.append(pointwise_curve(scores, labels, pool_size, alpha, missing_labels))
+        else:
+            curves.append(curve_of_arrays(scores, labels, pool_size, alpha, rule, missing_labels))
+    return Evidence(tuple(curves), audit.score_bins(scores, labels, missing_labels=missing_labels))
+
+
+def listed_share(table: str | Path, policy: Policy, *, score: str, group: str | None = None) -> float:
+    """The share of these rows that the policy would shortlist: how long lists will be, estimated.
+
+    For policies with a threshold per pool size, by the one for the smallest pool.
+    """
+    found = tables.read_columns(Path(table), {"score": score, "group": group})
+    chosen = np.zeros(len(found["score"]), dtype=np.bool_)
+    for name, threshold in policy.thresholds.items():
+        above = found["score"] >= threshold
+        chosen |= above if name is None else above & (np.asarray(found["group"]).astype(str) == name)
+    return float(chosen.mean())
+
+
+def group_names(table: str | Path, group: str) -> dict[str, int]:
+    """The groups of a table and how many rows each has."""
+    return profile.group_names(Path(table), group)
+
+
+def first_rows(table: str | Path, limit: int) -> tuple[list[str], list[list[str]]]:
+    """Column names and the first rows of a table, as text."""
+    return profile.first_rows(Path(table), limit)
+
+
+def convert(table: str | Path, output: str | Path) -> None:
+    """The same table in the format of ``output``."""
+    profile.convert(Path(table), Path(output))
+
+
+def impact(pool: str | Path, shortlist: str | Path, attributes: Sequence[str]) -> list[audit.ImpactTable]:
+    """Selection rates by each attribute, and by all of them together where there are several."""
+    wanted: list[tuple[str, ...]] = [(name,) for name in attributes]
+    if len(attributes) > 1:
+        wanted.append(tuple(attributes))
+    return [
+        audit.impact_table(names, profile.category_counts(Path(pool), Path(shortlist), names))
+        for names in wanted
+    ]
+
+
+def load_policy(path: str | Path) -> Policy:
+    """Read and verify a policy file."""
+    return Policy.load(path)
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What ``surelist demo`` made and found.
+
+    ``lists`` says, per rule, how many of this pool are shortlisted and how many of 100 on
+    average, over 100 further pools.
+    """
+
+    folder: Path
+    policy: Policy
+    selection: Selection
+    lists: dict[str, tuple[int, float]]
+
+
+def demo(folder: Path, seed: int = 5) -> Demo:
+    """Make an example, calibrate by the exact and the paper's rule, select from a new pool."""
+    rng = np.random.default_rng(seed)
+    ours = {"past.csv", "new.csv", "policy.json", "shortlist.csv"}
+    if folder.exists() and {path.name for path in folder.iterdir()} - ours:
+        raise InvalidInput(f"folder: {folder} holds other files; give the demo a folder of its own.")
+    folder.mkdir(parents=True, exist_ok=True)
+    past, pool = folder / "past.csv", folder / "new.csv"
+    _write_csv(past, *examples.trial_rows(rng, 1000, labelled=True))
+    _write_csv(pool, *examples.trial_rows(rng, 100, labelled=False))
+    further, _ = examples.population(rng, 10_000)
+    scores = tables.read_columns(pool, {"score": "score"})["score"]
+    policies = {
+        rule: calibrate_table(past, score="score", label="qualified", target=Expected(5, 100), rule=rule)
+        for rule in ("exact", "dkw")
+    }
+    lists = {
+        rule: (int(policy.select(scores).sum()), float(100 * policy.select(further).mean()))
+        for rule, policy in policies.items()
+    }
+    policies["exact"].save(folder / "policy.json")
+    chosen = select_table(pool, policies["exact"], output=folder / "shortlist.csv")
+    return Demo(folder, policies["exact"], chosen, lists)
+
+
+def _write_csv(path: Path, header: list[str], rows: list[list[str]]) -> None:
+    with writing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])

@@ -1,0 +1,97 @@
+"""The command line takes the same path: engines, pools, bad rows, reasons, progress."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from surelist.cli import certify as core
+from surelist.cli import run
+from tests.helpers.engines import arrow, write_csv, write_parquet
+from tests.tables.test_calibrate_tables import sample
+from tests.tables.test_select_tables import many_pools
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> str:
+    return write_parquet(tmp_path / "past.parquet", arrow(sample(2000)))
+
+
+def calibrate(past: str, output: Path, *more: str) -> int:
+    named = ["--label", "label", "--expect", "5", "--pool-size", "100"]
+    return run(["calibrate", past, *named, "-o", str(output), *more])
+
+
+@pytest.mark.parametrize("engine", ["auto", "duckdb", "polars", "spark"])
+def test_engines(engine: str, past: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if engine == "spark":
+        request.getfixturevalue("spark_session")
+    assert calibrate(past, tmp_path / "policy.json", "--engine", engine) == 0
+    assert calibrate(past, tmp_path / "other.json") == 0
+    threshold = [
+        json.loads((tmp_path / name).read_text())["cutoffs"][0]["steps"]
+        for name in ("policy.json", "other.json")
+    ]
+    assert threshold[0] == threshold[1]
+    output = tmp_path / "shortlist.parquet"
+    select = [
+        "select",
+        past,
+        "--policy",
+        str(tmp_path / "policy.json"),
+        "-o",
+        str(output),
+        "--engine",
+        engine,
+    ]
+    assert run([*select, "--reason"]) == 0
+    assert "shortlist_reason" in pq.read_table(output).column_names
+
+
+def test_a_spark_master_needs_spark(past: str, tmp_path: Path, capsys: Any) -> None:
+    assert calibrate(past, tmp_path / "policy.json", "--spark-master", "local[2]") == 2
+    assert "spark_master" in capsys.readouterr().err
+
+
+def test_bad_rows(past: str, tmp_path: Path, capsys: Any) -> None:
+    policy = tmp_path / "policy.json"
+    assert calibrate(past, policy) == 0
+    pool = sample(100, seed=8)
+    pool["score"][3] = None
+    path = write_csv(tmp_path / "pool.csv", arrow(pool))
+    select = ["select", path, "--policy", str(policy), "-o", str(tmp_path / "out.csv")]
+    assert run(select) == 2
+    assert "data row 4" in capsys.readouterr().err
+    assert not (tmp_path / "out.csv").exists()
+    assert run([*select, "--on-bad-rows", "drop"]) == 0
+    assert "Rows without a finite score, dropped: 1." in capsys.readouterr().err
+
+
+def test_pools(past: str, tmp_path: Path, capsys: Any) -> None:
+    policy = tmp_path / "policy.json"
+    assert calibrate(past, policy) == 0
+    path = write_csv(tmp_path / "pools.csv", arrow(many_pools()))
+    select = ["select", path, "--policy", str(policy), "-o", str(tmp_path / "out.csv"), "--pool", "pool"]
+    assert run(select) == 0
+    assert "6 pools" in capsys.readouterr().err
+    assert run([*select, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert sum(each["shortlisted"] for each in said["pools"]) == said["shortlisted"]
+    assert [each["pool"] for each in said["pools"]] == [f"v{i}" for i in range(6)]
+
+
+def test_progress_is_told_on_a_terminal(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    core._Progress(after=0.0)("to a file")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    core._Progress(after=-1.0)("counting rows")
+    core._Progress(after=60.0)("in no time")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "counting rows" in said.err
+    assert "to a file" not in said.err
+    assert "in no time" not in said.err

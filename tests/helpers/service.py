@@ -1,0 +1,218 @@
+"""Real databases, real servers, a real browser. Both databases are a fixture axis."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from surelist import examples
+from surelist.service.record.database import Database
+from surelist.service.record.record import Registry
+from surelist.service.settings import Settings
+
+POSTGRES_PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/bin")
+_numbers = itertools.count()
+
+
+def missing(what: str) -> None:
+    """Under CI a missing tool is a failure; on a laptop it is a skip."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{what} is missing; `make test` installs it.")
+    pytest.skip(f"{what} is missing")
+
+
+def _postgres_tool(name: str) -> str:
+    found = [p for place in POSTGRES_PLACES for p in sorted(Path("/").glob(f"{place[1:]}/{name}"))]
+    if not found:
+        missing("PostgreSQL")
+    return str(found[-1] if "postgresql" in str(found[-1]) else found[0])
+
+
+class PostgresServer:
+    """A cluster of its own in a temporary folder, reached by a socket; stopped at the end."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="surelist-pg-"))
+        self.user = pwd.getpwuid(os.getuid()).pw_name
+        if os.getuid() == 0:  # postgres refuses to run as root
+            self.user = "postgres" if _has_user("postgres") else "nobody"
+            shutil.chown(self.folder, self.user)
+        self.data = self.folder / "data"
+        self._run(
+            "initdb", "-D", str(self.data), "-U", "surelist", "-A", "trust", "-E", "UTF8", "--no-locale"
+        )
+        self.start()
+
+    def start(self) -> None:
+        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=200"
+        log = str(self.folder / "log")
+        self._run("pg_ctl", "-D", str(self.data), "-w", "-o", options, "-l", log, "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        self._run("pg_ctl", "-D", str(self.data), "-w", "-m", mode, "stop")
+
+    def new_database(self) -> str:
+        import psycopg
+
+        name = f"t{os.getpid()}_{next(_numbers)}"
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return self.address(name)
+
+    def address(self, name: str) -> str:
+        return f"postgresql://surelist@/{name}?host={self.folder}"
+
+    def _run(self, tool: str, *arguments: str) -> None:
+        command = [_postgres_tool(tool), *arguments]
+        if os.getuid() == 0:
+            command = ["setpriv", f"--reuid={self.user}", "--clear-groups", *command]
+        done = subprocess.run(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.folder, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"{tool} failed: {done.stderr.decode()}")
+
+
+def _has_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    server = PostgresServer()
+    yield server
+    server.stop("immediate")
+    shutil.rmtree(server.folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request, tmp_path) -> str:
+    """A fresh record on each kind of database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "record.db")
+    return request.getfixturevalue("postgres").new_database()
+
+
+@pytest.fixture
+def registry(address):
+    database = Database(address)
+    database.prepare()
+    registry = Registry(database)
+    yield registry
+    registry.close()
+
+
+@pytest.fixture
+def settings(address, tmp_path) -> Settings:
+    return Settings(database=address, folder=tmp_path / "data")
+
+
+@pytest.fixture
+def client(settings):
+    from starlette.testclient import TestClient
+
+    from surelist.service.app import create_app
+
+    with TestClient(create_app(settings), base_url="http://localhost") as client:
+        yield client
+
+
+@pytest.fixture
+def local_client(tmp_path):
+    """For what does not depend on the database."""
+    from starlette.testclient import TestClient
+
+    from surelist.service.app import create_app
+
+    settings = Settings(database=str(tmp_path / "record.db"), folder=tmp_path / "data")
+    with TestClient(create_app(settings), base_url="http://localhost") as client:
+        yield client
+
+
+def csv_text(rows: int, *, labelled: bool, seed: int = 0) -> str:
+    header, lines = examples.trial_rows(np.random.default_rng(seed), rows, labelled=labelled)
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows([header, *lines])
+    return text.getvalue()
+
+
+@pytest.fixture(scope="session")
+def past() -> str:
+    return csv_text(2000, labelled=True)
+
+
+@pytest.fixture(scope="session")
+def pool() -> str:
+    return csv_text(100, labelled=False, seed=1)
+
+
+class Server:
+    """The app as a process of its own, started as a person starts it."""
+
+    def __init__(self, folder: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+        self.folder, self.options = folder, options
+        self.environment = {**os.environ, "SURELIST_HOME": str(folder), **(environment or {})}
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "surelist", "serve", "--port", "0", *self.options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment,
+        )  # fmt: skip
+        line = self.process.stdout.readline()
+        if " at http" not in line:
+            self.process.wait(10)
+            raise RuntimeError(f"did not start: {line}{self.process.stderr.read()}")
+        self.url = line.split(" at ")[1].split()[0].rstrip("/")
+        self._wait()
+
+    def _wait(self) -> None:
+        from urllib.request import urlopen
+
+        for _ in range(200):
+            try:
+                urlopen(self.url + "/healthz", timeout=10).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise RuntimeError("did not answer")
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def stop(self) -> str:
+        self.process.terminate()
+        try:
+            out, err = self.process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+            raise
+        return out + err
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = Server(tmp_path / "home")
+    yield server
+    if server.process.poll() is None:
+        server.stop()

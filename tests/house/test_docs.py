@@ -1,0 +1,93 @@
+"""Every example in the README and the docs runs, and prints what the page says it prints.
+
+A ``python`` block runs in the page's own namespace, in an empty folder; a ``text`` block right after
+it is its exact output. In a ``console`` block every line after ``$`` runs in a shell in that folder; the
+lines below it are its exact output (``...`` stands for anything). Other blocks are not run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+
+
+def fits(printed: str, said: str) -> bool:
+    pattern = "".join(".*" if c == "…" else re.escape(c) for c in said.strip().replace("...", "…"))
+    return re.fullmatch(pattern, printed.strip(), re.S) is not None
+
+
+def shell(block: str, folder: Path) -> None:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+        lines = part.split("\n")
+        length = 1
+        while lines[length - 1].endswith("\\"):
+            length += 1
+        command, said = "\n".join(lines[:length]), "\n".join(lines[length:]).strip()
+        run = subprocess.run(
+            ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=300,
+            env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+        )  # fmt: skip
+        assert run.returncode == 0 or said, f"{command}\n{run.stderr}"
+        if said:
+            printed = run.stdout + run.stderr
+            assert fits(printed, said), f"{command}\nprinted:\n{printed}\nthe page says:\n{said}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])
+def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    printed = None
+    for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(body, str(page), "exec"), namespace)
+            printed = out.getvalue()
+            continue
+        if kind == "text" and printed is not None:
+            assert fits(printed, body), f"printed:\n{printed}\nthe page says:\n{body}"
+        elif kind == "console":
+            shell(body, tmp_path)
+        printed = None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])
+def test_links_and_pictures_exist(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text) + re.findall(r'src="([^"]+)"', text):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), target
+
+
+def test_every_command_is_in_the_docs():
+    from surelist.cli import COMMANDS
+
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for name in COMMANDS:
+        assert f"surelist {name}" in text, name
+
+
+def test_pages_name_no_host_of_a_registry():
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split("\n")
+    for name in tracked:
+        if (
+            fnmatch.fnmatch(name, "*.txt")
+            or fnmatch.fnmatch(name, "*.toml")
+            or fnmatch.fnmatch(name, "*.json")
+        ):
+            text = (ROOT / name).read_text(encoding="utf-8")
+            assert not re.search(r"https?://[^\s\"]*(pypi|pythonhosted|npmjs|debian)", text), name

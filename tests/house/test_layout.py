@@ -1,0 +1,173 @@
+"""The floor plan, checked by folder: who may import whom, and what importing surelist costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import surelist
+
+SOURCE = Path(surelist.__file__).parent
+
+EVERYWHERE = {"errors", "_check", "_files", "_version"}
+# room: the rooms below it. A room is a folder of the package, or a module that lies in no folder.
+PLAN = {
+    "errors": set(),
+    "_check": set(),
+    "_files": set(),
+    "_version": set(),
+    "ties": set(),
+    "examples": set(),
+    "bounds": set(),
+    "drawing": set(),
+    "filters": {"ties"},
+    "promises": {"bounds", "drawing", "filters", "ties"},
+    "lifecycle": {"bounds", "promises", "drawing", "filters", "ties"},
+    "tables": {"filters", "ties"},
+    "reports": {"bounds", "promises", "drawing"},
+    "estimator": {"promises"},
+    "workflows": {"promises", "lifecycle", "tables", "reports", "filters", "examples"},
+    "baselines": {"bounds", "promises"},
+    "paper": {"baselines", "public"},
+    "service": {"workflows", "reports", "promises"},
+    "cli": {"workflows", "service", "paper", "baselines", "promises"},
+    "__main__": {"cli"},
+    "__init__": {"public"},
+}
+NUMBERS_ONLY = ("bounds", "promises", "lifecycle", "drawing", "filters", "ties", "_check")
+TABLES = {"pandas", "polars", "pyarrow", "duckdb", "narwhals", "sklearn", "pickle"}
+HEAVY = {
+    "pandas",
+    "polars",
+    "pyarrow",
+    "sklearn",
+    "matplotlib",
+    "fastapi",
+    "pyspark",
+    "duckdb",
+    "scipy.stats",
+}
+
+
+def modules() -> list[str]:
+    """Every module of the package by its dotted name below ``surelist``."""
+    paths = (path.relative_to(SOURCE).with_suffix("") for path in SOURCE.rglob("*.py"))
+    return sorted(".".join(path.parts).removesuffix(".__init__") for path in paths)
+
+
+def source_of(module: str) -> ast.Module:
+    path = SOURCE / module.replace(".", "/")
+    return ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text())
+
+
+def room_of(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def imported(module: str, *, typing: bool = False) -> Iterator[str]:
+    """What a module imports, inside functions too; ``typing`` adds what only type checkers read."""
+    return _imports(source_of(module), typing)
+
+
+def _imports(node: ast.AST, typing: bool) -> Iterator[str]:
+    if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING" and not typing:
+        return
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    for child in ast.iter_child_nodes(node):
+        yield from _imports(child, typing)
+
+
+def own_modules(module: str) -> Iterator[str]:
+    """The modules of ours that a module imports; ``public`` stands for names of ``surelist`` itself."""
+    known = set(modules())
+    for name in imported(module):
+        if name.partition(".")[0] != "surelist":
+            continue
+        inside = name.removeprefix("surelist").removeprefix(".")
+        while inside and inside not in known:
+            inside = inside.rpartition(".")[0]
+        yield inside or "public"
+
+
+def strangers(module: str) -> set[str]:
+    """What a module imports of ours that lies in no room below its own."""
+    own = room_of(module)
+    below = PLAN[own] | EVERYWHERE | {own}
+    return {each for each in own_modules(module) if room_of(each) not in below}
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_room_imports_only_rooms_below_it(module):
+    assert not strangers(module)
+
+
+def test_a_wrong_import_is_noticed(monkeypatch):
+    wrong = ast.parse("def f():\n    from surelist.promises import policy\n")
+    monkeypatch.setattr(sys.modules[__name__], "source_of", lambda module: wrong)
+    assert strangers("tables.shortlist") == {"promises.policy"}
+    assert not strangers("lifecycle.monitor")
+
+
+def test_no_cycle_between_modules():
+    graph = {module: set(own_modules(module)) - {"public", module} for module in modules()}
+    while free := [module for module in graph if not graph[module] & graph.keys()]:
+        for module in free:
+            del graph[module]
+    assert not graph, {module: sorted(graph[module] & graph.keys()) for module in graph}
+
+
+@pytest.mark.parametrize("module", [each for each in modules() if room_of(each) in NUMBERS_ONLY])
+def test_statistics_know_nothing_of_tables(module):
+    assert not {name.split(".")[0] for name in imported(module)} & TABLES
+
+
+def test_the_command_line_does_not_compute():
+    for module in modules():
+        if room_of(module) == "cli":
+            assert not {name.split(".")[0] for name in imported(module)} & {"numpy", "scipy"}, module
+
+
+def test_every_room_says_its_rule_in_one_sentence():
+    for module in modules():
+        if (SOURCE / module.replace(".", "/")).is_dir():
+            assert (ast.get_docstring(source_of(module)) or "").strip(), module
+
+
+def loaded_after(code: str) -> set[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\nprint('\\n'.join(sys.modules))"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(run.stdout.split())
+
+
+def test_importing_surelist_is_light():
+    assert not loaded_after("import surelist") & (HEAVY | {"numpy", "scipy"})
+    assert (
+        not loaded_after("import surelist; surelist.calibrate; surelist.Policy; surelist.guarantee_curve")
+        & HEAVY
+    )
+
+
+def test_public_names_are_complete():
+    from surelist import _LATE
+
+    assert set(surelist.__all__) == set(_LATE) | {"baselines", "bounds", "__version__"}
+    for name in surelist.__all__:
+        assert getattr(surelist, name) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = surelist.nonsense
+
+
+def test_every_public_name_has_a_docstring():
+    for name in surelist.__all__:
+        if name != "__version__":
+            assert (getattr(surelist, name).__doc__ or "").strip(), name

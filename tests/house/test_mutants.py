@@ -1,0 +1,98 @@
+"""Mutants: each wrong version of a rule must turn an enumerated guarantee red.
+
+A copy of the package is changed in one place and ``test_guarantees.py`` (or the test named)
+runs against it in a fresh interpreter; it has to fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import surelist
+
+SOURCE = Path(surelist.__file__).parent
+TESTS = Path(__file__).parents[1]
+
+# (what is wrong, file, original, mutant, test file)
+MUTANTS = [
+    ("alpha doubled in the exact rule", "bounds/counts.py", "_binomial_tail(n, p, c) <= _safe(alpha)", "_binomial_tail(n, p, c) <= _safe(2 * alpha)", "bounds/test_guarantees.py"),
+    ("alpha doubled in the pool rule", "bounds/counts.py", "_pool_tail(n, k, pool_size, c) <= _safe(alpha)", "_pool_tail(n, k, pool_size, c) <= _safe(2 * alpha)", "bounds/test_guarantees.py"),
+    ("beta tail without the +1", "bounds/counts.py", "special.betainc(count, n - count + 1, rate)", "special.betainc(count, n - count, rate)", "bounds/test_guarantees.py"),
+    ("n-1 for n in the exact rule", "bounds/counts.py", "return _exact_count(n, fraction, alpha)", "return _exact_count(n - 1, fraction, alpha) if n > 1 else 1", "bounds/test_guarantees.py"),
+    ("one draw too many in the pool rule", "bounds/counts.py", "drawn = count + k - 1", "drawn = count + k", "bounds/test_guarantees.py"),
+    ("> for >= when selecting", "_check.py", "np.greater_equal(block, threshold", "np.greater(block, threshold", "bounds/test_guarantees.py"),
+    ("the next larger order statistic", "promises/calibration.py", "len(self.scores) - count for", "min(len(self.scores) - 1, len(self.scores) - count + 1) for", "promises/test_calibration.py::test_threshold_is_the_cth_largest_qualified_score"),
+    ("n without the unqualified rows", "promises/calibration.py", "rows = len(scores) if member is None", "rows = int(np.count_nonzero(qualified)) if member is None", "promises/test_calibration.py::test_threshold_is_the_cth_largest_qualified_score"),
+    ("dkw without the band", "bounds/counts.py", "/ rate.denominator + slack", "/ rate.denominator", "bounds/test_guarantees.py"),
+    ("dkw rounded down", "bounds/counts.py", "math.ceil(exact)", "math.floor(exact)", "promises/test_calibration.py::test_dkw_is_algorithm_1_bit_for_bit_on_10000_inputs"),
+    ("simultaneous at double level", "bounds/simultaneous.py", "<= alpha - 1e-8", "<= 2 * alpha", "bounds/test_guarantees.py"),
+    ("minus before Bernstein's root", "bounds/counts.py", "4 * log / 3 + math.sqrt", "4 * log / 3 - math.sqrt", "bounds/test_guarantees.py"),
+    ("pac at the wrong end", "bounds/counts.py", "check.as_alpha(alpha)))\n    return min(1.0, rate", "2 * check.as_alpha(alpha)))\n    return min(1.0, rate", "bounds/test_guarantees.py"),
+    ("recall on all rows", "promises/targets.py", "bounds.critical_count(qualified, self.share, level.alpha)", "bounds.critical_count(rows, self.share, level.alpha) - (rows - qualified)", "bounds/test_guarantees.py"),
+    ("every group at full alpha", "promises/groups.py", "return alpha / groups", "return alpha", "promises/test_simulations.py::test_disjoint_groups_hold_together"),
+    ("a group forgotten when selecting", "promises/policy.py", "for cutoff in self.cutoffs:\n            rows = np.flatnonzero", "for cutoff in self.cutoffs[:1]:\n            rows = np.flatnonzero", "promises/test_simulations.py::test_disjoint_groups_hold_together"),
+    ("weights ignored", "promises/calibration.py", "random(rows) < ratio", "random(rows) < 1.0", "promises/test_simulations.py::test_known_shift_is_undone_by_weights"),
+    ("tie break of the next better candidate", "promises/calibration.py", "numbers[each.count - above - 1]", "numbers[max(0, each.count - above - 2)]", "promises/test_calibration.py::test_tie_break_lets_exactly_the_critical_count_in"),
+    ("missing labels dropped", "_check.py", "return qualified, count", "return qualified[~np.isnan(array)] if count else qualified, count", "promises/test_calibration.py::test_missing_labels_stay_in_as_not_qualified"),
+    ("each size of a pac range on its own", "promises/targets.py", '"exact" if self.sizes[0] == self.sizes[1] else "simultaneous"', '"exact"', "promises/test_calibration.py::test_range_of_sizes_by_pac_holds_for_all_sizes_at_once"),
+    ("groups or kept rows, not both", "promises/calibration.py", "    return a & b\n", "    return a\n", "promises/test_simulations.py::test_groups_and_weights_together"),
+    ("alpha doubled in a campaign", "lifecycle/schedule.py", "[alpha * (1 - 0.5 ** (j + 1))", "[2 * alpha * (1 - 0.5 ** (j + 1))", "bounds/test_sequential.py"),
+    ("earlier looks forgotten", "bounds/sequential.py", "- self.spent - lost", "- lost", "bounds/test_sequential.py"),
+    ("walks that crossed walk on", "bounds/sequential.py", "self._alive = self._alive[:place]", "pass", "bounds/test_sequential.py"),
+    ("a count too small at a look", "bounds/sequential.py", "min(self._lowest + place, rows + 1)", "min(self._lowest + place - 1, rows + 1)", "bounds/test_sequential.py"),
+    ("rows of unreviewed pools left out", "lifecycle/campaign.py", "self.rows += size", "self.rows += len(scores)", "lifecycle/test_campaign.py::test_thresholds_are_those_of_the_definition"),
+    ("late reviews below the threshold kept", "lifecycle/score_sketch.py", "side=\"right\") - 1", "side=\"right\").clip(max=len(self.scores) - 1)", "lifecycle/test_campaign.py::test_score_counts_round_down_only"),
+    ("missing reviews are zeros for the monitor", "lifecycle/screened.py", "np.count_nonzero(self.labels != 0)", "np.count_nonzero(self.labels == 1)", "lifecycle/test_campaign.py::test_the_monitor_takes_pools_in_order_and_waits"),
+    ("alarm at half its level", "lifecycle/monitor.py", ">= -math.log(self.alpha)", ">= -math.log(2 * self.alpha)", "lifecycle/test_monitor.py::test_the_alarm_comes_with_the_first_pool_at_one_over_alpha"),
+    ("bets that win on average", "bounds/betting.py", "DROPS * (p / (1 - p))", "DROPS * (p / (1 - p)) * 1.01", "lifecycle/test_monitor.py::test_the_average_bet_wins_nothing_at_the_boundary"),
+    ("late bets on top of the first", "bounds/betting.py", "math.log(0.5)) if logs", "0.0) if logs", "lifecycle/test_monitor.py::test_e_value_is_the_average_wealth_of_all_bets"),
+    ("a replay counts again", "lifecycle/monitor.py", "if known == note:\n                return False", "if known == note:\n                pass", "lifecycle/test_monitor.py::test_replaying_reviews_changes_nothing"),
+    ("half the band per bin", "bounds/counts.py", "check.as_alpha(alpha), 2 * bins)", "check.as_alpha(alpha), bins)", "baselines/test_baselines.py::test_umb_counts_are_the_exact_ceilings"),
+    ("> for >= in binning", "baselines/binning.py", "counts >= needed", "counts > needed", "baselines/test_baselines.py::test_umb_certifies_from_exactly_the_critical_count"),
+    ("theta rounded down", "baselines/binning.py", "share * (1 + 1e-12)", "share * (1 - 1e-12)", "baselines/test_baselines.py::test_umb_share_spends_the_bound_exactly"),
+    ("average calibration at double level", "baselines/regression.py", "bounds.dkw_epsilon(len(array), alpha)", "bounds.dkw_epsilon(len(array), 2 * alpha)", "baselines/test_baselines.py::test_average_calibration_band_holds_at_its_level_and_not_by_far"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("file", "original", "mutant", "tests"), [m[1:] for m in MUTANTS], ids=[m[0] for m in MUTANTS]
+)
+def test_mutant_is_caught(tmp_path, file, original, mutant, tests):
+    package = tmp_path / "surelist"
+    shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    text = (package / file).read_text()
+    assert text.count(original) == 1, f"{original!r} is not in {file} exactly once: update the mutant"
+    (package / file).write_text(text.replace(original, mutant))
+    file = tests.partition("::")[0]
+    for each in (file, "helpers/simulated_pools.py"):
+        copy = tmp_path / "tests" / each
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(TESTS / each, copy)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        f"tests/{tests}",
+    ]
+    run = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 1, run.stdout[-2000:] + run.stderr[-2000:]
+    assert "failed" in run.stdout
