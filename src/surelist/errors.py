@@ -51,7 +51,7 @@ class Shortfall:
 
 
 class NotCertifiable(SurelistError):
-    """The calibration rows cannot certify the target (STATISTICS section 0).
+    """The calibration rows cannot certify the target [theory: one-idea].
 
     Carries the fields of :class:`Shortfall`. Trying again on the same rows is not covered
     by the promise; fresh rows are, and ``rule="simultaneous"`` or a campaign started on those.

@@ -63,7 +63,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     calibration_size : share (or number) of rows kept for calibration when not prefit
     response_method : ``"auto"``, ``"predict_proba"`` or ``"decision_function"``
     pos_label : the class that counts as qualified; default: the greater of the two
-    random_state : seed of the split. One split, not redrawn (STATISTICS section 0).
+    random_state : seed of the split. One split, not redrawn [theory: setting].
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Randomised ties by keyed hash (STATISTICS section 13).
+"""Randomised ties by keyed hash [theory: ties].
 
 Every candidate id gets a number u from SHA-256(salt, id): the first 52 bits, as an integer.
 Candidates are compared by (score, u). The salt is secret and drawn once, after the ids are

@@ -1,4 +1,4 @@
-"""The counts of section 15: enumerated, tight, and equal to a brute-force recursion."""
+"""The counts of [theory: reviews]: enumerated, tight, and equal to a brute-force recursion."""
 
 from fractions import Fraction
 

@@ -30,7 +30,7 @@ def guess():
 
 
 def test_reproduces_the_contract_figures(guess):
-    """STATISTICS section 2: excess over the oracle, dkw and exact, by n."""
+    """[theory: exact] excess over the oracle, dkw and exact, by n."""
     assert guess.oracle == pytest.approx(6.5, abs=0.01)
     for rows, exact, dkw in [
         (300, 0.55, 2.68),

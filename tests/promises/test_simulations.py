@@ -126,7 +126,7 @@ def test_overlapping_groups_hold_together():
 
 
 def test_groups_of_unknown_size_use_all_rows():
-    """group_rows="all": rate k_g/m on every row, no group size needed (STATISTICS section 4)."""
+    """group_rows="all": rate k_g/m on every row, no group size needed [theory: groups]."""
     runs, alpha, n = 3_000, 0.2, 500
     targets = {"a": sl.Expected(4, 100), "b": sl.Expected(1, 100)}
 

@@ -1,4 +1,4 @@
-"""Uniform mass binning (STATISTICS section 5; the paper's Algorithm 4, "UMB B bins").
+"""Uniform mass binning [theory: bins] (the paper's Algorithm 4, "UMB B bins").
 
 A baseline with a guarantee. Its bins cost twice the DKW band each, so its lists are longer
 than those of ``rule="dkw"`` except for scores that carry next to no information, where its

@@ -1,4 +1,4 @@
-"""Why no calibrated score can promise the best list for every pool (Proposition 1, section 7).
+"""Why no calibrated score can promise the best list for every pool (Proposition 1) [theory: oracles].
 
 Two kinds of candidates: a is qualified for certain, b with probability k/m. A perfectly
 calibrated score other than the true probabilities cannot tell them apart, so whatever a policy

@@ -1,4 +1,4 @@
-"""The oracles (STATISTICS section 7): what could be done if the true probabilities were known."""
+"""The oracles [theory: oracles]: what could be done if the true probabilities were known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Average calibration in regression (STATISTICS section 8; the paper's Appendix B)."""
+"""Average calibration in regression [theory: average-calibration] (the paper's Appendix B)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The baselines that promise nothing (STATISTICS section 6): uncalibrated, Platt, isotonic.
+"""The baselines that promise nothing [theory: baselines]: uncalibrated, Platt, isotonic.
 
 They are what people do. Every result carries ``guarantee="no guarantee"``.
 """

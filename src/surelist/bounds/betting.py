@@ -1,4 +1,4 @@
-"""Anytime-valid evidence about a rate (STATISTICS section 16).
+"""Anytime-valid evidence about a rate [theory: watching].
 
 ``Bets``: betting against "the rate is at least p0". A bet (d, s) stakes on the rate having
 dropped by the share d from pool s on: its wealth is 1 before pool s, and each trial Z since then

@@ -1,7 +1,7 @@
 """The theorems as numbers: (n, rate, alpha) to a critical count, a rate or a band.
 
 A *critical count* is the smallest number of qualified calibration rows scoring at or above a
-threshold that certifies a target (STATISTICS section 0). Nothing here sees data, policies or
+threshold that certifies a target [theory: one-idea]. Nothing here sees data, policies or
 random numbers. A count of ``n + 1`` means that no outcome of n rows certifies the target.
 
 Floating point errs to the safe side: a tail within a relative ``TAIL_MARGIN`` of alpha counts
@@ -35,9 +35,9 @@ RULES = ("exact", "dkw", "simultaneous")
 def critical_count(n: int, rate: Rate, alpha: float, rule: str = "exact") -> int:
     """Smallest count of qualified rows among ``n`` that certifies P(Y=1, F>=t) >= ``rate``.
 
-    ``exact``: STATISTICS section 2, the smallest valid count for a target fixed beforehand.
-    ``dkw``: section 1, the paper's rule (Theorem 4); the target may be chosen after looking.
-    ``simultaneous``: section 10; the target may be chosen after looking, shorter lists.
+    ``exact`` [theory: exact]: the smallest valid count for a target fixed beforehand.
+    ``dkw`` [theory: dkw]: the paper's rule (Theorem 4); the target may be chosen after looking.
+    ``simultaneous`` [theory: simultaneous]: the target may be chosen after looking, shorter lists.
     All three assume i.i.d. rows and a score fixed independently of them.
     """
     n = check.as_count(n, "n")
@@ -52,12 +52,12 @@ def critical_count(n: int, rate: Rate, alpha: float, rule: str = "exact") -> int
 
 
 def dkw_epsilon(n: int, alpha: float) -> float:
-    """Half-width of the DKW-Massart band: sqrt(ln(2/alpha) / (2n)) (section 1)."""
+    """Half-width of the DKW-Massart band: sqrt(ln(2/alpha) / (2n)) [theory: dkw]."""
     return math.sqrt(math.log(2 / check.as_alpha(alpha)) / (2 * check.as_count(n, "n")))
 
 
 def bins_critical_count(n: int, rate: Rate, alpha: float, bins: int) -> int:
-    """Smallest count in the best ``bins`` score bins that certifies ``rate`` (section 5).
+    """Smallest count in the best ``bins`` score bins that certifies ``rate`` [theory: bins].
 
     ceil(n (rate + 2 bins epsilon)): every score interval is within 2 epsilon of its rate at
     once (Proposition 6), so the bins may be cut after looking at the rows.
@@ -81,7 +81,7 @@ def _binomial_tail(n: int, rate: float, count: int) -> float:
 
 
 def pool_critical_count(n: int, k: int, pool_size: int, alpha: float) -> int:
-    """Smallest count that certifies k qualified candidates in *this* pool (section 11).
+    """Smallest count that certifies k qualified candidates in *this* pool [theory: per-pool].
 
     min{c : P(Hypergeometric(n+m, n, c+k-1) >= c) <= alpha}, over calibration rows and pool
     together; exact for untied scores, and ties only help. Holds for a pool of exactly
@@ -107,7 +107,7 @@ def _pool_tail(n: int, k: int, pool_size: int, count: int) -> float:
 
 
 def pac_rate(k: int, pool_size: int, alpha: float) -> float:
-    """Smallest rate at which a pool holds >= k with probability >= 1-alpha (section 11)."""
+    """Smallest rate at which a pool holds >= k with probability >= 1-alpha [theory: per-pool]."""
     pool_size = check.as_count(pool_size, "pool_size")
     k = check.as_whole_k(k, pool_size)
     rate = float(special.betainccinv(k, pool_size - k + 1, check.as_alpha(alpha)))
@@ -115,7 +115,7 @@ def pac_rate(k: int, pool_size: int, alpha: float) -> float:
 
 
 def bernstein_worst(k: float, alpha: float) -> float:
-    """Qualified candidates in a single pool whose expectation is k (Proposition 4, section 9).
+    """Qualified candidates in a single pool whose expectation is k [theory: bernstein].
 
     k - L/3 - sqrt(L^2 + 18kL)/3 with L = ln(1/alpha); holds with probability >= 1-alpha for
     a pool of fixed size. It counts qualified candidates, not the length of the list.
@@ -159,7 +159,7 @@ def largest_rate(n: int, count: int, alpha: float, rule: str = "exact") -> float
 def simultaneous_family(n: int, alpha: float) -> tuple[NDArray[np.int64], Floats]:
     """Counts c_j and rates r_j such that, with probability >= 1-alpha, all hold at once.
 
-    For every threshold t: P(Y=1, F>=t) >= max{r_j : c_j <= N(t)} (section 10). A step
+    For every threshold t: P(Y=1, F>=t) >= max{r_j : c_j <= N(t)} [theory: simultaneous]. A step
     function: between two counts of the family the rate of the lower one holds, never an
     interpolation. Equal local levels for counts between n/100 and n/5, a hundredth of that
     level outside; the common level is solved so that the crossing probability is alpha.

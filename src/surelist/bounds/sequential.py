@@ -1,4 +1,4 @@
-"""Critical counts for thresholds that are looked at again and again (STATISTICS section 15).
+"""Critical counts for thresholds that are looked at again and again [theory: reviews].
 
 A campaign looks at its rows n_0 < n_1 < ... times. The number of qualified rows scoring above
 the boundary t* is a walk of n steps, each one with probability q <= p0. ``FirstCrossing`` hands

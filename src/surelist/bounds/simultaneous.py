@@ -1,4 +1,4 @@
-"""Equal local levels: the boundary behind ``rule="simultaneous"`` (STATISTICS section 10).
+"""Equal local levels: the boundary behind ``rule="simultaneous"`` [theory: simultaneous].
 
 Let U_(1) < ... < U_(n) be ordered uniforms. The boundary L(c) = BetaQuantile(w_c eta; c, n-c+1)
 has the same small chance eta of lying above U_(c) at every count of the core range; eta is

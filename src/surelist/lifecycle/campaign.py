@@ -1,6 +1,6 @@
 """Campaigns: pools screened one after another under one promise, learning from their reviews.
 
-STATISTICS section 15. After review the label is known for shortlisted candidates only. For a
+[theory: reviews]. After review the label is known for shortlisted candidates only. For a
 threshold t at or above the one used, "qualified and scoring at least t" is nevertheless known
 for every candidate of the pool, so screened pools are calibration rows for higher thresholds.
 

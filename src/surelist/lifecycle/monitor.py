@@ -83,7 +83,7 @@ class Alarm:
 class Monitor:
     """Watches one policy: feed complete reviewed pools in order, read ``e_value`` and ``alarm``.
 
-    Tests "the promised rate holds" for every group by betting (STATISTICS section 16). If it
+    Tests "the promised rate holds" for every group by betting [theory: watching]. If it
     does hold, the chance that ``alarm`` *ever* becomes true is at most ``alpha``, however many
     pools follow and however often it is read. Proof: see ``betting``; for several groups the
     average of the groups' e-values is again a non-negative supermartingale that starts at 1, in

@@ -1,4 +1,4 @@
-"""How many labels are needed, before there are any (STATISTICS section 17).
+"""How many labels are needed, before there are any [theory: planning].
 
 A plan turns a guess of the population into what calibration would give: the chance that the
 target can be certified at all, and the expected list length, for a range of calibration sizes.

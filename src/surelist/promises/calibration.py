@@ -379,7 +379,7 @@ def _calibration_ids(ids: Any, ties: str, rows: int) -> list[str] | None:
 def _thin(
     weights: Any, bound: float | None, exact: bool, seed: int, rows: int
 ) -> tuple[NDArray[np.bool_] | None, Shift | None]:
-    """Rejection sampling (section 14): the kept rows are i.i.d. from the pool's population."""
+    """Rejection sampling [theory: shift]: the kept rows are i.i.d. from the pool's population."""
     if (weights is None) != (bound is None):
         raise InvalidInput("weights: weights= and weight_bound= go together; give both or neither.")
     if weights is None or bound is None:

@@ -22,7 +22,7 @@ class GuaranteeCurve:
 
     ``list_size[i]`` candidates of an average pool score at least ``threshold[i]`` (estimated
     from the calibration rows); at least ``qualified[i]`` of them are qualified on average
-    (certified). Any point may be picked after looking (STATISTICS section 10).
+    (certified). Any point may be picked after looking [theory: simultaneous].
     """
 
     list_size: NDArray[np.float64]
@@ -64,7 +64,7 @@ def pointwise_curve(
     """What the exact rule certifies at each list size for a target fixed beforehand.
 
     Each point holds by itself, not together with the others: this shows what was gained by
-    fixing the target; it is not for choosing one (STATISTICS sections 2 and 10).
+    fixing the target; it is not for choosing one [theory: simultaneous].
     """
     return _curve(scores, labels, pool_size, alpha, "exact", missing_labels)
 

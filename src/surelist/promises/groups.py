@@ -1,4 +1,4 @@
-"""Groups: splitting alpha between them, and targets per group (STATISTICS section 4)."""
+"""Groups: splitting alpha between them, and targets per group [theory: groups]."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Cutoff:
 
 @dataclass(frozen=True)
 class Shift:
-    """Calibration rows were thinned by density ratios to look like the pool (section 14)."""
+    """Calibration rows were thinned by density ratios to look like the pool [theory: shift]."""
 
     weight_bound: float
     rows_before: int
@@ -75,7 +75,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class Looks:
-    """The looks of a campaign so far (section 15): rows, cumulative alpha and count at each.
+    """The looks of a campaign so far [theory: reviews]: rows, cumulative alpha and count at each.
 
     ``chosen`` is the look whose count gave the threshold in force.
     """
@@ -141,7 +141,7 @@ class Policy:
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
-        """What the promise rests on, in plain words (STATISTICS section 0)."""
+        """What the promise rests on, in plain words [theory: setting]."""
         return wording.conditions(self)
 
     @property
@@ -149,7 +149,7 @@ class Policy:
         """How far above the target the list may lie, per disjoint group; for ``Expected`` targets.
 
         ``paper``: Proposition 3 (monotone score without atoms). ``count``: from the count
-        alone, for untied qualified scores; far tighter. See STATISTICS section 1.
+        alone, for untied qualified scores; far tighter. See [theory: dkw].
         """
         found: dict[str | None, ExcessBound] = {}
         if self.looks is not None or self.overlapping:

@@ -307,7 +307,7 @@ def _verify_counts(cutoff: Cutoff) -> None:
 
 
 def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
-    """A campaign's counts follow from its row numbers and its spending of alpha (section 15)."""
+    """A campaign's counts follow from its row numbers and its spending of alpha [theory: reviews]."""
     target, budgets = cutoff.target, list(looks.budgets)
     hold(isinstance(target, Expected) and cutoff.group is None, "campaigns have one Expected target")
     assert isinstance(target, Expected)

@@ -50,10 +50,10 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Expected:
-    """At least ``k`` qualified candidates on the shortlist of an average pool (sections 1-4).
+    """At least ``k`` qualified candidates on the shortlist of an average pool [theory: exact].
 
     ``pool_size`` is the number of candidates in a pool, or its expectation where pools vary
-    (section 3); k may be fractional.
+    [theory: random-pool-size]; k may be fractional.
     """
 
     k: float
@@ -192,7 +192,7 @@ class PerPool:
 
 @dataclass(frozen=True)
 class Recall:
-    """The shortlist keeps at least a ``share`` of all qualified candidates (section 12).
+    """The shortlist keeps at least a ``share`` of all qualified candidates [theory: recall].
 
     The share is the population's, P(F >= t given Y = 1); at the boundary a single pool's own
     recall lies below it about half the time.

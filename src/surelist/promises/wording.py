@@ -80,7 +80,7 @@ def _listed(words: list[str]) -> str:
 
 
 def conditions(policy: Policy) -> tuple[str, ...]:
-    """The conditions of STATISTICS section 0, and those of the options in use."""
+    """The conditions [theory: setting], and those of the options in use."""
     said = [
         "The score was fixed before, and independently of, the calibration rows: "
         "none of them was used to train, tune or choose it. It is computed in the same way, and in the "
