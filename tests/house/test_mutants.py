@@ -21,11 +21,11 @@ TESTS = Path(__file__).parents[1]
 
 # (what is wrong, file, original, mutant, test file)
 MUTANTS = [
-    ("alpha doubled in the exact rule", "bounds/counts.py", "_binomial_tail(n, p, c) <= _safe(alpha)", "_binomial_tail(n, p, c) <= _safe(2 * alpha)", "bounds/test_guarantees.py"),
-    ("alpha doubled in the pool rule", "bounds/counts.py", "_pool_tail(n, k, pool_size, c) <= _safe(alpha)", "_pool_tail(n, k, pool_size, c) <= _safe(2 * alpha)", "bounds/test_guarantees.py"),
-    ("beta tail without the +1", "bounds/counts.py", "special.betainc(count, n - count + 1, rate)", "special.betainc(count, n - count, rate)", "bounds/test_guarantees.py"),
+    ("alpha doubled in the exact rule", "bounds/counts.py", "tails.binomial_tail(n, p, c) <= tails.safe(alpha)", "tails.binomial_tail(n, p, c) <= tails.safe(2 * alpha)", "bounds/test_guarantees.py"),
+    ("alpha doubled in the pool rule", "bounds/counts.py", "tails.pool_tail(n, k, pool_size, c) <= tails.safe(alpha)", "tails.pool_tail(n, k, pool_size, c) <= tails.safe(2 * alpha)", "bounds/test_guarantees.py"),
+    ("beta tail without the +1", "bounds/_tails.py", "special.betainc(count, n - count + 1, rate)", "special.betainc(count, n - count, rate)", "bounds/test_guarantees.py"),
     ("n-1 for n in the exact rule", "bounds/counts.py", "return _exact_count(n, fraction, alpha)", "return _exact_count(n - 1, fraction, alpha) if n > 1 else 1", "bounds/test_guarantees.py"),
-    ("one draw too many in the pool rule", "bounds/counts.py", "drawn = count + k - 1", "drawn = count + k", "bounds/test_guarantees.py"),
+    ("one draw too many in the pool rule", "bounds/_tails.py", "drawn = count + k - 1", "drawn = count + k", "bounds/test_guarantees.py"),
     ("> for >= when selecting", "_check.py", "np.greater_equal(block, threshold", "np.greater(block, threshold", "bounds/test_guarantees.py"),
     ("the next larger order statistic", "promises/calibration.py", "len(self.scores) - count for", "min(len(self.scores) - 1, len(self.scores) - count + 1) for", "promises/test_calibration.py::test_threshold_is_the_cth_largest_qualified_score"),
     ("n without the unqualified rows", "promises/calibration.py", "rows = len(scores) if member is None", "rows = int(np.count_nonzero(qualified)) if member is None", "promises/test_calibration.py::test_threshold_is_the_cth_largest_qualified_score"),
@@ -44,8 +44,8 @@ MUTANTS = [
     ("groups or kept rows, not both", "promises/calibration.py", "    return a & b\n", "    return a\n", "promises/test_simulations.py::test_groups_and_weights_together"),
     ("alpha doubled in a campaign", "lifecycle/schedule.py", "[alpha * (1 - 0.5 ** (j + 1))", "[2 * alpha * (1 - 0.5 ** (j + 1))", "bounds/test_sequential.py"),
     ("earlier looks forgotten", "bounds/sequential.py", "- self.spent - lost", "- lost", "bounds/test_sequential.py"),
-    ("walks that crossed walk on", "bounds/sequential.py", "self._alive = self._alive[:place]", "pass", "bounds/test_sequential.py"),
-    ("a count too small at a look", "bounds/sequential.py", "min(self._lowest + place, rows + 1)", "min(self._lowest + place - 1, rows + 1)", "bounds/test_sequential.py"),
+    ("walks that crossed walk on", "bounds/sequential.py", "self._alive = self._alive[:cut]", "pass", "bounds/test_sequential.py"),
+    ("a count too small at a look", "bounds/sequential.py", "min(self._lowest + cut, rows + 1)", "min(self._lowest + cut - 1, rows + 1)", "bounds/test_sequential.py"),
     ("rows of unreviewed pools left out", "lifecycle/campaign.py", "self.rows += size", "self.rows += len(scores)", "lifecycle/test_campaign.py::test_thresholds_are_those_of_the_definition"),
     ("late reviews below the threshold kept", "lifecycle/score_sketch.py", "side=\"right\") - 1", "side=\"right\").clip(max=len(self.scores) - 1)", "lifecycle/test_campaign.py::test_score_counts_round_down_only"),
     ("missing reviews are zeros for the monitor", "lifecycle/screened.py", "np.count_nonzero(self.labels != 0)", "np.count_nonzero(self.labels == 1)", "lifecycle/test_campaign.py::test_the_monitor_takes_pools_in_order_and_waits"),

@@ -26,6 +26,7 @@ change.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -56,8 +57,8 @@ class Bets:
         if self.pools > 1:
             weight = (_waiting(self.pools - 1) - _waiting(self.pools)) / 2
             self.logs = np.logaddexp(self.logs, math.log(weight))
-        lost, won = _stakes(self.rate)
-        self.logs = self.logs + successes * lost + (trials - successes) * won
+        after_success, after_failure = _stakes(self.rate)
+        self.logs = self.logs + successes * after_success + (trials - successes) * after_failure
 
     @property
     def log_e_value(self) -> float:
@@ -95,9 +96,8 @@ def interval(rate: float | Fraction, trials: int, successes: int, alpha: float) 
     return _edge(0.0, centre, outside), _edge(1.0, centre, outside)
 
 
-def _edge(end: float, centre: float, outside: object) -> float:
+def _edge(end: float, centre: float, outside: Callable[[float], bool]) -> float:
     """Bisect between an end of [0, 1] and the likeliest rate; errs to the wider side."""
-    assert callable(outside)
     if not outside(end):
         return end
     low, high = end, centre

@@ -4,14 +4,13 @@ A *critical count* is the smallest number of qualified calibration rows scoring 
 threshold that certifies a target [theory: one-idea]. Nothing here sees data, policies or
 random numbers. A count of ``n + 1`` means that no outcome of n rows certifies the target.
 
-Floating point errs to the safe side: a tail within a relative ``TAIL_MARGIN`` of alpha counts
+Floating point errs to the safe side: a tail within a relative ``_tails.MARGIN`` of alpha counts
 as too large, so a count may come out one too large at an exact tie, never one too small.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -21,10 +20,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from surelist import _check as check
+from surelist.bounds import _tails as tails
 from surelist.bounds.simultaneous import equal_local_levels
 from surelist.errors import InvalidInput
-
-TAIL_MARGIN = 1e-9
 
 Rate = float | Fraction
 Floats = NDArray[np.float64]
@@ -69,15 +67,7 @@ def bins_critical_count(n: int, rate: Rate, alpha: float, bins: int) -> int:
 
 def binomial_tail(n: int, rate: Rate, count: int) -> float:
     """P(Binomial(n, rate) >= count)."""
-    return _binomial_tail(check.as_count(n, "n"), float(check.as_rate(rate, "rate")), int(count))
-
-
-def _binomial_tail(n: int, rate: float, count: int) -> float:
-    if count <= 0:
-        return 1.0
-    if count > n:
-        return 0.0
-    return float(special.betainc(count, n - count + 1, rate))
+    return tails.binomial_tail(check.as_count(n, "n"), float(check.as_rate(rate, "rate")), int(count))
 
 
 def pool_critical_count(n: int, k: int, pool_size: int, alpha: float) -> int:
@@ -97,13 +87,7 @@ def pool_tail(n: int, k: int, pool_size: int, count: int) -> float:
     """P(the pool's k-th best qualified candidate scores below the count-th best of n rows)."""
     n, count = check.as_count(n, "n"), check.as_count(count, "count")
     pool_size = check.as_count(pool_size, "pool_size")
-    return _pool_tail(n, check.as_whole_k(k, pool_size), pool_size, count)
-
-
-def _pool_tail(n: int, k: int, pool_size: int, count: int) -> float:
-    drawn = count + k - 1
-    from_pool = np.arange(max(0, drawn - n), min(k - 1, pool_size) + 1, dtype=float)
-    return min(1.0, float(np.exp(_log_hypergeometric(from_pool, pool_size, n, drawn)).sum()))
+    return tails.pool_tail(n, check.as_whole_k(k, pool_size), pool_size, count)
 
 
 def pac_rate(k: int, pool_size: int, alpha: float) -> float:
@@ -111,7 +95,7 @@ def pac_rate(k: int, pool_size: int, alpha: float) -> float:
     pool_size = check.as_count(pool_size, "pool_size")
     k = check.as_whole_k(k, pool_size)
     rate = float(special.betainccinv(k, pool_size - k + 1, check.as_alpha(alpha)))
-    return min(1.0, rate * (1 + TAIL_MARGIN))
+    return min(1.0, rate * (1 + tails.MARGIN))
 
 
 def bernstein_worst(k: float, alpha: float) -> float:
@@ -153,7 +137,7 @@ def largest_rate(n: int, count: int, alpha: float, rule: str = "exact") -> float
         reached = int(np.searchsorted(counts, count, side="right"))
         # a hair below, so that k = rate * m, divided by m again, is still certified
         return float(rates[reached - 1]) * (1 - 1e-15) if reached else 0.0
-    return float(special.betaincinv(count, n - count + 1, _safe(_safe(alpha))))
+    return float(special.betaincinv(count, n - count + 1, tails.safe(tails.safe(alpha))))
 
 
 def simultaneous_family(n: int, alpha: float) -> tuple[NDArray[np.int64], Floats]:
@@ -182,10 +166,6 @@ def excess_count(n: int, count: int, k: float, pool_size: float, alpha: float) -
     return pool_size * float(special.betainccinv(count, n - count + 1, alpha)) - k
 
 
-def _safe(alpha: float) -> float:
-    return alpha * (1 - TAIL_MARGIN)
-
-
 @lru_cache(maxsize=4096)
 def _dkw_count(n: int, rate: Fraction, alpha: float, widths: int = 1) -> int:
     """ceil(n*rate + widths*sqrt(n ln(2/alpha)/2)) in 50 digits, so that no rounding moves it."""
@@ -200,96 +180,18 @@ def _exact_count(n: int, rate: Fraction, alpha: float) -> int:
     p = math.nextafter(float(rate), 1.0)
     centre = n * p - special.ndtri(min(alpha, 0.5)) * math.sqrt(n * p * (1 - p))
     guess = min(max(1, round(centre)), n)
-    return _smallest(lambda c: _binomial_tail(n, p, c) <= _safe(alpha), 1, n, guess)
+    return tails.smallest(lambda c: tails.binomial_tail(n, p, c) <= tails.safe(alpha), 1, n, guess)
 
 
 @lru_cache(maxsize=4096)
 def _pool_count(n: int, k: int, pool_size: int, alpha: float) -> int:
     guess = min(max(1, round(n * special.betaincinv(k, pool_size - k + 1, 1 - alpha))), n)
-    return _smallest(lambda c: _pool_tail(n, k, pool_size, c) <= _safe(alpha), 1, n, guess)
+    return tails.smallest(lambda c: tails.pool_tail(n, k, pool_size, c) <= tails.safe(alpha), 1, n, guess)
 
 
 def _simultaneous_count(n: int, rate: Fraction, alpha: float) -> int:
     counts, rates = simultaneous_family(n, alpha)
-    place = int(np.searchsorted(rates, float(rate) * (1 - 1e-12)))
-    while place < len(rates) and Fraction(float(rates[place])) < rate:  # exact at the boundary
-        place += 1
-    return int(counts[place]) if place < len(rates) else n + 1
-
-
-def _smallest(holds: Callable[[int], bool], low: int, high: int, guess: int | None = None) -> int:
-    """Smallest integer in [low, high] where the monotone ``holds`` is true, else high + 1."""
-    below, above, step = low - 1, high + 1, 4  # holds(below) is false, holds(above) true
-    if guess is not None:
-        if holds(guess):
-            above = guess
-            while (probe := above - step) > below and holds(probe):
-                above, step = probe, step * 2
-            below = max(below, probe)
-        else:
-            below = guess
-            while (probe := below + step) < above and not holds(probe):
-                below, step = probe, step * 2
-            above = min(above, probe)
-    while above - below > 1:
-        middle = (below + above) // 2
-        if holds(middle):
-            above = middle
-        else:
-            below = middle
-    return above
-
-
-@lru_cache(maxsize=1)
-def _stirling_table() -> Floats:
-    """Error of Stirling's formula, ln(x!) - ln(sqrt(2 pi x) (x/e)^x), for x below 16."""
-    x = np.arange(1, 16, dtype=float)
-    exact = [float(math.log(math.factorial(int(v)))) for v in x]
-    stirling = 0.5 * np.log(2 * np.pi * x) + x * np.log(x) - x
-    return np.concatenate([[0.0], np.asarray(exact) - stirling])
-
-
-def _stirling_error(x: Floats) -> Floats:
-    small = _stirling_table()[np.minimum(x, 15).astype(int)]
-    y = np.maximum(x, 1.0)
-    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / (1188 * y**2)) / y**2) / y**2) / y**2) / y
-    found: Floats = np.where(x < 16, small, series)
-    return found
-
-
-def _deviance(x: Floats, mean: Floats) -> Floats:
-    """x ln(x/mean) + mean - x without cancellation (Loader's saddle-point form)."""
-    ratio = (x - mean) / np.where(mean > 0, mean, 1.0)
-    near = np.abs(ratio) < 0.1
-    log = np.where(near, special.log1p(np.where(near, ratio, 0.0)), 0.0)
-    close = mean * ((1 + ratio) * log - ratio)
-    far = special.xlogy(x, np.where(x > 0, x / mean, 1.0)) + mean - x
-    found: Floats = np.where(near, close, far)
-    return found
-
-
-def _log_binomial(x: Floats, n: float, p: float) -> Floats:
-    """ln P(Binomial(n, p) = x), accurate to rounding for n up to 1e15."""
-    q = 1 - p
-    inner = (
-        _stirling_error(np.asarray(float(n)))
-        - _stirling_error(x)
-        - _stirling_error(n - x)
-        - _deviance(x, np.asarray(n * p))
-        - _deviance(n - x, np.asarray(n * q))
-    )
-    edge = (x <= 0) | (x >= n)
-    spread = np.where(edge, 1.0, x * ((n - x) / n) if n else 1.0)
-    main = inner - 0.5 * np.log(2 * np.pi * spread)
-    at_zero = special.xlog1py(n, -p)
-    at_n = special.xlogy(n, p)
-    found: Floats = np.where(x <= 0, at_zero, np.where(x >= n, at_n, main))
-    return found
-
-
-def _log_hypergeometric(x: Floats, pool_size: int, n: int, drawn: int) -> Floats:
-    """ln P(x of the ``drawn`` from pool_size + n come from the pool)."""
-    p = drawn / (pool_size + n)
-    total = _log_binomial(np.asarray(float(drawn)), pool_size + n, p)
-    found: Floats = _log_binomial(x, pool_size, p) + _log_binomial(drawn - x, n, p) - total
-    return found
+    index = int(np.searchsorted(rates, float(rate) * (1 - 1e-12)))
+    while index < len(rates) and Fraction(float(rates[index])) < rate:  # exact at the boundary
+        index += 1
+    return int(counts[index]) if index < len(rates) else n + 1

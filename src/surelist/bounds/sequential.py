@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist.bounds.counts import TAIL_MARGIN, _log_binomial
-from surelist.bounds.simultaneous import _convolve
+from surelist.bounds import _tails as tails
 from surelist.errors import InvalidInput
 
 Floats = NDArray[np.float64]
@@ -52,16 +51,16 @@ class FirstCrossing:
             raise InvalidInput(f"rows: expected at least the {self.rows:,} of the last look, got {rows:,}.")
         self._advance(rows)
         lost = max(0.0, 1.0 - self.spent - float(self._alive.sum())) + ROUNDING
-        budget = allowed * (1 - TAIL_MARGIN) - self.spent - lost
-        tails = np.append(np.cumsum(self._alive[::-1])[::-1], 0.0)
-        place = len(self._alive) if budget < 0 else int(np.argmax(tails <= budget))
-        self.spent += float(tails[place])
-        self._alive = self._alive[:place]
-        return rows + 1 if budget < 0 else max(1, min(self._lowest + place, rows + 1))
+        budget = allowed * (1 - tails.MARGIN) - self.spent - lost
+        crossing = np.append(np.cumsum(self._alive[::-1])[::-1], 0.0)  # from each state up
+        cut = len(self._alive) if budget < 0 else int(np.argmax(crossing <= budget))
+        self.spent += float(crossing[cut])
+        self._alive = self._alive[:cut]
+        return rows + 1 if budget < 0 else max(1, min(self._lowest + cut, rows + 1))
 
     def _advance(self, rows: int) -> None:
         first, step = _window(rows - self.rows, self.rate)
-        self._alive = np.maximum(_convolve(self._alive, step), 0.0)
+        self._alive = np.maximum(tails.convolve(self._alive, step), 0.0)
         self._lowest += first
         self.rows = rows
         spread = REACH * math.sqrt(rows * self.rate) + 12
@@ -84,4 +83,4 @@ def _window(steps: int, rate: float) -> tuple[int, Floats]:
     reach = REACH * math.sqrt(mean) + 12
     first, last = max(0, int(mean - reach)), min(steps, int(mean + reach) + 1)
     x = np.arange(first, last + 1, dtype=np.float64)
-    return first, np.exp(_log_binomial(x, float(steps), rate))
+    return first, np.exp(tails.log_binomial(x, float(steps), rate))

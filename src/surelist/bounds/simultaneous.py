@@ -15,7 +15,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft, special
+from scipy import special
+
+from surelist.bounds._tails import convolve
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,7 +60,7 @@ def crossing_probability(n: int, counts: Ints, rates: Floats) -> float:
     state, lowest, reached = np.ones(1), 0, 0.0  # state[i] = P(count = lowest + i, no crossing)
     for count, rate in zip(counts.tolist(), rates.tolist(), strict=True):
         first, kernel = _poisson_window(n * (rate - reached))
-        state = _convolve(state, kernel)[: max(0, count - lowest - first)]
+        state = convolve(state, kernel)[: max(0, count - lowest - first)]
         reached, mean = rate, n * rate
         floor = max(lowest + first, int(mean - 9 * np.sqrt(mean) - 12))
         state, lowest = state[floor - lowest - first :], floor
@@ -69,8 +71,8 @@ def _grid(n: int) -> Ints:
     """Every count up to 400 or so, then steps of a tenth of a standard deviation, then a fraction."""
     counts, share = [1], 150 if n <= MOST_ROWS else min(3000, max(600, int(n**0.5 / 10)))
     while counts[-1] < n:
-        here = counts[-1]
-        counts.append(min(n, here + max(1, int(0.1 * here**0.5), here // share)))
+        last = counts[-1]
+        counts.append(min(n, last + max(1, int(0.1 * last**0.5), last // share)))
     return np.asarray(counts, dtype=np.int64)
 
 
@@ -85,15 +87,6 @@ def _poisson_window(mean: float) -> tuple[int, Floats]:
     first = max(0, int(mean - reach))
     x = np.arange(first, int(mean + reach) + 2)
     return first, np.exp(special.xlogy(x, mean) - mean - special.gammaln(x + 1))
-
-
-def _convolve(a: Floats, b: Floats) -> Floats:
-    if min(len(a), len(b)) < 200:
-        return np.convolve(a, b) if len(a) else a
-    size = len(a) + len(b) - 1
-    fast = fft.next_fast_len(size, real=True)
-    product: Floats = fft.irfft(fft.rfft(a, fast) * fft.rfft(b, fast), fast)
-    return product[:size]
 
 
 def _last_step(n: int, lowest: int, length: int, reached: float) -> Floats:
