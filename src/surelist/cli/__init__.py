@@ -20,7 +20,7 @@ from surelist._version import __version__
 # name: (module, attribute, one line for --help)
 COMMANDS = {
     "calibrate": (
-        "surelist.cli.certify",
+        "certify",
         "calibrate",
         "Certify a target from past candidates; write a policy.",
     ),
@@ -29,7 +29,7 @@ COMMANDS = {
     "curve": ("certify", "curve", "For every list size: how many qualified are certified."),
     "plan": ("lifecycle", "plan", "How many calibration rows a target needs."),
     "watch": (
-        "surelist.cli.lifecycle",
+        "lifecycle",
         "watch",
         "Does the promise still hold? An alarm from reviewed pools.",
     ),

@@ -249,21 +249,14 @@ def curve(
             missing_labels=missing_labels,
         )
     if plot:
-        from surelist.drawing import axes as plots
-
-        plots.save(plots.draw_curves([found]), Path(plot))
-    rows = list(
-        zip(found.list_size.tolist(), found.qualified.tolist(), found.threshold.tolist(), strict=True)
-    )
-    if json_:
-        names = ("list_size", "qualified", "threshold")
-        points = [dict(zip(names, row, strict=True)) for row in rows]
-        click.echo(json.dumps({"alpha": alpha, "rule": rule, "pool_size": pool_size, "points": points}))
+        found.plot(path=plot)
+    if not json_:
+        click.echo(found.describe())
         return
-    click.echo(f"Every line holds at once with probability at least {1 - alpha:g} (rule {rule}).\n")
-    click.echo(f"{'list size':>10}  {'qualified (certified)':>21}  {'score at least':>14}")
-    for size, qualified, threshold in _thinned(rows):
-        click.echo(f"{size:>10.1f}  {qualified:>21.2f}  {threshold:>14.6g}")
+    names = ("list_size", "qualified", "threshold")
+    columns = (getattr(found, name).tolist() for name in names)
+    points = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    click.echo(json.dumps({"alpha": alpha, "rule": rule, "pool_size": pool_size, "points": points}))
 
 
 @click.command()
@@ -408,10 +401,3 @@ def _print_policy(policy: Policy) -> None:
     click.echo(f"\n  made {policy.created} with surelist {policy.version}\n\nThe promise rests on:")
     for condition in policy.conditions:
         click.echo(click.wrap_text(condition, 96, "  - ", "    "))
-
-
-def _thinned(rows: list[Any], most: int = 40) -> list[Any]:
-    """About ``most`` lines for the eye; --json has them all."""
-    if len(rows) <= most:
-        return rows
-    return [rows[round(i * (len(rows) - 1) / (most - 1))] for i in range(most)]

@@ -66,9 +66,7 @@ def plan(**options: Any) -> None:
         seed=options["seed"], **more,
     )  # fmt: skip
     if options["plot"]:
-        from surelist.drawing import axes as plots
-
-        plots.save(found.plot(), options["plot"])
+        found.plot(path=options["plot"])
     if options["json_"]:
         body = {**asdict(found), "target": found.target.describe()}
         body["oracle"] = None if found.oracle != found.oracle else found.oracle
@@ -245,36 +243,12 @@ def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> 
 
     found = living.load_campaign(state)
     if plot is not None:
-        from surelist.drawing import axes as plots
-        from surelist.drawing import living_plots
-
-        plots.save(living_plots.draw_campaign(found), plot)
+        found.plot(path=plot)
     if policy is not None:
         found.policy.save(policy)
     if not json_:
-        _draw(found)
+        click.echo(found.describe())
     return _report(found, json_)
-
-
-def _draw(found: Campaign) -> None:
-    """List length per update as bars, with the floor as a mark."""
-    most = max(update.list_size for update in found.updates)
-    wide = 40 / most
-    click.echo(f"{'from pool':>10}  {'rows':>10}  {'score >=':>10}  {'list':>6}  {'seen':>6}  {'floor':>6}")
-    for update, epoch in zip(found.updates, found.epochs, strict=True):
-        limit = "everyone" if update.threshold is None else f"{update.threshold:.5g}"
-        seen = found.target.pool_size * epoch.shortlisted / epoch.candidates if epoch.candidates else None
-        mark = round(update.floor * wide)
-        bar = "".join(
-            "|" if place == mark else "#" for place in range(max(mark + 1, round(update.list_size * wide)))
-        )
-        click.echo(
-            f"{update.pools + 1:>10,}  {update.rows:>10,}  {limit:>10}  {update.list_size:>6.2f}  "
-            f"{'-' if seen is None else format(seen, '.2f'):>6}  {update.floor:>6.2f}  {bar}"
-        )
-    click.echo("list: expected length; seen: average so far; | and floor: about the shortest list achievable")
-    if found.monitor is not None:
-        click.echo(found.monitor.describe())
 
 
 def _report(found: Campaign, json_: bool, **more: Any) -> int:

@@ -1,1 +1,1 @@
-"""Plain numbers to pictures: SVG and matplotlib axes. Imports nothing of ours but errors."""
+"""Plain numbers to pictures: SVG and matplotlib axes. Imports errors and files of ours, nothing else."""

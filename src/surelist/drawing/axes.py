@@ -1,14 +1,19 @@
-"""Pictures, with matplotlib (the ``plots`` extra). They draw stored numbers and compute nothing."""
+"""Pictures on matplotlib axes (the ``plots`` extra): plain numbers in, axes out, nothing computed.
+
+Objects draw themselves with these (``Plan.plot``, ``Campaign.plot`` ...); SVG for pages and reports
+is in ``charts``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from surelist._files import writing
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.promises.curve import GuaranteeCurve
 
 COLOURS = {"oracle": "#444444", "exact": "#0b6e4f", "simultaneous": "#1f77b4", "dkw": "#c1440e"}
 NAMES = {
@@ -17,6 +22,39 @@ NAMES = {
     "simultaneous": "simultaneous rule",
     "dkw": "the paper's rule",
 }
+ALARM = COLOURS["dkw"]
+Numbers = Sequence[float]
+File = str | Path | None
+
+
+@dataclass(frozen=True)
+class Band:
+    """List lengths of one rule by number of rows, with their intervals where there are any."""
+
+    rule: str
+    rows: Numbers
+    sizes: Numbers
+    intervals: Sequence[tuple[float, float] | None]
+
+
+@dataclass(frozen=True)
+class Span:
+    """From one pool to another: the average list length seen (None: no pool yet) and the floor."""
+
+    start: float
+    end: float
+    seen: float | None
+    floor: float
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A rate that was watched: where it lies, and what was promised."""
+
+    name: str
+    low: float
+    high: float
+    promised: float
 
 
 def new_axes(width: float = 7.0, height: float = 4.2) -> Any:
@@ -31,25 +69,105 @@ def new_axes(width: float = 7.0, height: float = 4.2) -> Any:
     return axes
 
 
-def draw_curves(curves: Sequence[GuaranteeCurve], ax: Any = None) -> Any:
-    """Certified qualified candidates against list length, one step line per curve."""
-    axes = new_axes() if ax is None else ax
-    for curve in curves:
-        axes.step(curve.list_size, curve.qualified, where="post", color=COLOURS[curve.rule],
-                  label=NAMES[curve.rule])  # fmt: skip
-    first = curves[0]
-    axes.set_xlabel(f"candidates on the list, of {first.pool_size:g}")
-    axes.set_ylabel("qualified among them (certified)")
-    axes.set_title(f"All points hold at once, wrong at most {100 * first.alpha:g}% of the time", loc="left")
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False)
-    return axes
-
-
-def save(ax: Any, path: Path, dpi: int = 150) -> None:
+def save(ax: Any, path: str | Path, dpi: int = 150) -> None:
     """Write the figure of ``ax``, complete or not at all; the format follows the extension."""
+    path = Path(path)
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InvalidInput(f"plot: expected a name ending in .png, .svg or .pdf, got {path.name!r}.")
     with writing(path) as temporary:
         ax.figure.savefig(temporary, dpi=dpi, format=path.suffix[1:].lower())
+
+
+def draw_curves(
+    curves: Mapping[str, tuple[Any, Any]], pool_size: float, alpha: float, ax: Any = None, path: File = None
+) -> Any:
+    """Certified qualified candidates against list length, one step line per rule."""
+    axes = new_axes() if ax is None else ax
+    for rule, (list_size, qualified) in curves.items():
+        axes.step(list_size, qualified, where="post", color=COLOURS[rule], label=NAMES[rule])
+    together = "Each point holds by itself" if "exact" in curves else "All points hold at once"
+    title = f"{together}, wrong at most {100 * alpha:g}% of the time"
+    _label(axes, title, f"candidates on the list, of {pool_size:g}", "qualified among them (certified)")
+    axes.set_xlim(left=0)
+    return _finish(axes, path)
+
+
+def draw_plan(
+    bands: Sequence[Band], oracle: float, enough: int | None, title: str, ax: Any = None, path: File = None
+) -> Any:
+    """Expected list length against the number of calibration rows, by rule, with the oracle."""
+    axes = new_axes() if ax is None else ax
+    for band in bands:
+        colour = COLOURS.get(band.rule, ALARM)
+        name = NAMES.get(band.rule, f"the paper's rule ({band.rule})")
+        axes.plot(band.rows, band.sizes, "o-", ms=3.5, color=colour, label=name)
+        known = [(x, *ends) for x, ends in zip(band.rows, band.intervals, strict=True) if ends is not None]
+        if known:
+            axes.fill_between(*zip(*known, strict=True), color=colour, alpha=0.15, lw=0)
+    if not math.isnan(oracle):
+        axes.axhline(oracle, color=COLOURS["oracle"], ls="--", lw=1, label=NAMES["oracle"])
+    if enough is not None:
+        axes.axvline(enough, color="#888888", lw=0.8, ls=":")
+        axes.annotate("enough", (enough, axes.get_ylim()[1]), xytext=(3, -10), textcoords="offset points",
+                      color="#666666", fontsize=8)  # fmt: skip
+    axes.set_xscale("log")
+    _label(axes, title, "calibration rows", "expected list length")
+    return _finish(axes, path)
+
+
+def draw_campaign(
+    spans: Sequence[Span], alarm: int | None, pool_size: float, title: str, ax: Any = None, path: File = None
+) -> Any:
+    """List length over time, against about the shortest list any valid threshold could have."""
+    axes = new_axes() if ax is None else ax
+    for at, span in enumerate(spans):
+        across = [max(span.start, 0.5), span.end]
+        if span.seen is not None:
+            axes.plot(across, [span.seen, span.seen], lw=2.5, color=COLOURS["exact"],
+                      label=None if at else "list length")  # fmt: skip
+        axes.plot(across, [span.floor, span.floor], lw=1.2, ls="--", color=COLOURS["oracle"],
+                  label=None if at else "about the shortest achievable")  # fmt: skip
+    if alarm is not None:
+        axes.axvline(alarm, color=ALARM, lw=1.2, label="alarm")
+    if spans[-1].end > 100:
+        axes.set_xscale("log")
+    _label(axes, title, "pools screened", f"candidates on the list, of {pool_size:g}")
+    return _finish(axes, path)
+
+
+def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: Any = None, path: File = None) -> Any:
+    """Where each rate lies, as a bar from its lower to its upper end, and the promise as a mark."""
+    axes = new_axes() if ax is None else ax
+    at = range(len(rates))
+    axes.vlines(at, [each.low for each in rates], [each.high for each in rates], lw=6,
+                color=COLOURS["exact"], label="where the rate lies")  # fmt: skip
+    axes.scatter(at, [each.promised for each in rates], marker="_", s=900, color=ALARM, label="promised")
+    axes.set_xticks(at, [each.name for each in rates])
+    axes.set_xlim(-0.5, len(rates) - 0.5)
+    _label(axes, title, "", y_title)
+    return _finish(axes, path)
+
+
+def draw_shares(
+    shares: Mapping[str, float], title: str, y_title: str, ax: Any = None, path: File = None
+) -> Any:
+    """Some shares side by side."""
+    axes = new_axes() if ax is None else ax
+    axes.bar(list(shares), list(shares.values()), width=0.5, color=COLOURS["exact"])
+    _label(axes, title, "", y_title)
+    return _finish(axes, path)
+
+
+def _label(axes: Any, title: str, x_title: str, y_title: str) -> None:
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.set_xlabel(x_title)
+    axes.set_ylabel(y_title)
+    axes.set_ylim(bottom=0)
+
+
+def _finish(axes: Any, path: File) -> Any:
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False)
+    if path is not None:
+        save(axes, path)
+    return axes

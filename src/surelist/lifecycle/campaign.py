@@ -37,12 +37,14 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist._version import __version__
 from surelist.bounds.sequential import FirstCrossing
+from surelist.drawing import axes
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.schedule import (
     Epoch,
     Update,
     as_schedule,
+    campaign_lines,
     shortest_list,
     spending,
     surely_at_boundary,
@@ -257,6 +259,24 @@ class Campaign:
             raise InvalidInput(f"update: {self._why_not_due()}")
         self._look()
         return self.updates[-1]
+
+    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+        """List length over time (needs the ``plots`` extra), to a file if given; returns the axes."""
+        starts = [update.pools for update in self.updates]
+        ends = [*starts[1:], max(self.pools, starts[-1] + 1)]
+        spans = [
+            axes.Span(update.pools, end, epoch.list_size(self.target.pool_size), update.floor)
+            for update, epoch, end in zip(self.updates, self.epochs, ends, strict=True)
+        ]
+        raised = self.monitor.raised if self.monitor is not None else None
+        title = f"{self.target.describe()}, alpha {self.alpha:g}"
+        alarm = None if raised is None else raised.pools
+        return axes.draw_campaign(spans, alarm, float(self.target.pool_size), title, ax, path)
+
+    def describe(self) -> str:
+        """List length per update as bars with the floor as a mark, and what the monitor says."""
+        lines = campaign_lines(self.updates, self.epochs, float(self.target.pool_size))
+        return "\n".join([*lines, *([self.monitor.describe()] if self.monitor is not None else [])])
 
     def save(self, path: str | Path) -> None:
         """Write the state as JSON; never half-written."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from scipy import special
 
 from surelist import _check as check
 from surelist import bounds
+from surelist.drawing import axes
 from surelist.errors import InvalidInput
 from surelist.lifecycle.populations import COVERAGE, Empirical, Population, populations
 from surelist.promises.targets import Expected, Level, PerPool, Recall, Target
@@ -89,11 +91,15 @@ class Plan:
 
         return describe(self)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Expected list length against n (needs the ``plots`` extra); returns the axes."""
-        from surelist.drawing import living_plots
-
-        return living_plots.draw_plan(self, ax)
+    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+        """Expected list length against n (needs the ``plots`` extra; ``path``: also a file)."""
+        bands = []
+        for rule in dict.fromkeys(row.rule for row in self.table):
+            rows = [row for row in self.table if row.rule == rule and row.list_size is not None]
+            sizes = [row.list_size or 0.0 for row in rows]
+            bands.append(axes.Band(rule, [row.rows for row in rows], sizes, [row.interval for row in rows]))
+        title = f"{self.target.describe()}, alpha {self.alpha:g}"
+        return axes.draw_plan(bands, self.oracle, self.enough, title, ax, path)
 
 
 def plan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist.drawing import axes
 from surelist.errors import InvalidInput
 
 RULES = ("simultaneous", "dkw")
@@ -33,11 +35,25 @@ class GuaranteeCurve:
     rule: str
     rows: int
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the curve (needs the ``plots`` extra); returns the axes."""
-        from surelist.drawing import axes as plots
+    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+        """Draw the curve (needs the ``plots`` extra), on ``ax`` and to a file if given; returns the axes."""
+        points = {self.rule: (self.list_size, self.qualified)}
+        return axes.draw_curves(points, self.pool_size, self.alpha, ax, path)
 
-        return plots.draw_curves([self], ax)
+    def describe(self, most: int = 40) -> str:
+        """About ``most`` points of the curve as a table."""
+        together = "holds by itself" if self.rule == "exact" else "holds at once"
+        lines = [
+            f"Every line {together} with probability at least {1 - self.alpha:g} (rule {self.rule}).",
+            "",
+            f"{'list size':>10}  {'qualified (certified)':>21}  {'score at least':>14}",
+        ]
+        shown = min(most, len(self.list_size))
+        for i in np.linspace(0, len(self.list_size) - 1, shown).round().astype(int):
+            lines.append(
+                f"{self.list_size[i]:>10.1f}  {self.qualified[i]:>21.2f}  {self.threshold[i]:>14.6g}"
+            )
+        return "\n".join(lines)
 
 
 def guarantee_curve(
