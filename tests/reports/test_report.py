@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surelist import Expected, calibrate, examples, workflows
+from surelist import Expected, calibrate, examples
 from surelist.cli import run
 from surelist.drawing import charts
 from surelist.errors import InvalidInput
 from surelist.reports import audit
 from surelist.reports import html as report
 from surelist.service.spreadsheet import escape_cell
+from surelist.workflows import tables as workflows
 from tests.helpers.service import csv_text
 
 
