@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from surelist.errors import InvalidInput, PolicyFileError
 
@@ -69,7 +69,7 @@ def parse(text: str, shape: type[Shape], version: int | Collection[int], name: s
         raise PolicyFileError(f"{name} is not valid JSON: {error}.") from error
     _check_head(raw, shape, version, name)
     try:
-        value: Shape = _adapter(shape).validate_json(text)
+        value: Shape = _adapter(cast(Hashable, shape)).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -99,7 +99,7 @@ def hold(condition: bool, problem: str) -> None:
 
 
 @cache
-def _adapter(shape: Any) -> Any:
+def _adapter(shape: Hashable) -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(shape)
