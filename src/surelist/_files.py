@@ -102,7 +102,7 @@ def hold(condition: bool, problem: str) -> None:
 def _adapter(shape: Hashable) -> Any:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(shape)
+    return TypeAdapter(cast(Any, shape))
 
 
 def _missing(value: Any, raw: Any, where: str = "") -> Iterator[str]:
