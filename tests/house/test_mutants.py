@@ -36,7 +36,7 @@ MUTANTS = [
     ("pac at the wrong end", "bounds/counts.py", "check.as_alpha(alpha)))\n    return min(1.0, rate", "2 * check.as_alpha(alpha)))\n    return min(1.0, rate", "bounds/test_guarantees.py"),
     ("recall on all rows", "promises/targets.py", "bounds.critical_count(qualified, self.share, level.alpha)", "bounds.critical_count(rows, self.share, level.alpha) - (rows - qualified)", "bounds/test_guarantees.py"),
     ("every group at full alpha", "promises/groups.py", "return alpha / groups", "return alpha", "promises/test_simulations.py::test_disjoint_groups_hold_together"),
-    ("a group forgotten when selecting", "promises/policy.py", "for cutoff in self.cutoffs:\n            rows = np.flatnonzero", "for cutoff in self.cutoffs[:1]:\n            rows = np.flatnonzero", "promises/test_simulations.py::test_disjoint_groups_hold_together"),
+    ("a group forgotten when selecting", "filters.py", "for each in self.groups:\n            rows = np.flatnonzero", "for each in self.groups[:1]:\n            rows = np.flatnonzero", "promises/test_simulations.py::test_disjoint_groups_hold_together"),
     ("weights ignored", "promises/calibration.py", "random(rows) < ratio", "random(rows) < 1.0", "promises/test_simulations.py::test_known_shift_is_undone_by_weights"),
     ("tie break of the next better candidate", "promises/calibration.py", "numbers[each.count - above - 1]", "numbers[max(0, each.count - above - 2)]", "promises/test_calibration.py::test_tie_break_lets_exactly_the_critical_count_in"),
     ("missing labels dropped", "_check.py", "return qualified, count", "return qualified[~np.isnan(array)] if count else qualified, count", "promises/test_calibration.py::test_missing_labels_stay_in_as_not_qualified"),

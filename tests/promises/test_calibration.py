@@ -153,10 +153,10 @@ def test_range_of_pool_sizes_is_the_single_size_at_every_size(rule):
     for size in range(60, 131):
         single = sl.calibrate(scores, labels, sl.PerPool(5, size), rule=rule)
         if rule == "pac":  # all sizes hold at once, which costs a little
-            assert ranged.cutoffs[0].step(size).threshold <= single.threshold
+            assert ranged.filter.groups[0].threshold(size).score <= single.threshold
         else:
-            assert ranged.cutoffs[0].step(size).threshold == single.threshold
-    assert ranged.cutoffs[0].step(5_000) == steps[-1]
+            assert ranged.filter.groups[0].threshold(size).score == single.threshold
+    assert ranged.filter.groups[0].threshold(5_000).score == steps[-1].threshold
     with pytest.raises(sl.InvalidInput, match="pools of 60 or more candidates, got 59"):
         ranged.select(scores[:59])
 

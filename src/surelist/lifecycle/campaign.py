@@ -39,6 +39,7 @@ from surelist._version import __version__
 from surelist.bounds.sequential import FirstCrossing
 from surelist.drawing import axes
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
+from surelist.filters import Filter
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.schedule import (
     Epoch,
@@ -131,6 +132,11 @@ class Campaign:
         return self.updates[-1].threshold
 
     @property
+    def filter(self) -> Filter:
+        """What is applied to the next pool; everyone passes until a threshold is certified."""
+        return Filter.everyone() if self.threshold is None else Filter.at_least(self.threshold)
+
+    @property
     def certified(self) -> bool:
         return self.chosen is not None
 
@@ -187,7 +193,7 @@ class Campaign:
         name = self._new_name(pool)
         if self.due:
             self.update()
-        mask = np.ones(len(array), dtype=np.bool_) if self.threshold is None else array >= self.threshold
+        mask = self.filter.select(array)
         chosen = np.flatnonzero(mask)
         names = [str(row) for row in chosen.tolist()] if texts is None else [texts[row] for row in chosen]
         self._record(name, len(array), names, array[chosen])

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist._version import __version__
 from surelist.errors import GroupCutoffWarning, InvalidInput, NotCertifiable, Shortfall
+from surelist.filters import pool_members
 from surelist.promises.groups import SPLITS, split_alpha
-from surelist.promises.policy import Cutoff, Policy, Shift, Step, pool_members
+from surelist.promises.policy import Cutoff, Policy, Shift, Step
 from surelist.promises.targets import Expected, Level, PerPool, Recall, Requirement, Target, estimate_rows
 from surelist.ties import Salt
 

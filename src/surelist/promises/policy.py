@@ -12,17 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from surelist import _check as check
 from surelist import bounds
 from surelist.errors import InvalidInput
+from surelist.filters import Filter, GroupFilter, Threshold
 from surelist.promises import wording
-from surelist.promises.targets import Expected, Level, PerPool, Target
+from surelist.promises.targets import Expected, Level, Target
 from surelist.ties import Salt
 
 if TYPE_CHECKING:
-    from surelist._check import Mask, Scores
+    from surelist._check import Mask
 
 
 @dataclass(frozen=True)
@@ -51,16 +49,10 @@ class Cutoff:
     steps: tuple[Step, ...]
     fingerprint: str | None = None
 
-    def step(self, pool_size: int) -> Step:
-        """The step in force for a pool of this many candidates."""
-        fitting = [step for step in self.steps if step.pool_size <= pool_size]
-        if not fitting:
-            who = f" of group {self.group!r}" if self.group is not None else ""
-            raise InvalidInput(
-                f"pool: the promise covers pools of {self.steps[0].pool_size} or more candidates"
-                f"{who}, got {pool_size}. Pool more candidates, or calibrate for smaller pools."
-            )
-        return fitting[-1]
+    @property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """The steps without the counts behind them."""
+        return tuple(Threshold(each.pool_size, each.threshold, each.tie_break) for each in self.steps)
 
 
 @dataclass(frozen=True)
@@ -159,20 +151,24 @@ class Policy:
                 found[cutoff.group] = _excess(cutoff, cutoff.target)
         return found
 
+    @cached_property
+    def filter(self) -> Filter:
+        """What is applied to a pool: the thresholds without their evidence."""
+        return Filter(
+            tuple(GroupFilter(cutoff.group, cutoff.thresholds) for cutoff in self.cutoffs),
+            size_by_group=self.grouped and self.group_rows == "own",
+            overlapping=self.overlapping,
+            hashed=self.salt_hash is not None,
+            salt=self.salt,
+        )
+
     def select(self, scores: Any, groups: Any = None, ids: Any = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist.
 
         ``groups`` and ``ids`` go with policies calibrated with them. The pool is taken as a
         whole: for ``PerPool`` targets its size decides the threshold.
         """
-        array = check.as_scores(scores, finite=False)
-        texts = self._tie_ids(ids, len(array)) if self.salt_hash is not None else None
-        if not self.grouped:
-            if groups is not None:
-                raise InvalidInput("groups: this policy has no groups; leave groups out.")
-            step = self.cutoffs[0].step(len(array))
-            return self._at_least(array, step, texts)
-        return self._select_groups(array, groups, texts)
+        return self.filter.select(scores, groups, ids)
 
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON; a salt goes to ``<path>.salt`` beside it. Never half-written."""
@@ -194,77 +190,6 @@ class Policy:
     def withdraw(self, reason: str) -> Policy:
         """The same thresholds, promising nothing any more; ``promise`` says why."""
         return replace(self, withdrawn=reason)
-
-    def _at_least(self, scores: Scores, step: Step, ids: list[str] | None) -> Mask:
-        mask = check.finite_at_least(scores, step.threshold)
-        if step.tie_break is not None and ids is not None:
-            self._break_ties(mask, scores, step, ids)
-        return mask
-
-    def _break_ties(self, mask: Mask, scores: Scores, step: Step, ids: list[str]) -> None:
-        assert self.salt is not None
-        assert step.tie_break is not None
-        tied = np.flatnonzero(scores == step.threshold)
-        numbers = self.salt.numbers([ids[row] for row in tied])
-        for row, number in zip(tied.tolist(), numbers, strict=True):
-            if number in self.salt.spent:
-                raise InvalidInput(
-                    f"ids: candidate {ids[row]!r} is also a calibration row. "
-                    "Randomised ties need ids that are unique over calibration and pool."
-                )
-            mask[row] = number >= step.tie_break
-
-    def _tie_ids(self, ids: Any, rows: int) -> list[str]:
-        if ids is None:
-            raise InvalidInput("ids: this policy breaks ties by candidate id; pass ids=.")
-        if self.salt is None:
-            raise InvalidInput(
-                "policy: its salt is missing. Keep the .salt file beside the policy file and load again."
-            )
-        return check.as_ids(ids, rows)
-
-    def _select_groups(self, scores: Scores, groups: Any, ids: list[str] | None) -> Mask:
-        check.require_finite(scores)
-        known = [cutoff.group or "" for cutoff in self.cutoffs]
-        members = pool_members(groups, known, len(scores), overlapping=self.overlapping)
-        chosen = np.zeros(len(scores), dtype=np.bool_)
-        for cutoff in self.cutoffs:
-            rows = np.flatnonzero(members[cutoff.group or ""])
-            size = len(scores) if self.group_rows == "all" else len(rows)
-            if size == 0 and not isinstance(cutoff.target, PerPool):
-                continue
-            step = cutoff.step(size)
-            texts = [ids[row] for row in rows] if ids is not None else None
-            chosen[rows] |= self._at_least(scores[rows], step, texts)
-        return chosen
-
-
-def pool_members(groups: Any, known: list[str], rows: int, *, overlapping: bool) -> dict[str, Mask]:
-    """Row mask per known group; unknown or missing groups are errors that name them."""
-    if groups is None:
-        raise InvalidInput(f"groups: this policy has groups ({_listed(known)}); pass groups=.")
-    if isinstance(groups, Mapping) != overlapping:
-        form = "a mapping of name to boolean mask" if overlapping else "one group name per candidate"
-        raise InvalidInput(f"groups: this policy takes {form}, got {type(groups).__name__}.")
-    if overlapping:
-        masks = check.as_masks(groups, rows)
-        unknown = sorted(set(masks) - set(known))
-        missing = sorted(set(known) - set(masks))
-        if missing:
-            raise InvalidInput(f"groups: no mask for group {missing[0]!r}.")
-    else:
-        names = check.as_groups(groups)
-        check.require_length(names, rows, "groups")
-        masks = {name: names == name for name in known}
-        covered = sum(int(np.count_nonzero(mask)) for mask in masks.values())
-        unknown = sorted(set(np.unique(names).tolist()) - set(known)) if covered < rows else []
-    if unknown:
-        raise InvalidInput(f"groups: unknown group {unknown[0]!r}; known groups: {_listed(known)}.")
-    return masks
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(repr(name) for name in sorted(names))
 
 
 def _excess(cutoff: Cutoff, target: Expected) -> ExcessBound:

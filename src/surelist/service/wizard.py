@@ -281,14 +281,11 @@ def shortlist(policy: Policy, entry: Entry, kept: Draft, limit: int) -> dict[str
     group = names.index(columns["group"]) if policy.grouped and columns.get("group") in names else None
     ident = names.index(columns["id"]) if columns.get("id") in names else None
     sizes = {name: size for name, (size, _) in entry.facts["groups"].items()}
-    reasons = []
-    for row in rows:
-        who = row[group] if group is not None else None
-        cutoff = next(c for c in policy.cutoffs if c.group in (None, who))
-        own = sizes.get(who or "", 0) if policy.group_rows == "own" else entry.facts["candidates"]
-        limit_here = cutoff.step(own if cutoff.group else entry.facts["candidates"]).threshold
-        of = f" for {who}" if who else ""
-        reasons.append(f"score {row[score] if score is not None else ''} ≥ {limit_here:.6g}{of}")
+    candidates = entry.facts["candidates"]
+    reasons = [
+        policy.filter.reason(row[group] if group is not None else None, candidates, sizes).replace(">=", "≥")
+        for row in rows
+    ]
     return {
         "names": names, "rows": rows, "reasons": reasons, "id": ident, "score": score,
         "until": time.strftime("%H:%M UTC", time.gmtime(kept.until)),

@@ -12,7 +12,7 @@ import narwhals as nw
 
 from surelist import _check as check
 from surelist.errors import InvalidInput, TableWarning
-from surelist.promises.policy import Policy
+from surelist.filters import Filter
 from surelist.tables import bad_rows as census
 from surelist.tables.engines.base import Frame, is_remote
 from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
@@ -59,31 +59,31 @@ class Selection:
 
 def select_rows(
     table: Table,
-    policy: Policy,
+    filter: Filter,
     *,
     names: Mapping[str, str | None],
     output: str | os.PathLike[str] | None = None,
     on_bad_rows: str = "error",
     reason: bool = False,
 ) -> Selection:
-    """Filter a pool, or a table of many pools, by the policy's thresholds."""
+    """Apply a filter to a pool, or to a table of many pools."""
     check.as_choice(on_bad_rows, census.ON_BAD_ROWS, "on_bad_rows")
     form = file_format(output) if output is not None else None
-    _require_applicable(policy, names)
+    _require_applicable(filter, names)
     if reason and REASON in table.columns:
         raise InvalidInput(f"column {REASON!r}: the pool has one already; rename it or leave reason out.")
     columns = find_columns(table, **names)
-    repeated = _repeated_ids(columns, policy)
+    repeated = _repeated_ids(columns, filter)
     sizes = _sizes(columns)
-    _stop_for_bad_rows(columns, policy, sizes, on_bad_rows)
+    _stop_for_bad_rows(columns, filter, sizes, on_bad_rows)
     limits, frame = make_limits(
-        columns, policy, {key: usable for key, (usable, _) in sizes.items() if usable}
+        columns, filter, {key: usable for key, (usable, _) in sizes.items() if usable}
     )
     frame, chosen, spent = limits.conditions(columns, frame)
     _stop_for_calibration_rows(columns, frame, spent)
     shortlist = _shortlist(columns, frame, chosen, limits, reason)
     if output is None or form is None:
-        result = _summary(columns, policy, sizes, _listed(columns, shortlist))
+        result = _summary(columns, filter, sizes, _listed(columns, shortlist))
         return replace(result, repeated_ids=repeated, table=shortlist.to_native())
     target = os.fspath(output)
     delimiter = delimiter_of(target, table.delimiter)
@@ -92,29 +92,26 @@ def select_rows(
         table.engine.write(shortlist, target, form, delimiter)
     if _easier_to_read_back(table, target, form):
         shortlist = reopen(table, target, delimiter).frame
-    result = _summary(columns, policy, sizes, _listed(columns, shortlist))
+    result = _summary(columns, filter, sizes, _listed(columns, shortlist))
     return replace(result, repeated_ids=repeated, output=target)
 
 
-def _require_applicable(policy: Policy, names: Mapping[str, str | None]) -> None:
-    if policy.overlapping:
+def _require_applicable(filter: Filter, names: Mapping[str, str | None]) -> None:
+    if filter.overlapping:
         raise InvalidInput("policy: its groups overlap; tables take one group column. Use policy.select.")
     if names.get("score") is None:
         raise InvalidInput("score: the policy remembers no score column; pass score=.")
-    if policy.grouped and names.get("group") is None:
+    if filter.grouped and names.get("group") is None:
         raise InvalidInput("group: this policy has groups and remembers no group column; pass group=.")
-    if policy.salt_hash is not None and names.get("id") is None:
+    if filter.hashed and names.get("id") is None:
         raise InvalidInput("id: this policy breaks ties by candidate id; pass id=.")
-    if policy.salt_hash is not None and policy.salt is None:
-        raise InvalidInput(
-            "policy: its salt is missing. Keep the .salt file beside the policy file and load again."
-        )
+    filter.require_salt()
 
 
-def _repeated_ids(columns: Columns, policy: Policy) -> int:
+def _repeated_ids(columns: Columns, filter: Filter) -> int:
     if columns.ident is None:
         return 0
-    if policy.salt_hash is not None:
+    if filter.hashed:
         why = "Randomised ties are valid only when every candidate has one id."
         census.stop_for_repeated_ids(columns, why)
         return 0
@@ -147,7 +144,7 @@ def _sizes(columns: Columns) -> Sizes:
     return {key: (rows - unusable.get(key, 0), unusable.get(key, 0)) for key, rows in everyone.items()}
 
 
-def _stop_for_bad_rows(columns: Columns, policy: Policy, sizes: Sizes, on_bad_rows: str) -> None:
+def _stop_for_bad_rows(columns: Columns, filter: Filter, sizes: Sizes, on_bad_rows: str) -> None:
     drop = on_bad_rows == "drop"
     groups: dict[Any, int] = {}
     poolless = 0
@@ -158,7 +155,7 @@ def _stop_for_bad_rows(columns: Columns, policy: Policy, sizes: Sizes, on_bad_ro
         if columns.pool is not None and key[0] is None:
             poolless += count
     problems = [] if drop else [census.unusable_scores(columns, sum(bad for _, bad in sizes.values()))]
-    known = [str(cutoff.group) for cutoff in policy.cutoffs]
+    known = [str(each.group) for each in filter.groups]
     problems.extend(census.wrong_groups(columns, groups, known))
     if poolless and columns.pool is not None:
         message = f"column {columns.names['pool']!r}: missing pool"
@@ -188,8 +185,8 @@ def _listed(columns: Columns, shortlist: Frame) -> census.Counts:
     return census.count_keys(columns, shortlist, _keys(columns), "counting the shortlist")
 
 
-def _summary(columns: Columns, policy: Policy, sizes: Sizes, listed: census.Counts) -> Selection:
-    groups = {str(each.group): [0, 0] for each in policy.cutoffs} if policy.grouped else {}
+def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: census.Counts) -> Selection:
+    groups = {str(each.group): [0, 0] for each in filter.groups} if filter.grouped else {}
     pools: dict[Any, list[int]] = {}
     for key, (good, _) in sizes.items():
         if not good:

@@ -15,9 +15,8 @@ from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.planning import Plan
 from surelist.lifecycle.planning import plan as plan_arrays
 from surelist.lifecycle.schedule import Update
-from surelist.promises.policy import Cutoff, Policy, Step
-from surelist.promises.targets import Expected, Level, Target
-from surelist.workflows import tables as workflows
+from surelist.promises.policy import Policy
+from surelist.promises.targets import Expected, Target
 
 LABELS = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0}
 
@@ -104,10 +103,9 @@ def screen_pool(state: Path, pool: Path, output: Path, *, name: str, score: str,
     looks = len(campaign.updates)
     found = tables.read_columns(pool, {"score": score, "id": id})
     mask = campaign.screen(found["score"], ids=found["id"], pool=name)
-    lowest = campaign.threshold if campaign.threshold is not None else float(min(found["score"], default=0.0))
     with writing(state) as temporary:
         temporary.write_text(campaign_file.dumps(campaign), encoding="utf-8")
-        workflows.select_table(pool, _filter(campaign, lowest), score=score, output=output)
+        tables.select_rows(tables.open_table(pool), campaign.filter, names={"score": score}, output=output)
     update = campaign.updates[-1] if len(campaign.updates) > looks else None
     return ScreenedPool(campaign, len(mask), int(mask.sum()), update)
 
@@ -192,9 +190,3 @@ def _whole(text: Any, column: str, row: int) -> int | None:
     if number < 0 or not number.is_integer():
         raise InvalidInput(f"{column}: expected a whole number of at least 0, got {text!r} in row {row}.")
     return int(number)
-
-
-def _filter(campaign: Campaign, threshold: float) -> Policy:
-    """The campaign's filter as a policy; it promises nothing by itself."""
-    cutoff = Cutoff(None, campaign.target, Level(campaign.alpha), campaign.rows, 0, (Step(0, 0, threshold),))
-    return Policy((cutoff,), campaign.alpha, "exact", campaign.created, "", withdrawn="a filter only.")

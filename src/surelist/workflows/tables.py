@@ -142,7 +142,7 @@ def select_table(
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     opened = tables.open_table(table, engine, spark_master, progress)
     return tables.select_rows(
-        opened, policy, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason
+        opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason
     )
 
 

@@ -1,0 +1,182 @@
+"""Who is shortlisted: thresholds by group and pool size, applied to arrays.
+
+A ``Filter`` is all that shortlisting needs. Policies and campaigns make filters, ``tables`` applies
+them to tables; what the thresholds promise, and the evidence for it, is none of a filter's business.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surelist import _check as check
+from surelist.errors import InvalidInput
+from surelist.ties import Salt
+
+if TYPE_CHECKING:
+    from surelist._check import Mask, Scores
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """In pools of at least ``pool_size`` candidates, scores >= ``score`` are shortlisted.
+
+    With randomised ties, candidates exactly at ``score`` need a tie number of at least ``tie_break``.
+    """
+
+    pool_size: int
+    score: float
+    tie_break: int | None = None
+
+
+@dataclass(frozen=True)
+class GroupFilter:
+    """The thresholds of one group (``group=None``: of everyone), by rising pool size."""
+
+    group: str | None
+    thresholds: tuple[Threshold, ...]
+
+    def threshold(self, pool_size: int) -> Threshold:
+        """The threshold in force for a pool of this many candidates."""
+        fitting = [each for each in self.thresholds if each.pool_size <= pool_size]
+        if not fitting:
+            who = f" of group {self.group!r}" if self.group is not None else ""
+            raise InvalidInput(
+                f"pool: the promise covers pools of {self.thresholds[0].pool_size} or more candidates"
+                f"{who}, got {pool_size}. Pool more candidates, or calibrate for smaller pools."
+            )
+        return fitting[-1]
+
+    def reason(self, threshold: Threshold) -> str:
+        """Why a candidate let in by this threshold is on the shortlist."""
+        if threshold.score == -math.inf:
+            return "everyone is shortlisted"
+        whose = f"group {self.group}: " if self.group is not None else ""
+        return f"{whose}score >= {threshold.score!r}"
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Thresholds by group, how pool size is counted, and the salt that breaks ties.
+
+    With ``size_by_group`` the size that decides a group's threshold counts that group's candidates,
+    else everyone in the pool. ``hashed`` ties are broken by candidate id; ``salt`` is None
+    where its file was not at hand.
+    """
+
+    groups: tuple[GroupFilter, ...]
+    size_by_group: bool = False
+    overlapping: bool = False
+    hashed: bool = False
+    salt: Salt | None = None
+
+    @classmethod
+    def everyone(cls) -> Filter:
+        """Shortlists every candidate with a score."""
+        return cls.at_least(-math.inf)
+
+    @classmethod
+    def at_least(cls, score: float) -> Filter:
+        """One threshold for everyone, whatever the pool's size."""
+        return cls((GroupFilter(None, (Threshold(0, score),)),))
+
+    @property
+    def grouped(self) -> bool:
+        return self.groups[0].group is not None
+
+    @property
+    def by_size(self) -> bool:
+        """Whether the pool's size matters."""
+        return any(each.thresholds[0].pool_size > 0 for each in self.groups)
+
+    def select(self, scores: Any, groups: Any = None, ids: Any = None) -> Mask:
+        """True for every candidate of the pool who is on the shortlist."""
+        array = check.as_scores(scores, finite=False)
+        texts = self._tie_ids(ids, len(array)) if self.hashed else None
+        if self.grouped:
+            return self._select_groups(array, groups, texts)
+        if groups is not None:
+            raise InvalidInput("groups: this policy has no groups; leave groups out.")
+        return self._at_least(array, self.groups[0].threshold(len(array)), texts)
+
+    def reason(self, group: str | None, candidates: int, sizes: Mapping[str, int]) -> str:
+        """Why a shortlisted candidate of ``group`` is there, in a pool with these sizes by group."""
+        own = next(each for each in self.groups if each.group in (None, group))
+        size = sizes.get(own.group or "", 0) if self.size_by_group else candidates
+        return own.reason(own.threshold(size))
+
+    def require_salt(self) -> None:
+        """Raise where ties cannot be broken for want of the salt."""
+        if self.hashed and self.salt is None:
+            raise InvalidInput(
+                "policy: its salt is missing. Keep the .salt file beside the policy file and load again."
+            )
+
+    def _select_groups(self, scores: Scores, groups: Any, ids: list[str] | None) -> Mask:
+        check.require_finite(scores)
+        known = [str(each.group) for each in self.groups]
+        members = pool_members(groups, known, len(scores), overlapping=self.overlapping)
+        chosen = np.zeros(len(scores), dtype=np.bool_)
+        for each in self.groups:
+            rows = np.flatnonzero(members[str(each.group)])
+            threshold = each.threshold(len(rows) if self.size_by_group else len(scores))
+            texts = [ids[row] for row in rows] if ids is not None else None
+            chosen[rows] |= self._at_least(scores[rows], threshold, texts)
+        return chosen
+
+    def _at_least(self, scores: Scores, threshold: Threshold, ids: list[str] | None) -> Mask:
+        mask = check.finite_at_least(scores, threshold.score)
+        if threshold.tie_break is not None and ids is not None:
+            self._break_ties(mask, scores, threshold, ids)
+        return mask
+
+    def _break_ties(self, mask: Mask, scores: Scores, threshold: Threshold, ids: list[str]) -> None:
+        assert self.salt is not None
+        assert threshold.tie_break is not None
+        tied = np.flatnonzero(scores == threshold.score)
+        numbers = self.salt.numbers([ids[row] for row in tied])
+        for row, number in zip(tied.tolist(), numbers, strict=True):
+            if number in self.salt.spent:
+                raise InvalidInput(
+                    f"ids: candidate {ids[row]!r} is also a calibration row. "
+                    "Randomised ties need ids that are unique over calibration and pool."
+                )
+            mask[row] = number >= threshold.tie_break
+
+    def _tie_ids(self, ids: Any, rows: int) -> list[str]:
+        if ids is None:
+            raise InvalidInput("ids: this policy breaks ties by candidate id; pass ids=.")
+        self.require_salt()
+        return check.as_ids(ids, rows)
+
+
+def pool_members(groups: Any, known: list[str], rows: int, *, overlapping: bool) -> dict[str, Mask]:
+    """Row mask per known group; unknown or missing groups are errors that name them."""
+    if groups is None:
+        raise InvalidInput(f"groups: this policy has groups ({_listed(known)}); pass groups=.")
+    if isinstance(groups, Mapping) != overlapping:
+        form = "a mapping of name to boolean mask" if overlapping else "one group name per candidate"
+        raise InvalidInput(f"groups: this policy takes {form}, got {type(groups).__name__}.")
+    if overlapping:
+        masks = check.as_masks(groups, rows)
+        unknown = sorted(set(masks) - set(known))
+        missing = sorted(set(known) - set(masks))
+        if missing:
+            raise InvalidInput(f"groups: no mask for group {missing[0]!r}.")
+    else:
+        names = check.as_groups(groups)
+        check.require_length(names, rows, "groups")
+        masks = {name: names == name for name in known}
+        covered = sum(int(np.count_nonzero(mask)) for mask in masks.values())
+        unknown = sorted(set(np.unique(names).tolist()) - set(known)) if covered < rows else []
+    if unknown:
+        raise InvalidInput(f"groups: unknown group {unknown[0]!r}; known groups: {_listed(known)}.")
+    return masks
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in sorted(names))
