@@ -15,6 +15,7 @@ from surelist.drawing import charts
 from surelist.errors import InvalidInput
 from surelist.reports import audit
 from surelist.reports import html as report
+from surelist.reports.summary import summarise
 from surelist.service.spreadsheet import escape_cell
 from surelist.workflows import tables as workflows
 from tests.helpers.service import csv_text
@@ -144,7 +145,7 @@ def test_names_and_groups_are_escaped():
     scores, labels = examples.population(np.random.default_rng(0), 2000)
     bad = "<img src=x onerror=alert(1)>"
     policy = calibrate(scores, labels, {bad: Expected(5, 100)}, groups=[bad] * 2000, purpose=bad)
-    html = report.render(report.summarise(policy, name=bad))
+    html = report.render(summarise(policy, name=bad))
     assert bad not in html
     assert "&lt;img src=x" in html
 

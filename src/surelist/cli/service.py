@@ -10,7 +10,6 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -179,46 +178,32 @@ def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> 
 
 
 @click.command(no_args_is_help=True)
-@click.argument("policy_path", metavar="POLICY", type=click.Path())
-@click.option("--past", type=click.Path(), help="The calibration rows, for curves and their fingerprint.")
+@click.argument("policy", type=click.Path(path_type=Path))
 @click.option(
-    "--pool", type=click.Path(), help="A pool: sizes, selection rates and fingerprints of its shortlist."
+    "--past", type=click.Path(path_type=Path), help="The calibration rows, for curves and their fingerprint."
 )
+@click.option(
+    "--pool", type=click.Path(path_type=Path),
+    help="A pool: sizes, selection rates and fingerprints of its shortlist.",
+)  # fmt: skip
 @click.option(
     "--attribute", "attributes", multiple=True, help="Column of the pool to report rates by; up to two."
 )
 @click.option("--name", default="policy", help="Title of the report.")
 @click.option(
-    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="Report: .html, .pdf or .json."
-)
-def report(
-    policy_path: str, past: str | None, pool: str | None, attributes: tuple[str, ...], name: str, output: str
-) -> None:
+    "-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path),
+    help="Report: .html, .pdf or .json.",
+)  # fmt: skip
+def report(policy: Path, output: Path, **options: Any) -> None:
     """Write the audit report of a POLICY from files.
 
     \b
     Example:
       surelist report policy.json --past past.csv --pool new.csv --attribute sex -o report.html
     """
-    from surelist._files import writing
-    from surelist.reports import html as reports
-    from surelist.workflows import report as offline
+    from surelist.workflows import report as reports
 
-    if len(attributes) > 2:
-        raise InvalidInput(f"attribute: expected at most two, got {len(attributes)}.")
-    with TemporaryDirectory() as folder:
-        summary = offline.summary(Path(policy_path), past, pool, attributes, name, Path(folder))
-    target = Path(output)
-    ending = target.suffix.lower()
-    if ending not in (".html", ".pdf", ".json"):
-        raise InvalidInput(f"output: expected a name ending in .html, .pdf or .json, got {target.name!r}.")
-    with writing(target) as temporary:
-        if ending == ".json":
-            temporary.write_text(json.dumps(summary, indent=1), encoding="utf-8")
-        elif ending == ".pdf":
-            reports.write_pdf(reports.render(summary), temporary)
-        else:
-            temporary.write_text(reports.render(summary), encoding="utf-8")
+    reports.write(policy, output, **options)
     click.echo(f"Written to {output}.", err=True)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from starlette.responses import HTMLResponse
 
 from surelist.reports import html as report
+from surelist.reports.summary import summarise
 from surelist.service.record.chain import Entry
 from surelist.service.record.record import SavedPolicy, Written
 from surelist.service.runtime import Context
@@ -105,7 +106,7 @@ def summary(
         )  # fmt: skip
     if entry is not None:
         record.append({"what": "Selection made", "at": entry.at, "by": entry.actor, "receipt": entry.receipt})
-    return report.summarise(
+    return summarise(
         saved.policy,
         name=saved.name,
         policy_sha256=saved.hash,

@@ -15,18 +15,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.promises.calibration import Targets
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected, PerPool, Target
 from surelist.service.record.access import Actor
 from surelist.service.record.record import Key, Registry, Written
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool, TooLarge, Upload
 from surelist.workflows import tables as workflows
-
-CURVE_POINTS = 240
+from surelist.workflows.report import evidence_of, pool_size_of, selection_facts, sha256_of
 
 
 @dataclass(frozen=True)
@@ -62,12 +59,6 @@ class Request:
             "alpha": self.alpha,
             "rule": self.rule,
         }
-
-
-def _pool_size(target: Target) -> float:
-    if isinstance(target, Expected):
-        return float(target.pool_size)
-    return float(target.sizes[0]) if isinstance(target, PerPool) else 0.0
 
 
 def admit(upload: Upload, settings: Settings, *, past: bool, name: str = "the upload") -> None:
@@ -124,22 +115,6 @@ def evidence(request: Request, upload: Upload, rules: tuple[str, ...]) -> dict[s
         upload.path, score=request.score, label=request.label, pool_size=request.pool_size,
         alpha=request.alpha, rules=rules, missing_labels=request.missing_labels,
     )  # fmt: skip
-
-
-def evidence_of(table: Path, **options: Any) -> dict[str, Any]:
-    """Curves and score bins as plain values, few enough points for a picture."""
-    found = workflows.evidence(table, **options)
-    return {
-        "pool_size": options["pool_size"],
-        "curves": {curve.rule: _thinned(curve) for curve in found.curves},
-        "bins": [{k: _short(v) for k, v in asdict(each).items()} for each in found.bins],
-    }
-
-
-def pool_size_of(targets: Sequence[Target], own_rows: bool) -> float:
-    """For drawing curves: the pool size of the promise, else a pool of 100."""
-    sizes = [_pool_size(target) for target in targets]
-    return sum(sizes) if own_rows and all(sizes) else max(sizes) or 100.0
 
 
 def record_look(
@@ -254,35 +229,5 @@ def _cell(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def selection_facts(
-    done: Any, pool: str, pool_format: str, result: str, result_format: str
-) -> dict[str, Any]:
-    return {
-        "pool_sha256": pool,
-        "pool_format": pool_format,
-        "candidates": done.candidates,
-        "shortlisted": done.shortlisted,
-        "groups": {name: list(counts) for name, counts in done.groups.items()},
-        "result_sha256": result,
-        "result_format": result_format,
-        "version": __version__,
-    }
-
-
 def hashed(path: Path) -> Upload:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Upload(path, path.stat().st_size, digest, path.suffix[1:])
-
-
-def _thinned(curve: Any) -> dict[str, Any]:
-    """At most a few hundred points, each a true point of the curve."""
-    stride = -(-len(curve.list_size) // CURVE_POINTS)
-    return {
-        name: [_short(float(value)) for value in getattr(curve, name)[::stride]]
-        for name in ("list_size", "qualified", "threshold")
-    }
-
-
-def _short(value: Any) -> Any:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    return Upload(path, path.stat().st_size, sha256_of(path), path.suffix[1:])

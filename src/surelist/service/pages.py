@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from surelist._version import __version__
 from surelist.errors import InvalidInput
 from surelist.reports import html as report
+from surelist.reports.summary import RULE_NAMES, curve_table, in_order, summarise
 from surelist.service import answers as views
 from surelist.service import jobs as operations
 from surelist.service import wizard as story
@@ -34,9 +35,9 @@ _templates = Environment(
 )  # fmt: skip
 _templates.filters.update(report.FILTERS)
 _templates.globals.update(
-    curve_table=report.curve_table,
-    in_order=report.in_order,
-    rule_names=report.RULE_NAMES,
+    curve_table=curve_table,
+    in_order=in_order,
+    rule_names=RULE_NAMES,
     version=__version__,
 )
 
@@ -285,7 +286,7 @@ async def policy(digest: str, me: Me) -> Response:
     picture = report.curve_picture(evidence) if evidence else None
     return me.show(
         "policy.html", policy=views.policy(saved), saved=saved, picture=picture, evidence=evidence,
-        cutoffs=report.summarise(saved.policy)["cutoffs"], actor=actor,
+        cutoffs=summarise(saved.policy)["cutoffs"], actor=actor,
         selections=[views.selection(each) for each in made],
     )  # fmt: skip
 

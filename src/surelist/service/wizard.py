@@ -15,6 +15,7 @@ from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import policy_file
 from surelist.promises.policy import Policy
 from surelist.reports import html as report
+from surelist.reports.summary import RULE_NAMES, summarise
 from surelist.service import answers as views
 from surelist.service import jobs as operations
 from surelist.service.jobs import Request
@@ -166,7 +167,7 @@ def result(draft: Draft) -> dict[str, Any]:
     return {
         "policy": policy, "evidence": evidence, "listed": listed, "paper": paper, "asked": asked,
         "picture": report.curve_picture(evidence, mark), "looks": outcome["looks"],
-        "cutoffs": report.summarise(policy)["cutoffs"],
+        "cutoffs": summarise(policy)["cutoffs"],
     }  # fmt: skip
 
 
@@ -230,7 +231,7 @@ def _facts(saved: SavedPolicy) -> dict[str, str]:
     found = {
         "Promise": policy.promise,
         "May be false": report.percent(policy.alpha),
-        "Rule": report.RULE_NAMES[policy.rule],
+        "Rule": RULE_NAMES[policy.rule],
         "Status": "retired" if view["retired"] else "in use",
         "Saved": f"{report.moment(saved.entry.at)} by {saved.entry.actor}",
         "Earlier looks at the rows": str(view["earlier_looks"]),

@@ -1,0 +1,134 @@
+"""What the audit report says, as plain values; ``html`` renders them.
+
+What it shows are inputs to an audit: counts, rates, intervals, hashes. It passes and fails no
+one; an auditor has to be independent of whoever makes the shortlists.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+from surelist._version import __version__
+from surelist.promises import policy_file
+from surelist.promises.policy import Cutoff, Policy
+from surelist.reports import audit
+
+RULE_NAMES = {
+    "exact": "Exact rule (target fixed beforehand)",
+    "dkw": "Rule of the paper (DKW)",
+    "simultaneous": "Simultaneous rule (target chosen after looking)",
+    "pac": "Two-level rule (pac)",
+    "bernstein": "Rule of the paper, per pool (Bernstein)",
+}
+STEPS_SHOWN = 8
+
+
+def summarise(
+    policy: Policy,
+    *,
+    name: str = "policy",
+    policy_sha256: str | None = None,
+    rows_sha256: str | None = None,
+    evidence: Mapping[str, Any] | None = None,
+    earlier_looks: Sequence[Mapping[str, Any]] = (),
+    selection: Mapping[str, Any] | None = None,
+    reviews: tuple[int, int] | None = None,
+    record: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Everything the report says, as plain values."""
+    return {
+        "name": name,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "promise": policy.promise,
+        "conditions": list(policy.conditions),
+        "alpha": policy.alpha,
+        "rule": policy.rule,
+        "rule_name": RULE_NAMES[policy.rule],
+        "purpose": policy.purpose,
+        "grouped": policy.grouped,
+        "created": policy.created,
+        "missing_labels": policy.missing_labels,
+        "cutoffs": [_cutoff(each) for each in policy.cutoffs],
+        "excess": [{"group": group, "count": bound.count} for group, bound in policy.excess_bound.items()],
+        "policy_sha256": policy_sha256,
+        "rows_sha256": rows_sha256,
+        "earlier_looks": [dict(look) for look in earlier_looks],
+        "selection": dict(selection) if selection else None,
+        "rates": _rates(selection),
+        "impact": [_impact(table) for table in (selection or {}).get("impact", [])],
+        "reviews": {"reviewed": reviews[0], "qualified": reviews[1]} if reviews else None,
+        "evidence": dict(evidence) if evidence else None,
+        "record": [dict(each) for each in record],
+        "versions": versions(policy),
+        "file": policy_file.dumps(policy),
+    }
+
+
+def versions(policy: Policy) -> dict[str, str]:
+    """With what the policy and this report were made."""
+    found = {"surelist (policy)": policy.version, "surelist (report)": __version__}
+    found["Python"] = platform.python_version()
+    for package in ("numpy", "scipy", "duckdb"):
+        found[package] = metadata.version(package)
+    return found
+
+
+def in_order(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """The curves, the rule in force first; records keep them by name."""
+    return {
+        rule: evidence["curves"][rule]
+        for rule in ("exact", "simultaneous", "dkw")
+        if rule in evidence["curves"]
+    }
+
+
+def curve_table(evidence: Mapping[str, Any], rows: int = 12) -> list[dict[str, Any]]:
+    """The numbers behind the picture, for whoever cannot see it: some of its points."""
+    curves = in_order(evidence)
+    first = next(iter(curves.values()))
+    places = range(0, len(first["list_size"]), max(1, len(first["list_size"]) // rows))
+    return [
+        {
+            "list_size": first["list_size"][i],
+            "threshold": first["threshold"][i],
+            "certified": {rule: curve["qualified"][i] for rule, curve in curves.items()},
+        }
+        for i in places
+    ]
+
+
+def _cutoff(cutoff: Cutoff) -> dict[str, Any]:
+    return {
+        "group": cutoff.group,
+        "target": cutoff.target.describe(),
+        "alpha": cutoff.level.alpha,
+        "rows": cutoff.rows,
+        "qualified": cutoff.qualified,
+        "steps": [asdict(step) for step in cutoff.steps[:STEPS_SHOWN]],
+        "more_steps": max(0, len(cutoff.steps) - STEPS_SHOWN),
+        "fingerprint": cutoff.fingerprint,
+    }
+
+
+def _rates(selection: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The policy's own groups as an impact table, from the counts on record."""
+    groups = (selection or {}).get("groups") or {}
+    counts: dict[tuple[str, ...], tuple[int, int]] = {
+        (str(name),): (int(size), int(listed)) for name, (size, listed) in groups.items()
+    }
+    if not counts:
+        return []
+    return [_impact(asdict(audit.impact_table(("group of the policy",), counts)))]
+
+
+def _impact(table: Mapping[str, Any]) -> dict[str, Any]:
+    categories = [
+        {**each, "name": " · ".join(each["names"]), "unknown": "unknown" in each["names"]}
+        for each in table["categories"]
+    ]
+    return {**table, "title": " × ".join(table["attributes"]), "categories": categories}
