@@ -1,8 +1,9 @@
 """The theorems as numbers: (n, rate, alpha) to a critical count, a rate or a band.
 
 A *critical count* is the smallest number of qualified calibration rows scoring at or above a
-threshold that certifies a target [theory: one-idea]. Nothing here sees data, policies or
-random numbers. A count of ``n + 1`` means that no outcome of n rows certifies the target.
+threshold that certifies a target [theory: one-idea]; one test at the boundary is enough
+[theory: boundary-lemma]. Nothing here sees data, policies or random numbers. A count of ``n + 1``
+means that no outcome of n rows certifies the target.
 
 Floating point errs to the safe side: a tail within a relative ``_tails.MARGIN`` of alpha counts
 as too large, so a count may come out one too large at an exact tie, never one too small.

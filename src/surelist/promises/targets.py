@@ -93,7 +93,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class PerPool:
-    """At least ``k`` qualified candidates on the shortlist of every single pool (9, 11).
+    """At least ``k`` qualified candidates on the shortlist of every single pool [theory: per-pool].
 
     ``pool_size=100`` covers pools of 100 or more; ``pool_size=(50, 200)`` every size from 50,
     each with its own threshold, and larger ones with the threshold of 200.
