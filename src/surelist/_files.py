@@ -56,10 +56,10 @@ def _cannot_write(path: Path, error: Exception) -> InvalidInput:
     return InvalidInput(f"output: cannot write {path}: {getattr(error, 'strerror', None) or error}.")
 
 
-def parse(text: str, shape: type[Shape], version: int | Collection[int], name: str) -> Shape:
+def parse(text: str, shape: type[Shape], version: int | Collection[int] | None, name: str) -> Shape:
     """``text`` as ``shape``; ``name`` says in errors which file it is, e.g. "policy: p.json".
 
-    No unknown or missing fields, no conversions, no infinities.
+    No unknown or missing fields, no conversions, no infinities. ``version`` None: it has none.
     """
     from pydantic import ValidationError
 
@@ -67,7 +67,8 @@ def parse(text: str, shape: type[Shape], version: int | Collection[int], name: s
         raw = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise PolicyFileError(f"{name} is not valid JSON: {error}.") from error
-    _check_head(raw, shape, version, name)
+    if version is not None:
+        _check_head(raw, shape, version, name)
     try:
         value: Shape = _adapter(cast(Hashable, shape)).validate_json(text)
     except ValidationError as error:

@@ -164,10 +164,10 @@ def test_a_larger_count_than_needed_is_valid(tmp_path):
     """Another version of a rule may have asked for more: such a file still loads."""
     raw = policy_file.to_dict(MADE["simultaneous"]())
     raw["cutoffs"][0]["steps"][0]["critical_count"] += 1
-    assert policy_file.loads(json.dumps(raw)).rule == "simultaneous"
+    assert sl.Policy.loads(json.dumps(raw)).rule == "simultaneous"
     raw["cutoffs"][0]["steps"][0]["critical_count"] -= 2
     with pytest.raises(sl.PolicyFileError, match="less than the"):
-        policy_file.loads(json.dumps(raw))
+        sl.Policy.loads(json.dumps(raw))
 
 
 def test_saving_to_a_folder_is_a_plain_error(tmp_path):

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from surelist import PerPool, calibrate
+from surelist import PerPool, Policy, calibrate
 from surelist.errors import Shortfall
 from surelist.promises import policy_file
 from surelist.service.record.verify import verify
@@ -55,7 +55,7 @@ def test_the_policy_on_record_loads_in_the_library(local_client, past, tmp_path)
     made = make_policy(local_client, past)
     text = local_client.get(f"/policies/{made['hash']}/policy.json").text
     assert hashlib.sha256(text.encode()).hexdigest() == made["hash"]
-    assert policy_file.loads(text).threshold == made["cutoffs"][0]["threshold"]
+    assert Policy.loads(text).threshold == made["cutoffs"][0]["threshold"]
 
 
 def test_json_csv_and_parquet_give_the_same_shortlist(client, past, pool, tmp_path):

@@ -54,7 +54,8 @@ from surelist.lifecycle.score_sketch import ScoreCounts
 from surelist.lifecycle.screened import Reviews, Screened, as_candidates
 from surelist.lifecycle.seen import Memory, as_name
 from surelist.promises.calibration import _fingerprint
-from surelist.promises.policy import Cutoff, Looks, Policy, Step
+from surelist.promises.policy import Policy
+from surelist.promises.state import Cutoff, Looks, Step
 from surelist.promises.targets import Expected, Level, estimate_rows
 
 UNCERTIFIED = ("refuse", "everyone")
@@ -167,7 +168,10 @@ class Campaign:
         step = Step(0, update.count, update.threshold)
         level = Level(self.alpha, "exact")
         cutoff = Cutoff(None, self.target, level, update.rows, update.count, (step,), self.fingerprint)
-        policy = Policy((cutoff,), self.alpha, "exact", self.created, __version__, looks=looks)
+        policy = Policy(
+            cutoffs=(cutoff,), alpha=self.alpha, rule="exact", created=self.created, version=__version__,
+            looks=looks,
+        )  # fmt: skip
         if self.monitor is not None and self.monitor.raised is not None:
             return policy.withdraw(self.monitor.raised.describe(self.monitor_alpha))
         return policy

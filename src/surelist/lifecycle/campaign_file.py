@@ -33,7 +33,7 @@ from surelist.lifecycle.schedule import Epoch, Update
 from surelist.lifecycle.score_sketch import ScoreCounts
 from surelist.lifecycle.screened import UNKNOWN, Reviews, Screened
 from surelist.lifecycle.seen import Memory
-from surelist.promises.policy_file import _Expected
+from surelist.promises.policy_file import ExpectedFields
 from surelist.promises.targets import Expected
 
 LABELS = "01?"  # how reviews are written
@@ -75,7 +75,7 @@ class _CampaignFile(Strict):
     format: Literal[1]
     kind: Literal["surelist campaign"]
     promise: str
-    target: _Expected
+    target: ExpectedFields
     alpha: float = Field(gt=0, lt=1)
     schedule: list[int]
     monitor_alpha: float = Field(gt=0, lt=1)
@@ -111,7 +111,7 @@ def dumps(campaign: Campaign) -> str:
             format=FORMAT,
             kind="surelist campaign",
             promise=campaign.promise,
-            target=_Expected(
+            target=ExpectedFields(
                 kind="expected", k=float(campaign.target.k), pool_size=float(campaign.target.pool_size)
             ),
             alpha=campaign.alpha,

@@ -19,7 +19,8 @@ from surelist import _check as check
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
 from surelist.lifecycle.seen import Memory, as_name
-from surelist.promises.policy import Cutoff, Policy
+from surelist.promises.policy import Policy
+from surelist.promises.state import Cutoff
 from surelist.promises.targets import Expected, PerPool, Recall
 from surelist.promises.wording import number, percent
 

@@ -21,6 +21,7 @@ from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.lifecycle.monitor import Alarm, Monitor, Tally
 from surelist.lifecycle.seen import Memory
 from surelist.promises import policy_file
+from surelist.promises.policy import Policy
 
 FORMAT: Literal[1] = 1
 
@@ -85,7 +86,7 @@ def load(path: Path) -> Monitor:
     """Read and verify a monitor's state."""
     file = read_state(path, _MonitorFile)
     try:
-        policy = policy_file.loads(json.dumps(file.policy), name=str(path))
+        policy = Policy.loads(json.dumps(file.policy), name=str(path))
         return load_watch(file.watch, Monitor(policy, file.watch.alpha))
     except SurelistError as error:
         raise PolicyFileError(f"state: {path}: {error}") from error

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,12 @@ from surelist import _check as check
 from surelist._version import __version__
 from surelist.errors import GroupCutoffWarning, InvalidInput, NotCertifiable, Shortfall
 from surelist.filters import pool_members
-from surelist.promises.groups import SPLITS, split_alpha
-from surelist.promises.policy import Cutoff, Policy, Shift, Step
+from surelist.promises.groups import GroupRows, GroupSplit, split_alpha
+from surelist.promises.policy import Policy
+from surelist.promises.state import Cutoff, Shift, Step
 from surelist.promises.targets import Expected, Level, PerPool, Recall, Requirement, Target, estimate_rows
 from surelist.ties import Salt
 
-GROUP_ROWS = ("own", "all")
 TIES = ("include", "hash")
 
 _THINNING = 0x5EED5EED
@@ -65,8 +65,8 @@ class Terms:
     alpha: float
     rule: str
     calibration_share: float = 0.5
-    group_split: str = "bonferroni"
-    group_rows: str = "own"
+    group_split: GroupSplit = "bonferroni"
+    group_rows: GroupRows = "own"
     overlapping: bool = False
     purpose: str | None = None
     ties: str = "include"
@@ -93,8 +93,8 @@ def calibrate(
     rule: str = "exact",
     groups: Any = None,
     purpose: str | None = None,
-    group_split: str = "bonferroni",
-    group_rows: str = "own",
+    group_split: GroupSplit = "bonferroni",
+    group_rows: GroupRows = "own",
     calibration_share: float = 0.5,
     ties: str = "include",
     ids: Any = None,
@@ -154,13 +154,13 @@ def calibrate(
 
 def make_terms(
     target: Targets, *, groups_given: bool, alpha: float, rule: str, overlapping: bool,
-    purpose: str | None, group_split: str, group_rows: str, calibration_share: float, ties: str,
+    purpose: str | None, group_split: GroupSplit, group_rows: GroupRows, calibration_share: float, ties: str,
 ) -> Terms:  # fmt: skip
     """Check what was asked for, before any row is looked at."""
     alpha = check.as_alpha(alpha)
     check.as_alpha(calibration_share, "calibration_share")
-    check.as_choice(group_split, SPLITS, "group_split")
-    check.as_choice(group_rows, GROUP_ROWS, "group_rows")
+    check.as_choice(group_split, get_args(GroupSplit), "group_split")
+    check.as_choice(group_rows, get_args(GroupRows), "group_rows")
     check.as_choice(ties, TIES, "ties")
     targets = _targets(target, groups_given)
     for each in targets.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from surelist import _check as check
 from surelist.errors import InvalidInput
 from surelist.promises.targets import Expected
 
-SPLITS = ("bonferroni", "sidak")
+GroupSplit = Literal["bonferroni", "sidak"]
+GroupRows = Literal["own", "all"]
 
 
 def split_alpha(alpha: float, groups: int, split: str = "bonferroni") -> float:
@@ -21,7 +22,7 @@ def split_alpha(alpha: float, groups: int, split: str = "bonferroni") -> float:
     groups that each use their own calibration rows only.
     """
     alpha = check.as_alpha(alpha)
-    check.as_choice(split, SPLITS, "group_split")
+    check.as_choice(split, get_args(GroupSplit), "group_split")
     groups = check.as_count(groups, "groups")
     if groups == 1:
         return alpha

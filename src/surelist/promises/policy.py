@@ -1,81 +1,25 @@
 """The policy: a few frozen numbers that shortlist candidates and say what is promised.
 
-Applying a policy needs nothing but the policy. How it was learned lives in ``calibration``,
-its file format in ``policy_file``, its sentences in ``wording``.
+Applying a policy needs nothing but the policy. What it knows lives in ``state``, how it was
+learned in ``calibration``, its file format in ``policy_file``, its sentences in ``wording``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surelist import bounds
 from surelist.errors import InvalidInput
-from surelist.filters import Filter, GroupFilter, Threshold
-from surelist.promises import wording
-from surelist.promises.targets import Expected, Level, Target
-from surelist.ties import Salt
+from surelist.filters import Filter, GroupFilter
+from surelist.promises import policy_file, wording
+from surelist.promises.state import Certificate, Cutoff
+from surelist.promises.targets import Expected
 
 if TYPE_CHECKING:
     from surelist._check import Mask
-
-
-@dataclass(frozen=True)
-class Step:
-    """One threshold: for pools of at least ``pool_size``, shortlist scores >= ``threshold``.
-
-    With randomised ties, candidates exactly at the threshold need a tie number of at least
-    ``tie_break``.
-    """
-
-    pool_size: int
-    critical_count: int
-    threshold: float
-    tie_break: int | None = None
-
-
-@dataclass(frozen=True)
-class Cutoff:
-    """What was certified for one group (``group=None``: for everyone), with its evidence."""
-
-    group: str | None
-    target: Target
-    level: Level
-    rows: int
-    qualified: int
-    steps: tuple[Step, ...]
-    fingerprint: str | None = None
-
-    @property
-    def thresholds(self) -> tuple[Threshold, ...]:
-        """The steps without the counts behind them."""
-        return tuple(Threshold(each.pool_size, each.threshold, each.tie_break) for each in self.steps)
-
-
-@dataclass(frozen=True)
-class Shift:
-    """Calibration rows were thinned by density ratios to look like the pool [theory: shift]."""
-
-    weight_bound: float
-    rows_before: int
-    seed: int
-    weights_exact: bool
-
-
-@dataclass(frozen=True)
-class Looks:
-    """The looks of a campaign so far [theory: reviews]: rows, cumulative alpha and count at each.
-
-    ``chosen`` is the look whose count gave the threshold in force.
-    """
-
-    rows: tuple[int, ...]
-    budgets: tuple[float, ...]
-    counts: tuple[int, ...]
-    chosen: int
 
 
 @dataclass(frozen=True)
@@ -86,27 +30,9 @@ class ExcessBound:
     count: float
 
 
-@dataclass(frozen=True)
-class Policy:
+@dataclass(frozen=True, kw_only=True)
+class Policy(Certificate):
     """A certified shortlisting rule. Made by ``calibrate``, kept by ``save`` and ``load``."""
-
-    cutoffs: tuple[Cutoff, ...]
-    alpha: float
-    rule: str
-    created: str
-    version: str
-    group_split: str | None = None
-    group_rows: str | None = None
-    overlapping: bool = False
-    purpose: str | None = None
-    missing_labels: int = 0
-    dropped_rows: int = 0
-    shift: Shift | None = None
-    salt_hash: str | None = None
-    salt: Salt | None = None
-    columns: Mapping[str, str] | None = None
-    looks: Looks | None = None  # of a campaign
-    withdrawn: str | None = None  # why nothing is promised any more
 
     @property
     def threshold(self) -> float:
@@ -121,10 +47,6 @@ class Policy:
     def thresholds(self) -> dict[str | None, float]:
         """Threshold per group, for the smallest pool that is covered."""
         return {cutoff.group: cutoff.steps[0].threshold for cutoff in self.cutoffs}
-
-    @property
-    def grouped(self) -> bool:
-        return self.cutoffs[0].group is not None
 
     @cached_property
     def promise(self) -> str:
@@ -172,16 +94,22 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON; a salt goes to ``<path>.salt`` beside it. Never half-written."""
-        from surelist.promises import policy_file
-
         policy_file.save(self, Path(path))
 
-    @staticmethod
-    def load(path: str | Path) -> Policy:
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
         """Read a policy back; anything unknown, missing or contradictory is an error."""
-        from surelist.promises import policy_file
+        return cls.of(policy_file.load(Path(path)))
 
-        return policy_file.load(Path(path))
+    @classmethod
+    def loads(cls, text: str, name: str = "policy", salt_text: str | None = None) -> Policy:
+        """Read a policy from the text of its file; ``name`` says in errors which one it is."""
+        return cls.of(policy_file.loads(text, name, salt_text))
+
+    @classmethod
+    def of(cls, known: Certificate) -> Policy:
+        """The policy that knows this much."""
+        return cls(**{each.name: getattr(known, each.name) for each in fields(known)})
 
     def with_columns(self, **columns: str | None) -> Policy:
         """The same policy, remembering which table columns it was calibrated on."""

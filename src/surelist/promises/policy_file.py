@@ -8,105 +8,84 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, ValidationError
-
-from surelist._files import writing
-from surelist._strict import Strict, hold, parse
+from surelist._files import STRICT, hold, parse, plain, writing
 from surelist.bounds.sequential import first_crossing_counts
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
+from surelist.promises import wording
 from surelist.promises.groups import split_alpha
-from surelist.promises.policy import Cutoff, Looks, Policy, Shift, Step
+from surelist.promises.state import Certificate, Cutoff, Facts, Looks, Step
 from surelist.promises.targets import Expected, Level, PerPool, Recall, Target
 from surelist.ties import Salt
 
 FORMAT: Literal[1] = 1
+FIRST = ("format", "promise", "alpha", "rule", "calibration_share", "cutoffs")  # what a reader wants first
+HEX = frozenset("0123456789abcdef")
 
 
-class _Expected(Strict):
+@dataclass(frozen=True)
+class ExpectedFields:
+    """``Expected`` in a file."""
+
     kind: Literal["expected"]
     k: float
     pool_size: float
 
 
-class _PerPool(Strict):
+@dataclass(frozen=True)
+class PerPoolFields:
+    """``PerPool`` in a file."""
+
     kind: Literal["per-pool"]
     k: int
     smallest_pool: int
     largest_pool: int
 
 
-class _Recall(Strict):
+@dataclass(frozen=True)
+class RecallFields:
+    """``Recall`` in a file."""
+
     kind: Literal["recall"]
     share: float
 
 
-_AnyTarget = Annotated[_Expected | _PerPool | _Recall, Field(discriminator="kind")]
+TargetFields = ExpectedFields | PerPoolFields | RecallFields
 
 
-class _Step(Strict):
-    pool_size: int
-    critical_count: int
-    threshold: float
-    tie_break: int | None
-
-
-class _Cutoff(Strict):
+@dataclass(frozen=True)
+class _Cutoff:
     group: str | None
-    target: _AnyTarget
+    target: TargetFields
     alpha: float
     rows: int
     qualified: int
-    steps: list[_Step] = Field(min_length=1)
-    fingerprint: str | None = Field(pattern="^[0-9a-f]{64}$")
+    steps: tuple[Step, ...]
+    fingerprint: str | None
 
 
-class _Shift(Strict):
-    weight_bound: float = Field(gt=0)
-    rows_before: int = Field(gt=0)
-    seed: int = Field(ge=0)
-    weights_exact: bool
-
-
-class _Looks(Strict):
-    rows: list[int] = Field(min_length=1)
-    budgets: list[float]
-    counts: list[int]
-    chosen: int
-
-
-class _File(Strict):
+@dataclass(frozen=True, kw_only=True)
+class _File(Facts):
+    __pydantic_config__ = STRICT
     format: Literal[1]
     promise: str
-    alpha: float
-    rule: str
     calibration_share: float
-    cutoffs: list[_Cutoff] = Field(min_length=1)
-    group_split: Literal["bonferroni", "sidak"] | None
-    group_rows: Literal["own", "all"] | None
-    overlapping: bool
-    purpose: str | None
-    missing_labels: int = Field(ge=0)
-    dropped_rows: int = Field(ge=0)
-    shift: _Shift | None
+    cutoffs: tuple[_Cutoff, ...]
     salt_sha256: str | None
-    columns: dict[str, str] | None
-    created: str
-    version: str
-    # only in the policies of campaigns
-    looks: _Looks | None = None
-    withdrawn: str | None = None
 
 
-class _SaltFile(Strict):
+@dataclass(frozen=True)
+class _SaltFile:
+    __pydantic_config__ = STRICT
     warning: str
-    key: str = Field(pattern="^[0-9a-f]{64}$")
-    spent: list[int]
+    key: str
+    spent: tuple[int, ...]
 
 
-def save(policy: Policy, path: Path) -> None:
+def save(policy: Certificate, path: Path) -> None:
     """Write the policy (and its salt beside it), complete or not at all."""
     text, secret = dumps(policy), dump_salt(policy)
     if secret is None:
@@ -120,23 +99,23 @@ def save(policy: Policy, path: Path) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def dump_salt(policy: Policy) -> str | None:
+def dump_salt(policy: Certificate) -> str | None:
     """The text of the secret file that goes with the policy, if it has a salt."""
     if policy.salt is None:
         return None
     secret = _SaltFile(
         warning="Secret. Whoever knows this can steer ties. Never publish or redraw it.",
         key=policy.salt.key,
-        spent=sorted(policy.salt.spent),
+        spent=tuple(sorted(policy.salt.spent)),
     )
-    return secret.model_dump_json(indent=1) + "\n"
+    return json.dumps(plain(secret), indent=1) + "\n"
 
 
 def salt_path(path: Path) -> Path:
     return path.with_name(path.name + ".salt")
 
 
-def load(path: Path) -> Policy:
+def load(path: Path) -> Certificate:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -154,39 +133,30 @@ def load(path: Path) -> Policy:
     return loads(text, name=str(path), salt_text=secret)
 
 
-def dumps(policy: Policy) -> str:
+def dumps(policy: Certificate) -> str:
     """The policy as JSON text, without its salt."""
     return json.dumps(to_dict(policy), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def to_dict(policy: Policy) -> dict[str, Any]:
+def to_dict(policy: Certificate) -> dict[str, Any]:
     """The policy as plain values, in the order of the file."""
     file = _File(
         format=FORMAT,
-        promise=policy.promise,
-        alpha=policy.alpha,
-        rule=policy.rule,
+        promise=wording.promise(policy),
         calibration_share=policy.cutoffs[0].level.calibration_share,
-        cutoffs=[_dump_cutoff(cutoff) for cutoff in policy.cutoffs],
-        group_split=policy.group_split,  # type: ignore[arg-type]
-        group_rows=policy.group_rows,  # type: ignore[arg-type]
-        overlapping=policy.overlapping,
-        purpose=policy.purpose,
-        missing_labels=policy.missing_labels,
-        dropped_rows=policy.dropped_rows,
-        shift=_Shift(**vars(policy.shift)) if policy.shift else None,
+        cutoffs=tuple(_dump_cutoff(cutoff) for cutoff in policy.cutoffs),
         salt_sha256=policy.salt_hash,
-        columns=dict(policy.columns) if policy.columns else None,
-        created=policy.created,
-        version=policy.version,
-        looks=_Looks(**_lists(policy.looks)) if policy.looks else None,
-        withdrawn=policy.withdrawn,
+        **_facts(policy),
     )
-    absent = {name for name in ("looks", "withdrawn") if getattr(policy, name) is None}
-    return file.model_dump(exclude=absent)
+    raw = plain(file)
+    return {name: raw[name] for name in (*FIRST, *raw)}
 
 
-def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Policy:
+def _facts(known: Facts) -> dict[str, Any]:
+    return {each.name: getattr(known, each.name) for each in fields(Facts)}
+
+
+def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Certificate:
     """A policy from JSON text; every contradiction is an error that says what is wrong."""
     file = parse(text, _File, FORMAT, f"policy: {name}")
     try:
@@ -201,8 +171,9 @@ def _read_salt(file: _File, text: str | None, name: str) -> Salt | None:
     if file.salt_sha256 is None or text is None:
         return None
     try:
-        secret = _SaltFile.model_validate_json(text)
-    except ValidationError as error:
+        secret = parse(text, _SaltFile, None, "salt")
+        hold(len(secret.key) == 64 and HEX.issuperset(secret.key), "the key is not a key")
+    except PolicyFileError as error:
         raise PolicyFileError(f"the salt file of {name} is damaged.") from error
     salt = Salt(secret.key, frozenset(secret.spent))
     if salt.hash != file.salt_sha256:
@@ -210,40 +181,28 @@ def _read_salt(file: _File, text: str | None, name: str) -> Salt | None:
     return salt
 
 
-def _build(file: _File, salt: Salt | None) -> Policy:
-    return Policy(
+def _build(file: _File, salt: Salt | None) -> Certificate:
+    hold(bool(file.cutoffs) and all(each.steps for each in file.cutoffs), "it has no threshold")
+    return Certificate(
         cutoffs=tuple(
             Cutoff(
                 group=each.group,
-                target=_load_target(each.target),
+                target=target_of(each.target),
                 level=Level(each.alpha, file.rule, file.calibration_share),
                 rows=each.rows,
                 qualified=each.qualified,
-                steps=tuple(Step(**vars(step)) for step in each.steps),
+                steps=each.steps,
                 fingerprint=each.fingerprint,
             )
             for each in file.cutoffs
         ),
-        alpha=file.alpha,
-        rule=file.rule,
-        created=file.created,
-        version=file.version,
-        group_split=file.group_split,
-        group_rows=file.group_rows,
-        overlapping=file.overlapping,
-        purpose=file.purpose,
-        missing_labels=file.missing_labels,
-        dropped_rows=file.dropped_rows,
-        shift=Shift(**vars(file.shift)) if file.shift else None,
         salt_hash=file.salt_sha256,
         salt=salt,
-        columns=file.columns,
-        looks=Looks(**_tuples(file.looks)) if file.looks else None,
-        withdrawn=file.withdrawn,
+        **_facts(file),
     )
 
 
-def _verify(policy: Policy, file: _File) -> None:
+def _verify(policy: Certificate, file: _File) -> None:
     """Recompute what follows from the evidence; the file may not claim anything else."""
     groups = [cutoff.group for cutoff in policy.cutoffs]
     hold(len(set(groups)) == len(groups), "a group appears twice")
@@ -266,16 +225,23 @@ def _verify(policy: Policy, file: _File) -> None:
         policy.group_split != "sidak" or not (policy.overlapping or policy.group_rows == "all"),
         "sidak needs disjoint groups with rows of their own",
     )
+    hold(min(policy.missing_labels, policy.dropped_rows) >= 0, "a number of rows is negative")
+    shift = policy.shift
+    hold(
+        shift is None or (shift.weight_bound > 0 and shift.rows_before > 0 and shift.seed >= 0),
+        "its weights are impossible",
+    )
     share = file.calibration_share
     hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
     for cutoff in policy.cutoffs:
         hold(cutoff.level.alpha == each_alpha, "a group's alpha is not its share of alpha")
         _verify_cutoff(cutoff, ties=policy.salt_hash is not None, looks=policy.looks)
-    hold(policy.promise == file.promise, "the promise does not say what the evidence says")
+    hold(wording.promise(policy) == file.promise, "the promise does not say what the evidence says")
 
 
 def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
-    rule = cutoff.level.rule
+    rule, digest = cutoff.level.rule, cutoff.fingerprint
+    hold(digest is None or (len(digest) == 64 and HEX.issuperset(digest)), "a fingerprint is not SHA-256")
     hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
     hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
     if looks:
@@ -309,6 +275,7 @@ def _verify_counts(cutoff: Cutoff) -> None:
 def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
     """A campaign's counts follow from its row numbers and its spending of alpha [theory: reviews]."""
     target, budgets = cutoff.target, list(looks.budgets)
+    hold(bool(budgets), "a campaign has at least one look")
     hold(isinstance(target, Expected) and cutoff.group is None, "campaigns have one Expected target")
     assert isinstance(target, Expected)
     hold(len(looks.rows) == len(budgets) == len(looks.counts), "a look lacks its rows or count")
@@ -321,39 +288,32 @@ def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
     return [(0, counts[looks.chosen])]
 
 
-def _lists(looks: Looks) -> dict[str, Any]:
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in vars(looks).items()}
-
-
-def _tuples(looks: _Looks) -> dict[str, Any]:
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in looks.model_dump().items()}
-
-
 def _dump_cutoff(cutoff: Cutoff) -> _Cutoff:
     return _Cutoff(
         group=cutoff.group,
-        target=_dump_target(cutoff.target),
+        target=target_fields(cutoff.target),
         alpha=cutoff.level.alpha,
         rows=cutoff.rows,
         qualified=cutoff.qualified,
-        steps=[_Step(**vars(step)) for step in cutoff.steps],
+        steps=cutoff.steps,
         fingerprint=cutoff.fingerprint,
     )
 
 
-def _dump_target(target: Target) -> _Expected | _PerPool | _Recall:
+def target_fields(target: Target) -> TargetFields:
+    """A target as files say it."""
     if isinstance(target, Expected):
-        return _Expected(kind="expected", k=float(target.k), pool_size=float(target.pool_size))
+        return ExpectedFields("expected", float(target.k), float(target.pool_size))
     if isinstance(target, PerPool):
-        smallest, largest = target.sizes
-        return _PerPool(kind="per-pool", k=int(target.k), smallest_pool=smallest, largest_pool=largest)
-    return _Recall(kind="recall", share=float(target.share))
+        return PerPoolFields("per-pool", int(target.k), *target.sizes)
+    return RecallFields("recall", float(target.share))
 
 
-def _load_target(target: _Expected | _PerPool | _Recall) -> Target:
-    if isinstance(target, _Expected):
-        return Expected(target.k, target.pool_size)
-    if isinstance(target, _PerPool):
-        sizes = (target.smallest_pool, target.largest_pool)
-        return PerPool(target.k, sizes if sizes[0] != sizes[1] else sizes[0])
-    return Recall(target.share)
+def target_of(said: TargetFields) -> Target:
+    """The target that a file says."""
+    if isinstance(said, ExpectedFields):
+        return Expected(said.k, said.pool_size)
+    if isinstance(said, PerPoolFields):
+        sizes = (said.smallest_pool, said.largest_pool)
+        return PerPool(said.k, sizes if sizes[0] != sizes[1] else sizes[0])
+    return Recall(said.share)

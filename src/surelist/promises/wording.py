@@ -5,12 +5,8 @@ The promise is part of the policy file's format: change a sentence and the forma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import Expected, PerPool
-
-if TYPE_CHECKING:
-    from surelist.promises.policy import Cutoff, Policy
 
 
 def percent(share: float) -> str:
@@ -23,7 +19,7 @@ def number(value: float) -> str:
     return f"{value:,.10g}"
 
 
-def promise(policy: Policy) -> str:
+def promise(policy: Certificate) -> str:
     """One English sentence with the numbers."""
     if policy.withdrawn is not None:
         return f"Nothing is promised any more: {policy.withdrawn}"
@@ -36,7 +32,7 @@ def promise(policy: Policy) -> str:
     return f"{claims[0].upper()}{claims[1:]}; {together} {_confidence(policy)}."
 
 
-def _claim(cutoff: Cutoff, policy: Policy) -> str:
+def _claim(cutoff: Cutoff, policy: Certificate) -> str:
     target, own = cutoff.target, policy.group_rows == "own"
     whose = "the shortlist" if cutoff.group is None else f"for group {cutoff.group!r} the shortlist"
     if isinstance(target, Expected):
@@ -53,7 +49,7 @@ def _qualified(k: float) -> str:
     return f"{number(k)} qualified candidate{'' if k == 1 else 's'}"
 
 
-def _confidence(policy: Policy) -> str:
+def _confidence(policy: Certificate) -> str:
     level, alpha = policy.cutoffs[0].level, percent(policy.alpha)
     rows = _listed([f"{cutoff.rows:,}" for cutoff in policy.cutoffs])
     if policy.group_rows == "all":  # the same rows serve every group
@@ -79,7 +75,7 @@ def _listed(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 2 else words)
 
 
-def conditions(policy: Policy) -> tuple[str, ...]:
+def conditions(policy: Certificate) -> tuple[str, ...]:
     """The conditions [theory: setting], and those of the options in use."""
     said = [
         "The score was fixed before, and independently of, the calibration rows: "
@@ -98,7 +94,7 @@ def conditions(policy: Policy) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _looks(policy: Policy) -> str:
+def _looks(policy: Certificate) -> str:
     if policy.looks is not None:
         return (
             "The campaign's schedule, target and alpha were fixed beforehand; the sizes of its pools do "
@@ -117,7 +113,7 @@ def _looks(policy: Policy) -> str:
     )
 
 
-def _about_target(policy: Policy) -> list[str]:
+def _about_target(policy: Certificate) -> list[str]:
     target = policy.cutoffs[0].target
     if isinstance(target, Expected):
         said = [
@@ -142,7 +138,7 @@ def _about_target(policy: Policy) -> list[str]:
     ]
 
 
-def _about_options(policy: Policy) -> list[str]:
+def _about_options(policy: Certificate) -> list[str]:
     said = []
     if policy.missing_labels:
         said.append(

@@ -15,7 +15,8 @@ from typing import Any
 
 from surelist._version import __version__
 from surelist.promises import policy_file
-from surelist.promises.policy import Cutoff, Policy
+from surelist.promises.policy import Policy
+from surelist.promises.state import Cutoff
 from surelist.reports import audit
 
 RULE_NAMES = {

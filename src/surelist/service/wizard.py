@@ -156,7 +156,7 @@ def certify(here: Context, draft: Draft, actor: Actor) -> None:
 def result(draft: Draft) -> dict[str, Any]:
     """What the page says of a certified promise."""
     outcome, asked = draft.notes["outcome"], draft.notes["asked"]
-    policy, evidence = policy_file.loads(outcome["policy"]), outcome["evidence"]
+    policy, evidence = Policy.loads(outcome["policy"]), outcome["evidence"]
     size = evidence["pool_size"]
     listed = outcome["share"] * size
     mark, paper = None, None
@@ -211,7 +211,7 @@ def save(here: Context, draft: Draft, actor: Actor, name: str) -> str:
         "earlier_looks": outcome["looks"],
     }
     title = name.strip()[:200] or draft.filename
-    policy = policy_file.loads(outcome["policy"])
+    policy = Policy.loads(outcome["policy"])
     return here.registry.save_policy(policy, title, actor.name, facts).result().entry.subject
 
 

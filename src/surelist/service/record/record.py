@@ -256,7 +256,7 @@ class Registry:
         if hashlib.sha256(text.encode()).hexdigest() != digest:
             raise Conflict(f"policy: what is on record under {digest} has another hash. It was edited.")
         secret = self.database.read("SELECT secret FROM salts WHERE policy = ?", [digest])
-        return policy_file.loads(text, name=digest[:12], salt_text=secret[0][0] if secret else None)
+        return Policy.loads(text, name=digest[:12], salt_text=secret[0][0] if secret else None)
 
 
 def reviews_hash(rows: list[tuple[str, int]]) -> str:

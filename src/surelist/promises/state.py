@@ -1,0 +1,102 @@
+"""What a policy knows, as plain frozen values: thresholds, the evidence behind them, its options.
+
+``Policy`` adds what can be done with it, ``policy_file`` writes and reads it, ``wording`` says it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from surelist._files import MAY_BE_ABSENT
+from surelist.filters import Threshold
+from surelist.promises.groups import GroupRows, GroupSplit
+from surelist.promises.targets import Level, Target
+from surelist.ties import Salt
+
+
+@dataclass(frozen=True)
+class Step:
+    """One threshold: for pools of at least ``pool_size``, shortlist scores >= ``threshold``.
+
+    With randomised ties, candidates exactly at the threshold need a tie number of at least
+    ``tie_break``.
+    """
+
+    pool_size: int
+    critical_count: int
+    threshold: float
+    tie_break: int | None = None
+
+
+@dataclass(frozen=True)
+class Cutoff:
+    """What was certified for one group (``group=None``: for everyone), with its evidence."""
+
+    group: str | None
+    target: Target
+    level: Level
+    rows: int
+    qualified: int
+    steps: tuple[Step, ...]
+    fingerprint: str | None = None
+
+    @property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """The steps without the counts behind them."""
+        return tuple(Threshold(each.pool_size, each.threshold, each.tie_break) for each in self.steps)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Calibration rows were thinned by density ratios to look like the pool [theory: shift]."""
+
+    weight_bound: float
+    rows_before: int
+    seed: int
+    weights_exact: bool
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The looks of a campaign so far [theory: reviews]: rows, cumulative alpha and count at each.
+
+    ``chosen`` is the look whose count gave the threshold in force.
+    """
+
+    rows: tuple[int, ...]
+    budgets: tuple[float, ...]
+    counts: tuple[int, ...]
+    chosen: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a policy and its file say in the same words."""
+
+    alpha: float
+    rule: str
+    group_split: GroupSplit | None = None
+    group_rows: GroupRows | None = None
+    overlapping: bool = False
+    purpose: str | None = None
+    missing_labels: int = 0
+    dropped_rows: int = 0
+    shift: Shift | None = None
+    columns: dict[str, str] | None = None
+    created: str
+    version: str
+    looks: Looks | None = field(default=None, metadata=MAY_BE_ABSENT)  # of a campaign
+    withdrawn: str | None = field(default=None, metadata=MAY_BE_ABSENT)  # why nothing is promised any more
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate(Facts):
+    """Everything a policy knows."""
+
+    cutoffs: tuple[Cutoff, ...]
+    salt_hash: str | None = None
+    salt: Salt | None = None
+
+    @property
+    def grouped(self) -> bool:
+        return self.cutoffs[0].group is not None
