@@ -182,7 +182,7 @@ def _read_salt(file: _File, text: str | None, name: str) -> Salt | None:
 
 
 def _build(file: _File, salt: Salt | None) -> Certificate:
-    hold(bool(file.cutoffs) and all(each.steps for each in file.cutoffs), "it has no threshold")
+    hold(bool(file.cutoffs) and all(each.steps for each in file.cutoffs), "its cutoffs have no threshold")
     return Certificate(
         cutoffs=tuple(
             Cutoff(
@@ -225,7 +225,7 @@ def _verify(policy: Certificate, file: _File) -> None:
         policy.group_split != "sidak" or not (policy.overlapping or policy.group_rows == "all"),
         "sidak needs disjoint groups with rows of their own",
     )
-    hold(min(policy.missing_labels, policy.dropped_rows) >= 0, "a number of rows is negative")
+    hold(min(policy.missing_labels, policy.dropped_rows) >= 0, "missing_labels or dropped_rows is negative")
     shift = policy.shift
     hold(
         shift is None or (shift.weight_bound > 0 and shift.rows_before > 0 and shift.seed >= 0),
