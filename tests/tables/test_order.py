@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from surelist.errors import SurelistError
 from surelist.tables import order_statistics as order
-from surelist.tables.engines.base import Eager
 from surelist.tables.engines.duckdb import DuckDB
+from surelist.tables.engines.eager import Eager
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 SCORES = st.lists(

@@ -276,9 +276,9 @@ def demo(folder: str, seed: int, json_: bool) -> None:
     Example:
       surelist demo
     """
-    from surelist.workflows import tables as workflows
+    from surelist.workflows import demo as workflow
 
-    made = workflows.demo(Path(folder), seed)
+    made = workflow.demo(Path(folder), seed)
     if json_:
         click.echo(json.dumps({
             "promise": made.policy.promise, "threshold": made.policy.threshold,

@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 
 from surelist.errors import InvalidInput
-from surelist.tables.engines.base import Frame
+from surelist.tables.engines import Frame
 from surelist.tables.roles import ID, POOL, ROW, ROWS, STATE, Columns
 
 UNQUALIFIED, QUALIFIED, LABEL_MISSING, LABEL_WRONG, UNUSABLE = range(5)

@@ -24,7 +24,7 @@ from typing import Any
 import narwhals as nw
 
 from surelist.errors import SurelistError
-from surelist.tables.engines.base import Frame
+from surelist.tables.engines import Frame
 
 BINS = 2048  # per unit of score in pass 1, and per interval when one is split
 REACH = 2.0  # scores beyond +-2 share the outermost bins of pass 1 and are split later

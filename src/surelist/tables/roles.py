@@ -14,7 +14,7 @@ from typing import Any
 import narwhals as nw
 
 from surelist.errors import InvalidInput
-from surelist.tables.engines.base import Frame
+from surelist.tables.engines import Frame
 from surelist.tables.sources import Table
 
 PREFIX = "__surelist_"

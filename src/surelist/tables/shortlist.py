@@ -14,7 +14,7 @@ from surelist import _check as check
 from surelist.errors import InvalidInput, TableWarning
 from surelist.filters import Filter
 from surelist.tables import bad_rows as census
-from surelist.tables.engines.base import Frame, is_remote
+from surelist.tables.engines import Frame, is_remote
 from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
 from surelist.tables.sources import Table, delimiter_of, file_format, reopen
 from surelist.tables.thresholds import Limits, make_limits
@@ -178,7 +178,7 @@ def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | 
 def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
     """Whether a lazy shortlist is counted from what was written, rather than worked out again."""
     same_types = form == "parquet" or table.text
-    return table.engine.name != "eager" and not is_remote(output) and same_types
+    return table.engine.lazy and not is_remote(output) and same_types
 
 
 def _listed(columns: Columns, shortlist: Frame) -> census.Counts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import gzip
-import importlib.util
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -18,10 +17,9 @@ from narwhals.exceptions import NarwhalsError
 
 from surelist import _check as check
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.tables.engines.base import Eager, Engine, Frame, PolarsLazy, is_remote
+from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
 
 FORMATS = {".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".parquet": "parquet"}
-ENGINES = ("auto", "duckdb", "polars", "spark")
 
 _HIVE = re.compile(r"[/\\][^/\\=]+=[^/\\]*[/\\]")  # folders named column=value
 
@@ -41,7 +39,7 @@ class Table:
     text: bool = False  # a CSV: every column is text, numbers are parsed where needed
     delimiter: str = ","
     file: bool = False
-    say: Callable[[str], None] = _silent  # told at the start of every pass over the data
+    say: Callable[[str], None] = _silent  # called at the start of every pass over the data
 
     def with_frame(self, frame: Frame) -> Table:
         """The same table after a step."""
@@ -50,12 +48,18 @@ class Table:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn the engine's complaints about unreadable data into one sentence."""
-        unreadable: tuple[type[Exception], ...] = (*self.engine.errors, NarwhalsError)
-        try:
+        with _reading(self.name, self.engine):
             yield
-        except unreadable as error:
-            first = str(error).strip().splitlines()[0]
-            raise InvalidInput(f"{self.name}: cannot be read: {first}") from error
+
+
+@contextmanager
+def _reading(name: str, engine: Engine) -> Iterator[None]:
+    unreadable: tuple[type[Exception], ...] = (*engine.errors, NarwhalsError)
+    try:
+        yield
+    except unreadable as error:
+        first = str(error).strip().splitlines()[0]
+        raise InvalidInput(f"{name}: cannot be read: {first}") from error
 
 
 def file_format(path: str | os.PathLike[str]) -> str:
@@ -92,7 +96,7 @@ def open_table(
     table = replace(table, say=progress or _silent)
     if table.file:
         return table
-    if engine not in ("auto", table.engine.name):
+    if not table.engine.is_called(engine):
         raise InvalidInput(
             f"engine: a {table.name} is asked where it is; engine={engine!r} is for files. Leave it out."
         )
@@ -109,26 +113,9 @@ def _open_frame(source: Any) -> Table:
             "table: expected a path, a pandas, polars or PySpark DataFrame, a pyarrow Table, a DuckDB "
             f"relation or an Arrow stream, got {type(source).__name__}."
         ) from error
-    engine = _engine_of(frame)
+    engine = engine_of(frame)
     name = f"{type(source).__module__.split('.')[0]} {type(source).__name__}"
     return Table(frame, engine, name, frame.collect_schema().names())
-
-
-def _engine_of(frame: Frame) -> Engine:
-    kind = frame.implementation
-    if kind.is_duckdb():
-        from surelist.tables.engines.duckdb import DuckDB
-
-        return DuckDB()
-    if kind.is_pyspark() or kind.is_pyspark_connect():
-        from surelist.tables.engines.spark import Spark
-
-        return Spark(frame.to_native().sparkSession)
-    if kind.is_polars() and isinstance(frame, nw.LazyFrame):
-        return PolarsLazy()
-    if (kind.is_pandas() or kind.is_polars() or kind.is_pyarrow()) and isinstance(frame, nw.DataFrame):
-        return Eager()
-    raise InvalidInput(f"table: {kind} tables are not supported; convert to polars, pyarrow or Parquet.")
 
 
 def _known_to_narwhals(source: Any) -> bool:
@@ -146,61 +133,28 @@ def _from_stream(source: Any) -> Any:
 
 def reopen(table: Table, output: str, delimiter: str) -> Table:
     """What the table's own engine has just written."""
-    return replace(_open_path(output, table.engine.name, None, delimiter), say=table.say)
+    files = Files(_paths(output), file_format(output), delimiter)
+    return replace(_scan(files, table.engine, output), say=table.say)
 
 
-def _open_path(source: str, engine: str, spark_master: str | None, delimiter: str | None = None) -> Table:
-    files = _files(source)
-    form = file_format(files[0])
-    if any(file_format(each) != form for each in files):
+def _open_path(source: str, engine: str, spark_master: str | None) -> Table:
+    paths = _paths(source)
+    form = file_format(paths[0])
+    if any(file_format(each) != form for each in paths):
         raise InvalidInput(f"file: {source} mixes CSV and Parquet files; give one kind.")
-    delimiter = delimiter or (_delimiter(files[0]) if form == "csv" else ",")
-    frame, runner = _scan(files, form, delimiter, engine, spark_master)
-    table = Table(frame, runner, source, [], form == "csv", delimiter, file=True)
-    with table.reading():
-        return replace(table, columns=frame.collect_schema().names())
+    delimiter = _delimiter(paths[0]) if form == "csv" else ","
+    files = Files(paths, form, delimiter, partitioned=any(_HIVE.search(each) for each in paths))
+    return _scan(files, reader_of(files, engine, spark_master), source)
 
 
-def _scan(
-    files: list[str], form: str, delimiter: str, engine: str, spark_master: str | None
-) -> tuple[Frame, Engine]:
-    if engine == "spark":
-        from surelist.tables.engines import spark
-
-        session = spark.session(spark_master)
-        return nw.from_native(spark.read(session, files, form, delimiter)), spark.Spark(session)
-    if engine == "polars" or (engine == "auto" and _polars_is_best(files, form)):
-        return _scan_polars(files, form, delimiter)
-    import duckdb
-
-    from surelist.tables.engines import duckdb as duck
-
-    try:
-        relation = duck.read_parquet(files) if form == "parquet" else duck.read_csv(files, delimiter)
-    except duckdb.Error as error:
-        raise InvalidInput(f"{files[0]}: cannot be read: {str(error).splitlines()[0]}") from error
-    return nw.from_native(relation), duck.DuckDB()
+def _scan(files: Files, engine: Engine, name: str) -> Table:
+    with _reading(name, engine):
+        frame = engine.scan(files)
+        columns = frame.collect_schema().names()
+    return Table(frame, engine, name, columns, files.form == "csv", files.delimiter, file=True)
 
 
-def _polars_is_best(files: list[str], form: str) -> bool:
-    """Polars streams plain Parquet fastest, where it is installed; DuckDB does everything else."""
-    plain = form == "parquet" and not any(is_remote(each) or _HIVE.search(each) for each in files)
-    return plain and importlib.util.find_spec("polars") is not None
-
-
-def _scan_polars(files: list[str], form: str, delimiter: str) -> tuple[Frame, Engine]:
-    try:
-        import polars
-    except ImportError as error:
-        raise MissingDependency("engine='polars' needs polars: pip install polars.") from error
-    if form == "parquet":
-        hive = any(_HIVE.search(each) for each in files)
-        return nw.from_native(polars.scan_parquet(files, hive_partitioning=hive)), PolarsLazy()
-    scanned = polars.scan_csv(files, separator=delimiter, infer_schema=False)
-    return nw.from_native(scanned), PolarsLazy()
-
-
-def _files(source: str) -> list[str]:
+def _paths(source: str) -> list[str]:
     """The files behind a path, glob or folder; addresses go to the engine as they are."""
     if is_remote(source):
         return [source]

@@ -12,7 +12,7 @@ import narwhals as nw
 
 from surelist.errors import InvalidInput
 from surelist.filters import Filter, GroupFilter, Threshold
-from surelist.tables.engines.base import Frame
+from surelist.tables.engines import Frame
 from surelist.tables.roles import GROUP, POOL, PREFIX, ROW, ROWS, TIE, Columns
 from surelist.ties import HEX_DIGITS
 

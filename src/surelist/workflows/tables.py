@@ -1,8 +1,7 @@
-"""One function per use case: the only code the front ends call."""
+"""What a person does with tables of candidates: calibrate, select, look them over."""
 
 from __future__ import annotations
 
-import csv
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,15 +12,13 @@ from typing import Any
 import numpy as np
 
 from surelist import _check as check
-from surelist import examples, tables
-from surelist._files import writing
+from surelist import tables
 from surelist.errors import InvalidInput
 from surelist.promises.calibration import Targets, certify, make_terms, requirements
 from surelist.promises.calibration import calibrate as calibrate_arrays
 from surelist.promises.curve import GuaranteeCurve, pointwise_curve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected
 from surelist.reports import audit
 from surelist.tables import Selection, profile
 from surelist.tables.profile import Profile
@@ -213,7 +210,7 @@ def problems(table: str | Path, **columns: Any) -> list[profile.Problem]:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CalibrationSummary:
     """What a report shows of the calibration rows: curves and how labels follow scores."""
 
     curves: tuple[GuaranteeCurve, ...]
@@ -229,7 +226,7 @@ def evidence(
     alpha: float = 0.1,
     rules: tuple[str, ...] = ("exact", "dkw"),
     missing_labels: str = "error",
-) -> Evidence:
+) -> CalibrationSummary:
     """Curves by several rules from one reading of the table; ``exact`` holds point by point."""
     found = tables.read_columns(Path(table), {"score": score, "label": label})
     scores, labels = found["score"], found["label"]
@@ -239,7 +236,7 @@ def evidence(
             curves.append(pointwise_curve(scores, labels, pool_size, alpha, missing_labels))
         else:
             curves.append(curve_of_arrays(scores, labels, pool_size, alpha, rule, missing_labels))
-    return Evidence(tuple(curves), audit.score_bins(scores, labels, missing_labels=missing_labels))
+    return CalibrationSummary(tuple(curves), audit.score_bins(scores, labels, missing_labels=missing_labels))
 
 
 def listed_share(table: str | Path, policy: Policy, *, score: str, group: str | None = None) -> float:
@@ -284,47 +281,3 @@ def impact(pool: str | Path, shortlist: str | Path, attributes: Sequence[str]) -
 def load_policy(path: str | Path) -> Policy:
     """Read and verify a policy file."""
     return Policy.load(path)
-
-
-@dataclass(frozen=True)
-class Demo:
-    """What ``surelist demo`` made and found.
-
-    ``lists`` says, per rule, how many of this pool are shortlisted and how many of 100 on
-    average, over 100 further pools.
-    """
-
-    folder: Path
-    policy: Policy
-    selection: Selection
-    lists: dict[str, tuple[int, float]]
-
-
-def demo(folder: Path, seed: int = 5) -> Demo:
-    """Make an example, calibrate by the exact and the paper's rule, select from a new pool."""
-    rng = np.random.default_rng(seed)
-    ours = {"past.csv", "new.csv", "policy.json", "shortlist.csv"}
-    if folder.exists() and {path.name for path in folder.iterdir()} - ours:
-        raise InvalidInput(f"folder: {folder} holds other files; give the demo a folder of its own.")
-    folder.mkdir(parents=True, exist_ok=True)
-    past, pool = folder / "past.csv", folder / "new.csv"
-    _write_csv(past, *examples.trial_rows(rng, 1000, labelled=True))
-    _write_csv(pool, *examples.trial_rows(rng, 100, labelled=False))
-    further, _ = examples.population(rng, 10_000)
-    scores = tables.read_columns(pool, {"score": "score"})["score"]
-    policies = {
-        rule: calibrate_table(past, score="score", label="qualified", target=Expected(5, 100), rule=rule)
-        for rule in ("exact", "dkw")
-    }
-    lists = {
-        rule: (int(policy.select(scores).sum()), float(100 * policy.select(further).mean()))
-        for rule, policy in policies.items()
-    }
-    policies["exact"].save(folder / "policy.json")
-    chosen = select_table(pool, policies["exact"], output=folder / "shortlist.csv")
-    return Demo(folder, policies["exact"], chosen, lists)
-
-
-def _write_csv(path: Path, header: list[str], rows: list[list[str]]) -> None:
-    with writing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])

@@ -1,1 +1,52 @@
-"""One module per engine, behind one small interface: nobody else asks an engine for its name."""
+"""One module per engine, behind one small interface: nobody else asks an engine for its name.
+
+``engine_of`` says who runs a table that was handed in, ``reader_of`` who reads files.
+"""
+
+from __future__ import annotations
+
+import narwhals as nw
+
+from surelist.errors import InvalidInput
+from surelist.tables.engines.base import Engine, Files, Frame, is_remote
+
+ENGINES = ("auto", "duckdb", "polars", "spark")
+
+__all__ = ["ENGINES", "Engine", "Files", "Frame", "engine_of", "is_remote", "reader_of"]
+
+
+def engine_of(frame: Frame) -> Engine:
+    """The engine behind a frame."""
+    kind = frame.implementation
+    if kind.is_duckdb():
+        from surelist.tables.engines.duckdb import DuckDB
+
+        return DuckDB()
+    if kind.is_pyspark() or kind.is_pyspark_connect():
+        from surelist.tables.engines.spark import Spark
+
+        return Spark(frame.to_native().sparkSession)
+    if kind.is_polars() and isinstance(frame, nw.LazyFrame):
+        from surelist.tables.engines.polars import Polars
+
+        return Polars()
+    if (kind.is_pandas() or kind.is_polars() or kind.is_pyarrow()) and isinstance(frame, nw.DataFrame):
+        from surelist.tables.engines.eager import Eager
+
+        return Eager()
+    raise InvalidInput(f"table: {kind} tables are not supported; convert to polars, pyarrow or Parquet.")
+
+
+def reader_of(files: Files, engine: str, spark_master: str | None) -> Engine:
+    """The engine that reads files: the one asked for, or the best for them."""
+    if engine == "spark":
+        from surelist.tables.engines import spark
+
+        return spark.Spark(spark.session(spark_master))
+    from surelist.tables.engines import polars
+
+    if engine == "polars" or (engine == "auto" and polars.is_best_for(files)):
+        return polars.Polars()
+    from surelist.tables.engines.duckdb import DuckDB
+
+    return DuckDB()

@@ -1,4 +1,4 @@
-"""What engines do differently, behind one small interface; and the two that need no SQL.
+"""What engines do differently, behind one small interface; each engine is a module beside this one.
 
 Everything that can be said in narwhals is said in narwhals, once, elsewhere. An engine adds
 what narwhals has no word for: fetching a few rows without further packages, numbers from
@@ -13,12 +13,13 @@ import math
 import re
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
+import numpy as np
 
 from surelist._files import writing
 from surelist.ties import HEX_DIGITS
@@ -40,16 +41,50 @@ def plain(row: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(None if is_missing(v) else v.item() if hasattr(v, "item") else v for v in row)
 
 
+@dataclass(frozen=True)
+class Files:
+    """Files of one format that are one table."""
+
+    paths: list[str]
+    form: str
+    delimiter: str
+    partitioned: bool = False  # folders named column=value hold a column each
+
+
+def as_column(values: Iterable[Any], number: bool) -> Any:
+    """Python values as a float64 array with NaN where missing, or as a list."""
+    if number:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return list(values)
+
+
 class Engine(ABC):
     """One way to run queries."""
 
-    name: str
+    name: str  # what users call it
     ordered = True  # rows have an order worth keeping
+    lazy = True  # a result is worked out again whenever it is asked for
     errors: tuple[type[Exception], ...] = ()  # what it raises when data cannot be read
+
+    def is_called(self, name: str) -> bool:
+        """Whether a user who asks for this engine name is asking for this engine."""
+        return name in ("auto", self.name)
+
+    @abstractmethod
+    def scan(self, files: Files) -> Frame:
+        """A table over files; columns of a CSV stay text."""
 
     @abstractmethod
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         """Fetch a small result."""
+
+    def columns(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
+        """Fetch whole columns: those in ``numbers`` as float64 with NaN where missing, others as lists."""
+        fetched = self._collect(frame)
+        return {name: as_column(fetched[name].to_list(), name in numbers) for name in fetched.columns}
+
+    def _collect(self, frame: Frame) -> Frame:
+        return frame.collect()
 
     @abstractmethod
     def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
@@ -106,102 +141,3 @@ def unpacked(output: str) -> Iterator[str]:
 def tie_digits(key: str, text: str) -> str:
     """The tie number of ``surelist.ties`` as hexadecimal digits: they sort like the number."""
     return hashlib.sha256((key + text).encode()).hexdigest()[:HEX_DIGITS]
-
-
-class Eager(Engine):
-    """pandas, pyarrow and polars DataFrames."""
-
-    name = "eager"
-
-    def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
-        return [plain(row) for row in frame.rows()]
-
-    def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
-        raise NotImplementedError("only files have columns of text to be parsed")
-
-    def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
-        texts = frame[column].to_list()
-        digits = [None if is_missing(each) else tie_digits(key, each) for each in texts]
-        new = nw.new_series(column, digits, nw.String, backend=frame.implementation)
-        if frame.implementation.is_pandas():
-            new = nw.maybe_set_index(new, index=nw.maybe_get_index(frame))
-        return frame.with_columns(new)
-
-    def numbered(self, frame: Frame, alias: str) -> Frame:
-        return frame.with_row_index(alias)
-
-    def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
-        native, kind = frame.to_native(), frame.implementation
-        with unpacked(output) as target:
-            if kind.is_polars():
-                _polars_write(native, target, form, delimiter)
-            elif kind.is_pandas():
-                if form == "parquet":
-                    native.to_parquet(target, index=False)
-                else:
-                    native.to_csv(target, sep=delimiter, index=False)
-            elif form == "parquet":
-                from pyarrow import parquet
-
-                parquet.write_table(native, target)
-            else:
-                from pyarrow import csv
-
-                options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-                csv.write_csv(native, target, options)
-
-
-class PolarsLazy(Engine):
-    """polars LazyFrames: streamed, never collected as a whole."""
-
-    name = "polars"
-
-    def __init__(self) -> None:
-        import polars
-
-        self.errors = (polars.exceptions.PolarsError,)
-
-    def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = frame.to_native().collect(engine="streaming").rows()
-        return found
-
-    def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
-        import polars as pl
-
-        text = pl.col(column).str.strip_chars()
-        number = text.cast(pl.Float64, strict=False)
-        if label:
-            lower = text.str.to_lowercase()
-            number = (
-                pl.when(lower == "true").then(1.0).when(lower == "false").then(0.0)
-                .when(text == "").then(None)
-                .when(text.is_not_null()).then(pl.coalesce(number, -1.0))
-            )  # fmt: skip
-        return nw.from_native(frame.to_native().with_columns(number.alias(alias)))
-
-    def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
-        import polars as pl
-
-        def digits(texts: pl.Series) -> pl.Series:
-            found = [None if each is None else tie_digits(key, each) for each in texts]
-            return pl.Series(texts.name, found, pl.String)
-
-        hashed = pl.col(column).map_batches(digits, return_dtype=pl.String, is_elementwise=True)
-        return nw.from_native(frame.to_native().with_columns(hashed))
-
-    def numbered(self, frame: Frame, alias: str) -> Frame:
-        return nw.from_native(frame.to_native().with_row_index(alias))
-
-    def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
-        with unpacked(output) as target:
-            if form == "parquet":
-                frame.to_native().sink_parquet(target)
-            else:
-                frame.to_native().sink_csv(target, separator=delimiter)
-
-
-def _polars_write(native: Any, path: str, form: str, delimiter: str) -> None:
-    if form == "parquet":
-        native.write_parquet(path)
-    else:
-        native.write_csv(path, separator=delimiter)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import duckdb
 import narwhals as nw
+import numpy as np
 
-from surelist.tables.engines.base import Engine, Frame, appearing, plain
+from surelist.tables.engines.base import Engine, Files, Frame, appearing, plain
 from surelist.ties import HEX_DIGITS
 
 
@@ -19,6 +21,24 @@ class DuckDB(Engine):
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.to_native().fetchall()]
+
+    def scan(self, files: Files) -> Frame:
+        """On a connection of its own."""
+        paths = f"[{', '.join(literal(each) for each in files.paths)}]"
+        if files.form == "parquet":
+            reader = f"read_parquet({paths}, hive_partitioning={str(files.partitioned).lower()})"
+        else:
+            reader = (
+                f"read_csv({paths}, all_varchar=true, header=true, delim={literal(files.delimiter)}, "
+                "quote='\"', escape='\"', "
+                f"hive_partitioning={str(files.partitioned).lower()}, "
+                "comment='', skip=0)"  # else DuckDB may take lines starting with # for comments
+            )
+        return nw.from_native(duckdb.connect(":memory:").sql(f"SELECT * FROM {reader}"))
+
+    def columns(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
+        raw = frame.to_native().fetchnumpy()
+        return {name: _filled(values, name in numbers) for name, values in raw.items()}
 
     def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
         text = f"trim({quoted(column)})"
@@ -49,26 +69,18 @@ class DuckDB(Engine):
             relation.write_csv(target, header=True, sep=delimiter, compression=packed)
 
 
-def read_parquet(files: list[str]) -> Any:
-    """A relation over Parquet files, on a connection of its own."""
-    return duckdb.connect(":memory:").sql(f"SELECT * FROM read_parquet({_listed(files)})")
-
-
-def read_csv(files: list[str], delimiter: str) -> Any:
-    """A relation over CSV files, every column text, on a connection of its own."""
-    return duckdb.connect(":memory:").sql(
-        f"SELECT * FROM read_csv({_listed(files)}, all_varchar=true, header=true, "
-        f"delim={literal(delimiter)}, quote='\"', escape='\"', "
-        "comment='', skip=0)"  # else DuckDB may take lines starting with # for comments
-    )
-
-
 def _project(frame: Frame, sql: str) -> Frame:
     return nw.from_native(frame.to_native().project(sql))
 
 
-def _listed(files: list[str]) -> str:
-    return "[" + ", ".join(literal(each) for each in files) + "]"
+def _filled(values: Any, number: bool) -> Any:
+    """DuckDB gives a masked array where there are nulls."""
+    mask = np.ma.getmaskarray(values)
+    if number:
+        filled = np.array(np.ma.getdata(values), dtype=np.float64)
+        filled[mask] = np.nan
+        return filled
+    return [None if gone else value for value, gone in zip(values, mask, strict=True)]
 
 
 def quoted(name: str) -> str:

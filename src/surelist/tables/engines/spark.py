@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.tables.engines.base import Engine, Frame, is_remote, plain
+from surelist.tables.engines.base import Engine, Files, Frame, is_remote, plain
 from surelist.ties import HEX_DIGITS
 
 HELP = (
@@ -34,6 +34,14 @@ class Spark(Engine):
 
         self.spark = spark
         self.errors = (PySparkException,)
+
+    def scan(self, files: Files) -> Frame:
+        """CSV with line breaks inside quotes."""
+        where = [each if is_remote(each) else Path(each).absolute().as_uri() for each in files.paths]
+        if files.form == "parquet":
+            return nw.from_native(self.spark.read.parquet(*where))
+        options = {**_CSV, "sep": files.delimiter, "multiLine": "true", "mode": "FAILFAST"}
+        return nw.from_native(self.spark.read.options(**options, enforceSchema="false").csv(where))
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.to_native().collect()]
@@ -120,15 +128,6 @@ def session(master: str | None) -> Any:
         return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     except PySparkException as error:
         raise MissingDependency(f"engine='spark': Spark did not start: {error}. {HELP}") from error
-
-
-def read(spark: Any, files: list[str], form: str, delimiter: str) -> Any:
-    """A Spark DataFrame over files; CSV columns stay text, with line breaks inside quotes."""
-    where = [each if is_remote(each) else Path(each).absolute().as_uri() for each in files]
-    if form == "parquet":
-        return spark.read.parquet(*where)
-    options = {**_CSV, "sep": delimiter, "multiLine": "true", "mode": "FAILFAST", "enforceSchema": "false"}
-    return spark.read.options(**options).csv(where)
 
 
 def _escaped(column: str) -> str:

@@ -1,0 +1,66 @@
+"""pandas, pyarrow and polars DataFrames: in memory, asked where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+
+from surelist.tables.engines.base import Engine, Files, Frame, is_missing, plain, tie_digits, unpacked
+
+
+class Eager(Engine):
+    """pandas, pyarrow and polars DataFrames."""
+
+    name = "eager"
+    lazy = False
+
+    def scan(self, files: Files) -> Frame:
+        raise NotImplementedError("files are read by the other engines")
+
+    def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
+        return [plain(row) for row in frame.rows()]
+
+    def _collect(self, frame: Frame) -> Frame:
+        return frame
+
+    def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
+        raise NotImplementedError("only files have columns of text to be parsed")
+
+    def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
+        texts = frame[column].to_list()
+        digits = [None if is_missing(each) else tie_digits(key, each) for each in texts]
+        new = nw.new_series(column, digits, nw.String, backend=frame.implementation)
+        if frame.implementation.is_pandas():
+            new = nw.maybe_set_index(new, index=nw.maybe_get_index(frame))
+        return frame.with_columns(new)
+
+    def numbered(self, frame: Frame, alias: str) -> Frame:
+        return frame.with_row_index(alias)
+
+    def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
+        native, kind = frame.to_native(), frame.implementation
+        with unpacked(output) as target:
+            if kind.is_polars():
+                _polars_write(native, target, form, delimiter)
+            elif kind.is_pandas():
+                if form == "parquet":
+                    native.to_parquet(target, index=False)
+                else:
+                    native.to_csv(target, sep=delimiter, index=False)
+            elif form == "parquet":
+                from pyarrow import parquet
+
+                parquet.write_table(native, target)
+            else:
+                from pyarrow import csv
+
+                options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+                csv.write_csv(native, target, options)
+
+
+def _polars_write(native: Any, path: str, form: str, delimiter: str) -> None:
+    if form == "parquet":
+        native.write_parquet(path)
+    else:
+        native.write_csv(path, separator=delimiter)

@@ -1,0 +1,76 @@
+"""polars LazyFrames, handed in or over files: streamed, never collected as a whole."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import narwhals as nw
+
+from surelist.errors import MissingDependency
+from surelist.tables.engines.base import Engine, Files, Frame, is_remote, tie_digits, unpacked
+
+
+def is_best_for(files: Files) -> bool:
+    """Polars streams plain Parquet fastest, where it is installed; DuckDB does everything else."""
+    plain = files.form == "parquet" and not files.partitioned and not any(map(is_remote, files.paths))
+    return plain and importlib.util.find_spec("polars") is not None
+
+
+class Polars(Engine):
+    """Streams through the columns a query needs."""
+
+    name = "polars"
+
+    def __init__(self) -> None:
+        try:
+            import polars
+        except ImportError as error:
+            raise MissingDependency("engine='polars' needs polars: pip install polars.") from error
+        self.errors = (polars.exceptions.PolarsError,)
+
+    def scan(self, files: Files) -> Frame:
+        import polars
+
+        if files.form == "parquet":
+            return nw.from_native(polars.scan_parquet(files.paths, hive_partitioning=files.partitioned))
+        scanned = polars.scan_csv(files.paths, separator=files.delimiter, infer_schema=False)
+        return nw.from_native(scanned)
+
+    def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = frame.to_native().collect(engine="streaming").rows()
+        return found
+
+    def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
+        import polars as pl
+
+        text = pl.col(column).str.strip_chars()
+        number = text.cast(pl.Float64, strict=False)
+        if label:
+            lower = text.str.to_lowercase()
+            number = (
+                pl.when(lower == "true").then(1.0).when(lower == "false").then(0.0)
+                .when(text == "").then(None)
+                .when(text.is_not_null()).then(pl.coalesce(number, -1.0))
+            )  # fmt: skip
+        return nw.from_native(frame.to_native().with_columns(number.alias(alias)))
+
+    def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
+        import polars as pl
+
+        def digits(texts: pl.Series) -> pl.Series:
+            found = [None if each is None else tie_digits(key, each) for each in texts]
+            return pl.Series(texts.name, found, pl.String)
+
+        hashed = pl.col(column).map_batches(digits, return_dtype=pl.String, is_elementwise=True)
+        return nw.from_native(frame.to_native().with_columns(hashed))
+
+    def numbered(self, frame: Frame, alias: str) -> Frame:
+        return nw.from_native(frame.to_native().with_row_index(alias))
+
+    def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
+        with unpacked(output) as target:
+            if form == "parquet":
+                frame.to_native().sink_parquet(target)
+            else:
+                frame.to_native().sink_csv(target, separator=delimiter)

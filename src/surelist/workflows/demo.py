@@ -1,0 +1,61 @@
+"""The two-minute example: made-up candidates, two policies, one shortlist."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from surelist import examples, tables
+from surelist._files import writing
+from surelist.errors import InvalidInput
+from surelist.promises.policy import Policy
+from surelist.promises.targets import Expected
+from surelist.tables import Selection
+from surelist.workflows.tables import calibrate_table, select_table
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What ``surelist demo`` made.
+
+    ``lists`` says, per rule, how many of this pool are shortlisted and how many of 100 on
+    average, over 100 further pools.
+    """
+
+    folder: Path
+    policy: Policy
+    selection: Selection
+    lists: dict[str, tuple[int, float]]
+
+
+def demo(folder: Path, seed: int = 5) -> Demo:
+    """Make an example, calibrate by the exact and the paper's rule, select from a new pool."""
+    rng = np.random.default_rng(seed)
+    ours = {"past.csv", "new.csv", "policy.json", "shortlist.csv"}
+    if folder.exists() and {path.name for path in folder.iterdir()} - ours:
+        raise InvalidInput(f"folder: {folder} holds other files; give the demo a folder of its own.")
+    folder.mkdir(parents=True, exist_ok=True)
+    past, pool = folder / "past.csv", folder / "new.csv"
+    _write_csv(past, *examples.trial_rows(rng, 1000, labelled=True))
+    _write_csv(pool, *examples.trial_rows(rng, 100, labelled=False))
+    further, _ = examples.population(rng, 10_000)
+    scores = tables.read_columns(pool, {"score": "score"})["score"]
+    policies = {
+        rule: calibrate_table(past, score="score", label="qualified", target=Expected(5, 100), rule=rule)
+        for rule in ("exact", "dkw")
+    }
+    lists = {
+        rule: (int(policy.select(scores).sum()), float(100 * policy.select(further).mean()))
+        for rule, policy in policies.items()
+    }
+    policies["exact"].save(folder / "policy.json")
+    chosen = select_table(pool, policies["exact"], output=folder / "shortlist.csv")
+    return Demo(folder, policies["exact"], chosen, lists)
+
+
+def _write_csv(path: Path, header: list[str], rows: list[list[str]]) -> None:
+    with writing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
