@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 
 class SurelistError(Exception):
-    """Base of every error that surelist raises on purpose."""
+    """Base of every error that surelist raises on purpose; ``status`` is its HTTP status."""
+
+    status: ClassVar[int] = 400
 
 
 class InvalidInput(SurelistError, ValueError):
@@ -20,6 +23,8 @@ class PolicyFileError(InvalidInput):
 
 class MissingDependency(SurelistError, ImportError):
     """An optional package is needed; the message says which extra installs it."""
+
+    status = 501
 
 
 class GroupCutoffWarning(UserWarning):
@@ -57,6 +62,8 @@ class NotCertifiable(SurelistError):
     by the promise; fresh rows are, and ``rule="simultaneous"`` or a campaign started on those.
     """
 
+    status = 422
+
     def __init__(self, shortfall: Shortfall) -> None:
         super().__init__(_explain(shortfall))
         self.shortfall = shortfall
@@ -70,6 +77,12 @@ class NotCertifiable(SurelistError):
 
     def __reduce__(self) -> tuple[type[NotCertifiable], tuple[Shortfall]]:
         return type(self), (self.shortfall,)
+
+
+def error_body(error: Exception) -> dict[str, Any]:
+    """An error as plain values: the same for ``--json`` and for HTTP."""
+    numbers = vars(error.shortfall) if isinstance(error, NotCertifiable) else {}
+    return {"type": type(error).__name__, "message": str(error), **numbers}
 
 
 def _explain(s: Shortfall) -> str:

@@ -25,7 +25,7 @@ def guarded(settings):
 
 
 def token(client, role: str, **options) -> dict[str, str]:
-    _, text = access.create_token(client.app.state.context.registry, role, role, actor="test", **options)
+    _, text = access.create_token(client.app.state.runtime.registry, role, role, actor="test", **options)
     return {"Authorization": f"Bearer {text}"}
 
 
@@ -59,7 +59,7 @@ def test_roles(guarded, past, pool):
 
 
 def test_a_token_is_stored_hashed_revocable_and_expires(guarded):
-    registry = guarded.app.state.context.registry
+    registry = guarded.app.state.runtime.registry
     made, text = access.create_token(registry, "job", "viewer", actor="test")
     headers = {"Authorization": f"Bearer {text}"}
     assert guarded.get("/api/v1/policies", headers=headers).status_code == 200
@@ -124,7 +124,7 @@ def test_log_in_and_out(guarded):
 
 def test_a_session_ends_with_its_token(guarded):
     log_in(guarded)
-    registry = guarded.app.state.context.registry
+    registry = guarded.app.state.runtime.registry
     access.revoke_token(registry, access.list_tokens(registry)[0].id, actor="test")
     assert (
         guarded.get("/policies", headers={"accept": "text/html"}, follow_redirects=False).status_code == 303

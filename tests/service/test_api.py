@@ -30,7 +30,7 @@ def rows_of(text: str) -> list[dict]:
 
 
 def record(client):
-    return client.app.state.context.registry
+    return client.app.state.runtime.registry
 
 
 def test_calibrate_puts_the_policy_of_the_library_on_record(client, past):
@@ -114,7 +114,7 @@ def test_uploads_are_gone_when_the_answer_is_there(client, past, pool):
     client.post(f"/api/v1/policies/{policy}/select", content=pool, headers=CSV)
     client.post("/api/v1/curve", content=past, headers=CSV)
     client.post("/api/v1/curve", content=b"a,b\n1,2\n", headers=CSV)
-    assert list(client.app.state.context.spool.folder.iterdir()) == []
+    assert list(client.app.state.runtime.spool.folder.iterdir()) == []
 
 
 def test_not_certifiable_is_422_with_the_fields_of_the_exception(client, past):
@@ -178,7 +178,7 @@ def test_recall(local_client, past):
 
 def test_ties_by_hash_keep_the_salt_secret(local_client, past, pool):
     made = make_policy(local_client, past, ties="hash", id="candidate")
-    context = local_client.app.state.context
+    context = local_client.app.state.runtime
     salt = context.registry.policy(made["hash"]).policy.salt
     selected = local_client.post(f"/api/v1/policies/{made['hash']}/select", json={"rows": rows_of(pool)})
     assert selected.status_code == 200

@@ -59,7 +59,7 @@ def operations() -> list[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         made = create_app(Settings(database=str(Path(folder) / "r.db"), folder=Path(folder)))
         schema = made.openapi()
-        made.state.context.registry.close()
+        made.state.runtime.registry.close()
     return sorted((method.upper(), path) for path, item in schema["paths"].items() for method in item)
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from surelist import Expected, calibrate, examples
 from surelist.errors import InvalidInput
+from surelist.service.errors import Conflict, NotFound, StorageError
 from surelist.service.record.chain import GENESIS, Entry
-from surelist.service.record.database import Database, StorageError
+from surelist.service.record.database import Database
 from surelist.service.record.record import Key, Registry
 from surelist.service.record.verify import verify
-from surelist.service.record.writer import Conflict, NotFound
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +244,7 @@ def test_sqlite_settings_are_the_durable_ones(tmp_path):
 
 
 def test_a_full_disk_is_a_clear_error_and_passes(tmp_path, policy):
-    from surelist.service.record.database import DiskFull
+    from surelist.service.errors import DiskFull
 
     database = Database(str(tmp_path / "r.db"))
     database.prepare()

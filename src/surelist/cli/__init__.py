@@ -11,7 +11,6 @@ import json
 import os
 import sys
 from importlib import import_module
-from typing import Any
 
 import click
 
@@ -107,7 +106,7 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _report(error: Exception, argv: list[str] | None) -> int:
-    from surelist.errors import NotCertifiable, SurelistError
+    from surelist.errors import NotCertifiable, SurelistError, error_body
 
     if not isinstance(error, (SurelistError, OSError)):
         raise error
@@ -123,13 +122,3 @@ def _report(error: Exception, argv: list[str] | None) -> int:
 def _colour() -> bool | None:
     """No colour where NO_COLOR is set; otherwise click decides by the terminal."""
     return False if os.environ.get("NO_COLOR") else None
-
-
-def error_body(error: Exception) -> dict[str, Any]:
-    """An error as plain values: the same for ``--json`` and for HTTP."""
-    from surelist.errors import NotCertifiable
-
-    body: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
-    if isinstance(error, NotCertifiable):
-        body.update(vars(error.shortfall))
-    return body

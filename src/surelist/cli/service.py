@@ -61,7 +61,7 @@ def serve(**options: Any) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     app = create_app(settings)
     if settings.login:
-        _require_token(app.state.context.registry)
+        _require_token(app.state.runtime.registry)
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

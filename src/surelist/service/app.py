@@ -19,18 +19,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from surelist._version import __version__
-from surelist.errors import InvalidInput, SurelistError
-from surelist.service import api, pages
-from surelist.service.errors import MEANING, body_of, headers_of, status_of
+from surelist.errors import InvalidInput, SurelistError, error_body
+from surelist.service import api, drafts, pages
+from surelist.service.errors import MEANING, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
+from surelist.service.models import Rows
 from surelist.service.record.access import Brake
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
-from surelist.service.runtime import Context, context_of
+from surelist.service.runtime import Runtime, runtime_of
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
+from surelist.service.visitor import error_page
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 SWEEP_SECONDS = 30
 KEYS_KEPT = timedelta(days=3)
 
@@ -42,26 +44,27 @@ def create_app(settings: Settings) -> FastAPI:
     spool = Spool(settings.spool)
     spool.sweep(starting=True)
     metrics = Metrics()
-    context = Context(settings, Registry(database), spool, metrics, Brake(settings.login_attempts))
+    runtime = Runtime(settings, Registry(database), spool, metrics, Brake(settings.login_attempts))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        sweeper = asyncio.create_task(_sweep(context))
+        sweeper = asyncio.create_task(_sweep(runtime))
         yield
         sweeper.cancel()
         with suppress(asyncio.CancelledError):
             await sweeper
-        context.registry.close()
+        runtime.registry.close()
 
     app = FastAPI(
         title="surelist", version=__version__, lifespan=lifespan,
         description="Shortlists with a proof. Options go in the query, tables in the body.",
         docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json",
     )  # fmt: skip
-    app.state.context = context
+    app.state.runtime = runtime
     app.include_router(api.router)
+    app.include_router(drafts.router, include_in_schema=False)
     app.include_router(pages.router, include_in_schema=False)
-    app.mount("/static", StaticFiles(directory=HERE / "static"))
+    app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.mount("/docs-assets", StaticFiles(directory=Path(fastapi_offline.__file__).parent / "static"))
     _add_checks(app)
     _add_errors(app)
@@ -70,13 +73,13 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-async def _sweep(context: Context) -> None:
+async def _sweep(runtime: Runtime) -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         with suppress(SurelistError, OSError):
-            await context.read(context.spool.sweep)
+            await runtime.read(runtime.spool.sweep)
             until = (datetime.now(UTC) - KEYS_KEPT).isoformat(timespec="milliseconds")
-            await context.read(context.registry.forget_replays, until)
+            await runtime.read(runtime.registry.forget_replays, until)
 
 
 def _add_checks(app: FastAPI) -> None:
@@ -88,24 +91,29 @@ def _add_checks(app: FastAPI) -> None:
 
     @app.get("/readyz", tags=["operation"], responses={503: {"description": MEANING[503]}})
     async def readyz(request: Request) -> dict[str, str]:
-        context = context_of(request)
-        await context.read(context.registry.ready)
+        runtime = runtime_of(request)
+        await runtime.read(runtime.registry.ready)
         return {"status": "ready"}
 
     @app.get("/metrics", tags=["operation"], response_class=Response)
     async def metrics(request: Request) -> Response:
-        context = context_of(request)
-        if context.settings.login:
-            await context.read(context.actor, request, "viewer")
-        return Response(generate_latest(context.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+        runtime = runtime_of(request)
+        if runtime.settings.login:
+            await runtime.read(runtime.view, request, "viewer")
+        return Response(generate_latest(runtime.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 def _add_errors(app: FastAPI) -> None:
-    async def explain(request: Request, error: Exception) -> Response:
-        status = status_of(error)
+    async def answer(
+        request: Request, body: dict[str, Any], status: int, headers: dict[str, str]
+    ) -> Response:
         if _wants_page(request):
-            return await pages.error_page(request, body_of(error, status), status, headers_of(error, status))
-        return JSONResponse({"error": body_of(error, status)}, status, headers_of(error, status))
+            return await error_page(request, body, status, headers)
+        return JSONResponse({"error": body}, status, headers)
+
+    async def explain(request: Request, error: Exception) -> Response:
+        shown = as_answer(error)
+        return await answer(request, error_body(shown), shown.status, headers_of(shown))
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
@@ -116,10 +124,7 @@ def _add_errors(app: FastAPI) -> None:
     async def plain(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         body = {"type": "HTTPError", "message": f"{error.detail}."}
-        headers = dict(error.headers or {})
-        if _wants_page(request):
-            return await pages.error_page(request, body, error.status_code, headers)
-        return JSONResponse({"error": body}, error.status_code, headers)
+        return await answer(request, body, error.status_code, dict(error.headers or {}))
 
     app.add_exception_handler(SurelistError, explain)
     app.add_exception_handler(OSError, explain)
@@ -134,8 +139,6 @@ def _wants_page(request: Request) -> bool:
 
 def _declare_rows(app: FastAPI) -> None:
     """Bodies are read by hand, so their schema is added by hand."""
-    from surelist.service.models import Rows
-
     made = app.openapi
 
     def openapi() -> dict[str, Any]:

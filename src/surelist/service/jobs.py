@@ -11,23 +11,30 @@ import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.promises.calibration import Targets
+from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.policy import Policy
-from surelist.service.record.access import Actor
-from surelist.service.record.record import Key, Registry, Written
+from surelist.service.errors import TooLarge
+from surelist.service.record.record import Key, SavedPolicy, Written
+from surelist.service.record.view import View
+from surelist.service.runtime import Runtime
 from surelist.service.settings import Settings
-from surelist.service.uploads import Spool, TooLarge, Upload
+from surelist.service.spreadsheet import escape_file
+from surelist.service.uploads import Draft, Spool, Upload
+from surelist.workflows import facts as workflow_facts
 from surelist.workflows import tables as workflows
-from surelist.workflows.report import evidence_of, pool_size_of, selection_facts, sha256_of
+from surelist.workflows.demo import write_example
 
 
 @dataclass(frozen=True)
-class Request:
+class CalibrationRequest:
     """A calibration as asked for: columns, targets, and how to certify them."""
 
     score: str
@@ -44,27 +51,46 @@ class Request:
     id: str | None = None
     missing_labels: str = "error"
 
-    @property
-    def pool_size(self) -> float:
-        if isinstance(self.target, Mapping):
-            return pool_size_of(list(self.target.values()), self.group_rows == "own")
-        return pool_size_of([self.target], False)
-
-    @property
-    def said(self) -> dict[str, Any]:
+    def question(self) -> dict[str, Any]:
         """For the record: what was asked of the rows."""
         targets = self.target if isinstance(self.target, Mapping) else {"everyone": self.target}
-        return {
-            "targets": {str(name): each.describe() for name, each in targets.items()},
-            "alpha": self.alpha,
-            "rule": self.rule,
-        }
+        described = {str(name): each.describe() for name, each in targets.items()}
+        return {"targets": described, "alpha": self.alpha, "rule": self.rule}
 
 
-def admit(upload: Upload, settings: Settings, *, past: bool, name: str = "the upload") -> None:
+@dataclass(frozen=True)
+class Certified:
+    """A policy that may be saved, what goes on record beside it, and how long lists will be."""
+
+    policy: Policy
+    facts: dict[str, Any]
+    share: float
+
+
+@dataclass(frozen=True)
+class Shortlisted:
+    """A selection on record, and the shortlist as a file."""
+
+    written: Written
+    file: Upload
+
+
+# -- uploads
+
+
+def admit(upload: Upload, settings: Settings, *, past: bool, name: str = "the upload") -> Upload:
     """Refuse, before any work, what would unfold to more than the service can hold."""
-    with named(upload, name):
-        rows, names = workflows.shape(upload.path)
+    try:
+        with named(upload, name):
+            rows, names = workflows.shape(upload.path)
+        _check_shape(rows, names, settings, past=past, name=name)
+    except BaseException:
+        upload.path.unlink(missing_ok=True)
+        raise
+    return upload
+
+
+def _check_shape(rows: int, names: list[str], settings: Settings, *, past: bool, name: str) -> None:
     limit = settings.max_calibration_rows if past else settings.max_rows
     if rows > limit:
         raise TooLarge(limit, f"{name} has {rows:,} rows; this service takes {limit:,} at most here.")
@@ -81,134 +107,21 @@ def admit(upload: Upload, settings: Settings, *, past: bool, name: str = "the up
         seen.add(column.lower())
 
 
-@contextmanager
-def named(upload: Upload, name: str) -> Iterator[None]:
-    """In errors, the name a person gave the file instead of where it lies."""
-    try:
-        yield
-    except NotCertifiable:
-        raise
-    except SurelistError as error:
-        if str(upload.path) in str(error):
-            raise type(error)(str(error).replace(str(upload.path), name)) from error
-        raise
+def store(runtime: Runtime, file: BinaryIO, filename: str, *, past: bool) -> Upload:
+    """A file that came with a form."""
+    upload = runtime.spool.store(file, runtime.settings.max_upload)
+    return admit(upload, runtime.settings, past=past, name=filename[:120])
 
 
-def calibrate(request: Request, upload: Upload, name: str = "the upload") -> Policy:
-    """One look at the rows; raises ``NotCertifiable``."""
-    if request.group is not None and not (request.purpose or "").strip():
-        raise InvalidInput(
-            "purpose: cutoffs by group need a sentence on what they are for; it is recorded in the policy."
-        )
-    options = {k: v for k, v in vars(request).items() if k not in ("score", "label", "target")}
-    if request.ties != "hash":
-        options["id"] = None
-    with named(upload, name):
-        return workflows.calibrate(
-            upload.path, score=request.score, label=request.label, target=request.target, **options
-        )
+def store_example(runtime: Runtime, *, past: bool) -> Upload:
+    """Made-up candidates, to try the page with."""
+    path = runtime.spool.new_path("csv")
+    rng = np.random.default_rng(0 if past else 2)
+    write_example(path, rng, 2000 if past else 100, labelled=past)
+    return _made(path)
 
 
-def evidence(request: Request, upload: Upload, rules: tuple[str, ...]) -> dict[str, Any]:
-    """What a report shows of these rows."""
-    return evidence_of(
-        upload.path, score=request.score, label=request.label, pool_size=request.pool_size,
-        alpha=request.alpha, rules=rules, missing_labels=request.missing_labels,
-    )  # fmt: skip
-
-
-def record_look(
-    registry: Registry, upload: Upload, actor: Actor, how: str, said: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Put on record that these rows were looked at; returns the looks before this one."""
-    earlier = earlier_looks(registry, upload)
-    registry.append(actor.name, "rows.looked", upload.sha256, {"how": how, **said}).result()
-    return earlier
-
-
-def earlier_looks(registry: Registry, upload: Upload) -> list[dict[str, Any]]:
-    """What was asked of the very same rows before, oldest first."""
-    entries = registry.entries(action="rows.looked", subject=upload.sha256, limit=100)
-    return [{"seq": entry.seq, "at": entry.at, **entry.facts} for entry in reversed(entries)]
-
-
-def save(
-    registry: Registry,
-    policy: Policy,
-    request: Request,
-    upload: Upload,
-    actor: Actor,
-    name: str,
-    looks: list[dict[str, Any]],
-    key: Key | None = None,
-) -> Written:
-    """The policy with its evidence, on record in one entry."""
-    rules = ("exact", "dkw") if request.rule != "simultaneous" else ("simultaneous", "dkw")
-    facts = {
-        "rows_sha256": upload.sha256,
-        "evidence": evidence(request, upload, rules),
-        "earlier_looks": looks,
-    }
-    return registry.save_policy(policy, name, actor.name, facts, key).result()
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A selection made: its entry, and the shortlist as a file or as rows."""
-
-    written: Written
-    file: Upload | None = None
-    rows: Sequence[Mapping[str, Any]] = ()
-
-
-def select_file(
-    registry: Registry,
-    spool: Spool,
-    digest: str,
-    upload: Upload,
-    actor: Actor,
-    *,
-    name: str = "the pool",
-    columns: dict[str, str | None],
-    attributes: Sequence[str] = (),
-    format: str | None = None,
-    key: Key | None = None,
-) -> Chosen:
-    """Shortlist a file: the result keeps the pool's format unless another is asked for."""
-    saved = registry.policy(digest)
-    if saved.policy.salt_hash is None:
-        columns = {**columns, "id": None}  # only ties need it; a check for repeats would name candidates
-    if not saved.policy.grouped:
-        columns = {**columns, "group": None}
-    output = spool.new_path(format or upload.format)
-    try:
-        with named(upload, name):
-            done = workflows.select(
-                upload.path, saved.policy, output=output, score=columns.get("score"),
-                group=columns.get("group"), id=columns.get("id"),
-            )  # fmt: skip
-            tables = workflows.impact(upload.path, output, attributes) if attributes else []
-        result = hashed(output)
-        facts = selection_facts(done, upload.sha256, upload.format, result.sha256, result.format)
-        if tables:
-            facts["impact"] = [asdict(table) for table in tables]
-        written = registry.record_selection(secrets.token_hex(8), digest, actor.name, facts, key).result()
-    except BaseException:
-        output.unlink(missing_ok=True)
-        raise
-    return Chosen(written, file=result)
-
-
-def rows_facts(policy: Policy, body: bytes, rows: Sequence[Mapping[str, Any]], **columns: Any) -> Any:
-    """Shortlist rows in memory: the shortlist, and what goes on record about it."""
-    places, done = workflows.select_rows(rows, policy, **columns)
-    shortlist = [rows[place] for place in places]
-    text = json.dumps(places, separators=(",", ":"))
-    result = hashlib.sha256(text.encode()).hexdigest()
-    return shortlist, selection_facts(done, hashlib.sha256(body).hexdigest(), "json", result, "row numbers")
-
-
-def write_rows(spool: Spool, rows: Sequence[Mapping[str, Any]], body: bytes) -> Upload:
+def store_rows(spool: Spool, rows: Sequence[Mapping[str, Any]], body: bytes) -> Upload:
     """JSON rows as a CSV file, for use cases that read files."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     path = spool.new_path("csv")
@@ -229,5 +142,168 @@ def _cell(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def hashed(path: Path) -> Upload:
-    return Upload(path, path.stat().st_size, sha256_of(path), path.suffix[1:])
+def _made(path: Path) -> Upload:
+    return Upload(path, path.stat().st_size, workflow_facts.sha256_of(path), path.suffix[1:])
+
+
+@contextmanager
+def named(upload: Upload, name: str) -> Iterator[None]:
+    """In errors, the name a person gave the file instead of where it lies."""
+    try:
+        yield
+    except NotCertifiable:
+        raise
+    except SurelistError as error:
+        if str(upload.path) in str(error):
+            raise type(error)(str(error).replace(str(upload.path), name)) from error
+        raise
+
+
+# -- looking at a table
+
+
+def profile(draft: Draft) -> workflows.Profile:
+    """Columns, first rows and good guesses: what a person confirms."""
+    with named(draft.upload, draft.filename):
+        return workflows.profile(draft.upload.path)
+
+
+def problems(draft: Draft, columns: Mapping[str, Any]) -> list[workflows.Problem]:
+    """What stands in the way of the chosen columns."""
+    roles = {role: columns[role] for role in ("score", "label", "group", "id")}
+    with named(draft.upload, draft.filename):
+        present = workflows.problems(draft.upload.path, **roles)
+    if columns["missing_labels"] == "unqualified":
+        return [each for each in present if not each.message.endswith("without a label")]
+    return present
+
+
+def group_names(draft: Draft, group: str) -> dict[str, int]:
+    """The groups of a table and how many rows each has."""
+    return workflows.group_names(draft.upload.path, group)
+
+
+def first_rows(kept: Draft, limit: int) -> tuple[list[str], list[list[str]]]:
+    """Column names and the first rows of a shortlist, as text."""
+    return workflows.first_rows(kept.upload.path, limit)
+
+
+# -- calibrating
+
+
+def certify(
+    runtime: Runtime, view: View, request: CalibrationRequest, upload: Upload, how: str, filename: str
+) -> Certified:
+    """One look at the rows, put on record; raises ``NotCertifiable``."""
+    if request.group is not None and not (request.purpose or "").strip():
+        raise InvalidInput(
+            "purpose: cutoffs by group need a sentence on what they are for; it is recorded in the policy."
+        )
+    asked = {**vars(request), "id": request.id if request.ties == "hash" else None}
+    looks = view.record_look(upload.sha256, how, request.question())
+    try:
+        with named(upload, filename):
+            policy, evidence, share = workflow_facts.certify(upload.path, **asked)
+    except NotCertifiable:
+        runtime.metrics.refused.inc()
+        raise
+    facts = {"rows_sha256": upload.sha256, "evidence": evidence, "earlier_looks": looks}
+    return Certified(policy, facts, share)
+
+
+def calibrate(
+    runtime: Runtime, view: View, request: CalibrationRequest, upload: Upload, name: str, key: Key | None
+) -> SavedPolicy:
+    """Certify a promise and put the policy with its evidence on record, in one entry."""
+    certified = certify(runtime, view, request, upload, "calibrate", "the upload")
+    written = view.save_policy(certified.policy, name, certified.facts, key).result()
+    return view.policy(written.entry.subject)
+
+
+def curve(view: View, upload: Upload, options: Mapping[str, Any]) -> GuaranteeCurve:
+    """The guarantee curve of an upload, for choosing after looking."""
+    view.record_look(upload.sha256, "curve", _curve_question(options["alpha"], options["rule"]))
+    with named(upload, "the upload"):
+        return workflows.curve(upload.path, **options)
+
+
+def explore(view: View, draft: Draft, pool_size: float, alpha: float) -> dict[str, Any]:
+    """The simultaneous curve of a draft's rows as a report shows it."""
+    view.record_look(draft.upload.sha256, "curve on the page", _curve_question(alpha, "simultaneous"))
+    columns = draft.notes["columns"]
+    with named(draft.upload, draft.filename):
+        return workflow_facts.evidence_at(
+            draft.upload.path, score=columns["score"], label=columns["label"], pool_size=pool_size,
+            alpha=alpha, rule="simultaneous", missing_labels=columns["missing_labels"],
+        )  # fmt: skip
+
+
+def _curve_question(alpha: float, rule: str) -> dict[str, Any]:
+    return {"targets": {}, "alpha": alpha, "rule": rule}
+
+
+# -- selecting
+
+
+def select_file(
+    runtime: Runtime,
+    view: View,
+    digest: str,
+    upload: Upload,
+    *,
+    name: str = "the pool",
+    columns: Mapping[str, str | None],
+    attributes: Sequence[str] = (),
+    format: str | None = None,
+    key: Key | None = None,
+) -> Shortlisted:
+    """Shortlist a file: the result keeps the pool's format unless another is asked for."""
+    policy = view.policy(digest).policy
+    names: dict[str, Any] = {
+        "score": columns.get("score"),
+        "group": columns.get("group") if policy.grouped else None,
+        # only ties need ids; a check for repeats would name candidates
+        "id": columns.get("id") if policy.salt_hash is not None else None,
+    }
+    output = runtime.spool.new_path(format or upload.format)
+    try:
+        with named(upload, name):
+            done = workflows.select_table(upload.path, policy, output=output, **names)
+            impact = workflows.impact(upload.path, output, attributes) if attributes else ()
+        result = _made(output)
+        facts = workflow_facts.selection_facts(
+            done, (upload.sha256, upload.format), (result.sha256, result.format), impact
+        )
+        written = view.record_selection(new_id(), digest, facts, key).result()
+    except BaseException:
+        output.unlink(missing_ok=True)
+        raise
+    count_selection(runtime, written.entry.facts)
+    return Shortlisted(written, result)
+
+
+def select_rows(
+    policy: Policy, rows: Sequence[Mapping[str, Any]], body: bytes, columns: Mapping[str, str | None]
+) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:
+    """Shortlist rows in memory: the shortlist, and what goes on record about it."""
+    numbers, done = workflows.select_rows(rows, policy, **columns)
+    listed = hashlib.sha256(json.dumps(numbers, separators=(",", ":")).encode()).hexdigest()
+    pool = hashlib.sha256(body).hexdigest()
+    facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
+    return [rows[number] for number in numbers], facts
+
+
+def download(spool: Spool, kept: Draft, format: str, *, safe: bool) -> Path:
+    """A shortlist in another format, as a file of its own."""
+    path = spool.new_path(format)
+    workflows.convert(kept.upload.path, path)
+    return escape_file(path) if safe and format == "csv" else path
+
+
+def count_selection(runtime: Runtime, facts: Mapping[str, Any]) -> None:
+    runtime.metrics.candidates.inc(facts["candidates"])
+    runtime.metrics.shortlisted.inc(facts["shortlisted"])
+
+
+def new_id() -> str:
+    return secrets.token_hex(8)

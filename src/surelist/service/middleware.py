@@ -13,10 +13,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from surelist.service.errors import body_of, headers_of, log_unforeseen, status_of
-from surelist.service.record.access import Forbidden
+from surelist.errors import error_body
+from surelist.service.errors import Forbidden, TooLarge, as_answer, headers_of
 from surelist.service.settings import Settings
-from surelist.service.uploads import TooLarge
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -129,13 +128,11 @@ class Guard:
 
 async def _refuse(error: Exception, send: Send) -> None:
     """The last resort, in the one JSON shape."""
-    status = status_of(error)
-    if status == 500:
-        log_unforeseen(error)
-    body = json.dumps({"error": body_of(error, status)}).encode()
+    answer = as_answer(error)
+    body = json.dumps({"error": error_body(answer)}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(k.lower().encode(), v.encode()) for k, v in headers_of(error, status).items()]
-    if status == 413:
+    headers += [(k.lower().encode(), v.encode()) for k, v in headers_of(answer).items()]
+    if isinstance(answer, TooLarge):
         headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from surelist.errors import InvalidInput
 from surelist.promises.calibration import Targets
 from surelist.promises.targets import Expected, PerPool, Recall, Target
-from surelist.service.jobs import Request
+from surelist.service.jobs import CalibrationRequest
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -98,9 +98,9 @@ class CalibrateOptions(Promise):
     calibration_share: float = Field(default=0.5, gt=0, lt=1)
     name: Name = Field(default="policy", description="What people call the policy.")
 
-    def request(self) -> Request:
-        shared = {name: getattr(self, name) for name in Request.__dataclass_fields__ if name != "target"}
-        return Request(target=self.targets(), **shared)
+    def request(self) -> CalibrationRequest:
+        names = CalibrationRequest.__dataclass_fields__.keys() - {"target"}
+        return CalibrationRequest(target=self.targets(), **{name: getattr(self, name) for name in names})
 
 
 class CurveOptions(Options):
@@ -128,6 +128,10 @@ class SelectOptions(Options):
         description="Of the shortlist, for CSV and Parquet bodies; by default that of the pool. "
         "`spreadsheet` is CSV with cells that a spreadsheet would run as formulas escaped.",
     )
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        return {"score": self.score, "group": self.group, "id": self.id}
 
 
 class Row(BaseModel):

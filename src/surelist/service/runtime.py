@@ -15,10 +15,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from surelist.promises.policy import Policy
+from surelist.service.errors import NotAuthenticated
 from surelist.service.middleware import Metrics
 from surelist.service.record import access
-from surelist.service.record.access import LOCAL_ACTOR, Actor, Brake, NotAuthenticated
+from surelist.service.record.access import LOCAL_ACTOR, Brake, Token
 from surelist.service.record.record import Key, Registry
+from surelist.service.record.view import View
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
 
@@ -63,7 +65,7 @@ class Mailbox:
 
 
 @dataclass
-class Context:
+class Runtime:
     """One service at work."""
 
     settings: Settings
@@ -104,27 +106,31 @@ class Context:
             self.mailbox = Mailbox(loop)
         return await self.mailbox.wait(future)
 
-    def actor(self, request: Request, role: str) -> Actor:
-        """Who calls the API, with at least this role."""
+    def view(self, request: Request, role: str) -> View:
+        """The record as whoever calls the API may use it, with at least this role."""
         if not self.settings.login:
-            return LOCAL_ACTOR
+            return View(self.registry, LOCAL_ACTOR)
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not text:
             raise NotAuthenticated("Send a token: Authorization: Bearer surelist_...")
+        actor = access.as_actor(self.token(request, text))
+        actor.require(role)
+        return View(self.registry, actor)
+
+    def token(self, request: Request, text: str) -> Token:
+        """The token behind a text; guessing is slowed down."""
         address = request.client.host if request.client else "?"
         self.brake.check(address)
         try:
-            actor = access.as_actor(access.find_token(self.registry, text.strip()))
+            return access.find_token(self.registry, text.strip())
         except NotAuthenticated:
             self.brake.failed(address)
             raise
-        actor.require(role)
-        return actor
 
 
-def context_of(request: Request) -> Context:
-    found: Context = request.app.state.context
-    return found
+def runtime_of(request: Request) -> Runtime:
+    runtime: Runtime = request.app.state.runtime
+    return runtime
 
 
 def key_of(name: str | None, *parts: str) -> Key | None:

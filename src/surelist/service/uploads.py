@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from surelist._files import writing
-from surelist.errors import InvalidInput, SurelistError
-from surelist.service.record.writer import NotFound
+from surelist.errors import InvalidInput
+from surelist.service.errors import NotFound, TooLarge
 
 PIECE = 1 << 18
 PARQUET = b"PAR1"
@@ -31,17 +31,6 @@ _STRANGERS = {
     b"\xfe\xff": "text in UTF-16. Save it as CSV in UTF-8",
     b"%PDF": "a PDF document. Export the table as CSV",
 }
-
-
-class TooLarge(SurelistError):
-    """An upload is larger than the service accepts, in bytes or unfolded."""
-
-    def __init__(self, limit: int, what: str | None = None) -> None:
-        super().__init__(
-            what
-            or f"The upload is larger than the {limit / (1 << 20):,.0f} MiB this service accepts. "
-            "Use Parquet, leave out columns that are not needed, or raise --max-upload."
-        )
 
 
 @dataclass(frozen=True)
@@ -193,20 +182,20 @@ class Spool:
 
     def result(self, selection: str) -> Draft | None:
         """A shortlist that can still be downloaded."""
-        found = self._read(f"result-{_plain(selection)}")
-        return found if found is not None and found.until > time.time() else None
+        kept = self._read(f"result-{_plain(selection)}")
+        return kept if kept is not None and kept.until > time.time() else None
 
     def sweep(self, starting: bool = False) -> None:
         """Remove what is past its time, and at the start whatever a crash left behind."""
         kept: set[Path] = set()
         for file in self.folder.glob("*.json"):
-            found = self._read(file.stem)
-            if found is None or found.until < time.time():
-                if found is not None:
-                    found.upload.path.unlink(missing_ok=True)
-                file.unlink(missing_ok=True)
-            else:
-                kept.add(found.upload.path)
+            draft = self._read(file.stem)
+            if draft is not None and draft.until >= time.time():
+                kept.add(draft.upload.path)
+                continue
+            if draft is not None:
+                draft.upload.path.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
         for file in self.folder.iterdir() if starting else ():
             if file.suffix != ".json" and file not in kept:
                 file.unlink(missing_ok=True)

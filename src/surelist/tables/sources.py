@@ -86,6 +86,8 @@ def open_table(
 
     ``engine`` and ``spark_master`` say who reads files; ``progress`` is told of every pass.
     """
+    if isinstance(source, Table):
+        return source
     check.as_choice(engine, ENGINES, "engine")
     if spark_master is not None and engine != "spark":
         raise InvalidInput('spark_master: goes with engine="spark".')

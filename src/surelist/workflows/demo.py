@@ -39,8 +39,8 @@ def demo(folder: Path, seed: int = 5) -> Demo:
         raise InvalidInput(f"folder: {folder} holds other files; give the demo a folder of its own.")
     folder.mkdir(parents=True, exist_ok=True)
     past, pool = folder / "past.csv", folder / "new.csv"
-    _write_csv(past, *examples.trial_rows(rng, 1000, labelled=True))
-    _write_csv(pool, *examples.trial_rows(rng, 100, labelled=False))
+    write_example(past, rng, 1000, labelled=True)
+    write_example(pool, rng, 100, labelled=False)
     further, _ = examples.population(rng, 10_000)
     scores = tables.read_columns(pool, {"score": "score"})["score"]
     policies = {
@@ -56,6 +56,8 @@ def demo(folder: Path, seed: int = 5) -> Demo:
     return Demo(folder, policies["exact"], chosen, lists)
 
 
-def _write_csv(path: Path, header: list[str], rows: list[list[str]]) -> None:
+def write_example(path: Path, rng: np.random.Generator, size: int, *, labelled: bool) -> None:
+    """Made-up candidates as a CSV file, to try things with."""
+    header, rows = examples.trial_rows(rng, size, labelled=labelled)
     with writing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,27 @@ from surelist import tables
 from surelist.errors import InvalidInput
 from surelist.promises.calibration import Targets, certify, make_terms, requirements
 from surelist.promises.calibration import calibrate as calibrate_arrays
-from surelist.promises.curve import GuaranteeCurve, pointwise_curve
+from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
 from surelist.promises.policy import Policy
 from surelist.reports import audit
-from surelist.tables import Selection, profile
-from surelist.tables.profile import Profile
+from surelist.tables import Selection
+from surelist.tables.profile import (
+    Problem,
+    Profile,
+    category_counts,
+    convert,
+    first_rows,
+    group_names,
+    problems,
+    profile,
+    shape,
+)
+
+__all__ = [
+    "Problem", "Profile", "calibrate_table", "convert", "curve", "first_rows", "group_names",
+    "impact", "load_policy", "problems", "profile", "select_rows", "select_table", "shape",
+]  # fmt: skip
 
 
 def calibrate_table(
@@ -194,87 +208,13 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any
         raise InvalidInput(f"{role}: row {at} has no {name!r}; it has {there}.") from None
 
 
-def shape(table: str | Path) -> tuple[int, list[str]]:
-    """Rows (of CSV: lines) and column names of a file, without reading its cells."""
-    return profile.shape(Path(table))
-
-
-def inspect(table: str | Path) -> Profile:
-    """Columns, first rows and good guesses: what a person confirms before calibrating."""
-    return profile.profile(Path(table))
-
-
-def problems(table: str | Path, **columns: Any) -> list[profile.Problem]:
-    """What stands in the way of using these columns, with example rows."""
-    return profile.problems(Path(table), **columns)
-
-
-@dataclass(frozen=True)
-class CalibrationSummary:
-    """What a report shows of the calibration rows: curves and how labels follow scores."""
-
-    curves: tuple[GuaranteeCurve, ...]
-    bins: tuple[audit.ScoreBin, ...]
-
-
-def evidence(
-    table: str | Path,
-    *,
-    score: str,
-    label: str,
-    pool_size: float,
-    alpha: float = 0.1,
-    rules: tuple[str, ...] = ("exact", "dkw"),
-    missing_labels: str = "error",
-) -> CalibrationSummary:
-    """Curves by several rules from one reading of the table; ``exact`` holds point by point."""
-    found = tables.read_columns(Path(table), {"score": score, "label": label})
-    scores, labels = found["score"], found["label"]
-    curves = []
-    for rule in rules:
-        if rule == "exact":
-            curves.append(pointwise_curve(scores, labels, pool_size, alpha, missing_labels))
-        else:
-            curves.append(curve_of_arrays(scores, labels, pool_size, alpha, rule, missing_labels))
-    return CalibrationSummary(tuple(curves), audit.score_bins(scores, labels, missing_labels=missing_labels))
-
-
-def listed_share(table: str | Path, policy: Policy, *, score: str, group: str | None = None) -> float:
-    """The share of these rows that the policy would shortlist: how long lists will be, estimated.
-
-    For policies with a threshold per pool size, by the one for the smallest pool.
-    """
-    found = tables.read_columns(Path(table), {"score": score, "group": group})
-    chosen = np.zeros(len(found["score"]), dtype=np.bool_)
-    for name, threshold in policy.thresholds.items():
-        above = found["score"] >= threshold
-        chosen |= above if name is None else above & (np.asarray(found["group"]).astype(str) == name)
-    return float(chosen.mean())
-
-
-def group_names(table: str | Path, group: str) -> dict[str, int]:
-    """The groups of a table and how many rows each has."""
-    return profile.group_names(Path(table), group)
-
-
-def first_rows(table: str | Path, limit: int) -> tuple[list[str], list[list[str]]]:
-    """Column names and the first rows of a table, as text."""
-    return profile.first_rows(Path(table), limit)
-
-
-def convert(table: str | Path, output: str | Path) -> None:
-    """The same table in the format of ``output``."""
-    profile.convert(Path(table), Path(output))
-
-
 def impact(pool: str | Path, shortlist: str | Path, attributes: Sequence[str]) -> list[audit.ImpactTable]:
     """Selection rates by each attribute, and by all of them together where there are several."""
     wanted: list[tuple[str, ...]] = [(name,) for name in attributes]
     if len(attributes) > 1:
         wanted.append(tuple(attributes))
     return [
-        audit.impact_table(names, profile.category_counts(Path(pool), Path(shortlist), names))
-        for names in wanted
+        audit.impact_table(names, category_counts(Path(pool), Path(shortlist), names)) for names in wanted
     ]
 
 

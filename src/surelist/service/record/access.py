@@ -17,28 +17,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from surelist import _check as check
-from surelist.errors import InvalidInput, SurelistError
+from surelist.errors import InvalidInput
+from surelist.service.errors import Forbidden, NotAuthenticated, NotFound, TooManyAttempts
 from surelist.service.record.record import Registry
-from surelist.service.record.writer import Batch, NotFound, now
+from surelist.service.record.writer import Batch, now
 
 ROLES = ("viewer", "operator", "admin")  # each may do what those before it may
 LOCAL = "local"
-
-
-class NotAuthenticated(SurelistError):
-    """No valid token or session came with the request."""
-
-
-class Forbidden(SurelistError):
-    """The token is valid, but not for this."""
-
-
-class TooManyAttempts(SurelistError):
-    """Too many failed logins; ``seconds`` says when to try again."""
-
-    def __init__(self, seconds: int) -> None:
-        super().__init__(f"Too many failed logins from here. Try again in {seconds} seconds.")
-        self.seconds = seconds
 
 
 @dataclass(frozen=True)
@@ -56,6 +41,10 @@ class Actor:
     def require_policy(self, policy: str) -> None:
         if self.policy is not None and self.policy != policy:
             raise Forbidden("This token is for another policy.")
+
+    def require_all_policies(self) -> None:
+        if self.policy is not None:
+            raise Forbidden("This token is for one policy only; this needs one for all of them.")
 
 
 LOCAL_ACTOR = Actor(LOCAL, "admin")

@@ -31,8 +31,8 @@ class Entry:
     @property
     def facts(self) -> dict[str, Any]:
         """The details as plain values."""
-        found: dict[str, Any] = json.loads(self.details)
-        return found
+        facts: dict[str, Any] = json.loads(self.details)
+        return facts
 
     @property
     def receipt(self) -> str:

@@ -14,21 +14,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from surelist.errors import InvalidInput, MissingDependency, SurelistError
+from surelist.errors import InvalidInput, MissingDependency
+from surelist.service.errors import DiskFull, StorageError
 
 SCHEMA_VERSION = "1"
 APPEND_LOCK = 7_395_112_264
 PATIENCE_SECONDS = 15
 
 Rows = list[tuple[Any, ...]]
-
-
-class StorageError(SurelistError):
-    """The record cannot be read or written now; nothing was half-written."""
-
-
-class DiskFull(StorageError):
-    """There is no room left for the record."""
 
 
 TABLES = """
@@ -128,10 +121,10 @@ class Database:
             with transaction(connection):
                 if not connection.execute(_HAS_META[self.kind]):
                     self._create(connection)
-                found = connection.execute("SELECT value FROM meta WHERE name = 'schema'")
-                if found != [(SCHEMA_VERSION,)]:
+                version = connection.execute("SELECT value FROM meta WHERE name = 'schema'")
+                if version != [(SCHEMA_VERSION,)]:
                     raise InvalidInput(
-                        f"database: {hidden(self.address)} holds record version {found}; this surelist "
+                        f"database: {hidden(self.address)} holds record version {version}; this surelist "
                         f"reads version {SCHEMA_VERSION}. Use the surelist that made it, or a newer one."
                     )
         finally:
@@ -304,5 +297,5 @@ class _Postgres:
         except self._full as error:
             raise DiskFull(f"record: the disk of {self._where} is full. Make room and try again.") from error
         except self._error as error:
-            said = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise StorageError(f"record: cannot use {self._where}: {said}.") from error
+            message = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise StorageError(f"record: cannot use {self._where}: {message}.") from error

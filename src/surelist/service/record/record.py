@@ -8,18 +8,21 @@ they have a table of their own and the log holds their number and hash.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from surelist.errors import InvalidInput
 from surelist.promises import policy_file
 from surelist.promises.policy import Policy
+from surelist.service.errors import Conflict, NotFound
 from surelist.service.record.chain import Entry, canonical
 from surelist.service.record.database import Connection, Database
-from surelist.service.record.writer import Batch, Conflict, NotFound, Writer, now
+from surelist.service.record.writer import Batch, Writer
 
 COLUMNS = "seq, at, actor, action, subject, details, previous, hash"
 
@@ -86,11 +89,11 @@ class Registry:
         """
 
         def job(batch: Batch) -> Written:
-            found = _replay(batch, actor, key) if key is not None else None
-            if found is None and earlier is not None:
-                found = earlier(batch)
-            if found is not None:
-                return Written(found, replayed=True)
+            known = _replay(batch, actor, key) if key is not None else None
+            if known is None and earlier is not None:
+                known = earlier(batch)
+            if known is not None:
+                return Written(known, replayed=True)
             if before is not None:
                 before(batch)
             entry = batch.append(actor, action, subject, facts)
@@ -116,10 +119,10 @@ class Registry:
         def earlier(batch: Batch) -> Entry | None:
             """The very same file saved again is the same policy."""
             batch.flush()
-            found = batch.connection.execute(
+            rows = batch.connection.execute(
                 f"SELECT {COLUMNS} FROM log WHERE subject = ? AND action = 'policy.saved'", [digest]
             )
-            return Entry(*found[0]) if found else None
+            return Entry(*rows[0]) if rows else None
 
         def after(connection: Connection, entry: Entry) -> None:
             if secret is not None:
@@ -197,13 +200,8 @@ class Registry:
         """Newest first, of all policies or of one."""
         if policy is None:
             return self.entries(action="selection.made", limit=limit, before=before)
-        found: list[Entry] = []
-        for entry in self._backwards("selection.made", before):
-            if entry.facts["policy"] == policy:
-                found.append(entry)
-            if len(found) == limit:
-                break
-        return found
+        made = self._backwards("selection.made", before)
+        return list(islice((entry for entry in made if entry.facts["policy"] == policy), limit))
 
     def reviews(self, selection: str) -> dict[str, bool]:
         """The latest review of each candidate of a selection."""
@@ -239,10 +237,10 @@ class Registry:
         self.database.read("SELECT 1 FROM meta WHERE name = 'schema'")
 
     def _one(self, action: str, subject: str, kind: str) -> Entry:
-        found = self.entries(action=action, subject=subject, limit=1)
-        if not found:
+        entries = self.entries(action=action, subject=subject, limit=1)
+        if not entries:
             raise NotFound(f"{kind}: there is none named {subject[:80]!r} on record.")
-        return found[0]
+        return entries[0]
 
     def _backwards(self, action: str, before: int | None) -> Iterator[Entry]:
         while page := self.entries(action=action, limit=500, before=before):
@@ -250,8 +248,6 @@ class Registry:
             before = page[-1].seq
 
     def _load(self, digest: str, details: str) -> Policy:
-        import json
-
         text = json.loads(details)["policy"]
         if hashlib.sha256(text.encode()).hexdigest() != digest:
             raise Conflict(f"policy: what is on record under {digest} has another hash. It was edited.")
@@ -270,16 +266,13 @@ def _reviewed(query: Callable[..., Any], selection: str) -> list[tuple[str, int]
 
 
 def _replay(batch: Batch, actor: str, key: Key) -> Entry | None:
-    found = batch.connection.execute(
+    rows = batch.connection.execute(
         "SELECT request, seq FROM replays WHERE actor = ? AND name = ?", [actor, key.name]
     )
-    if not found:
+    if not rows:
         return None
-    request, seq = found[0]
+    request, seq = rows[0]
     if request != key.request:
         raise Conflict("Idempotency-Key: it was used before with another request. Use a new key.")
     batch.flush()
     return Entry(*batch.connection.execute(f"SELECT {COLUMNS} FROM log WHERE seq = ?", [seq])[0])
-
-
-__all__ = ["Key", "Registry", "SavedPolicy", "Written", "now", "reviews_hash"]

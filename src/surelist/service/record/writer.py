@@ -16,8 +16,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from surelist.errors import SurelistError
+from surelist.service.errors import Conflict, NotFound, StorageError
 from surelist.service.record.chain import GENESIS, Entry, next_entry
-from surelist.service.record.database import Connection, Database, StorageError
+from surelist.service.record.database import Connection, Database
 
 BATCH = 64
 WAITING = 10_000
@@ -25,14 +26,6 @@ INSERT_ENTRY = "INSERT INTO log (seq, at, actor, action, subject, details, previ
 ENTRY_VALUES = "(?, ?, ?, ?, ?, ?, ?, ?)"
 
 Job = Callable[["Batch"], Any]
-
-
-class Conflict(SurelistError):
-    """The request contradicts what is on record: a retired policy, a key used for something else."""
-
-
-class NotFound(SurelistError):
-    """There is nothing on record under this name."""
 
 
 @dataclass
@@ -53,8 +46,8 @@ class Batch:
 
     def head(self) -> tuple[int, str]:
         if self._head is None:
-            found = self.connection.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1")
-            self._head = (int(found[0][0]), str(found[0][1])) if found else (0, GENESIS)
+            rows = self.connection.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1")
+            self._head = (int(rows[0][0]), str(rows[0][1])) if rows else (0, GENESIS)
         return self._head
 
     def require_active(self, policy: str) -> None:
@@ -77,9 +70,9 @@ class Batch:
     def flush(self) -> None:
         if self.entries:
             # one statement: row by row, the interpreter would change threads after each
-            places = ", ".join([ENTRY_VALUES] * len(self.entries))
+            values = ", ".join([ENTRY_VALUES] * len(self.entries))
             self.connection.execute(
-                INSERT_ENTRY + places, [value for entry in self.entries for value in entry.row()]
+                INSERT_ENTRY + values, [value for entry in self.entries for value in entry.row()]
             )
             self.entries.clear()
 

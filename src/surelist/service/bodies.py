@@ -1,0 +1,85 @@
+"""Request bodies of the API: JSON rows, CSV or Parquet, as rows or as a file for one request."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pydantic_core
+from starlette.requests import Request
+
+from surelist.errors import InvalidInput
+from surelist.service import jobs
+from surelist.service.errors import TooLarge, WrongType
+from surelist.service.runtime import Runtime
+from surelist.service.uploads import Upload
+
+FILES = ("text/csv", "application/vnd.apache.parquet", "application/octet-stream")
+
+# for OpenAPI, since bodies are read by hand
+TABLE_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": {"$ref": "#/components/schemas/Rows"}},
+            "text/csv": {"schema": {"type": "string"}},
+            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+
+
+def content_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def json_body(request: Request, limit: int) -> bytes:
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > limit:
+            raise TooLarge(limit)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def parse_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
+    try:
+        value = pydantic_core.from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidInput(f"body: expected JSON, got something else ({error}).") from error
+    rows = value.get("rows") if isinstance(value, dict) else None
+    if not isinstance(rows, list) or not set(map(type, rows)) <= {dict}:
+        raise InvalidInput('body: expected {"rows": [{column: value, ...}, ...]}.')
+    return rows
+
+
+@asynccontextmanager
+async def table_body(request: Request, runtime: Runtime, *, past: bool) -> AsyncIterator[Upload]:
+    """The body as a file, for the length of one request and not longer."""
+    upload = await _received(request, runtime)
+    try:
+        yield await runtime.work(jobs.admit, upload, runtime.settings, past=past)
+    finally:
+        upload.path.unlink(missing_ok=True)
+
+
+async def _received(request: Request, runtime: Runtime) -> Upload:
+    kind = content_type(request)
+    if kind == "application/json":
+        body = await json_body(request, runtime.settings.max_json)
+        return await runtime.work(_written, runtime, body)
+    if kind in FILES:
+        return await runtime.spool.receive(request.stream(), runtime.settings.max_upload)
+    raise WrongType(
+        "Content-Type: expected application/json, text/csv or application/vnd.apache.parquet, "
+        f"got {kind[:80]!r}."
+    )
+
+
+def _written(runtime: Runtime, body: bytes) -> Upload:
+    rows = parse_rows(body)
+    if not rows:
+        raise InvalidInput("rows: expected at least one row, got none.")
+    return jobs.store_rows(runtime.spool, rows, body)

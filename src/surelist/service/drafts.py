@@ -1,0 +1,208 @@
+"""The page's two stories step by step: from past decisions to a policy, from a pool to a shortlist.
+
+Plain forms that work without script. What a person has chosen so far waits in a draft.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.datastructures import FormData, UploadFile
+from starlette.responses import Response
+
+from surelist.errors import InvalidInput, NotCertifiable, error_body
+from surelist.promises import policy_file
+from surelist.promises.policy import Policy
+from surelist.service import answers, jobs, wizard
+from surelist.service.record.view import View
+from surelist.service.uploads import Draft, Upload
+from surelist.service.visitor import Me, Visitor, to
+
+router = APIRouter()
+
+
+@router.post("/drafts")
+async def upload_past(me: Me) -> Response:
+    await me.view("operator", all_policies=True)
+    upload, filename = await _stored(me, await me.form(), past=True)
+    return to(f"/drafts/{_draft(me, 'past', filename, upload).id}")
+
+
+@router.post("/drafts/example")
+async def example_past(me: Me) -> Response:
+    await me.view("operator", all_policies=True)
+    await me.form()
+    upload = await me.runtime.work(jobs.store_example, me.runtime, past=True)
+    return to(f"/drafts/{_draft(me, 'past', 'example-past.csv', upload).id}")
+
+
+@router.get("/drafts/{ident}")
+async def columns_form(ident: str, me: Me) -> Response:
+    _, draft = await _opened(me, ident)
+    return await _columns_page(me, draft)
+
+
+@router.post("/drafts/{ident}")
+async def choose_columns(ident: str, me: Me) -> Response:
+    _, draft = await _opened(me, ident)
+    columns = wizard.columns_of(await me.form())
+    draft = me.spool.note(draft, columns=columns)
+    problems: Any = wizard.unchosen(columns)
+    if not problems:
+        problems = await me.runtime.work(jobs.problems, draft, columns)
+    return await _columns_page(me, draft, problems) if problems else to(f"/drafts/{ident}/promise")
+
+
+async def _columns_page(me: Visitor, draft: Draft, problems: Any = ()) -> Response:
+    profile = await me.runtime.work(jobs.profile, draft)
+    chosen = draft.notes.get("columns") or {**profile.guesses, "missing_labels": "error"}
+    return me.show(
+        "columns.html", 400 if problems else 200, draft=draft, profile=profile, chosen=chosen,
+        problems=problems,
+    )  # fmt: skip
+
+
+@router.get("/drafts/{ident}/promise")
+async def promise_form(ident: str, me: Me) -> Response:
+    view, draft = await _opened(me, ident)
+    return await _promise_page(me, view, draft)
+
+
+async def _promise_page(me: Visitor, view: View, draft: Draft, problem: str | None = None) -> Response:
+    if "columns" not in draft.notes:
+        return to(f"/drafts/{draft.id}")
+    group = draft.notes["columns"]["group"]
+    groups = await me.runtime.work(jobs.group_names, draft, group) if group else {}
+    looks = await me.runtime.read(view.looks, draft.upload.sha256)
+    return me.show(
+        "promise.html", 400 if problem else 200, draft=draft, groups=groups, looks=looks,
+        asked=draft.notes.get("asked") or wizard.DEFAULTS, problem=problem,
+    )  # fmt: skip
+
+
+@router.post("/drafts/{ident}/promise")
+async def fix_promise(ident: str, me: Me) -> Response:
+    view, draft = await _opened(me, ident)
+    draft = me.spool.note(draft, asked=wizard.asked_of(await me.form()))
+    try:
+        await me.runtime.work(_certify, me, view, draft)
+    except InvalidInput as error:
+        return await _promise_page(me, view, draft, str(error))
+    return to(f"/drafts/{ident}/result")
+
+
+def _certify(me: Visitor, view: View, draft: Draft) -> None:
+    """The outcome waits in the draft."""
+    request = wizard.request_of(draft)
+    try:
+        made = jobs.certify(me.runtime, view, request, draft.upload, "promise on the page", draft.filename)
+    except NotCertifiable as refusal:
+        me.spool.note(draft, outcome={"refused": error_body(refusal)})
+        return
+    outcome = {"policy": policy_file.dumps(made.policy), "facts": made.facts, "share": made.share}
+    me.spool.note(draft, outcome=outcome)
+
+
+@router.get("/drafts/{ident}/result")
+async def result(ident: str, me: Me) -> Response:
+    _, draft = await _opened(me, ident)
+    outcome = draft.notes.get("outcome")
+    if outcome is None:
+        return to(f"/drafts/{ident}/promise")
+    if "refused" in outcome:
+        return me.show("refused.html", draft=draft, refused=outcome["refused"], asked=draft.notes["asked"])
+    return me.show("result.html", draft=draft, **wizard.result(draft))
+
+
+@router.get("/drafts/{ident}/explore")
+async def explore(
+    ident: str, me: Me, pool_size: Annotated[str, Query()] = "", alpha: Annotated[str, Query()] = ""
+) -> Response:
+    view, draft = await _opened(me, ident)
+    if "columns" not in draft.notes:
+        return to(f"/drafts/{ident}")
+    size, percent = wizard.curve_of(draft, pool_size, alpha)
+    evidence = await me.runtime.work(jobs.explore, view, draft, size, percent / 100)
+    shown = wizard.exploration(evidence)
+    return me.show("explore.html", draft=draft, evidence=evidence, pool_size=size, alpha=percent, **shown)
+
+
+@router.post("/drafts/{ident}/save")
+async def save_policy(ident: str, me: Me) -> Response:
+    view, draft = await _opened(me, ident)
+    name = str((await me.form()).get("name", "")).strip()[:200] or draft.filename
+    outcome = draft.notes.get("outcome") or {}
+    if "policy" not in outcome:
+        raise InvalidInput("policy: nothing is certified yet. Choose a promise first.")
+    written = await me.runtime.written(
+        view.save_policy(Policy.loads(outcome["policy"]), name, outcome["facts"])
+    )
+    me.spool.drop_draft(draft, me.settings.keep_uploads)
+    return to(f"/policies/{written.entry.subject}")
+
+
+@router.post("/policies/{digest}/pool")
+async def upload_pool(digest: str, me: Me) -> Response:
+    view = await me.view("operator")
+    await me.runtime.read(view.policy, digest)
+    form = await me.form()
+    if form.get("example"):
+        upload = await me.runtime.work(jobs.store_example, me.runtime, past=False)
+        filename = "example-pool.csv"
+    else:
+        upload, filename = await _stored(me, form, past=False)
+    return to(f"/pools/{_draft(me, 'pool', filename, upload, digest).id}")
+
+
+@router.get("/pools/{ident}")
+async def pool_form(ident: str, me: Me) -> Response:
+    view = await me.view("operator")
+    return await _pool_page(me, view, me.spool.draft(ident, me.owner))
+
+
+@router.post("/pools/{ident}")
+async def select(ident: str, me: Me) -> Response:
+    view = await me.view("operator")
+    columns = wizard.columns_of(await me.form())
+    draft = me.spool.note(me.spool.draft(ident, me.owner), columns=columns)
+    if not columns["score"]:
+        return await _pool_page(me, view, draft, "score: choose the column that holds the score.")
+    names = {role: columns[role] for role in ("score", "group", "id")}
+    try:
+        done = await me.runtime.work(
+            jobs.select_file, me.runtime, view, draft.policy or "", draft.upload, name=draft.filename,
+            columns=names, attributes=columns["attributes"],
+        )  # fmt: skip
+    except InvalidInput as error:
+        return await _pool_page(me, view, draft, str(error))
+    ident = done.written.entry.subject
+    me.spool.keep_result(ident, done.file, me.settings.keep_results, names)
+    me.spool.drop_draft(draft, me.settings.keep_uploads)
+    return to(f"/selections/{ident}")
+
+
+async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None = None) -> Response:
+    saved = await me.runtime.read(view.policy, draft.policy or "")
+    profile = await me.runtime.work(jobs.profile, draft)
+    chosen = draft.notes.get("columns") or wizard.pool_columns(saved.policy, profile.names, profile.guesses)
+    return me.show(
+        "pool.html", 400 if problem else 200, draft=draft, profile=profile, policy=answers.policy(saved),
+        grouped=saved.policy.grouped, chosen=chosen, problem=problem,
+    )  # fmt: skip
+
+
+async def _opened(me: Visitor, ident: str) -> tuple[View, Draft]:
+    view = await me.view("operator", all_policies=True)
+    return view, me.spool.draft(ident, me.owner)
+
+
+async def _stored(me: Visitor, form: FormData, *, past: bool) -> tuple[Upload, str]:
+    file = form.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise InvalidInput("file: choose a CSV or Parquet file first.")
+    return await me.runtime.work(jobs.store, me.runtime, file.file, file.filename, past=past), file.filename
+
+
+def _draft(me: Visitor, kind: str, filename: str, upload: Upload, policy: str | None = None) -> Draft:
+    return me.spool.add_draft(me.owner, kind, filename, upload, me.settings.draft_life, policy)

@@ -1,0 +1,101 @@
+"""The record as one actor may use it: whatever a handler reads or writes goes through here.
+
+A token can be for one policy only. Its view holds that policy, its selections and their reviews;
+of everything else it can neither read nor write anything.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+from surelist.promises.policy import Policy
+from surelist.service.record.access import Actor
+from surelist.service.record.chain import Entry
+from surelist.service.record.record import Key, Registry, SavedPolicy, Written
+
+
+class View:
+    """A registry bound to an actor."""
+
+    def __init__(self, registry: Registry, actor: Actor) -> None:
+        self._registry, self.actor = registry, actor
+
+    # -- reading
+
+    def policy(self, digest: str) -> SavedPolicy:
+        self.actor.require_policy(digest)
+        return self._registry.policy(digest)
+
+    def policies(self, limit: int = 100, before: int | None = None) -> list[SavedPolicy]:
+        """Newest first."""
+        if self.actor.policy is None:
+            return self._registry.policies(limit, before)
+        saved = self._registry.policy(self.actor.policy)
+        return [saved] if before is None or saved.entry.seq < before else []
+
+    def selection(self, ident: str) -> Entry:
+        entry = self._registry.selection(ident)
+        self.actor.require_policy(entry.facts["policy"])
+        return entry
+
+    def selections(
+        self, policy: str | None = None, limit: int = 100, before: int | None = None
+    ) -> list[Entry]:
+        """Newest first, of one policy or of all that may be seen."""
+        if policy is not None:
+            self.actor.require_policy(policy)
+        return self._registry.selections(policy or self.actor.policy, limit, before)
+
+    def reviews(self, selection: str) -> dict[str, bool]:
+        return self._registry.reviews(self.selection(selection).subject)
+
+    def selection_with_all(self, ident: str) -> tuple[SavedPolicy, Entry, dict[str, bool]]:
+        """A selection with its policy and its reviews."""
+        entry = self.selection(ident)
+        return self._registry.policy(entry.facts["policy"]), entry, self._registry.reviews(ident)
+
+    def entries(self, limit: int = 100, before: int | None = None) -> list[Entry]:
+        """The whole record, newest first."""
+        self.actor.require_all_policies()
+        return self._registry.entries(limit=limit, before=before)
+
+    def looks(self, rows: str) -> list[dict[str, Any]]:
+        """What was asked of the very same rows before, oldest first."""
+        self.actor.require_all_policies()
+        entries = self._registry.entries(action="rows.looked", subject=rows, limit=100)
+        return [{"seq": entry.seq, "at": entry.at, **entry.facts} for entry in reversed(entries)]
+
+    # -- writing
+
+    def record_look(self, rows: str, how: str, question: dict[str, Any]) -> list[dict[str, Any]]:
+        """Put on record that these rows were looked at; returns earlier looks with another question."""
+        earlier = self.looks(rows)
+        self._registry.append(self.actor.name, "rows.looked", rows, {"how": how, **question}).result()
+        return [look for look in earlier if {name: look.get(name) for name in question} != question]
+
+    def save_policy(
+        self, policy: Policy, name: str, evidence: dict[str, Any], key: Key | None = None
+    ) -> Future[Written]:
+        self.actor.require("operator")
+        self.actor.require_all_policies()
+        return self._registry.save_policy(policy, name, self.actor.name, evidence, key)
+
+    def retire_policy(self, policy: str, reason: str, key: Key | None = None) -> Future[Written]:
+        self.actor.require("admin")
+        self.actor.require_policy(policy)
+        return self._registry.retire_policy(policy, self.actor.name, reason, key)
+
+    def record_selection(
+        self, selection: str, policy: str, facts: dict[str, Any], key: Key | None = None
+    ) -> Future[Written]:
+        self.actor.require("operator")
+        self.actor.require_policy(policy)
+        return self._registry.record_selection(selection, policy, self.actor.name, facts, key)
+
+    def record_reviews(
+        self, selection: str, reviews: dict[str, bool], key: Key | None = None
+    ) -> Future[Written]:
+        self.actor.require("operator")
+        self.selection(selection)
+        return self._registry.record_reviews(selection, self.actor.name, reviews, key)

@@ -1,0 +1,102 @@
+"""Who looks at the page: the session's cookie, the record as they may see it, and their forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from surelist._version import __version__
+from surelist.reports import html as report
+from surelist.reports.summary import RULE_NAMES, curve_table, in_order
+from surelist.service.errors import Forbidden, NotAuthenticated
+from surelist.service.record import access
+from surelist.service.record.access import LOCAL_ACTOR
+from surelist.service.record.view import View
+from surelist.service.runtime import runtime_of
+
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True,
+    lstrip_blocks=True, undefined=StrictUndefined,
+)  # fmt: skip
+_templates.filters.update(report.FILTERS)
+_templates.globals.update(
+    curve_table=curve_table,
+    in_order=in_order,
+    rule_names=RULE_NAMES,
+    version=__version__,
+)
+
+
+class Visitor:
+    """A person's browser."""
+
+    def __init__(self, request: Request) -> None:
+        self.request, self.runtime = request, runtime_of(request)
+        self.settings, self.spool = self.runtime.settings, self.runtime.spool
+        self.cookie_name = "__Host-surelist" if self.settings.https else "surelist"
+        sent = request.cookies.get(self.cookie_name, "")
+        self.fresh = len(sent) < 40
+        self.cookie = access.new_cookie() if self.fresh else sent
+
+    @property
+    def owner(self) -> str:
+        return access.owner_of(self.cookie)
+
+    async def view(self, role: str = "viewer", *, all_policies: bool = False) -> View:
+        """The record as this person may use it, with at least this role."""
+        registry = self.runtime.registry
+        if not self.settings.login:
+            return View(registry, LOCAL_ACTOR)
+        actor = None if self.fresh else await self.runtime.read(access.find_session, registry, self.cookie)
+        if actor is None:
+            raise NotAuthenticated("Log in first.")
+        actor.require(role)
+        if all_policies:
+            actor.require_all_policies()
+        return View(registry, actor)
+
+    async def form(self) -> FormData:
+        """A form of this very session; a form that another site sends has no such token."""
+        form = await self.request.form(max_files=1, max_fields=2000)
+        if self.fresh or form.get("csrf") != access.csrf_token(self.cookie):
+            raise Forbidden("This form is no longer valid. Go back, load the page again and repeat.")
+        return form
+
+    def show(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+        html = _templates.get_template(name).render(
+            csrf=access.csrf_token(self.cookie), path=self.request.url.path,
+            login=self.settings.login, keep=self.settings, **values,
+        )  # fmt: skip
+        response = HTMLResponse(html, status)
+        if self.fresh:
+            self.set_cookie(response, self.cookie)
+        return response
+
+    def set_cookie(self, response: Response, cookie: str) -> None:
+        response.set_cookie(
+            self.cookie_name, cookie, max_age=self.settings.session_life, path="/", httponly=True,
+            samesite="strict", secure=self.settings.https,
+        )  # fmt: skip
+
+
+Me = Annotated[Visitor, Depends(Visitor)]
+
+
+def to(path: str) -> RedirectResponse:
+    return RedirectResponse(path, 303)
+
+
+async def error_page(
+    request: Request, body: dict[str, Any], status: int, headers: dict[str, str]
+) -> Response:
+    if status == 401 and request.url.path != "/login":
+        return to("/login")
+    response = Visitor(request).show("error.html", status, error=body, missing=status == 404)
+    response.headers.update(headers)
+    return response

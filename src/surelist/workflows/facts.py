@@ -1,0 +1,140 @@
+"""What reports and the record say of calibration rows, pools and shortlists, as plain values.
+
+Curves and score bins of the rows, sizes and hashes of a selection. Numbers are computed by the
+rooms below; here a table is read once for all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surelist import tables
+from surelist._version import __version__
+from surelist.errors import InvalidInput
+from surelist.promises.curve import guarantee_curve, pointwise_curve
+from surelist.promises.policy import Policy
+from surelist.promises.targets import Expected, PerPool, Target
+from surelist.reports import audit
+from surelist.tables import Selection, Table
+from surelist.workflows import tables as workflows
+
+CURVE_POINTS = 240
+
+
+def certify(source: Path, **asked: Any) -> tuple[Policy, dict[str, Any], float]:
+    """A policy, the evidence for it, and the share of the rows that it would shortlist.
+
+    The table is opened once; ``asked`` is as for ``calibrate_table``.
+    """
+    table = tables.open_table(source)
+    policy = workflows.calibrate_table(table, **asked)
+    columns = _columns(table, policy)
+    return policy, _evidence(columns, policy), _listed_share(columns, policy)
+
+
+def evidence_for(policy: Policy, source: Path) -> dict[str, Any]:
+    """What a report shows of the rows a policy was calibrated on."""
+    if not {"score", "label"} <= (policy.columns or {}).keys():
+        raise InvalidInput("past: the policy does not say which columns it was calibrated on.")
+    return _evidence(_columns(tables.open_table(source), policy), policy)
+
+
+def evidence_at(source: Path, *, score: str, label: str, **options: Any) -> dict[str, Any]:
+    """The same of rows with no policy yet: ``pool_size``, ``alpha``, ``rule``, ``missing_labels``."""
+    return _shown(tables.read_columns(source, {"score": score, "label": label}), **options)
+
+
+def _shown(
+    columns: dict[str, Any], *, pool_size: float, alpha: float, rule: str, missing_labels: str
+) -> dict[str, Any]:
+    """Curves by the rule in force and by the paper's, and how labels follow scores."""
+    rows = (columns["score"], columns["label"])
+    if rule == "simultaneous":
+        first = guarantee_curve(*rows, pool_size, alpha, rule, missing_labels)
+    else:  # exact, point by point
+        first = pointwise_curve(*rows, pool_size, alpha, missing_labels)
+    curves = (first, guarantee_curve(*rows, pool_size, alpha, "dkw", missing_labels))
+    bins = audit.score_bins(*rows, missing_labels=missing_labels)
+    return {
+        "pool_size": pool_size,
+        "curves": {curve.rule: _thinned(curve) for curve in curves},
+        "bins": [{k: _short(v) for k, v in asdict(each).items()} for each in bins],
+    }
+
+
+def selection_facts(
+    done: Selection, pool: tuple[str, str], result: tuple[str, str], impact: Sequence[audit.ImpactTable] = ()
+) -> dict[str, Any]:
+    """What goes on record of a selection; pool and result as (SHA-256, format)."""
+    facts: dict[str, Any] = {
+        "pool_sha256": pool[0],
+        "pool_format": pool[1],
+        "candidates": done.candidates,
+        "shortlisted": done.shortlisted,
+        "groups": {name: list(counts) for name, counts in done.groups.items()},
+        "result_sha256": result[0],
+        "result_format": result[1],
+        "version": __version__,
+    }
+    return {**facts, "impact": [asdict(table) for table in impact]} if impact else facts
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file."""
+    if not path.is_file():
+        raise InvalidInput(f"file: {path} does not exist.")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _columns(table: Table, policy: Policy) -> dict[str, Any]:
+    names = policy.columns or {}
+    return tables.read_columns(table, {role: names.get(role) for role in ("score", "label", "group")})
+
+
+def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
+    size = _pool_size([cutoff.target for cutoff in policy.cutoffs], policy.group_rows == "own")
+    missing_labels = "unqualified" if policy.missing_labels else "error"
+    return _shown(
+        columns, pool_size=size, alpha=policy.alpha, rule=policy.rule, missing_labels=missing_labels
+    )
+
+
+def _pool_size(targets: Sequence[Target], own_rows: bool) -> float:
+    """For drawing curves: the pool size of the promise, else a pool of 100."""
+    sizes = [_size_of(target) for target in targets]
+    return sum(sizes) if own_rows and all(sizes) else max(sizes) or 100.0
+
+
+def _size_of(target: Target) -> float:
+    if isinstance(target, Expected):
+        return float(target.pool_size)
+    return float(target.sizes[0]) if isinstance(target, PerPool) else 0.0
+
+
+def _listed_share(columns: dict[str, Any], policy: Policy) -> float:
+    """How long lists will be, estimated; with a threshold per pool size, by that of the smallest."""
+    chosen = np.zeros(len(columns["score"]), dtype=np.bool_)
+    for name, threshold in policy.thresholds.items():
+        above = columns["score"] >= threshold
+        chosen |= above if name is None else above & (np.asarray(columns["group"]).astype(str) == name)
+    return float(chosen.mean())
+
+
+def _thinned(curve: Any) -> dict[str, Any]:
+    """At most a few hundred points, each a true point of the curve."""
+    stride = -(-len(curve.list_size) // CURVE_POINTS)
+    return {
+        name: [_short(float(value)) for value in getattr(curve, name)[::stride]]
+        for name in ("list_size", "qualified", "threshold")
+    }
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
