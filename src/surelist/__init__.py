@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
     from surelist.lifecycle.drift import Drift, drift
     from surelist.lifecycle.monitor import Monitor
-    from surelist.lifecycle.planning import Plan, plan
+    from surelist.lifecycle.plan import Plan
+    from surelist.lifecycle.planning import plan
     from surelist.promises.calibration import calibrate
     from surelist.promises.curve import GuaranteeCurve, guarantee_curve
     from surelist.promises.groups import equal_opportunity
@@ -73,7 +74,7 @@ _LATE = {
     "Monitor": "lifecycle.monitor",
     "NotCertifiable": "errors",
     "PerPool": "promises.targets",
-    "Plan": "lifecycle.planning",
+    "Plan": "lifecycle.plan",
     "Policy": "promises.policy",
     "PolicyFileError": "errors",
     "Recall": "promises.targets",

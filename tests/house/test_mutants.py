@@ -48,7 +48,7 @@ MUTANTS = [
     ("a count too small at a look", "bounds/sequential.py", "min(self._lowest + cut, rows + 1)", "min(self._lowest + cut - 1, rows + 1)", "bounds/test_sequential.py"),
     ("rows of unreviewed pools left out", "lifecycle/campaign.py", "self.rows += size", "self.rows += len(scores)", "lifecycle/test_campaign.py::test_thresholds_are_those_of_the_definition"),
     ("late reviews below the threshold kept", "lifecycle/score_sketch.py", "side=\"right\") - 1", "side=\"right\").clip(max=len(self.scores) - 1)", "lifecycle/test_campaign.py::test_score_counts_round_down_only"),
-    ("missing reviews are zeros for the monitor", "lifecycle/screened.py", "np.count_nonzero(self.labels != 0)", "np.count_nonzero(self.labels == 1)", "lifecycle/test_campaign.py::test_the_monitor_takes_pools_in_order_and_waits"),
+    ("missing reviews are zeros for the monitor", "lifecycle/screened.py", "len(self.labels) - self.labels.count(OTHER)", "self.labels.count(QUALIFIED)", "lifecycle/test_campaign.py::test_the_monitor_takes_pools_in_order_and_waits"),
     ("alarm at half its level", "lifecycle/monitor.py", ">= -math.log(self.alpha)", ">= -math.log(2 * self.alpha)", "lifecycle/test_monitor.py::test_the_alarm_comes_with_the_first_pool_at_one_over_alpha"),
     ("bets that win on average", "bounds/betting.py", "DROPS * (p / (1 - p))", "DROPS * (p / (1 - p)) * 1.01", "lifecycle/test_monitor.py::test_the_average_bet_wins_nothing_at_the_boundary"),
     ("late bets on top of the first", "bounds/betting.py", "math.log(0.5)) if logs", "0.0) if logs", "lifecycle/test_monitor.py::test_e_value_is_the_average_wealth_of_all_bets"),

@@ -27,34 +27,41 @@ schedule counts pools, never labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._files import hold
 from surelist._version import __version__
 from surelist.bounds.sequential import FirstCrossing
 from surelist.drawing import axes
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.filters import Filter
+from surelist.lifecycle import campaign_file
+from surelist.lifecycle.campaign_file import CampaignState
 from surelist.lifecycle.monitor import Monitor
+from surelist.lifecycle.monitor_file import in_file
 from surelist.lifecycle.schedule import (
     Epoch,
     Update,
     as_schedule,
     campaign_lines,
+    replay,
     shortest_list,
     spending,
     surely_at_boundary,
 )
 from surelist.lifecycle.score_sketch import ScoreCounts
-from surelist.lifecycle.screened import Reviews, Screened, as_candidates
-from surelist.lifecycle.seen import Memory, as_name
+from surelist.lifecycle.screened import UNKNOWN, Reviews, Screened, as_candidates
+from surelist.lifecycle.seen import as_name
 from surelist.promises.calibration import _fingerprint
 from surelist.promises.policy import Policy
+from surelist.promises.policy_file import ExpectedFields
 from surelist.promises.state import Cutoff, Looks, Step
 from surelist.promises.targets import Expected, Level, estimate_rows
 
@@ -104,28 +111,75 @@ class Campaign:
         check.require_length(qualified, len(array), "labels")
         if not isinstance(target, Expected):
             raise InvalidInput(f"target: campaigns promise an Expected target, got {target!r}.")
-        self.target = target
-        self.alpha = check.as_alpha(alpha)
-        self.schedule = as_schedule(schedule, len(array), target)
-        self.monitor_alpha = check.as_alpha(monitor_alpha, "monitor_alpha")
-        self.uncertified = check.as_choice(uncertified, UNCERTIFIED, "uncertified")
-        self.created = datetime.now(UTC).isoformat(timespec="seconds")
-        self.fingerprint = _fingerprint(len(array), qualified, array[qualified])
-        self.rows = len(array)
-        self.pools = 0
-        self.chosen: int | None = None
-        self.updates: list[Update] = []
-        self.epochs: list[Epoch] = []
-        self.monitor: Monitor | None = None
-        self.reviews = Reviews(missing=missing)
-        self._memory = Memory()
-        self._walk = FirstCrossing(target.rate)
-        self._qualified, self._listed = ScoreCounts(), ScoreCounts()
+        state = CampaignState(
+            target=ExpectedFields("expected", float(target.k), float(target.pool_size)),
+            alpha=check.as_alpha(alpha),
+            schedule=list(as_schedule(schedule, len(array), target)),
+            monitor_alpha=check.as_alpha(monitor_alpha, "monitor_alpha"),
+            uncertified=cast(Any, check.as_choice(uncertified, UNCERTIFIED, "uncertified")),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            fingerprint=_fingerprint(len(array), qualified, array[qualified]),
+            rows=len(array),
+            missing=missing,
+        )
+        self._resume(target, state, FirstCrossing(target.rate))
         self._qualified.add(array[qualified])
         self._listed.add(array)
         self._look()
         if self.chosen is None and uncertified == "refuse":
             raise self._refusal(int(np.count_nonzero(qualified)))
+
+    def _resume(self, target: Expected, state: CampaignState, walk: FirstCrossing) -> None:
+        """Go on from ``state``; ``walk`` has seen its looks."""
+        self._given, self._walk = state, walk
+        self.target, self.alpha, self.schedule = target, state.alpha, tuple(state.schedule)
+        self.monitor_alpha, self.uncertified = state.monitor_alpha, state.uncertified
+        self.created, self.fingerprint = state.created, state.fingerprint
+        self.rows, self.pools, self.chosen = state.rows, state.pools, state.chosen
+        self.updates, self.epochs = state.updates, state.epochs
+        self.reviews = Reviews(state.screened, state.waiting, state.missing, state.watched)
+        self._qualified, self._listed = ScoreCounts(state.qualified), ScoreCounts(state.listed)
+        self._memory = state.memory
+        self.monitor: Monitor | None = None
+        if state.watch is not None:
+            self.monitor = Monitor(self.policy, self.monitor_alpha).resume(state.watch)
+
+    @property
+    def state(self) -> CampaignState:
+        """All that is needed to go on later, as plain values."""
+        return replace(
+            self._given,
+            created=self.created,
+            version=__version__,
+            promise=self.promise,
+            rows=self.rows,
+            pools=self.pools,
+            chosen=self.chosen,
+            qualified=self._qualified.state,
+            listed=self._listed.state,
+            screened=list(self.reviews.kept.values()),
+            waiting=list(self.reviews.waiting),
+            missing=self.reviews.missing,
+            watched=self.reviews.watched,
+            watch=None if self.monitor is None else self.monitor.state,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the state as JSON; never half-written."""
+        campaign_file.write(Path(path), self.state)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Campaign:
+        """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
+        with in_file(path):
+            state = campaign_file.read(Path(path))
+            target = Expected(state.target.k, state.target.pool_size)
+            walk, chosen = replay(state.schedule, state.updates, state.alpha, target.rate)
+            hold(state.chosen == chosen, "the threshold in force belongs to another update")
+            campaign = cls.__new__(cls)
+            campaign._resume(target, state, walk)
+            hold(campaign.promise == state.promise, "the promise does not say what the evidence says")
+        return campaign
 
     @property
     def threshold(self) -> float | None:
@@ -199,7 +253,7 @@ class Campaign:
             self.update()
         mask = self.filter.select(array)
         chosen = np.flatnonzero(mask)
-        names = [str(row) for row in chosen.tolist()] if texts is None else [texts[row] for row in chosen]
+        names = [str(row) if texts is None else texts[row] for row in chosen.tolist()]
         self._record(name, len(array), names, array[chosen])
         return mask
 
@@ -288,19 +342,6 @@ class Campaign:
         lines = campaign_lines(self.updates, self.epochs, float(self.target.pool_size))
         return "\n".join([*lines, *([self.monitor.describe()] if self.monitor is not None else [])])
 
-    def save(self, path: str | Path) -> None:
-        """Write the state as JSON; never half-written."""
-        from surelist.lifecycle import campaign_file
-
-        campaign_file.save(self, Path(path))
-
-    @staticmethod
-    def load(path: str | Path) -> Campaign:
-        """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
-        from surelist.lifecycle import campaign_file
-
-        return campaign_file.load(Path(path))
-
     def _new_name(self, pool: Any) -> str:
         name = as_name(self.pools + 1 if pool is None else pool, "pool")
         if self._memory.recall(name, "pool") is not None:
@@ -319,7 +360,7 @@ class Campaign:
         epoch.pools += 1
         epoch.candidates += size
         epoch.shortlisted += len(scores)
-        self.reviews.open(Screened(name, size, self.chosen, ids, scores))
+        self.reviews.open(Screened(name, size, self.chosen, ids, scores.tolist(), UNKNOWN * len(ids)))
         self._watch()
 
     def _watch(self) -> None:
@@ -334,17 +375,17 @@ class Campaign:
             self.reviews.watched = screened.look
             self.monitor.observe(qualified=screened.at_most_qualified, pool_size=screened.size)
             if self.monitor.raised is not None and self.monitor.raised.pools == self.monitor.pools:
-                self.monitor.name_alarm(screened.name)
+                self.monitor.name_alarm(screened.pool)
 
     def _look(self) -> None:
         """Update j: the c_j-th largest score known to be qualified, never below the last one."""
         look = len(self.updates)
         count = self._walk.next(self.rows, self.budgets[look])
         before = self.updates[-1].threshold if self.updates else None
-        found = self._qualified.nth_largest(count)
+        certified = self._qualified.nth_largest(count)
         threshold = before
-        if found is not None and (before is None or found > before):
-            threshold, self.chosen = found, look
+        if certified is not None and (before is None or certified > before):
+            threshold, self.chosen = certified, look
         if threshold is not None:
             self._qualified.drop_below(threshold)
             self._listed.drop_below(threshold)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import special
 
 from surelist import _check as check
+from surelist.drawing import axes
 from surelist.promises.wording import percent
 
 CAVEAT = (
@@ -41,6 +43,15 @@ class Drift:
             f"{percent(round(self.higher, 3))} of the time (50% without drift). {self.caveat}"
         )
 
+    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+        """Where the gap is largest: both shares (needs the ``plots`` extra; ``path``: also a file)."""
+        shares = {
+            f"{self.rows:,} calibration rows": self.share_before,
+            f"{self.candidates:,} candidates": self.share_now,
+        }
+        title = f"The largest gap, {100 * self.gap:.1f} points (p = {self.p_value:.2g})"
+        return axes.draw_shares(shares, title, f"share that scores at least {self.at:.6g}", ax, path)
+
 
 def drift(calibration_scores: Any, pool_scores: Any) -> Drift:
     """Two-sample check without labels (Kolmogorov-Smirnov), with effect sizes a person can read.
@@ -57,13 +68,13 @@ def drift(calibration_scores: Any, pool_scores: Any) -> Drift:
     values = np.unique(np.concatenate([before, now]))
     share_before = 1 - np.searchsorted(before, values) / len(before)
     share_now = 1 - np.searchsorted(now, values) / len(now)
-    place = int(np.argmax(np.abs(share_before - share_now)))
-    gap = float(abs(share_before[place] - share_now[place]))
+    widest = int(np.argmax(np.abs(share_before - share_now)))
+    gap = float(abs(share_before[widest] - share_now[widest]))
     below = np.searchsorted(before, now) + np.searchsorted(before, now, side="right")
     higher = float(below.sum() / (2 * len(before) * len(now)))
     effective = np.sqrt(len(before) * len(now) / (len(before) + len(now)))
     p_value = float(special.kolmogorov(effective * gap))
     return Drift(
-        gap, float(values[place]), float(share_before[place]), float(share_now[place]), higher,
+        gap, float(values[widest]), float(share_before[widest]), float(share_now[widest]), higher,
         p_value, len(before), len(now),
     )  # fmt: skip

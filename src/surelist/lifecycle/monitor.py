@@ -1,14 +1,14 @@
 """Does the promise still hold? An anytime-valid alarm from reviewed pools.
 
-The bets and their proof live in ``betting``, the state file in ``monitor_file``, the check of
-scores without labels in ``drifting``.
+The bets and their proof live in ``bounds.betting``, state and its file in ``monitor_file``, the
+check of scores without labels in ``drift``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,12 @@ from typing import Any
 import numpy as np
 
 from surelist import _check as check
+from surelist._files import hold
 from surelist.bounds import betting
+from surelist.drawing import axes
 from surelist.errors import InvalidInput
+from surelist.lifecycle import monitor_file
+from surelist.lifecycle.monitor_file import Alarm, Tally, Watch, in_file
 from surelist.lifecycle.seen import Memory, as_name
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
@@ -43,42 +47,6 @@ class Claim:
         if self.k is None:
             return pool_size, qualified
         return 1, int(qualified >= self.k)
-
-
-@dataclass
-class Tally:
-    """Trials and successes of one group: in all, and since the threshold last changed."""
-
-    trials: int = 0
-    successes: int = 0
-    trials_before: int = 0
-    successes_before: int = 0
-
-    def add(self, trials: int, successes: int) -> None:
-        self.trials += trials
-        self.successes += successes
-
-    @property
-    def since(self) -> tuple[int, int]:
-        return self.trials - self.trials_before, self.successes - self.successes_before
-
-
-@dataclass(frozen=True)
-class Alarm:
-    """When the alarm was raised; it stays raised."""
-
-    pools: int
-    review_id: str | None
-    e_value: float
-
-    def describe(self, alpha: float) -> str:
-        last = f", the last one {self.review_id!r}," if self.review_id is not None else ""
-        return (
-            f"the reviews of {self.pools:,} pools{last} speak against it (e-value "
-            f"{self.e_value:.3g}, alarm at {1 / alpha:.3g}; a false alarm has probability at most "
-            f"{percent(alpha)}). Something has changed, or the calibration was among the rare ones that "
-            "fail. Recalibrate on fresh rows."
-        )
 
 
 class Monitor:
@@ -112,7 +80,7 @@ class Monitor:
         self._policy = policy
         self.alpha = check.as_alpha(alpha)
         self.claims = tuple(_claim(cutoff, policy) for cutoff in policy.cutoffs)
-        self.tallies = {claim.group: Tally() for claim in self.claims}
+        self.tallies = {claim.group: Tally(claim.group) for claim in self.claims}
         self.bets = {claim.group: betting.Bets(claim.rate) for claim in self.claims}
         self.pools = 0
         self.raised: Alarm | None = None
@@ -133,7 +101,7 @@ class Monitor:
         counts = self._counts(qualified, pool_size)
         name = None if review_id is None else as_name(review_id, "review_id")
         if name is not None:
-            note = " ".join(f"{won}/{size}" for won, size in counts.values())
+            note = " ".join(f"{count}/{size}" for count, size in counts.values())
             known = self._memory.recall(name, "review_id")
             if known == note:
                 return False
@@ -222,18 +190,47 @@ class Monitor:
         )
         return "\n".join(lines)
 
+    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+        """Where the rates lie, and what was promised (needs the ``plots`` extra; ``path``: also a file)."""
+        rates = [
+            axes.Rate(claim.group or "all candidates", *self.intervals[claim.group], float(claim.rate))
+            for claim in self.claims
+        ]
+        state = "ALARM" if self.alarm else "no alarm"
+        title = f"{number(self.pools)} pools, e-value {self.e_value:.3g}, {state}"
+        per = "candidate" if self.claims[0].k is None else "pool"
+        return axes.draw_rates(rates, title, f"rate per {per}, under this threshold", ax, path)
+
+    @property
+    def state(self) -> Watch:
+        """All that is needed to go on later, as plain values."""
+        tallies = [
+            replace(tally, log_wealth=self.bets[group].logs.tolist()) for group, tally in self.tallies.items()
+        ]
+        return Watch(self.alpha, self.pools, tallies, self.raised, self._memory)
+
+    def resume(self, state: Watch) -> Monitor:
+        """Go on from ``state``, which another monitor of the same policy had."""
+        hold([tally.group for tally in state.tallies] == list(self.tallies),
+             "the monitor's groups are not those of the policy")  # fmt: skip
+        for tally in state.tallies:
+            self.tallies[tally.group] = tally
+            rate = self.bets[tally.group].rate
+            self.bets[tally.group] = betting.Bets(rate, np.asarray(tally.log_wealth), state.pools)
+        self.pools, self.raised, self._memory = state.pools, state.alarm, state.memory
+        hold(self.alarm or not self.speaks_against, "the alarm was taken out")
+        return self
+
     def save(self, path: str | Path) -> None:
         """Write the state as JSON; never half-written."""
-        from surelist.lifecycle import monitor_file
-
-        monitor_file.save(self, Path(path))
+        monitor_file.write(Path(path), self._policy, self.state)
 
     @staticmethod
     def load(path: str | Path) -> Monitor:
         """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
-        from surelist.lifecycle import monitor_file
-
-        return monitor_file.load(Path(path))
+        with in_file(path):
+            policy, state = monitor_file.read(Path(path))
+            return Monitor(policy, state.alpha).resume(state)
 
     def threshold_changed(self, policy: Policy) -> None:
         """Go on under a policy with the same promises and another threshold.
@@ -256,16 +253,16 @@ class Monitor:
         shared = self._policy.group_rows == "all" and not isinstance(pool_size, Mapping)
         counts = {}
         for claim in self.claims:
-            won = _whole(self._of(qualified, claim, "qualified"), "qualified", claim)
+            count = _whole(self._of(qualified, claim, "qualified"), "qualified", claim)
             size = pool_size if shared else self._of(pool_size, claim, "pool_size")
             size = _whole(size, "pool_size", claim)
-            if won > size:
-                raise InvalidInput(f"qualified: expected at most pool_size={size}, got {won}.")
+            if count > size:
+                raise InvalidInput(f"qualified: expected at most pool_size={size}, got {count}.")
             if size < claim.smallest_pool:
                 raise InvalidInput(
                     f"pool_size: the promise covers pools of {claim.smallest_pool} or more, got {size}."
                 )
-            counts[claim.group] = won, size
+            counts[claim.group] = count, size
         return counts
 
     def _of(self, value: Any, claim: Claim, name: str) -> Any:

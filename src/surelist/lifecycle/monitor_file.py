@@ -1,60 +1,83 @@
-"""State files of monitors, and what all state files share: strict, versioned JSON, no code in it.
+"""A monitor's state as plain values, and its file: strict, versioned JSON, no code in it.
 
-Loading rejects what ``policy_file`` rejects: unknown versions, unknown or missing fields,
-non-finite numbers, and whatever contradicts the evidence in the same file.
+What is read is complete, finite and does not contradict itself; ``monitor`` builds from it.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-import numpy as np
-from pydantic import BaseModel, Field
-
-from surelist._files import writing
-from surelist._strict import File, Strict, hold, parse
+from surelist._files import STRICT, hold, parse, plain, writing
 from surelist._version import __version__
 from surelist.bounds.betting import DROPS
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
-from surelist.lifecycle.monitor import Alarm, Monitor, Tally
 from surelist.lifecycle.seen import Memory
 from surelist.promises import policy_file
 from surelist.promises.policy import Policy
+from surelist.promises.wording import percent
 
 FORMAT: Literal[1] = 1
+Shape = TypeVar("Shape")
 
 
-class _Tally(Strict):
+@dataclass
+class Tally:
+    """Trials and successes of one group: in all, and before the threshold last changed."""
+
     group: str | None
-    trials: int = Field(ge=0)
-    successes: int = Field(ge=0)
-    trials_before: int = Field(ge=0)
-    successes_before: int = Field(ge=0)
-    log_wealth: list[float] = Field(min_length=len(DROPS), max_length=len(DROPS))
+    trials: int = 0
+    successes: int = 0
+    trials_before: int = 0
+    successes_before: int = 0
+    log_wealth: list[float] = field(default_factory=list)  # of the bets, where this is in a file
+
+    def add(self, trials: int, successes: int) -> None:
+        self.trials += trials
+        self.successes += successes
+
+    @property
+    def since(self) -> tuple[int, int]:
+        """Trials and successes since the threshold last changed."""
+        return self.trials - self.trials_before, self.successes - self.successes_before
 
 
-class _Alarm(Strict):
+@dataclass(frozen=True)
+class Alarm:
+    """When the alarm was raised; it stays raised."""
+
     pools: int
     review_id: str | None
     e_value: float
 
-
-class MemoryFile(Strict):
-    kept: dict[str, str]
-    forgotten: str | None
-
-
-class Watch(Strict):
-    alpha: float = Field(gt=0, lt=1)
-    pools: int = Field(ge=0)
-    tallies: list[_Tally]
-    alarm: _Alarm | None
-    memory: MemoryFile
+    def describe(self, alpha: float) -> str:
+        last = f", the last one {self.review_id!r}," if self.review_id is not None else ""
+        return (
+            f"the reviews of {self.pools:,} pools{last} speak against it (e-value "
+            f"{self.e_value:.3g}, alarm at {1 / alpha:.3g}; a false alarm has probability at most "
+            f"{percent(alpha)}). Something has changed, or the calibration was among the rare ones that "
+            "fail. Recalibrate on fresh rows."
+        )
 
 
-class _MonitorFile(Strict):
+@dataclass
+class Watch:
+    """All that a monitor knows, the policy aside."""
+
+    alpha: float
+    pools: int
+    tallies: list[Tally]
+    alarm: Alarm | None
+    memory: Memory
+
+
+@dataclass
+class _MonitorFile:
+    __pydantic_config__ = STRICT
     format: Literal[1]
     kind: Literal["surelist monitor"]
     version: str
@@ -62,82 +85,62 @@ class _MonitorFile(Strict):
     watch: Watch
 
 
-def save(monitor: Monitor, path: Path) -> None:
-    """Write a monitor's state, complete or not at all."""
-    with writing(path) as temporary:
-        temporary.write_text(dumps(monitor), encoding="utf-8")
+def write(path: Path, policy: Policy, watch: Watch) -> None:
+    """Write a monitor's state and the policy it watches, complete or not at all."""
+    file = _MonitorFile(FORMAT, "surelist monitor", __version__, policy_file.to_dict(policy), watch)
+    write_state(path, file)
 
 
-def dumps(monitor: Monitor) -> str:
-    """A monitor's state as JSON text, with the policy it watches."""
-    policy = policy_file.to_dict(monitor._policy)
-    return state_text(
-        _MonitorFile(
-            format=FORMAT,
-            kind="surelist monitor",
-            version=__version__,
-            policy=policy,
-            watch=dump_watch(monitor),
-        )
-    )
-
-
-def load(path: Path) -> Monitor:
-    """Read and verify a monitor's state."""
+def read(path: Path) -> tuple[Policy, Watch]:
+    """The policy watched, and the state."""
     file = read_state(path, _MonitorFile)
+    policy = Policy.loads(json.dumps(file.policy), name=str(path))
+    verify(file.watch)
+    return policy, file.watch
+
+
+def verify(watch: Watch) -> None:
+    """What can be checked without the policy."""
+    hold(0 < watch.alpha < 1 and watch.pools >= 0, "the monitor's level or count of pools is impossible")
+    for tally in watch.tallies:
+        hold(
+            0 <= tally.successes_before <= tally.successes <= tally.trials
+            and 0 <= tally.trials_before <= tally.trials
+            and len(tally.log_wealth) == len(DROPS),
+            "the monitor's counts are impossible",
+        )
+    if watch.alarm is not None:
+        hold(watch.alarm.e_value * watch.alpha >= 1 - 1e-9, "the alarm's e-value is below its level")
+
+
+@contextmanager
+def in_file(path: str | Path) -> Iterator[None]:
+    """Say in errors which state file contradicts itself."""
     try:
-        policy = Policy.loads(json.dumps(file.policy), name=str(path))
-        return load_watch(file.watch, Monitor(policy, file.watch.alpha))
+        yield
     except SurelistError as error:
+        if str(error).startswith("state: "):
+            raise
         raise PolicyFileError(f"state: {path}: {error}") from error
 
 
-def dump_watch(monitor: Monitor) -> Watch:
-    """The counts, bets and memory of a monitor."""
-    return Watch(
-        alpha=monitor.alpha,
-        pools=monitor.pools,
-        tallies=[
-            _Tally(group=group, **vars(tally), log_wealth=monitor.bets[group].logs.tolist())
-            for group, tally in monitor.tallies.items()
-        ],
-        alarm=_Alarm(**vars(monitor.raised)) if monitor.raised else None,
-        memory=MemoryFile(kept=monitor._memory.kept, forgotten=monitor._memory.forgotten),
-    )
+def write_state(path: Path, file: Any) -> None:
+    """A state file, complete or not at all."""
+    with writing(path) as temporary:
+        temporary.write_text(state_text(file), encoding="utf-8")
 
 
-def load_watch(file: Watch, monitor: Monitor) -> Monitor:
-    """Put them back into a monitor of the same policy."""
-    groups = [tally.group for tally in file.tallies]
-    hold(groups == list(monitor.tallies), "the monitor's groups are not those of the policy")
-    for tally in file.tallies:
-        hold(
-            tally.successes_before <= tally.successes <= tally.trials and tally.trials_before <= tally.trials,
-            "the monitor's counts are impossible",
-        )
-        monitor.tallies[tally.group] = Tally(**tally.model_dump(exclude={"group", "log_wealth"}))
-        bets = monitor.bets[tally.group]
-        bets.logs, bets.pools = np.asarray(tally.log_wealth), file.pools
-    monitor.pools = file.pools
-    monitor._memory = Memory(file.memory.kept, file.memory.forgotten)
-    if file.alarm is not None:
-        hold(file.alarm.e_value * monitor.alpha >= 1 - 1e-9, "the alarm's e-value is below its level")
-        monitor.raised = Alarm(**vars(file.alarm))
-    hold(monitor.alarm or not monitor.speaks_against, "the alarm was taken out")
-    return monitor
-
-
-def state_text(file: BaseModel) -> str:
+def state_text(file: Any) -> str:
     """One line of JSON."""
-    return json.dumps(file.model_dump(), ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(plain(file), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_state(path: Path, model: type[File]) -> File:
-    """A state file of the kind and version that ``model`` describes."""
+def read_state(path: Path, shape: type[Shape]) -> Shape:
+    """A state file of the kind that ``shape`` describes."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"state: cannot read {path}: {error.strerror}.") from error
     except ValueError as error:
         raise PolicyFileError(f"state: {path} is not a text file.") from error
-    return parse(text, model, FORMAT, f"state: {path}")
+    return parse(text, shape, FORMAT, f"state: {path}")

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,8 @@ from scipy import special
 
 from surelist import _check as check
 from surelist import bounds
-from surelist.drawing import axes
 from surelist.errors import InvalidInput
+from surelist.lifecycle.plan import Needed, Plan, PlanRow
 from surelist.lifecycle.populations import COVERAGE, Empirical, Population, populations
 from surelist.promises.targets import Expected, Level, PerPool, Recall, Target
 
@@ -34,72 +33,6 @@ POINTS = 64  # quantiles per expectation
 HOPELESS = 0.005  # below this assurance no list length is given
 MOST = 10**9
 PAPER = {Expected: "dkw", PerPool: "bernstein"}
-
-
-@dataclass(frozen=True)
-class PlanRow:
-    """What n calibration rows would give under one rule.
-
-    ``assurance`` is the chance that the target is certifiable; ``list_size`` the expected list
-    length if it is, and ``excess`` how far that lies above the oracle's, as a share. Intervals
-    are those of a pilot, None without one or where nothing is certifiable.
-    """
-
-    rows: int
-    rule: str
-    critical_count: int
-    assurance: float
-    list_size: float | None
-    excess: float | None
-    interval: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Needed:
-    """Smallest n that certifies with this assurance; ``interval`` from a pilot's base rate."""
-
-    assurance: float
-    rule: str
-    rows: int | None
-    interval: tuple[int | None, int | None] | None = None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A table of calibration sizes; ``describe`` prints it, ``plot`` draws it."""
-
-    target: Target
-    alpha: float
-    basis: str
-    base_rate: float
-    oracle: float
-    table: tuple[PlanRow, ...]
-    needed: tuple[Needed, ...]
-    pools: int
-    enough: int | None
-
-    def needs(self, assurance: float, rule: str = "exact") -> int | None:
-        """Smallest n for one of the assurances planned."""
-        for each in self.needed:
-            if each.assurance == assurance and each.rule == rule:
-                return each.rows
-        raise InvalidInput(f"assurance: this plan has 0.5 and 0.9, got {assurance!r} for {rule!r}.")
-
-    def describe(self) -> str:
-        """The plan as text."""
-        from surelist.lifecycle.plan_text import describe
-
-        return describe(self)
-
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
-        """Expected list length against n (needs the ``plots`` extra; ``path``: also a file)."""
-        bands = []
-        for rule in dict.fromkeys(row.rule for row in self.table):
-            rows = [row for row in self.table if row.rule == rule and row.list_size is not None]
-            sizes = [row.list_size or 0.0 for row in rows]
-            bands.append(axes.Band(rule, [row.rows for row in rows], sizes, [row.interval for row in rows]))
-        title = f"{self.target.describe()}, alpha {self.alpha:g}"
-        return axes.draw_plan(bands, self.oracle, self.enough, title, ax, path)
 
 
 def plan(
@@ -168,7 +101,7 @@ def _resampled(target: Target, level: Level, n: int, count: int, others: list[Em
 
 def _with_excess(row: PlanRow, oracle: float) -> PlanRow:
     excess = None if row.list_size is None or math.isnan(oracle) else row.list_size / oracle - 1
-    return PlanRow(**{**vars(row), "excess": excess})
+    return replace(row, excess=excess)
 
 
 def _expected(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 
 from surelist import _check as check
+from surelist._files import hold
 from surelist.bounds.counts import binomial_tail
+from surelist.bounds.sequential import FirstCrossing
 from surelist.errors import InvalidInput
 from surelist.lifecycle.score_sketch import ScoreCounts
 from surelist.promises.targets import Expected
@@ -73,6 +76,30 @@ def as_schedule(schedule: Sequence[int] | None, rows: int, target: Expected) -> 
     if any(later <= earlier for earlier, later in pairwise(counts)):
         raise InvalidInput(f"schedule: expected increasing numbers of pools, got {counts!r}.")
     return tuple(counts)
+
+
+def replay(
+    schedule: Sequence[int], updates: Sequence[Update], alpha: float, rate: Fraction
+) -> tuple[FirstCrossing, int | None]:
+    """The walk after these looks, and which of them gave the threshold in force.
+
+    Holds them to the rules: on schedule, counts that follow from the rows, thresholds that never fall.
+    """
+    hold(list(schedule) == sorted(set(schedule)), "the schedule falls")
+    hold(0 < len(updates) <= len(schedule) + 1, "more updates than the schedule has, or none")
+    planned = [0, *schedule][: len(updates)]
+    hold([update.pools for update in updates] == planned, "an update is off schedule")
+    walk, budgets = FirstCrossing(rate), spending(alpha, len(schedule))
+    previous: float | None = None
+    chosen = None
+    for look, update in enumerate(updates):
+        count = walk.next(update.rows, budgets[look])
+        hold(update.count == count, f"the count of update {look} should be {count}")
+        fell = previous is not None and (update.threshold is None or update.threshold < previous)
+        hold(not fell, f"the threshold falls at update {look}")
+        if update.threshold != previous:
+            previous, chosen = update.threshold, look
+    return walk, chosen
 
 
 def surely_at_boundary(rows: int, target: Expected, alpha: float) -> int:

@@ -1,4 +1,4 @@
-"""A multiset of scores in bounded space, for ``adaptive``.
+"""A multiset of scores in bounded space, for ``campaign``.
 
 Up to ``LIMIT`` different scores are kept as they are. Beyond that the scores are rounded *down*
 to one of ``GRID`` of them, each standing for about the same number of rows. Rounding down is
@@ -8,6 +8,8 @@ between two updates.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,26 +21,36 @@ LIMIT = 4000
 GRID = 2000
 
 
-class ScoreCounts:
-    """Scores with how often each occurs; ``add``, ``nth_largest``, ``at_least``, ``drop_below``."""
+@dataclass
+class Scores:
+    """``ScoreCounts`` as plain values, for a file: ``fresh`` ones were added since the last settling."""
 
-    def __init__(
-        self, scores: Floats | None = None, counts: Ints | None = None, *, rounded: bool = False
-    ) -> None:
-        self.scores: Floats = np.empty(0) if scores is None else scores
-        self.counts: Ints = np.ones(len(self.scores), dtype=np.int64) if counts is None else counts
-        self.rounded = rounded
-        self._fresh: list[Floats] = []
-        self._waiting = 0
-
-    @property
-    def fresh(self) -> Floats:
-        """Scores added since the last settling, in the order of their arrival."""
-        return np.concatenate(self._fresh) if self._fresh else np.empty(0)
+    scores: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    rounded: bool = False
+    fresh: list[float] = field(default_factory=list)
 
     @property
     def total(self) -> int:
-        return int(self.counts.sum()) + self._waiting
+        return sum(self.counts) + len(self.fresh)
+
+
+class ScoreCounts:
+    """Scores with how often each occurs; ``add``, ``nth_largest``, ``at_least``, ``drop_below``."""
+
+    def __init__(self, state: Scores | None = None) -> None:
+        state = state or Scores()
+        self.scores: Floats = np.asarray(state.scores, dtype=np.float64)
+        self.counts: Ints = np.asarray(state.counts, dtype=np.int64)
+        self.rounded = state.rounded
+        self._fresh: list[Floats] = []
+        self._waiting = 0
+        self.add(np.asarray(state.fresh, dtype=np.float64))
+
+    @property
+    def state(self) -> Scores:
+        """What a file keeps."""
+        return Scores(self.scores.tolist(), self.counts.tolist(), self.rounded, self._arrived().tolist())
 
     def add(self, scores: Floats) -> None:
         """Settled in batches; when depends on how many were added only, not on saves."""
@@ -52,8 +64,8 @@ class ScoreCounts:
         """The largest score known to have ``count`` rows at or above it; None if there is none."""
         self._settle()
         above = np.cumsum(self.counts[::-1])
-        place = int(np.searchsorted(above, count))
-        return float(self.scores[::-1][place]) if place < len(above) else None
+        rank = int(np.searchsorted(above, count))
+        return float(self.scores[::-1][rank]) if rank < len(above) else None
 
     def at_least(self, threshold: float) -> int:
         """How many rows score at least ``threshold`` (after rounding down: no more than that)."""
@@ -68,15 +80,19 @@ class ScoreCounts:
         if len(self.scores) < GRID // 2:
             self.rounded = False
 
+    def _arrived(self) -> Floats:
+        """Scores added since the last settling, in the order of their arrival."""
+        return np.concatenate(self._fresh) if self._fresh else np.empty(0)
+
     def _settle(self) -> None:
         if not self._fresh:
             return
-        fresh = self.fresh
+        fresh = self._arrived()
         self._fresh, self._waiting = [], 0
         if self.rounded and len(self.scores):
-            place = np.searchsorted(self.scores, fresh, side="right") - 1
-            self.counts = self.counts + np.bincount(place[place >= 0], minlength=len(self.scores))
-            fresh = fresh[place < 0]
+            below = np.searchsorted(self.scores, fresh, side="right") - 1
+            self.counts = self.counts + np.bincount(below[below >= 0], minlength=len(self.scores))
+            fresh = fresh[below < 0]
         scores, inverse = np.unique(np.concatenate([self.scores, fresh]), return_inverse=True)
         weights = np.concatenate([self.counts, np.ones(len(fresh), dtype=np.int64)])
         self.scores = scores

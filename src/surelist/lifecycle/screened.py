@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -16,32 +16,28 @@ from surelist import _check as check
 from surelist.errors import InvalidInput
 
 Floats = NDArray[np.float64]
-Labels = NDArray[np.int8]
+Marks = NDArray[np.uint8]
 
 CHARACTERS = 300_000  # of ids and scores that are kept; older pools are closed and forgotten
 LONGEST = 100
-UNKNOWN = -1
+UNKNOWN, QUALIFIED, OTHER = "?", "1", "0"  # the mark of each shortlisted candidate
 
 
 @dataclass
 class Screened:
-    """A pool's shortlist and its reviews: 1 qualified, 0 not, -1 not known (yet)."""
+    """A pool's shortlist and its reviews; ``labels`` has one mark per candidate."""
 
-    name: str
+    pool: str
     size: int
     look: int | None  # the look that gave the threshold; None while everyone is shortlisted
     ids: list[str]
-    scores: Floats
-    labels: Labels = field(default_factory=lambda: np.empty(0, dtype=np.int8))
+    scores: list[float]
+    labels: str
     closed: bool = False
-
-    def __post_init__(self) -> None:
-        if len(self.labels) != len(self.ids):
-            self.labels = np.full(len(self.ids), UNKNOWN, dtype=np.int8)
 
     @property
     def unknown(self) -> int:
-        return int(np.count_nonzero(self.labels == UNKNOWN))
+        return self.labels.count(UNKNOWN)
 
     @property
     def done(self) -> bool:
@@ -50,7 +46,7 @@ class Screened:
     @property
     def at_most_qualified(self) -> int:
         """Missing reviews of a closed pool count as qualified: fewer alarms, never more."""
-        return int(np.count_nonzero(self.labels != 0))
+        return len(self.labels) - self.labels.count(OTHER)
 
     @cached_property
     def cost(self) -> int:
@@ -73,16 +69,22 @@ class Reviews:
     reviews is closed first; it stays in the evidence with them as not qualified.
     """
 
-    def __init__(self, missing: int = 0) -> None:
-        self.kept: dict[str, Screened] = {}
-        self.waiting: deque[str] = deque()
+    def __init__(
+        self,
+        screened: Iterable[Screened] = (),
+        waiting: Iterable[str] = (),
+        missing: int = 0,
+        watched: int | None = None,
+    ) -> None:
+        self.kept = {each.pool: each for each in screened}
+        self.waiting = deque(waiting)
         self.missing = missing  # labels and reviews that have not come, of all rows so far
-        self.watched: int | None = None  # the look under which the monitor's last pool was screened
-        self._cost = 0
+        self.watched = watched  # the look under which the monitor's last pool was screened
+        self._cost = sum(each.cost for each in self.kept.values())
 
     def open(self, screened: Screened) -> None:
-        self.kept[screened.name] = screened
-        self.waiting.append(screened.name)
+        self.kept[screened.pool] = screened
+        self.waiting.append(screened.pool)
         self.missing += screened.unknown
         self._cost += screened.cost
 
@@ -94,24 +96,20 @@ class Reviews:
 
     def add(self, screened: Screened, labels: Any, ids: Any) -> tuple[int, Floats]:
         """How many reviews are new, and the scores of those that are qualified."""
-        places, given = self._match(screened, labels, ids)
-        known = screened.labels[places]
-        wrong = (known != UNKNOWN) & (known != given)
-        if wrong.any():
-            which = int(places[int(wrong.argmax())])
-            raise InvalidInput(
-                f"labels: candidate {screened.ids[which]!r} of pool {screened.name!r} was reviewed as "
-                f"{screened.labels[which]} before. Evidence that was used cannot be taken back; start a new "
-                "campaign on fresh rows if earlier reviews were wrong."
-            )
-        new = known == UNKNOWN
+        rows, given = _match(screened, labels, ids)
+        marks = np.frombuffer(screened.labels.encode(), dtype=np.uint8).copy()
+        before = marks[rows]
+        new = before == ord(UNKNOWN)
+        _refuse_changes(screened, rows[~new & (before != given)])
         if new.any() and screened.closed:
             raise InvalidInput(
-                f"pool: {screened.name!r} was closed; its late reviews are not counted any more."
+                f"pool: {screened.pool!r} was closed; its late reviews are not counted any more."
             )
-        screened.labels[places] = given
-        self.missing -= int(np.count_nonzero(new))
-        return int(np.count_nonzero(new)), screened.scores[places[new & (given == 1)]]
+        marks[rows] = given
+        screened.labels = marks.tobytes().decode()
+        count = int(np.count_nonzero(new))
+        self.missing -= count
+        return count, np.asarray(screened.scores)[rows[new & (given == ord(QUALIFIED))]]
 
     def close(self, screened: Screened) -> int:
         screened.closed = True
@@ -136,33 +134,45 @@ class Reviews:
     def _drop(self) -> None:
         while self._cost > CHARACTERS and len(self.kept) > 1:
             oldest = next(iter(self.kept.values()))
-            if self.waiting and oldest.name == self.waiting[0]:  # both are in the order of screening
+            if self.waiting and oldest.pool == self.waiting[0]:  # both are in the order of screening
                 break
             self._cost -= oldest.cost
-            del self.kept[oldest.name]
+            del self.kept[oldest.pool]
 
-    def _match(self, screened: Screened, labels: Any, ids: Any) -> tuple[NDArray[np.intp], Labels]:
-        column = check._column(labels, "labels")
-        qualified, missing = check.as_labels(column, missing="unqualified")
-        absent = (
-            np.isnan(check._numbers(column, "labels")) if missing else np.zeros(len(qualified), dtype=bool)
+
+def _match(screened: Screened, labels: Any, ids: Any) -> tuple[NDArray[np.intp], Marks]:
+    """Which rows of the shortlist were reviewed, and the mark of each."""
+    column = check._column(labels, "labels")
+    qualified, missing = check.as_labels(column, missing="unqualified")
+    present = ~np.isnan(check._numbers(column, "labels")) if missing else np.ones(len(qualified), dtype=bool)
+    rows = _rows(screened, ids, len(qualified))
+    marks = np.where(qualified, ord(QUALIFIED), ord(OTHER)).astype(np.uint8)
+    return rows[present], marks[present]
+
+
+def _rows(screened: Screened, ids: Any, labels: int) -> NDArray[np.intp]:
+    if ids is None:
+        if labels != len(screened.ids):
+            raise InvalidInput(
+                f"labels: expected {len(screened.ids)} values, one per shortlisted candidate of pool "
+                f"{screened.pool!r}, got {labels}. Pass ids= for a part of them."
+            )
+        return np.arange(labels)
+    row_of = {text: row for row, text in enumerate(screened.ids)}
+    texts = check.as_ids(ids, labels)
+    unknown = [text for text in texts if text not in row_of]
+    if unknown:
+        raise InvalidInput(
+            f"ids: {unknown[0]!r} is not on the shortlist of pool {screened.pool!r} "
+            f"({len(unknown)} such). Only shortlisted candidates are reviewed."
         )
-        if ids is None:
-            if len(qualified) != len(screened.ids):
-                raise InvalidInput(
-                    f"labels: expected {len(screened.ids)} values, one per shortlisted candidate of pool "
-                    f"{screened.name!r}, got {len(qualified)}. Pass ids= for a part of them."
-                )
-            places = np.arange(len(qualified))
-        else:
-            place = {text: row for row, text in enumerate(screened.ids)}
-            texts = check.as_ids(ids, len(qualified))
-            unknown = [text for text in texts if text not in place]
-            if unknown:
-                raise InvalidInput(
-                    f"ids: {unknown[0]!r} is not on the shortlist of pool {screened.name!r} "
-                    f"({len(unknown)} such). Only shortlisted candidates are reviewed."
-                )
-            places = np.asarray([place[text] for text in texts], dtype=np.intp)
-        keep = ~absent
-        return places[keep], qualified[keep].astype(np.int8)
+    return np.asarray([row_of[text] for text in texts], dtype=np.intp)
+
+
+def _refuse_changes(screened: Screened, rows: NDArray[np.intp]) -> None:
+    for row in rows[:1]:
+        raise InvalidInput(
+            f"labels: candidate {screened.ids[row]!r} of pool {screened.pool!r} was reviewed as "
+            f"{screened.labels[row]} before. Evidence that was used cannot be taken back; start a new "
+            "campaign on fresh rows if earlier reviews were wrong."
+        )

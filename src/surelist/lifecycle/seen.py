@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numbers
 import re
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -19,12 +20,14 @@ CHARACTERS = 60_000
 LONGEST = 100
 
 
+@dataclass
 class Memory:
     """Names with a short note each. ``recall`` looks one up, ``keep`` adds one."""
 
-    def __init__(self, kept: dict[str, str] | None = None, forgotten: str | None = None) -> None:
-        self.kept = dict(kept or {})
-        self.forgotten = forgotten  # the last of all forgotten names, in natural order
+    kept: dict[str, str] = field(default_factory=dict)
+    forgotten: str | None = None  # the last of all forgotten names, in natural order
+
+    def __post_init__(self) -> None:
         self._characters = sum(_cost(name, note) for name, note in self.kept.items())
 
     def recall(self, name: str, what: str) -> str | None:
@@ -61,7 +64,7 @@ def as_name(value: Any, what: str) -> str:
 def natural(name: str) -> list[tuple[int, int, str]]:
     """Sort key in which digits count as numbers."""
     parts = re.split(r"([0-9]+)", name)
-    return [(0, int(part), "") if place % 2 else (1, 0, part) for place, part in enumerate(parts)]
+    return [(0, int(part), "") if number % 2 else (1, 0, part) for number, part in enumerate(parts)]
 
 
 def _cost(name: str, note: str) -> int:

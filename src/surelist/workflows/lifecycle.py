@@ -9,10 +9,9 @@ from typing import Any
 from surelist import tables
 from surelist._files import writing
 from surelist.errors import InvalidInput
-from surelist.lifecycle import campaign_file
 from surelist.lifecycle.campaign import Campaign
 from surelist.lifecycle.monitor import Monitor
-from surelist.lifecycle.planning import Plan
+from surelist.lifecycle.plan import Plan
 from surelist.lifecycle.planning import plan as plan_arrays
 from surelist.lifecycle.schedule import Update
 from surelist.promises.policy import Policy
@@ -104,7 +103,7 @@ def screen_pool(state: Path, pool: Path, output: Path, *, name: str, score: str,
     found = tables.read_columns(pool, {"score": score, "id": id})
     mask = campaign.screen(found["score"], ids=found["id"], pool=name)
     with writing(state) as temporary:
-        temporary.write_text(campaign_file.dumps(campaign), encoding="utf-8")
+        campaign.save(temporary)
         tables.select_rows(tables.open_table(pool), campaign.filter, names={"score": score}, output=output)
     update = campaign.updates[-1] if len(campaign.updates) > looks else None
     return ScreenedPool(campaign, len(mask), int(mask.sum()), update)

@@ -1,0 +1,120 @@
+"""A plan: a table of calibration sizes, as a value that prints and draws itself. ``planning`` makes it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surelist.drawing import axes
+from surelist.errors import InvalidInput
+from surelist.promises.targets import Recall, Target
+
+HOPELESS = "Not even everyone on the list would do: the target exceeds the qualified there are."
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """What n calibration rows would give under one rule.
+
+    ``assurance`` is the chance that the target is certifiable; ``list_size`` the expected list
+    length if it is, and ``excess`` how far that lies above the oracle's, as a share. Intervals
+    are those of a pilot, None without one or where nothing is certifiable.
+    """
+
+    rows: int
+    rule: str
+    critical_count: int
+    assurance: float
+    list_size: float | None
+    excess: float | None
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Smallest n that certifies with this assurance; ``interval`` from a pilot's base rate."""
+
+    assurance: float
+    rule: str
+    rows: int | None
+    interval: tuple[int | None, int | None] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A table of calibration sizes; ``describe`` prints it, ``plot`` draws it."""
+
+    target: Target
+    alpha: float
+    basis: str
+    base_rate: float
+    oracle: float
+    table: tuple[PlanRow, ...]
+    needed: tuple[Needed, ...]
+    pools: int
+    enough: int | None
+
+    def needs(self, assurance: float, rule: str = "exact") -> int | None:
+        """Smallest n for one of the assurances planned."""
+        for each in self.needed:
+            if each.assurance == assurance and each.rule == rule:
+                return each.rows
+        raise InvalidInput(f"assurance: this plan has 0.5 and 0.9, got {assurance!r} for {rule!r}.")
+
+    def describe(self) -> str:
+        """What is asked, what it rests on, the table, and what is enough, as text."""
+        per = "per 100 candidates" if isinstance(self.target, Recall) else "per pool"
+        lines = [f"{self.target.describe()}, alpha {self.alpha:g}.", self.basis, ""]
+        if math.isnan(self.oracle):
+            lines.append(
+                "Not even everyone on the list would do: the target exceeds the qualified there are."
+            )
+        else:
+            lines.append(f"Oracle list (the population known): {self.oracle:.2f} {per}.")
+        lines += ["", *_table(self), ""]
+        lines += [_needs(each) for each in self.needed]
+        if self.enough is not None:
+            lines.append(
+                f"From about {self.enough:,} rows on, one more label saves less than one review over "
+                f"{self.pools:,} pools (exact rule)."
+            )
+        return "\n".join(lines)
+
+    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+        """Expected list length against n (needs the ``plots`` extra; ``path``: also a file)."""
+        bands = []
+        for rule in dict.fromkeys(row.rule for row in self.table):
+            rows = [row for row in self.table if row.rule == rule and row.list_size is not None]
+            sizes = [row.list_size or 0.0 for row in rows]
+            bands.append(axes.Band(rule, [row.rows for row in rows], sizes, [row.interval for row in rows]))
+        title = f"{self.target.describe()}, alpha {self.alpha:g}"
+        return axes.draw_plan(bands, self.oracle, self.enough, title, ax, path)
+
+
+def _table(plan: Plan) -> list[str]:
+    rules = list(dict.fromkeys(row.rule for row in plan.table))
+    lines = [f"{'rows':>9}" + "".join(f"  {rule + ': certifiable':>22}  {'list':>24}" for rule in rules)]
+    for n in dict.fromkeys(row.rows for row in plan.table):
+        cells = [_cell(row) for row in plan.table if row.rows == n]
+        lines.append(f"{n:>9,}" + "".join(cells))
+    return lines
+
+
+def _cell(row: PlanRow) -> str:
+    size = "-" if row.list_size is None else f"{row.list_size:.2f}"
+    if row.excess is not None:
+        size += f" ({100 * row.excess:+.0f}%)"
+    if row.interval is not None:
+        size += f" {row.interval[0]:.1f}-{row.interval[1]:.1f}"
+    return f"  {row.assurance:>22.0%}  {size:>24}"
+
+
+def _needs(each: Needed) -> str:
+    rows = "no number of rows" if each.rows is None else f"{each.rows:,} rows"
+    span = ""
+    if each.interval is not None:
+        low, high = (("never" if end is None else f"{end:,}") for end in each.interval)
+        span = f" ({low} to {high} by the pilot's base rate)"
+    return f"Certifiable with probability {each.assurance:.0%} under rule {each.rule}: {rows}{span}."
