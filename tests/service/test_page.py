@@ -246,7 +246,7 @@ def test_groups_need_a_purpose(look, server, files):
     page.wait_for_url("**/pools/*")
     page.get_by_role("button", name="Make the shortlist").click()
     page.wait_for_url("**/selections/*")
-    assert "for north" in page.inner_text("#list")
+    assert "group north: score ≥" in page.inner_text("#list")
     look.check("selection-groups")
 
 

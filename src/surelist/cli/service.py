@@ -125,11 +125,11 @@ def list_(database: str | None, json_: bool) -> None:
     from surelist.service.record.access import list_tokens
 
     with _registry(database) as registry:
-        found = list_tokens(registry)
+        tokens = list_tokens(registry)
     if json_:
-        click.echo(json.dumps([{**vars(each), "usable": each.usable} for each in found]))
+        click.echo(json.dumps([{**vars(each), "usable": each.usable} for each in tokens]))
         return
-    for each in found:
+    for each in tokens:
         state = "in use" if each.usable else "revoked" if each.revoked else "expired"
         scope = f", policy {each.policy[:12]}" if each.policy else ""
         click.echo(f"{each.id}  {each.role:8}  {state:8}  {each.name}{scope}")
@@ -171,8 +171,8 @@ def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> 
     else:
         for problem in verdict.problems:
             click.echo(problem, err=True)
-        said = "intact" if verdict.intact else "NOT intact"
-        click.echo(f"{verdict.entries:,} entries, {said}. Head: {verdict.head}")
+        state = "intact" if verdict.intact else "NOT intact"
+        click.echo(f"{verdict.entries:,} entries, {state}. Head: {verdict.head}")
     if not verdict.intact:
         raise click.exceptions.Exit(4)
 

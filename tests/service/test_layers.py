@@ -1,0 +1,27 @@
+"""Three layers: pages and API call jobs, jobs call workflows, the record is below."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.house.test_layout import modules, own_modules
+
+DOORS = {
+    "service.api",
+    "service.pages",
+    "service.drafts",
+    "service.wizard",
+    "service.answers",
+    "service.visitor",
+}
+
+
+@pytest.mark.parametrize("door", sorted(DOORS))
+def test_pages_and_api_reach_workflows_through_jobs_only(door):
+    assert not {each for each in own_modules(door) if each.startswith("workflows")}
+
+
+@pytest.mark.parametrize("module", [each for each in modules() if each.startswith("service.record")])
+def test_the_record_knows_nothing_of_http_and_files(module):
+    above = {each for each in own_modules(module) if each.startswith("service.")}
+    assert not {each for each in above if not each.startswith("service.record")} - {"service.errors"}
