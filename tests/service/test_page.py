@@ -265,7 +265,7 @@ def test_a_bad_csv_shows_which_rows(look, server, tmp_path):
     page.wait_for_selector(".alert")
     text = page.inner_text(".alert")
     assert "<img src=x onerror=alert(1)>" in text
-    assert "neither 0 nor 1" in text
+    assert "expected 0 or 1 (1 = qualified): 1 row" in text
     assert "maybe" in text
     look.errors.clear()  # the browser itself reports the 400
     look.check("columns-problems")

@@ -50,7 +50,7 @@ async def choose_columns(ident: str, me: Me) -> Response:
     draft = me.spool.note(draft, columns=columns)
     problems: Any = wizard.unchosen(columns)
     if not problems:
-        problems = await me.runtime.work(jobs.problems, draft, columns)
+        problems = wizard.shown(await me.runtime.work(jobs.problems, draft, columns))
     return await _columns_page(me, draft, problems) if problems else to(f"/drafts/{ident}/promise")
 
 

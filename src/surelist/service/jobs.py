@@ -168,14 +168,11 @@ def profile(draft: Draft) -> workflows.Profile:
         return workflows.profile(draft.upload.path)
 
 
-def problems(draft: Draft, columns: Mapping[str, Any]) -> list[workflows.Problem]:
-    """What stands in the way of the chosen columns."""
-    roles = {role: columns[role] for role in ("score", "label", "group", "id")}
+def problems(draft: Draft, columns: Mapping[str, Any]) -> tuple[workflows.Problem, ...]:
+    """What calibration would refuse or warn of, with the chosen columns."""
+    roles = {role: columns[role] for role in ("score", "label", "group", "id", "missing_labels")}
     with named(draft.upload, draft.filename):
-        present = workflows.problems(draft.upload.path, **roles)
-    if columns["missing_labels"] == "unqualified":
-        return [each for each in present if not each.message.endswith("without a label")]
-    return present
+        return workflows.problems(draft.upload.path, **roles, name=draft.filename)
 
 
 def group_names(draft: Draft, group: str) -> dict[str, int]:

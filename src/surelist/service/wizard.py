@@ -17,6 +17,7 @@ from surelist.service.models import Promise
 from surelist.service.record.chain import Entry
 from surelist.service.record.record import SavedPolicy
 from surelist.service.uploads import Draft
+from surelist.workflows.tables import Problem
 
 ROLES = ("score", "label", "group", "id")
 MEANINGS = {"score": "the score", "label": "the label (1 = qualified)"}
@@ -34,15 +35,33 @@ def columns_of(form: Mapping[str, Any]) -> dict[str, Any]:
     return chosen
 
 
+REMEDIES = {  # what to do about each kind of problem, at this door
+    "score": "Give every candidate a score; leaving rows out breaks the promise.",
+    "label": "1 means qualified, 0 not qualified.",
+    "missing label": "Count them as not qualified (below) or fill them in. They are never left out: that "
+    "would break the promise.",
+    "missing group": 'Give them a group of their own, for example "unknown".',
+    "missing id": "Give every candidate an id, or choose no id column.",
+    "repeated id": "Check for duplicates, or choose no id column.",
+}
+
+
+def shown(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+    """Problems as the page shows them: calibration's own words, and what to do here."""
+    return [
+        {
+            "message": each.message.removesuffix("."),
+            "examples": [(example.row, example.values.get(each.column or "")) for example in each.examples],
+            "remedy": REMEDIES.get(each.kind, ""),
+        }
+        for each in problems
+    ]
+
+
 def unchosen(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The roles that still need a column, first of all, as the page shows problems."""
     return [
-        {
-            "column": role,
-            "message": f"no column holds {what} yet",
-            "examples": (),
-            "remedy": "Choose one below.",
-        }
+        {"message": f"no column holds {what} yet", "examples": (), "remedy": "Choose one below."}
         for role, what in MEANINGS.items()
         if not columns[role]
     ][:1]

@@ -6,33 +6,49 @@ from collections.abc import Mapping
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from surelist.errors import InvalidInput
-from surelist.tables.roles import GROUP, ID, LABEL, SCORE, find_columns, require_column
+from surelist.tables import bad_rows
+from surelist.tables.roles import GROUP, ID, LABEL, SCORE, Columns, find_columns, require_column
 from surelist.tables.sources import Table, open_table
 
 WEIGHT = "weight"
 
 
 def read_columns(source: Any, columns: Mapping[str, str | None]) -> dict[str, Any]:
-    """Columns by role, in row order: scores, labels and weights as float64, others as text."""
+    """Columns by role, in row order: scores, labels and weights as float64, others as text.
+
+    Scores are finite and labels 0, 1 or NaN (missing); other rows are refused as in calibration.
+    """
     table = source if isinstance(source, Table) else open_table(source)
     if not table.engine.ordered:
         raise InvalidInput(f"{table.name}: has no row order, which this needs. Read it into a DataFrame.")
     weight = columns.get(WEIGHT)
-    found = find_columns(table, **{role: name for role, name in columns.items() if role != WEIGHT})
-    roles: dict[str, Any] = {SCORE: found.score}
-    for alias, expression in ((LABEL, found.label), (GROUP, found.group), (ID, found.ident)):
+    roles = find_columns(table, **{role: name for role, name in columns.items() if role != WEIGHT})
+    wanted: dict[str, Any] = {SCORE: nw.when(roles.usable).then(roles.score)}
+    for alias, expression in ((LABEL, roles.label), (GROUP, roles.group), (ID, roles.ident)):
         if expression is not None:
-            roles[alias] = expression
+            wanted[alias] = expression
     table.say("reading columns")
     with table.reading():
-        arrays = table.engine.columns(found.frame.with_columns(**roles).select(*roles), (SCORE, LABEL))
+        fetched = table.engine.columns(roles.frame.with_columns(**wanted).select(*wanted), (SCORE, LABEL))
+    _stop_for_bad_rows(roles, fetched[SCORE], fetched.get(LABEL))
     named = {SCORE: "score", LABEL: "label", GROUP: "group", ID: "id"}
-    result = {named[alias]: values for alias, values in arrays.items()}
+    arrays = {named[alias]: values for alias, values in fetched.items()}
     if weight is not None:
-        result[WEIGHT] = read_columns(table, {"score": weight})["score"]
-    return result
+        arrays[WEIGHT] = read_columns(table, {"score": weight})["score"]
+    return arrays
+
+
+def _stop_for_bad_rows(columns: Columns, scores: Any, labels: Any) -> None:
+    """The table is asked again only where something is wrong: for the rows to show."""
+    unusable = int(np.count_nonzero(~np.isfinite(scores)))
+    problems = bad_rows.unusable_scores(columns, unusable)
+    if labels is not None:
+        strange = ~((labels == 0) | (labels == 1) | np.isnan(labels)) & np.isfinite(scores)
+        problems += bad_rows.wrong_labels(columns, int(np.count_nonzero(strange)))
+    bad_rows.stop_for(columns, problems)
 
 
 def read_text(source: Any, columns: Mapping[str, str | None]) -> dict[str, list[str | None]]:
@@ -45,5 +61,5 @@ def read_text(source: Any, columns: Mapping[str, str | None]) -> dict[str, list[
     table.say("reading columns")
     with table.reading():
         rows = table.engine.rows(table.frame.select(**texts))
-    found = {role: [row[place] for row in rows] for place, role in enumerate(wanted)}
-    return {role: [None if not value else str(value) for value in values] for role, values in found.items()}
+    by_role = {role: [row[number] for row in rows] for number, role in enumerate(wanted)}
+    return {role: [None if not value else str(value) for value in values] for role, values in by_role.items()}

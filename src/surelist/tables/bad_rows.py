@@ -1,18 +1,20 @@
-"""One pass that counts rows per group and everything that is wrong with them.
+"""Everything that can be wrong with the rows of a table, counted and put into words once.
 
-Rows without a usable score, labels outside {0, 1}, missing and unknown groups are counted
-together, and reported together with up to five example rows each.
+Rows without a usable score, labels outside {0, 1}, missing and unknown groups, repeated ids: each
+is a ``Problem`` with its sentence, how many rows it concerns and up to five of them. Calibration
+and selection refuse by these sentences, and pages show them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 
-from surelist.errors import InvalidInput
+from surelist.errors import InvalidInput, TableWarning
 from surelist.tables.engines import Frame
 from surelist.tables.roles import ID, POOL, ROW, ROWS, STATE, Columns
 
@@ -26,12 +28,29 @@ Counts = dict[tuple[Any, ...], int]
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Rows that do not fit, how many, and which."""
+class Example:
+    """A row that does not fit: its number as people count, where rows have an order, and its values."""
 
+    row: int | None
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something about a table that does not fit.
+
+    ``kind`` says what: score, label, missing label, missing group, unknown group, missing id,
+    repeated id, missing pool, no rows, table. ``message`` is the fact, ``sentence`` the whole of
+    what Python says about it, with what to do. Problems that do not ``stop`` anyone are warnings.
+    """
+
+    kind: str
     message: str
-    count: int
-    where: nw.Expr
+    sentence: str
+    column: str | None = None
+    count: int = 0
+    examples: tuple[Example, ...] = ()
+    stops: bool = True
 
 
 def count_states(columns: Columns, frame: Frame, state: nw.Expr, keys: Mapping[str, nw.Expr]) -> Counts:
@@ -54,10 +73,10 @@ def count_keys(
             f"column {columns.names['group']!r}: more than {MOST_GROUPS:,} different values; "
             "that is no column of groups."
         )
-    found: Counts = {}
+    counts: Counts = {}
     for *key, count in rows:
-        found[tuple(key)] = found.get(tuple(key), 0) + int(count)
-    return found
+        counts[tuple(key)] = counts.get(tuple(key), 0) + int(count)
+    return counts
 
 
 def calibration_state(columns: Columns) -> nw.Expr:
@@ -73,90 +92,89 @@ def calibration_state(columns: Columns) -> nw.Expr:
     return nw.when(columns.usable).then(by_label).otherwise(nw.lit(UNUSABLE))
 
 
-def unusable_scores(columns: Columns, count: int) -> Problem:
+def unusable_scores(columns: Columns, count: int) -> list[Problem]:
     """Null, NaN, infinite or unreadable scores."""
-    usable = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
     expected = "a finite number"
     if columns.schema[columns.names["score"]].is_integer():
         expected = "a whole number within 2^53 of 0 (larger ones lose their order as floats)"
-    return Problem(
-        f"column {columns.names['score']!r}: expected {expected} in every row; "
-        'give every candidate a score, or drop these rows with on_bad_rows="drop"',
-        count,
-        usable == 0,
-    )
+    remedy = 'give every candidate a score, or drop these rows with on_bad_rows="drop"'
+    usable = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
+    return _rows("score", columns, "score", f"expected {expected} in every row", count, usable == 0, remedy)
 
 
-def wrong_labels(columns: Columns, count: int) -> Problem:
+def wrong_labels(columns: Columns, count: int) -> list[Problem]:
     """Labels other than 0, 1 and missing."""
-    assert columns.label is not None
     wrong = calibration_state(columns) == LABEL_WRONG
-    return Problem(f"column {columns.names['label']!r}: expected 0 or 1 (1 = qualified)", count, wrong)
+    return _rows("label", columns, "label", "expected 0 or 1 (1 = qualified)", count, wrong)
 
 
-def missing_labels(columns: Columns, count: int) -> Problem:
+def missing_labels(columns: Columns, count: int) -> list[Problem]:
     """Rows without a label: never dropped, kept as not qualified on request."""
     missing = calibration_state(columns) == LABEL_MISSING
-    return Problem(
-        f"column {columns.names['label']!r}: missing labels; dropping such rows would break the "
-        'promise, missing_labels="unqualified" keeps them as not qualified',
-        count,
-        missing,
+    remedy = (
+        'dropping such rows would break the promise, missing_labels="unqualified" keeps them as not qualified'
     )
+    return _rows("missing label", columns, "label", "missing labels", count, missing, remedy)
 
 
-def wrong_groups(columns: Columns, sizes: Mapping[Any, int], known: Collection[str]) -> list[Problem]:
-    """Rows of no group, or of a group nobody has heard of. ``sizes`` has them by raw value."""
+def wrong_groups(columns: Columns, sizes: Mapping[Any, int], known: Collection[str] | None) -> list[Problem]:
+    """Rows of no group, or of a group not ``known`` (None: any will do). ``sizes`` has them by raw value."""
     if columns.group is None:
         return []
-    name, problems = columns.names["group"], []
-    if sizes.get(None):
-        problems.append(
-            Problem(
-                f'column {name!r}: missing group; map missing values to a name of their own, e.g. "unknown"',
-                sizes[None],
-                columns.group.is_null(),
-            )
-        )
+    remedy = 'map missing values to a name of their own, e.g. "unknown"'
+    absent = columns.group.is_null()
+    problems = _rows("missing group", columns, "group", "missing group", sizes.get(None, 0), absent, remedy)
+    if known is None:
+        return problems
     listed = ", ".join(repr(each) for each in sorted(known))
     strange = {raw: n for raw, n in sizes.items() if raw is not None and n and str(raw) not in known}
     for raw, count in sorted(strange.items(), key=lambda item: -item[1])[:EXAMPLES]:
-        problems.append(
-            Problem(
-                f"column {name!r}: unknown group {str(raw)!r}; known groups: {listed}",
-                count,
-                columns.group == raw,
-            )
-        )
+        message = f"unknown group {str(raw)!r}; known groups: {listed}"
+        problems += _rows("unknown group", columns, "group", message, count, columns.group == raw)
     return problems
 
 
-def stop_for(columns: Columns, problems: list[Problem]) -> None:
-    """Raise one error that names every problem, how often it occurs, and where."""
-    problems = [each for each in problems if each.count]
-    if not problems:
-        return
-    told = [f"{each.message}: {_rows(each.count)}{_examples(columns, each)}." for each in problems]
-    if len(told) == 1:
-        raise InvalidInput(told[0])
-    raise InvalidInput("\n".join([f"{columns.table.name}: {len(told)} problems.", *told]))
+def missing_pools(columns: Columns, count: int) -> list[Problem]:
+    """Candidates of a table of many pools who are in none."""
+    if columns.pool is None:
+        return []
+    return _rows("missing pool", columns, "pool", "missing pool", count, columns.pool.is_null())
 
 
-def stop_for_repeated_ids(columns: Columns, why: str) -> None:
-    """Raise unless every row has an id of its own."""
-    assert columns.ident is not None
-    name, missing = columns.names["id"], count_missing_ids(columns)
-    stop_for(columns, [Problem(f"column {name!r}: missing candidate id", missing, columns.ident.is_null())])
+def wrong_ids(columns: Columns, *, hashed: bool) -> list[Problem]:
+    """Missing and repeated candidate ids: fatal where ties are broken by id, else a warning."""
+    if columns.ident is None:
+        return []
+    absent = columns.ident.is_null()
+    missing = columns.frame.filter(absent).select(nw.len().alias(ROWS))
+    count = int(columns.rows(missing, "looking for missing ids")[0][0])
+    problems = _rows("missing id", columns, "id", "missing candidate id", count, absent, stops=hashed)
     count, shown = repeated_ids(columns)
     if count:
-        raise InvalidInput(f"column {name!r}: expected unique candidate ids, got {shown}. {why}")
+        message = f"column {columns.names['id']!r}: expected unique candidate ids, got {shown}"
+        why = "Randomised ties are valid only when every candidate has one id."
+        if not hashed:
+            why = "Rows of one candidate are not independent draws."
+        sentence = f"{message}. {why}"
+        problems.append(Problem("repeated id", message, sentence, columns.names["id"], count, stops=hashed))
+    return problems
 
 
-def count_missing_ids(columns: Columns) -> int:
-    """Rows without an id."""
-    assert columns.ident is not None
-    missing = columns.frame.filter(columns.ident.is_null()).select(nw.len().alias(ROWS))
-    return int(columns.rows(missing, "looking for missing ids")[0][0])
+def stop_for(columns: Columns, problems: Sequence[Problem]) -> None:
+    """Raise one error that names every problem that stops, how often it occurs, and where; warn of others."""
+    refusal = refusal_for(columns.table.name, problems)
+    if refusal is not None:
+        raise InvalidInput(refusal)
+    for each in problems:
+        warnings.warn(each.sentence, TableWarning, 5)
+
+
+def refusal_for(table: str, problems: Sequence[Problem]) -> str | None:
+    """What an error says about these problems; None where none of them stops anyone."""
+    sentences = [each.sentence for each in problems if each.stops]
+    if len(sentences) < 2:
+        return sentences[0] if sentences else None
+    return "\n".join([f"{table}: {len(sentences)} problems.", *sentences])
 
 
 def repeated_ids(columns: Columns) -> tuple[int, str]:
@@ -167,6 +185,7 @@ def repeated_ids(columns: Columns) -> tuple[int, str]:
         columns.frame.filter(columns.usable)
         .with_columns(**keys)
         .select(*keys)
+        .filter(~nw.col(ID).is_null())
         .group_by(*keys)
         .agg(nw.len().alias(ROWS))
         .filter(nw.col(ROWS) > 1)
@@ -179,24 +198,40 @@ def repeated_ids(columns: Columns) -> tuple[int, str]:
     return count, shown + (f" and {count - len(few):,} more" if count > len(few) else "")
 
 
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
+def _rows(
+    kind: str, columns: Columns, role: str, message: str, count: int, where: nw.Expr, remedy: str = "",
+    *, stops: bool = True,
+) -> list[Problem]:  # fmt: skip
+    """A problem of ``count`` rows, with a few of them; none where there are none."""
+    if not count:
+        return []
+    name = columns.names[role]
+    examples = _examples(columns, where)
+    rows = "1 row" if count == 1 else f"{count:,} rows"
+    fact = f"column {name!r}: {message}"
+    shown = "; ".join(_shown(columns, each) for each in examples)
+    sentence = f"{fact}{'; ' if remedy else ''}{remedy}: {rows}{f' ({shown})' if shown else ''}."
+    return [Problem(kind, f"{fact}: {rows}", sentence, name, count, examples, stops)]
 
 
-def _examples(columns: Columns, problem: Problem) -> str:
+def _examples(columns: Columns, where: nw.Expr) -> tuple[Example, ...]:
     """Up to five rows, by number where the table has an order."""
     engine, frame = columns.table.engine, columns.frame
     if engine.ordered:
         frame = engine.numbered(frame, ROW)
     wanted = ([ROW] if engine.ordered else []) + list(dict.fromkeys(columns.names.values()))
-    rows = columns.rows(frame.filter(problem.where).select(*wanted).head(EXAMPLES), "fetching examples")
-    told = []
+    rows = columns.rows(frame.filter(where).select(*wanted).head(EXAMPLES), "fetching examples")
+    first = 1 if columns.table.file else 0  # data rows of a file count from 1, a DataFrame's from 0
+    examples = []
     for row in rows:
-        values = ", ".join(
-            f"{name}={value!r}" for name, value in zip(wanted, row, strict=True) if name != ROW
-        )
-        if engine.ordered:
-            place = f"data row {int(row[0]) + 1}" if columns.table.file else f"row {int(row[0])}"
-            values = f"{place}: {values}"
-        told.append(values)
-    return f" ({'; '.join(told)})" if told else ""
+        values = dict(zip(wanted, row, strict=True))
+        number = values.pop(ROW, None)
+        examples.append(Example(None if number is None else int(number) + first, values))
+    return tuple(examples)
+
+
+def _shown(columns: Columns, example: Example) -> str:
+    values = ", ".join(f"{name}={value!r}" for name, value in example.values.items())
+    if example.row is None:
+        return values
+    return f"{'data row' if columns.table.file else 'row'} {example.row}: {values}"

@@ -16,7 +16,7 @@ import narwhals as nw
 
 from surelist import _check as check
 from surelist.errors import InvalidInput
-from surelist.tables import bad_rows as census
+from surelist.tables import bad_rows
 from surelist.tables.order_statistics import OrderStatistics
 from surelist.tables.roles import GROUP, ID, ROWS, SCORE, Columns, find_columns
 from surelist.tables.sources import Table
@@ -64,7 +64,7 @@ class _Scores:
 
 @dataclass(frozen=True)
 class TableEvidence:
-    """One group's evidence, asked of the engine. Implements ``calibration.Evidence``."""
+    """One group's evidence, asked of the engine. Implements what ``promises`` calls evidence."""
 
     rows: int
     qualified: int
@@ -93,6 +93,20 @@ class TableEvidence:
         return count, [row[0] for row in columns.rows(at, "fetching ids at the threshold")]
 
 
+@dataclass(frozen=True)
+class _Census:
+    """Calibration rows by group and state, and what is wrong with them."""
+
+    columns: Columns
+    counts: bad_rows.Counts
+    problems: tuple[bad_rows.Problem, ...]
+
+    @property
+    def totals(self) -> dict[int, int]:
+        """Rows by state."""
+        return _by_state(self.counts)
+
+
 def calibration_rows(
     table: Table,
     groups: Sequence[str | None],
@@ -104,52 +118,72 @@ def calibration_rows(
     on_bad_rows: str,
 ) -> CalibrationRows:
     """Count the rows of each group in one pass; stop for rows that do not fit."""
-    check.as_choice(on_bad_rows, census.ON_BAD_ROWS, "on_bad_rows")
-    columns = find_columns(table, **names)
-    keys = {GROUP: columns.group} if columns.group is not None else {}
-    counts = census.count_states(columns, columns.frame, census.calibration_state(columns), keys)
-    totals = _by_state(counts)
-    _check(columns, counts, totals, groups, missing_labels, on_bad_rows)
-    if ties == "hash":
-        why = "Randomised ties are valid only when every candidate has one id."
-        census.stop_for_repeated_ids(columns, why)
-    usable = sum(totals.values()) - totals.get(census.UNUSABLE, 0)
-    if usable == 0:
-        raise InvalidInput(f"{table.name}: expected at least one calibration row, got none.")
+    known = [name for name in groups if name is not None]
+    census = _take_census(
+        table, names, known, ties=ties, missing_labels=missing_labels, on_bad_rows=on_bad_rows
+    )
+    bad_rows.stop_for(census.columns, census.problems)
+    counts, totals, scores = census.counts, census.totals, _Scores(census.columns)
+    usable = sum(totals.values()) - totals.get(bad_rows.UNUSABLE, 0)
     raws = {_text(key): key[0] if len(key) > 1 else None for key in counts}
-    scores = _Scores(columns)
     evidence = {}
     for name in groups:
-        own = {key[-1]: n for key, n in counts.items() if _text(key) == name and key[-1] != census.UNUSABLE}
+        own = {key[-1]: n for key, n in counts.items() if _text(key) == name and key[-1] != bad_rows.UNUSABLE}
         rows = usable if group_rows == "all" else sum(own.values())
-        qualified = own.get(census.QUALIFIED, 0)
+        qualified = own.get(bad_rows.QUALIFIED, 0)
         evidence[name] = TableEvidence(rows, qualified, raws.get(name), scores)
-    return CalibrationRows(evidence, totals.get(census.LABEL_MISSING, 0), totals.get(census.UNUSABLE, 0))
+    dropped, missing = totals.get(bad_rows.UNUSABLE, 0), totals.get(bad_rows.LABEL_MISSING, 0)
+    return CalibrationRows(evidence, missing, dropped)
 
 
-def _check(
-    columns: Columns,
-    counts: census.Counts,
-    totals: Mapping[int, int],
-    groups: Sequence[str | None],
+def calibration_problems(
+    table: Table,
+    names: Mapping[str, str | None],
+    *,
+    ties: str = "include",
+    missing_labels: str = "error",
+    on_bad_rows: str = "error",
+) -> tuple[bad_rows.Problem, ...]:
+    """What ``calibration_rows`` would refuse or warn of, whatever groups there are targets for."""
+    try:
+        return _take_census(
+            table, names, None, ties=ties, missing_labels=missing_labels, on_bad_rows=on_bad_rows
+        ).problems
+    except InvalidInput as error:
+        return (bad_rows.Problem("table", str(error), str(error)),)
+
+
+def _take_census(
+    table: Table,
+    names: Mapping[str, str | None],
+    groups: Sequence[str] | None,
+    *,
+    ties: str,
     missing_labels: str,
     on_bad_rows: str,
-) -> None:
-    drop = on_bad_rows == "drop"
+) -> _Census:
+    check.as_choice(on_bad_rows, bad_rows.ON_BAD_ROWS, "on_bad_rows")
+    columns = find_columns(table, **names)
+    keys = {GROUP: columns.group} if columns.group is not None else {}
+    counts = bad_rows.count_states(columns, columns.frame, bad_rows.calibration_state(columns), keys)
+    totals, drop = _by_state(counts), on_bad_rows == "drop"
     sizes: dict[Any, int] = {}
     for key, count in counts.items():
-        if columns.group is not None and not (drop and key[-1] == census.UNUSABLE):
+        if columns.group is not None and not (drop and key[-1] == bad_rows.UNUSABLE):
             sizes[key[0]] = sizes.get(key[0], 0) + count
-    problems = [] if drop else [census.unusable_scores(columns, totals.get(census.UNUSABLE, 0))]
-    problems.append(census.wrong_labels(columns, totals.get(census.LABEL_WRONG, 0)))
+    problems = [] if drop else bad_rows.unusable_scores(columns, totals.get(bad_rows.UNUSABLE, 0))
+    problems += bad_rows.wrong_labels(columns, totals.get(bad_rows.LABEL_WRONG, 0))
     if missing_labels != "unqualified":
-        problems.append(census.missing_labels(columns, totals.get(census.LABEL_MISSING, 0)))
-    known = [name for name in groups if name is not None]
-    problems.extend(census.wrong_groups(columns, sizes, known))
-    census.stop_for(columns, problems)
+        problems += bad_rows.missing_labels(columns, totals.get(bad_rows.LABEL_MISSING, 0))
+    problems += bad_rows.wrong_groups(columns, sizes, groups)
+    problems += bad_rows.wrong_ids(columns, hashed=ties == "hash")
+    if not problems and sum(totals.values()) == totals.get(bad_rows.UNUSABLE, 0):
+        none = f"{table.name}: expected at least one calibration row, got none."
+        problems.append(bad_rows.Problem("no rows", none, none))
+    return _Census(columns, counts, tuple(problems))
 
 
-def _by_state(counts: census.Counts) -> dict[int, int]:
+def _by_state(counts: bad_rows.Counts) -> dict[int, int]:
     totals: dict[int, int] = {}
     for key, count in counts.items():
         totals[key[-1]] = totals.get(key[-1], 0) + count

@@ -1,7 +1,7 @@
-"""What is in a table, before anyone decides anything: columns, good guesses, problems by row.
+"""What is in a file, before anyone decides anything: columns, first rows, good guesses.
 
 For front ends that ask a person to confirm. Only names, counts and a few example values leave
-this module; it makes no promise and changes nothing.
+this module; it makes no promise and changes nothing. What is wrong with rows is in ``bad_rows``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import narwhals as nw
 
 from surelist.errors import InvalidInput
-from surelist.tables import Table, file_format, open_table
-from surelist.tables.engines.duckdb import literal, quoted
+from surelist.tables.engines.duckdb import label_in, literal, number_in, quoted
+from surelist.tables.roles import GROUP, ROWS, name_expression, require_column
+from surelist.tables.sources import Table, file_format, open_table
 
 DETAILED = 200  # columns beyond these are listed by name only
 EXAMPLES = 5
@@ -56,17 +58,6 @@ class Profile:
     guesses: dict[str, str | None]
 
 
-@dataclass(frozen=True)
-class Problem:
-    """Something that stands in the way, with examples as (data row, value)."""
-
-    column: str
-    message: str
-    count: int
-    examples: tuple[tuple[int, str], ...]
-    remedy: str
-
-
 class _Input:
     """A file as the table ``input``, to be asked in SQL."""
 
@@ -83,17 +74,6 @@ def _opened(path: Path) -> Iterator[tuple[_Input, list[str]]]:
     table = open_table(path, "duckdb")
     with table.reading():
         yield _Input(table), table.columns
-
-
-def _number(name: str) -> str:
-    """A score as the tables module reads it; NULL where it is no number."""
-    return f"TRY_CAST(trim(CAST({quoted(name)} AS VARCHAR)) AS DOUBLE)"
-
-
-def _label(name: str) -> str:
-    """A label: 0 or 1, also as true or false; NULL where it is neither."""
-    text = f"lower(trim(CAST({quoted(name)} AS VARCHAR)))"
-    return f"CASE {text} WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE {_number(name)} END"
 
 
 def shape(path: Path) -> tuple[int, list[str]]:
@@ -133,36 +113,15 @@ def profile(path: Path) -> Profile:
     return Profile(file_format(path), rows, tuple(names), columns, cells, _guess(columns, rows))
 
 
-def problems(
-    path: Path, *, score: str, label: str | None = None, group: str | None = None, id: str | None = None
-) -> list[Problem]:
-    """What a person has to know or fix before these columns can be used."""
-    found: list[Problem | None] = []
-    with _opened(path) as (connection, names):
-        chosen = {"score": score, "label": label, "group": group, "id": id}
-        missing = {role: name for role, name in chosen.items() if name and name not in names}
-        for role, name in missing.items():
-            found.append(Problem(name, f"there is no such column for the {role}", 0, (), "Choose another."))
-        if score not in missing.values():
-            found.append(_scores(connection, score))
-        if label and label not in missing.values():
-            found.extend(_labels(connection, label))
-        if group and group not in missing.values():
-            found.append(_groups(connection, group))
-        if id and id not in missing.values():
-            found.append(_ids(connection, id))
-    return [problem for problem in found if problem is not None]
-
-
 def group_names(path: Path, group: str) -> dict[str, int]:
     """How many rows each group has."""
-    with _opened(path) as (connection, _):
-        return dict(
-            connection.rows(
-                f"SELECT CAST({quoted(group)} AS VARCHAR) AS g, count(*) FROM input "
-                "WHERE g IS NOT NULL GROUP BY 1 ORDER BY 1"
-            )
-        )
+    table = open_table(path)
+    require_column(table, "group", group)
+    named = name_expression(table, group, dict(table.frame.collect_schema()), "group")
+    counted = table.frame.select(**{GROUP: named}).group_by(GROUP).agg(nw.len().alias(ROWS))
+    with table.reading():
+        rows = table.engine.rows(counted.filter(~nw.col(GROUP).is_null()))
+    return {str(name): count for name, count in sorted(rows)}
 
 
 def first_rows(path: Path, limit: int) -> tuple[list[str], list[list[str]]]:
@@ -207,9 +166,9 @@ def _columns(connection: Any, names: list[str]) -> tuple[Column, ...]:
     """All columns in one pass over the file."""
     counts, examples = [], []
     for name in names:
-        text, number = f"CAST({quoted(name)} AS VARCHAR)", _number(name)
+        text = f"CAST({quoted(name)} AS VARCHAR)"
         counts += [
-            f"count({text})", f"count({number})", f"count(*) FILTER ({_label(name)} IN (0, 1))",
+            f"count({text})", f"count({number_in(text)})", f"count(*) FILTER ({label_in(text)} IN (0, 1))",
             f"approx_count_distinct({text})",
         ]  # fmt: skip
         examples.append(f"list(DISTINCT {text}) FILTER ({text} IS NOT NULL)")
@@ -243,56 +202,3 @@ def _guess(columns: tuple[Column, ...], rows: int) -> dict[str, str | None]:
             guesses[role] = (named or free)[0].name
     guesses["group"] = None  # cutoffs by group are a decision, never a guess
     return guesses
-
-
-def _scores(connection: Any, name: str) -> Problem | None:
-    return _wrong(
-        connection, name, f"{_number(name)} IS NULL OR NOT isfinite({_number(name)})",
-        "without a finite number as score",
-        "Give every candidate a score; leaving rows out breaks the promise.",
-    )  # fmt: skip
-
-
-def _labels(connection: Any, name: str) -> list[Problem | None]:
-    text = f"CAST({quoted(name)} AS VARCHAR)"
-    return [
-        _wrong(
-            connection, name, f"coalesce(trim({text}), '') = ''", "without a label",
-            "Count them as not qualified (below) or fill them in. They are never left out: that would "
-            "break the promise.",
-        ),
-        _wrong(
-            connection, name,
-            f"coalesce(trim({text}), '') <> '' AND coalesce({_label(name)}, -1) NOT IN (0, 1)",
-            "with a label that is neither 0 nor 1", "1 means qualified, 0 not qualified.",
-        ),
-    ]  # fmt: skip
-
-
-def _groups(connection: Any, name: str) -> Problem | None:
-    return _wrong(
-        connection, name, f"{quoted(name)} IS NULL", "without a group",
-        'Give them a group of their own, for example "unknown".',
-    )  # fmt: skip
-
-
-def _ids(connection: Any, name: str) -> Problem | None:
-    twice = (
-        f"{quoted(name)} IS NULL OR {quoted(name)} IN "
-        f"(SELECT {quoted(name)} FROM input GROUP BY 1 HAVING count(*) > 1)"
-    )
-    return _wrong(
-        connection, name, twice, "with an id that is missing or not unique", "Check for duplicates."
-    )
-
-
-def _wrong(connection: Any, name: str, condition: str, what: str, remedy: str) -> Problem | None:
-    found = connection.rows(
-        f"SELECT number_of_row, CAST({quoted(name)} AS VARCHAR) FROM (SELECT row_number() OVER () AS "
-        f"number_of_row, {quoted(name)} FROM input) AS input WHERE {condition} ORDER BY 1 LIMIT {EXAMPLES}"
-    )
-    if not found:
-        return None
-    count = connection.rows(f"SELECT count(*) FROM input WHERE {condition}")[0][0]
-    examples = tuple((int(row), "(empty)" if value is None else str(value)[:80]) for row, value in found)
-    return Problem(name, f"{count:,} {'row' if count == 1 else 'rows'} {what}", count, examples, remedy)

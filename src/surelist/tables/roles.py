@@ -74,17 +74,17 @@ def find_columns(table: Table, **names: str | None) -> Columns:
     table, numeric = _parsed(table, wanted, schema)
     schema |= {name: nw.Float64() for name in (SCORE, LABEL)}
     score, usable = _score(numeric["score"], schema)
-    found: dict[str, Any] = {}
+    roles: dict[str, Any] = {}
     if "label" in wanted:
-        found["label"], found["label_missing"] = _label(numeric["label"], schema)
+        roles["label"], roles["label_missing"] = _label(numeric["label"], schema)
     if "group" in wanted:
-        found["group"] = _name(table, wanted["group"], schema, "group")
-        found["group_type"] = _type_of_names(schema[wanted["group"]])
+        roles["group"] = name_expression(table, wanted["group"], schema, "group")
+        roles["group_type"] = _type_of_names(schema[wanted["group"]])
     if "id" in wanted:
-        found["ident"] = _name(table, wanted["id"], schema, "id").cast(nw.String)
+        roles["ident"] = name_expression(table, wanted["id"], schema, "id").cast(nw.String)
     if "pool" in wanted:
-        found["pool"] = _name(table, wanted["pool"], schema, "pool")
-    return Columns(table, wanted, score, usable, schema=schema, **found)
+        roles["pool"] = name_expression(table, wanted["pool"], schema, "pool")
+    return Columns(table, wanted, score, usable, schema=schema, **roles)
 
 
 def require_column(table: Table, role: str, name: str) -> None:
@@ -144,7 +144,8 @@ def _type_of_names(kind: Any) -> Any:
     return nw.String() if kind in (nw.Categorical, nw.Enum) else kind
 
 
-def _name(table: Table, name: str, schema: dict[str, Any], role: str) -> nw.Expr:
+def name_expression(table: Table, name: str, schema: dict[str, Any], role: str) -> nw.Expr:
+    """Names as they are compared: null where there is none."""
     kind, column = schema[name], nw.col(name)
     if kind in (nw.Categorical, nw.Enum):
         return column.cast(nw.String)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 import narwhals as nw
 
 from surelist import _check as check
-from surelist.errors import InvalidInput, TableWarning
+from surelist.errors import InvalidInput
 from surelist.filters import Filter
-from surelist.tables import bad_rows as census
+from surelist.tables import bad_rows
 from surelist.tables.engines import Frame, is_remote
 from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
 from surelist.tables.sources import Table, delimiter_of, file_format, reopen
@@ -67,15 +66,14 @@ def select_rows(
     reason: bool = False,
 ) -> Selection:
     """Apply a filter to a pool, or to a table of many pools."""
-    check.as_choice(on_bad_rows, census.ON_BAD_ROWS, "on_bad_rows")
+    check.as_choice(on_bad_rows, bad_rows.ON_BAD_ROWS, "on_bad_rows")
     form = file_format(output) if output is not None else None
     _require_applicable(filter, names)
     if reason and REASON in table.columns:
         raise InvalidInput(f"column {REASON!r}: the pool has one already; rename it or leave reason out.")
     columns = find_columns(table, **names)
-    repeated = _repeated_ids(columns, filter)
     sizes = _sizes(columns)
-    _stop_for_bad_rows(columns, filter, sizes, on_bad_rows)
+    repeated = _stop_for_bad_rows(columns, filter, sizes, on_bad_rows)
     limits, frame = make_limits(
         columns, filter, {key: usable for key, (usable, _) in sizes.items() if usable}
     )
@@ -108,19 +106,6 @@ def _require_applicable(filter: Filter, names: Mapping[str, str | None]) -> None
     filter.require_salt()
 
 
-def _repeated_ids(columns: Columns, filter: Filter) -> int:
-    if columns.ident is None:
-        return 0
-    if filter.hashed:
-        why = "Randomised ties are valid only when every candidate has one id."
-        census.stop_for_repeated_ids(columns, why)
-        return 0
-    count, shown = census.repeated_ids(columns)
-    if count:
-        warnings.warn(f"column {columns.names['id']!r}: ids occur more than once: {shown}.", TableWarning, 4)
-    return count
-
-
 def _keys(columns: Columns) -> dict[str, nw.Expr]:
     keys = {POOL: columns.pool} if columns.pool is not None else {}
     return keys | ({GROUP: columns.group} if columns.group is not None else {})
@@ -136,15 +121,16 @@ def _sizes(columns: Columns) -> Sizes:
     found: dict[tuple[Any, ...], list[int]] = {}
     flag = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
     if columns.table.text:
-        for (*key, usable), count in census.count_states(columns, columns.frame, flag, keys).items():
+        for (*key, usable), count in bad_rows.count_states(columns, columns.frame, flag, keys).items():
             found.setdefault(tuple(key), [0, 0])[1 - usable] += count
         return {key: (good, bad) for key, (good, bad) in found.items()}
-    everyone = census.count_keys(columns, columns.frame, keys)
-    unusable = census.count_keys(columns, columns.frame.filter(flag == 0), keys, "looking for bad scores")
+    everyone = bad_rows.count_keys(columns, columns.frame, keys)
+    unusable = bad_rows.count_keys(columns, columns.frame.filter(flag == 0), keys, "looking for bad scores")
     return {key: (rows - unusable.get(key, 0), unusable.get(key, 0)) for key, rows in everyone.items()}
 
 
-def _stop_for_bad_rows(columns: Columns, filter: Filter, sizes: Sizes, on_bad_rows: str) -> None:
+def _stop_for_bad_rows(columns: Columns, filter: Filter, sizes: Sizes, on_bad_rows: str) -> int:
+    """Stop for rows that do not fit; returns how many ids occur more than once."""
     drop = on_bad_rows == "drop"
     groups: dict[Any, int] = {}
     poolless = 0
@@ -154,13 +140,13 @@ def _stop_for_bad_rows(columns: Columns, filter: Filter, sizes: Sizes, on_bad_ro
             groups[key[-1]] = groups.get(key[-1], 0) + count
         if columns.pool is not None and key[0] is None:
             poolless += count
-    problems = [] if drop else [census.unusable_scores(columns, sum(bad for _, bad in sizes.values()))]
+    problems = [] if drop else bad_rows.unusable_scores(columns, sum(bad for _, bad in sizes.values()))
     known = [str(each.group) for each in filter.groups]
-    problems.extend(census.wrong_groups(columns, groups, known))
-    if poolless and columns.pool is not None:
-        message = f"column {columns.names['pool']!r}: missing pool"
-        problems.append(census.Problem(message, poolless, columns.pool.is_null()))
-    census.stop_for(columns, problems)
+    problems += bad_rows.wrong_groups(columns, groups, known)
+    problems += bad_rows.missing_pools(columns, poolless)
+    problems += bad_rows.wrong_ids(columns, hashed=filter.hashed)
+    bad_rows.stop_for(columns, problems)
+    return sum(each.count for each in problems if each.kind == "repeated id")
 
 
 def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | None) -> None:
@@ -181,11 +167,11 @@ def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
     return table.engine.lazy and not is_remote(output) and same_types
 
 
-def _listed(columns: Columns, shortlist: Frame) -> census.Counts:
-    return census.count_keys(columns, shortlist, _keys(columns), "counting the shortlist")
+def _listed(columns: Columns, shortlist: Frame) -> bad_rows.Counts:
+    return bad_rows.count_keys(columns, shortlist, _keys(columns), "counting the shortlist")
 
 
-def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: census.Counts) -> Selection:
+def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: bad_rows.Counts) -> Selection:
     groups = {str(each.group): [0, 0] for each in filter.groups} if filter.grouped else {}
     pools: dict[Any, list[int]] = {}
     for key, (good, _) in sizes.items():

@@ -19,15 +19,13 @@ from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
 from surelist.promises.policy import Policy
 from surelist.reports import audit
-from surelist.tables import Selection
+from surelist.tables import Problem, Selection
 from surelist.tables.profile import (
-    Problem,
     Profile,
     category_counts,
     convert,
     first_rows,
     group_names,
-    problems,
     profile,
     shape,
 )
@@ -158,6 +156,23 @@ def select_table(
 
 
 calibrate, select = calibrate_table, select_table  # shorter, for the front ends
+
+
+def problems(
+    table: str | Path,
+    *,
+    score: str,
+    label: str,
+    group: str | None = None,
+    id: str | None = None,
+    missing_labels: str = "error",
+    on_bad_rows: str = "error",
+    name: str | None = None,
+) -> tuple[Problem, ...]:
+    """What calibration would refuse or warn of with these columns, in the same words."""
+    names = {"score": score, "label": label, "group": group, "id": id}
+    opened = tables.open_table(Path(table), name=name)
+    return tables.calibration_problems(opened, names, missing_labels=missing_labels, on_bad_rows=on_bad_rows)
 
 
 def curve(

@@ -41,14 +41,7 @@ class DuckDB(Engine):
         return {name: _filled(values, name in numbers) for name, values in raw.items()}
 
     def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
-        text = f"trim({quoted(column)})"
-        number = f"TRY_CAST({text} AS DOUBLE)"
-        if label:
-            number = (
-                f"CASE WHEN {text} = '' THEN NULL WHEN lower({text}) = 'true' THEN 1 "
-                f"WHEN lower({text}) = 'false' THEN 0 "
-                f"WHEN {text} IS NOT NULL THEN coalesce({number}, -1) END"
-            )
+        number = label_in(quoted(column)) if label else number_in(quoted(column))
         return _project(frame, f"*, {number} AS {quoted(alias)}")
 
     def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
@@ -81,6 +74,20 @@ def _filled(values: Any, number: bool) -> Any:
         filled[mask] = np.nan
         return filled
     return [None if gone else value for value, gone in zip(values, mask, strict=True)]
+
+
+def number_in(text: str) -> str:
+    """The number in a text, as SQL; NULL where there is none."""
+    return f"TRY_CAST(trim({text}) AS DOUBLE)"
+
+
+def label_in(text: str) -> str:
+    """The label in a text, as SQL: true is 1, false 0, NULL where blank, -1 where it is no number."""
+    return (
+        f"CASE WHEN trim({text}) = '' THEN NULL WHEN lower(trim({text})) = 'true' THEN 1 "
+        f"WHEN lower(trim({text})) = 'false' THEN 0 "
+        f"WHEN {text} IS NOT NULL THEN coalesce({number_in(text)}, -1) END"
+    )
 
 
 def quoted(name: str) -> str:

@@ -1,0 +1,186 @@
+"""What a page shows of a table is what calibration says of it: the same code, word for word."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import surelist as sl
+from surelist.tables.bad_rows import refusal_for
+from surelist.workflows import tables as workflows
+
+SCORES = [round(1 - i / 60, 4) for i in range(60)]
+LABELS = [int(i % 3 != 2) for i in range(60)]
+GROUPS = ["a" if i % 2 else "b" for i in range(60)]
+IDS = [f"c{i}" for i in range(60)]
+GOOD: dict[str, list[Any]] = {"score": SCORES, "label": LABELS, "group": GROUPS, "id": IDS}
+
+
+def csv_of(**changes: list[Any]) -> str:
+    columns = {**GOOD, **changes}
+    rows = zip(*columns.values(), strict=True)
+    return "\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n"
+
+
+def put(values: list[Any], *new: Any) -> list[Any]:
+    """The column with its first values replaced."""
+    return [*new, *values[len(new) :]]
+
+
+def parquet_of(**changes: Any) -> pa.Table:
+    return pa.table({**GOOD, **changes})
+
+
+CSV = {
+    "good": csv_of(),
+    "a blank score": csv_of(score=put(SCORES, "")),
+    "a score of spaces": csv_of(score=put(SCORES, "  ")),
+    "a score in words": csv_of(score=put(SCORES, "high", "n/a")),
+    "decimal commas": csv_of(score=[f'"{each}"'.replace(".", ",") for each in SCORES]),
+    "percent signs": csv_of(score=[f"{each}%" for each in SCORES]),
+    "an infinite score": csv_of(score=put(SCORES, "inf", "-Infinity", "1e999")),
+    "a NaN score": csv_of(score=put(SCORES, "nan")),
+    "scores near 2^60": csv_of(score=put(SCORES, 2**60, 2**60 + 1)),
+    "scores in scientific notation": csv_of(score=put(SCORES, "1e-3", "+2.5E1")),
+    "labels in words": csv_of(label=["yes" if each else "no" for each in LABELS]),
+    "labels true and false": csv_of(label=["True" if each else "FALSE" for each in LABELS]),
+    "labels 1.0 and 0.0": csv_of(label=[float(each) for each in LABELS]),
+    "a label of 2": csv_of(label=put(LABELS, 2, -1)),
+    "a blank label": csv_of(label=put(LABELS, "", " ")),
+    "a NaN label": csv_of(label=put(LABELS, "nan")),
+    "a blank group": csv_of(group=put(GROUPS, "", '""')),
+    "a group of spaces": csv_of(group=put(GROUPS, " ")),
+    "a blank id": csv_of(id=put(IDS, "")),
+    "repeated ids": csv_of(id=put(IDS, "c5", "c5", "c6")),
+    "everything at once": csv_of(
+        score=put(SCORES, "x"),
+        label=put(LABELS, 0, "maybe", ""),
+        group=put(GROUPS, "b", "a", "b", ""),
+        id=put(IDS, "c5"),
+    ),
+    "a header and no rows": "score,label,group,id\n",
+    "an empty file": "",
+    "a column named twice": csv_of().replace("score,label,group,id", "score,label,score,id", 1),
+    "a column missing": csv_of().replace("score,label,group,id", "points,label,group,id", 1),
+    "blank lines": csv_of().replace("\n", "\n\n", 3),
+    "ragged rows": csv_of() + "1,2,3,4,5,6,7\n",
+}
+PARQUET = {
+    "good": parquet_of(),
+    "NaN labels": parquet_of(label=pa.array(put([float(x) for x in LABELS], math.nan), from_pandas=False)),
+    "null labels": parquet_of(label=put(LABELS, None, None)),
+    "boolean labels": parquet_of(label=[each == 1 for each in LABELS]),
+    "text labels": parquet_of(label=["1" if each else "0" for each in LABELS]),
+    "decimal labels": parquet_of(label=[decimal.Decimal(each) for each in LABELS]),
+    "infinite labels": parquet_of(label=put([float(x) for x in LABELS], math.inf)),
+    "labels of 2": parquet_of(label=put(LABELS, 2)),
+    "null scores": parquet_of(score=put(SCORES, None)),
+    "NaN scores": parquet_of(score=pa.array(put(SCORES, math.nan), from_pandas=False)),
+    "infinite scores": parquet_of(score=put(SCORES, math.inf, -math.inf)),
+    "scores near 2^60": parquet_of(score=[2**60 + i for i in range(60)]),
+    "unsigned scores near 2^64": parquet_of(score=pa.array([2**63 + i for i in range(60)], pa.uint64())),
+    "whole scores": parquet_of(score=list(range(60))),
+    "decimal scores": parquet_of(score=[decimal.Decimal(str(each)) for each in SCORES]),
+    "boolean scores": parquet_of(score=[each > 0.5 for each in SCORES]),
+    "text scores": parquet_of(score=put([str(each) for each in SCORES], "n/a")),
+    "dates as scores": parquet_of(score=[datetime.date(2020, 1, 1)] * 60),
+    "dates as labels": parquet_of(label=[datetime.datetime(2020, 1, 1)] * 60),
+    "dates as groups": parquet_of(group=[datetime.date(2020, 1, 1)] * 60),
+    "whole numbers as groups": parquet_of(group=[i % 2 for i in range(60)]),
+    "null groups": parquet_of(group=put(GROUPS, None)),
+    "null ids": parquet_of(id=put(IDS, None)),
+    "repeated whole ids": parquet_of(id=put(list(range(60)), 7, 7)),
+    "floats as ids": parquet_of(id=[float(i) for i in range(60)]),
+    "no rows": parquet_of().slice(0, 0),
+}
+
+
+def write(tmp_path: Path, name: str, table: str | pa.Table) -> Path:
+    path = tmp_path / ("table.csv" if isinstance(table, str) else "table.parquet")
+    path.write_text(table) if isinstance(table, str) else pq.write_table(table, path)
+    return path
+
+
+def by_page(path: Path, **columns: Any) -> tuple[str | None, list[str]]:
+    """(what it refuses with, what it warns of), from the code behind the page."""
+    try:
+        problems = workflows.problems(path, score="score", label="label", **columns)
+    except sl.InvalidInput as error:
+        return str(error), []
+    refusal = refusal_for(str(path), problems)
+    return refusal, [] if refusal else [each.sentence for each in problems]
+
+
+def by_calibration(path: Path, target: Any, **columns: Any) -> tuple[str | None, list[str]]:
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always")
+        try:
+            sl.calibrate_table(path, score="score", label="label", target=target, **columns)
+            refusal = None
+        except sl.NotCertifiable:
+            refusal = None
+        except sl.InvalidInput as error:
+            refusal = str(error)
+    return refusal, [str(each.message) for each in noticed if each.category is sl.errors.TableWarning]
+
+
+TABLES = [*((name, table) for name, table in CSV.items()), *((n, t) for n, t in PARQUET.items())]
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), TABLES, ids=[f"{'csv' if isinstance(t, str) else 'parquet'}: {n}" for n, t in TABLES]
+)
+def test_page_and_calibration_agree_word_for_word(tmp_path, name, table):
+    path = write(tmp_path, name, table)
+    one: Any = sl.Expected(1, 100)
+    groups = dict.fromkeys(_groups(table), one)
+    cases = [
+        (one, {"missing_labels": "error"}),
+        (one, {"missing_labels": "unqualified", "id": "id"}),
+        (groups, {"missing_labels": "error", "group": "group", "id": "id"}),
+    ]
+    for target, options in cases:
+        purpose = {"purpose": "test"} if "group" in options else {}
+        assert by_page(path, **options) == by_calibration(path, target, **options, **purpose)
+
+
+def _groups(table: str | pa.Table) -> list[str]:
+    """The groups of a table that have a name."""
+    if isinstance(table, pa.Table):
+        names = [str(each) for each in table["group"].to_pylist() if each is not None]
+    else:
+        names = [row[2] for row in csv.reader(table.splitlines()[1:]) if len(row) == 4 and row[2]]
+    return sorted(set(names)) or ["a"]
+
+
+def test_a_nan_label_in_parquet_is_missing_to_both(tmp_path):
+    path = write(tmp_path, "", PARQUET["NaN labels"])
+    (problem,) = workflows.problems(path, score="score", label="label")
+    assert (problem.kind, problem.count) == ("missing label", 1)
+    with pytest.raises(sl.InvalidInput, match="missing labels"):
+        sl.calibrate_table(path, score="score", label="label", target=sl.Expected(1, 100))
+
+
+def test_scores_near_2_to_the_60_are_refused_by_both(tmp_path):
+    path = write(tmp_path, "", PARQUET["scores near 2^60"])
+    (problem,) = workflows.problems(path, score="score", label="label")
+    assert (problem.kind, problem.count) == ("score", 60)
+    assert "2^53" in problem.message
+
+
+def test_columns_read_whole_are_refused_in_the_same_words(tmp_path):
+    path = write(tmp_path, "", CSV["labels in words"])
+    (problem,) = workflows.problems(path, score="score", label="label")
+    with pytest.raises(sl.InvalidInput) as caught:
+        workflows.curve(path, score="score", label="label", pool_size=100)
+    assert str(caught.value) == problem.sentence
+    assert "label='yes'" in problem.sentence
