@@ -377,27 +377,6 @@ def _summary(policy: Policy) -> dict[str, Any]:
 
 
 def _print_policy(policy: Policy) -> None:
-    click.secho(policy.promise, bold=True)
-    click.echo()
-    for cutoff in policy.cutoffs:
-        name = f"group {cutoff.group!r}: " if cutoff.group is not None else ""
-        first, last = cutoff.steps[0], cutoff.steps[-1]
-        span = f"{first.threshold:.10g}"
-        if len(cutoff.steps) > 1:
-            span = f"{span} (pools of {first.pool_size}) to {last.threshold:.10g} ({last.pool_size} or more)"
-        click.echo(f"  {name}shortlist every score >= {span}")
-        click.echo(
-            f"    evidence: {first.critical_count:,} of {cutoff.qualified:,} qualified calibration rows "
-            f"(of {cutoff.rows:,}) score at or above it; alpha {cutoff.level.alpha:g}, rule {policy.rule}"
-        )
-        bound = policy.excess_bound.get(cutoff.group)
-        if bound is not None:
-            click.echo(
-                f"    at most {bound.count:.3g} qualified more than asked for, with probability at least "
-                f"{1 - cutoff.level.alpha:g} (untied scores)"
-            )
-        if cutoff.fingerprint:
-            click.echo(f"    calibration rows: sha256 {cutoff.fingerprint}")
-    click.echo(f"\n  made {policy.created} with surelist {policy.version}\n\nThe promise rests on:")
-    for condition in policy.conditions:
-        click.echo(click.wrap_text(condition, 96, "  - ", "    "))
+    promise, _, rest = policy.describe().partition("\n")
+    click.secho(promise, bold=True)
+    click.echo(rest)

@@ -1,27 +1,12 @@
 """Campaigns: pools screened one after another under one promise, learning from their reviews.
 
-[theory: reviews]. After review the label is known for shortlisted candidates only. For a
-threshold t at or above the one used, "qualified and scoring at least t" is nevertheless known
-for every candidate of the pool, so screened pools are calibration rows for higher thresholds.
-
-*The promise.* With probability at least 1-alpha *all* thresholds t_0 <= t_1 <= ... of the
-campaign are valid at once: P(Y=1, F >= t_j) >= p0.
-
-*Proof.* Let t* = sup{t : P(Y=1, F >= t) >= p0}; a threshold fails iff it lies above t*. Let
-N_j be the number of rows among the first n_j (calibration rows and all candidates of all pools
-screened by look j) with Y=1 and F > t*. The n_j are fixed by the schedule and by pool sizes that
-do not depend on scores or labels, so N_0, N_1, ... is a walk with steps of probability at most
-p0, and the counts c_j of ``first_crossing`` make P(N_j >= c_j for some j) <= alpha. Suppose some
-threshold lies above t*, and let j be the first look with t_j > t*. Then t_j > t_{j-1}, so t_j is
-the c_j-th largest score among rows *known* to be qualified. These c_j rows have Y=1 and
-F >= t_j > t*, so N_j >= c_j. Hence a failure has probability at most alpha.
-
-Labels that are not known do no harm: the argument only counts rows known to be qualified, and
-N_j counts those and perhaps more. That covers candidates below the threshold in force, reviews
-that come late, and reviews that never come: each counts as "not qualified" until it is known. It
-does not cover leaving a pool out of n_j: whether reviews are missing may depend on the outcome,
-and n_j would then no longer be fixed beforehand. So every pool screened stays in, and the
-schedule counts pools, never labels.
+After review the label is known for shortlisted candidates only. For a threshold t at or above the one
+used, "qualified and scoring at least t" is nevertheless known for every candidate of the pool, so screened
+pools are calibration rows for higher thresholds. With probability at least 1-alpha *all* thresholds
+t_0 <= t_1 <= ... of the campaign are valid at once; the proof is [theory: reviews]. It counts rows *known* to
+be qualified, so a review that is late or never comes counts as "not qualified" and does no harm. Leaving a
+pool out of the rows would: whether reviews are missing may depend on the outcome. So every pool screened
+stays in, and the schedule counts pools, never labels.
 """
 
 from __future__ import annotations
@@ -147,22 +132,13 @@ class Campaign:
     @property
     def state(self) -> CampaignState:
         """All that is needed to go on later, as plain values."""
+        reviews = self.reviews
         return replace(
-            self._given,
-            created=self.created,
-            version=__version__,
-            promise=self.promise,
-            rows=self.rows,
-            pools=self.pools,
-            chosen=self.chosen,
-            qualified=self._qualified.state,
-            listed=self._listed.state,
-            screened=list(self.reviews.kept.values()),
-            waiting=list(self.reviews.waiting),
-            missing=self.reviews.missing,
-            watched=self.reviews.watched,
-            watch=None if self.monitor is None else self.monitor.state,
-        )
+            self._given, created=self.created, version=__version__, promise=self.promise, rows=self.rows,
+            pools=self.pools, chosen=self.chosen, qualified=self._qualified.state, listed=self._listed.state,
+            screened=list(reviews.kept.values()), waiting=list(reviews.waiting), missing=reviews.missing,
+            watched=reviews.watched, watch=None if self.monitor is None else self.monitor.state,
+        )  # fmt: skip
 
     def save(self, path: str | Path) -> None:
         """Write the state as JSON; never half-written."""
@@ -290,9 +266,7 @@ class Campaign:
         the whole shortlist in its order; with ``ids`` any part of it. Reviews may come late, in
         any order, and again; a review that contradicts an earlier one is an error.
         """
-        name = as_name(pool, "pool")
-        known = self._memory.recall(name, "pool") is not None
-        screened = self.reviews.find(name, known)
+        screened = self._screened(pool)
         if screened is None:
             return 0
         new, scores = self.reviews.add(screened, labels, ids)
@@ -308,9 +282,7 @@ class Campaign:
         They stay "not qualified" in the evidence and count as qualified in the monitor: on the
         safe side both times, whatever the reason for giving up.
         """
-        name = as_name(pool, "pool")
-        known = self._memory.recall(name, "pool") is not None
-        screened = self.reviews.find(name, known)
+        screened = self._screened(pool)
         if screened is None:
             return 0
         missing = self.reviews.close(screened)
@@ -341,6 +313,10 @@ class Campaign:
         """List length per update as bars with the floor as a mark, and what the monitor says."""
         lines = campaign_lines(self.updates, self.epochs, float(self.target.pool_size))
         return "\n".join([*lines, *([self.monitor.describe()] if self.monitor is not None else [])])
+
+    def _screened(self, pool: Any) -> Screened | None:
+        name = as_name(pool, "pool")
+        return self.reviews.find(name, known=self._memory.recall(name, "pool") is not None)
 
     def _new_name(self, pool: Any) -> str:
         name = as_name(self.pools + 1 if pool is None else pool, "pool")

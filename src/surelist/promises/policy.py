@@ -6,6 +6,7 @@ learned in ``calibration``, its file format in ``policy_file``, its sentences in
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -83,6 +84,39 @@ class Policy(Certificate):
             hashed=self.salt_hash is not None,
             salt=self.salt,
         )
+
+    def describe(self) -> str:
+        """Promise, thresholds, evidence and conditions, for a person."""
+        lines = [self.promise, ""]
+        for cutoff in self.cutoffs:
+            lines += self._describe(cutoff)
+        lines += ["", f"  made {self.created} with surelist {self.version}", "", "The promise rests on:"]
+        lines += [
+            textwrap.fill(each, 96, initial_indent="  - ", subsequent_indent="    ")
+            for each in self.conditions
+        ]
+        return "\n".join(lines)
+
+    def _describe(self, cutoff: Cutoff) -> list[str]:
+        name = f"group {cutoff.group!r}: " if cutoff.group is not None else ""
+        first, last = cutoff.steps[0], cutoff.steps[-1]
+        span = f"{first.threshold:.10g}"
+        if len(cutoff.steps) > 1:
+            span = f"{span} (pools of {first.pool_size}) to {last.threshold:.10g} ({last.pool_size} or more)"
+        lines = [
+            f"  {name}shortlist every score >= {span}",
+            f"    evidence: {first.critical_count:,} of {cutoff.qualified:,} qualified calibration rows "
+            f"(of {cutoff.rows:,}) score at or above it; alpha {cutoff.level.alpha:g}, rule {self.rule}",
+        ]
+        bound = self.excess_bound.get(cutoff.group)
+        if bound is not None:
+            lines.append(
+                f"    at most {bound.count:.3g} qualified more than asked for, with probability at least "
+                f"{1 - cutoff.level.alpha:g} (untied scores)"
+            )
+        if cutoff.fingerprint:
+            lines.append(f"    calibration rows: sha256 {cutoff.fingerprint}")
+        return lines
 
     def select(self, scores: Any, groups: Any = None, ids: Any = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist.
