@@ -283,9 +283,7 @@ class Campaign:
         safe side both times, whatever the reason for giving up.
         """
         screened = self._screened(pool)
-        if screened is None:
-            return 0
-        missing = self.reviews.close(screened)
+        missing = 0 if screened is None else self.reviews.close(screened)
         self._watch()
         return missing
 
