@@ -11,7 +11,7 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ from surelist.errors import InvalidInput
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-MISSING_LABELS = ("error", "unqualified")
+# choices that several rooms offer
+MissingLabels = Literal["error", "unqualified"]
+OnBadRows = Literal["error", "drop"]
+EngineName = Literal["auto", "duckdb", "polars", "spark"]
 
 _BLOCK = 1 << 16
 _EXACT_INTEGER = 1 << 53
@@ -83,7 +86,7 @@ def _report_not_finite(scores: Scores, name: str, offset: int) -> None:
 
 def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tuple[Mask, int]:
     """A boolean array (True = qualified) and how many missing labels were counted as False."""
-    as_choice(missing, MISSING_LABELS, "missing_labels")
+    as_choice(missing, get_args(MissingLabels), "missing_labels")
     array = _column(values, name)
     if array.dtype.kind == "b":
         return array, 0

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.promises.calibration import calibrate
+from surelist.promises.options import Rule
 from surelist.promises.policy import Policy
 
 try:
@@ -84,7 +85,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         *,
         target: Any,
         alpha: float = 0.1,
-        rule: str = "exact",
+        rule: Rule = "exact",
         calibration_share: float = 0.5,
         prefit: bool = False,
         calibration_size: float | int = 0.5,

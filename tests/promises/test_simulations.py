@@ -11,7 +11,9 @@ import pytest
 from scipy import stats
 
 import surelist as sl
-from surelist.promises.calibration import ArrayEvidence, certify, make_terms
+from surelist.promises.calibration import certify
+from surelist.promises.evidence import ArrayEvidence
+from surelist.promises.terms import make_terms
 from surelist.ties import Salt
 
 

@@ -19,7 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import surelist as sl
-from surelist.promises.calibration import ArrayEvidence, certify, make_terms
+from surelist.promises.calibration import certify
+from surelist.promises.evidence import ArrayEvidence
+from surelist.promises.terms import make_terms
 from surelist.ties import Salt
 from tests.helpers.engines import Engine, arrow, write_csv, write_parquet
 from tests.tables.test_calibrate_tables import BY_GROUP, sample

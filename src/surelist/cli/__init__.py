@@ -106,16 +106,18 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _report(error: Exception, argv: list[str] | None) -> int:
+    from surelist.cli.options import in_flags
     from surelist.errors import NotCertifiable, SurelistError, error_body
 
     if not isinstance(error, (SurelistError, OSError)):
         raise error
     code = 3 if isinstance(error, NotCertifiable) else 2 if isinstance(error, SurelistError) else 1
     arguments = sys.argv[1:] if argv is None else argv
+    message = in_flags(str(error))
     if "--json" in arguments:
-        click.echo(json.dumps({"error": error_body(error)}), err=True)
+        click.echo(json.dumps({"error": {**error_body(error), "message": message}}), err=True)
     else:
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True, color=_colour())
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {message}", err=True, color=_colour())
     return code
 
 

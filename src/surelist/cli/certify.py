@@ -16,87 +16,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from surelist.cli.promises import parse_target
+from surelist.cli.options import as_json, asked, option, options, promise_options, reading_options
 from surelist.errors import InvalidInput
+from surelist.promises.options import OPTIONS
 
 if TYPE_CHECKING:
     from surelist.promises.policy import Policy
 
-as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
-
-
-def on_tables(command: Any) -> Any:
-    """The options of commands that read tables of any size."""
-    for option in (
-        click.option(
-            "--spark-master", metavar="URL", help="With --engine spark: local[*], spark://host:7077."
-        ),
-        click.option(
-            "--engine",
-            type=click.Choice(["auto", "duckdb", "polars", "spark"]),
-            default="auto",
-            show_default=True,
-            help="Who reads the files; auto: polars for Parquet if installed, else DuckDB.",
-        ),
-        click.option(
-            "--on-bad-rows",
-            type=click.Choice(["error", "drop"]),
-            default="error",
-            show_default=True,
-            help="Stop, or drop rows without a finite score and say how many.",
-        ),
-    ):
-        command = option(command)
-    return command
-
 
 @click.command(no_args_is_help=True)
 @click.argument("past", type=click.Path(allow_dash=True))
-@click.option("--score", default="score", show_default=True, help="Column with the score.")
-@click.option("--label", default="qualified", show_default=True, help="Column with the label, 1 = qualified.")
-@click.option("--expect", type=float, metavar="K", help="At least K qualified in an average pool.")
-@click.option("--per-pool", type=int, metavar="K", help="At least K qualified in every single pool.")
-@click.option("--recall", type=float, metavar="SHARE", help="Keep this share of all qualified candidates.")
-@click.option("--pool-size", metavar="M", help="Candidates in a pool; with --per-pool also a range, 50-200.")
-@click.option(
-    "--alpha", type=float, default=0.1, show_default=True, help="How often the promise may be false."
-)
-@click.option(
-    "--rule",
-    default="exact",
-    show_default=True,
-    help="exact; --expect: dkw, simultaneous; --per-pool: pac, bernstein.",
-)
-@click.option(
-    "--calibration-share",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="Share of alpha spent on the calibration rows by pac and bernstein.",
-)
-@click.option("--group", help="Column with the group; needs --target and --purpose.")
-@click.option(
-    "--target",
-    "targets",
-    multiple=True,
-    metavar="NAME=K/M",
-    help='Target of a group, e.g. "women=3.8/76", "women=pool:3/76" or "women=recall:0.9". Repeat.',
-)
-@click.option("--purpose", help="What cutoffs per group are for; recorded in the policy.")
-@click.option("--group-split", default="bonferroni", show_default=True, help="bonferroni or sidak.")
-@click.option(
-    "--group-rows",
-    default="own",
-    show_default=True,
-    help="own, or all: every row counts for every group and M is the whole pool's size.",
-)
-@click.option("--ties", default="include", show_default=True, help="include, or hash (needs --id).")
-@click.option("--id", "ident", help="Column with candidate ids, for --ties hash.")
-@click.option("--missing-labels", default="error", show_default=True, help="error or unqualified.")
+@options("score", "label")
+@promise_options
+@options("alpha", "rule", "calibration_share", "group", "target", "purpose", "group_split", "group_rows")
+@options("ties", "id", "missing_labels")
 @click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
-@on_tables
+@reading_options
 @as_json
-def calibrate(**options: Any) -> None:
+def calibrate(**given: Any) -> None:
     """Certify a target from PAST candidates.
 
     PAST is a file, glob or folder of CSV or Parquet, or - for CSV on stdin.
@@ -110,23 +47,19 @@ def calibrate(**options: Any) -> None:
       surelist calibrate past.csv --group sex --target "women=3.8/76" --target "men=1.2/24" \\
           --purpose "outreach, not selection" -o policy.json
     """
+    from surelist.promises.terms import roles_of, target_asked, terms_of
     from surelist.workflows import tables as workflows
+    from surelist.workflows.source import Source
 
-    target, ties = parse_target(options), options["ties"]
-    with _input(options["past"]) as path:
-        policy = workflows.calibrate_table(
-            path, score=options["score"], label=options["label"], target=target, alpha=options["alpha"],
-            rule=options["rule"], group=options["group"], purpose=options["purpose"],
-            id=options["ident"] if ties == "hash" else None, ties=ties,
-            calibration_share=options["calibration_share"], group_split=options["group_split"],
-            group_rows=options["group_rows"], missing_labels=options["missing_labels"],
-            on_bad_rows=options["on_bad_rows"], engine=options["engine"],
-            spark_master=options["spark_master"], progress=_Progress(),
-        )  # fmt: skip
-    _save_policy(policy, options["output"])
-    quiet = options["output"] == "-"
-    if options["json_"] and not quiet:
-        click.echo(json.dumps({"policy": options["output"], **_summary(policy)}))
+    wanted = asked(given)
+    roles, terms = roles_of(wanted), terms_of(wanted, target_asked(wanted))
+    with _input(given["past"]) as path:
+        source = Source(path, given["engine"], given["spark_master"], given["on_bad_rows"], _Progress())
+        policy = workflows.certify_source(source, roles, terms)
+    _save_policy(policy, given["output"])
+    quiet = given["output"] == "-"
+    if given["json_"] and not quiet:
+        click.echo(json.dumps({"policy": given["output"], **_summary(policy)}))
     elif not quiet:
         _print_policy(policy)
         click.echo(f"\nWritten to {options['output']}.")
@@ -137,9 +70,9 @@ def calibrate(**options: Any) -> None:
 @click.option("--policy", "policy_path", required=True, type=click.Path(), help="Policy file.")
 @click.option("--score", help="Column with the score; default: as calibrated.")
 @click.option("--group", help="Column with the group; default: as calibrated.")
-@click.option("--id", "ident", help="Column with candidate ids; default: as calibrated.")
-@click.option("--pool", "pool_column", help="Column that says which pool a candidate is in, for many pools.")
-@click.option("--reason", is_flag=True, help="Add a column shortlist_reason: the threshold that was met.")
+@click.option("--id", help="Column with candidate ids; default: as calibrated.")
+@click.option("--pool", "pool_column", help=OPTIONS["pool"].help)
+@option("reason")
 @click.option(
     "-o",
     "--output",
@@ -147,9 +80,11 @@ def calibrate(**options: Any) -> None:
     type=click.Path(allow_dash=True),
     help="Shortlist to write: .csv, .parquet, or - for CSV on stdout.",
 )
-@on_tables
+@reading_options
 @as_json
-def select(pool: str, policy_path: str, output: str, json_: bool, **options: Any) -> None:
+def select(
+    pool: str, policy_path: str, output: str, pool_column: str | None, json_: bool, **given: Any
+) -> None:
     """Shortlist the candidates of a POOL.
 
     POOL is a file, glob or folder of CSV or Parquet, or - for CSV on stdin. The shortlist has
@@ -164,11 +99,8 @@ def select(pool: str, policy_path: str, output: str, json_: bool, **options: Any
     policy = workflows.load_policy(policy_path)
     with _input(pool) as path, _output(output) as target:
         done = workflows.select_table(
-            path, policy, output=target, score=options["score"], group=options["group"],
-            id=options["ident"], pool=options["pool_column"], reason=options["reason"],
-            on_bad_rows=options["on_bad_rows"], engine=options["engine"],
-            spark_master=options["spark_master"], progress=_Progress(),
-        )  # fmt: skip
+            path, policy, output=target, pool=pool_column, progress=_Progress(), **given
+        )
     if json_:
         click.echo(json.dumps({**done.to_dict(), "output": output}), err=output == "-")
         return
@@ -208,25 +140,10 @@ def show(policy_path: str, json_: bool) -> None:
 
 @click.command(no_args_is_help=True)
 @click.argument("past", type=click.Path(allow_dash=True))
-@click.option("--score", default="score", show_default=True, help="Column with the score.")
-@click.option("--label", default="qualified", show_default=True, help="Column with the label.")
-@click.option("--pool-size", type=float, default=100, show_default=True, help="Candidates in a pool.")
-@click.option("--alpha", type=float, default=0.1, show_default=True, help="How often the curve may be wrong.")
-@click.option("--rule", default="simultaneous", show_default=True, help="simultaneous, or dkw (the paper's).")
-@click.option("--missing-labels", default="error", show_default=True, help="error or unqualified.")
+@options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Also draw it: .png, .svg or .pdf.")
 @as_json
-def curve(
-    past: str,
-    score: str,
-    label: str,
-    pool_size: float,
-    alpha: float,
-    rule: str,
-    missing_labels: str,
-    plot: str | None,
-    json_: bool,
-) -> None:
+def curve(past: str, plot: str | None, json_: bool, **given: Any) -> None:
     """For every list size: how many qualified candidates are certified.
 
     All points hold at once, so a target may be picked from the curve after looking, with
@@ -239,15 +156,7 @@ def curve(
     from surelist.workflows import tables as workflows
 
     with _input(past) as path:
-        found = workflows.curve(
-            path,
-            score=score,
-            label=label,
-            pool_size=pool_size,
-            alpha=alpha,
-            rule=rule,
-            missing_labels=missing_labels,
-        )
+        found = workflows.curve(path, **given)
     if plot:
         found.plot(path=plot)
     if not json_:
@@ -256,7 +165,8 @@ def curve(
     names = ("list_size", "qualified", "threshold")
     columns = (getattr(found, name).tolist() for name in names)
     points = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    click.echo(json.dumps({"alpha": alpha, "rule": rule, "pool_size": pool_size, "points": points}))
+    said = {name: given[name] for name in ("alpha", "rule", "pool_size")}
+    click.echo(json.dumps({**said, "points": points}))
 
 
 @click.command()

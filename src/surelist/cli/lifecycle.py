@@ -9,22 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from surelist.cli.certify import as_json
-from surelist.cli.promises import one_target
+from surelist.cli.options import as_json, asked, option, promise_options
+from surelist.promises.options import PROMISES
 
 if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
 
 ALARM = 4
 
-score_option = click.option("--score", default="score", show_default=True, help="Column with the score.")
-label_option = click.option(
-    "--label", default="qualified", show_default=True, help="Column with the label, 1 = qualified."
-)
-id_option = click.option("--id", "ident", default="id", show_default=True, help="Column with candidate ids.")
-alpha_option = click.option(
-    "--alpha", type=float, default=0.1, show_default=True, help="How often the promise may be false."
-)
+id_option = option("id", default="id")
 state_argument = click.argument("state", type=click.Path(path_type=Path))
 pool_option = click.option(
     "--pool", "name", required=True, help="Name of the pool, e.g. its date; each pool has its own."
@@ -32,16 +25,13 @@ pool_option = click.option(
 
 
 @click.command(no_args_is_help=True)
-@click.option("--expect", type=float, metavar="K", help="At least K qualified in an average pool.")
-@click.option("--per-pool", type=int, metavar="K", help="At least K qualified in every single pool.")
-@click.option("--recall", type=float, metavar="SHARE", help="Keep this share of all qualified candidates.")
-@click.option("--pool-size", metavar="M", help="Candidates in a pool.")
-@alpha_option
+@promise_options
+@option("alpha")
 @click.option("--base-rate", type=float, help="Guess: share of qualified candidates.")
 @click.option("--auc", type=float, help="Guess: area under the score's ROC curve.")
 @click.option("--pilot", type=click.Path(path_type=Path), help="Instead of a guess: a table of pilot rows.")
-@score_option
-@label_option
+@option("score")
+@option("label")
 @click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
 @click.option("--sizes", help="Calibration sizes to tabulate, e.g. 300,1000,3000.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the pilot's resampling.")
@@ -57,11 +47,12 @@ def plan(**options: Any) -> None:
       surelist plan --expect 5 --pool-size 100 --base-rate 0.19 --auc 0.85
       surelist plan --expect 5 --pool-size 100 --pilot pilot.csv --pools 250 --plot plan.png
     """
+    from surelist.promises.terms import target_asked
     from surelist.workflows import lifecycle as living
 
     more = {"sizes": _numbers(options["sizes"], "--sizes")} if options["sizes"] else {}
     found = living.plan(
-        _target(options), pilot=options["pilot"], score=options["score"], label=options["label"],
+        target_asked(asked(options)), pilot=options["pilot"], score=options["score"], label=options["label"],
         alpha=options["alpha"], base_rate=options["base_rate"], auc=options["auc"], pools=options["pools"],
         seed=options["seed"], **more,
     )  # fmt: skip
@@ -136,11 +127,9 @@ def campaign() -> None:
 
 @campaign.command(no_args_is_help=True)
 @click.argument("past", type=click.Path(path_type=Path))
-@click.option(
-    "--expect", type=float, required=True, metavar="K", help="At least K qualified in an average pool."
-)
+@click.option("--expect", type=float, required=True, metavar="K", help=PROMISES["expected"])
 @click.option("--pool-size", required=True, metavar="M", help="Candidates in a pool, or their known average.")
-@alpha_option
+@option("alpha")
 @click.option(
     "--schedule", help="Update after these numbers of pools, e.g. 9,45,189; default: rows times four."
 )
@@ -149,9 +138,9 @@ def campaign() -> None:
     "--uncertified", default="refuse", show_default=True,
     help="refuse, or everyone: shortlist everyone until enough is known.",
 )  # fmt: skip
-@score_option
-@label_option
-@click.option("--missing-labels", default="error", show_default=True, help="error or unqualified.")
+@option("score")
+@option("label")
+@option("missing_labels")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write.")
 @as_json
 def start(past: Path, output: Path, json_: bool, **options: Any) -> None:
@@ -161,10 +150,11 @@ def start(past: Path, output: Path, json_: bool, **options: Any) -> None:
     Example:
       surelist campaign start past.csv --expect 5 --pool-size 100 -o campaign.json
     """
+    from surelist.promises.terms import target_asked
     from surelist.workflows import lifecycle as living
 
     schedule = _numbers(options["schedule"], "--schedule") if options["schedule"] else None
-    target = one_target("expect", options["expect"], options["pool_size"])
+    target = target_asked({"k": options["expect"], "pool_size": options["pool_size"]})
     begun = living.start_campaign(
         past, output, target, score=options["score"], label=options["label"], alpha=options["alpha"],  # type: ignore[arg-type]
         schedule=schedule, monitor_alpha=options["monitor_alpha"], uncertified=options["uncertified"],
@@ -177,15 +167,13 @@ def start(past: Path, output: Path, json_: bool, **options: Any) -> None:
 @state_argument
 @click.argument("candidates", metavar="POOL", type=click.Path(path_type=Path))
 @pool_option
-@score_option
+@option("score")
 @id_option
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Shortlist: .csv or .parquet."
 )
 @as_json
-def screen(
-    state: Path, candidates: Path, name: str, score: str, ident: str, output: Path, json_: bool
-) -> int:
+def screen(state: Path, candidates: Path, name: str, score: str, id: str, output: Path, json_: bool) -> int:
     """Shortlist the candidates of a POOL and remember them for review.
 
     \b
@@ -194,7 +182,7 @@ def screen(
     """
     from surelist.workflows import lifecycle as living
 
-    done = living.screen_pool(state, candidates, output, name=name, score=score, id=ident)
+    done = living.screen_pool(state, candidates, output, name=name, score=score, id=id)
     if not json_:
         if done.update is not None:
             click.echo(f"Scheduled update after pool {done.update.pools:,}: {done.update.rows:,} rows known.")
@@ -206,11 +194,11 @@ def screen(
 @state_argument
 @click.argument("reviews", type=click.Path(path_type=Path))
 @pool_option
-@label_option
+@option("label")
 @id_option
 @click.option("--final", is_flag=True, help="Stop waiting for reviews of this pool that are missing.")
 @as_json
-def review(state: Path, reviews: Path, name: str, label: str, ident: str, final: bool, json_: bool) -> int:
+def review(state: Path, reviews: Path, name: str, label: str, id: str, final: bool, json_: bool) -> int:
     """Take in REVIEWS of a pool's shortlist: a table with candidate ids and labels.
 
     Blank labels are reviews that have not come yet. The same table may be fed again.
@@ -221,7 +209,7 @@ def review(state: Path, reviews: Path, name: str, label: str, ident: str, final:
     """
     from surelist.workflows import lifecycle as living
 
-    done = living.review_pool(state, reviews, name=name, label=label, id=ident, final=final)
+    done = living.review_pool(state, reviews, name=name, label=label, id=id, final=final)
     if not json_:
         click.echo(f"{done.new:,} new reviews." + (f" {done.closed:,} given up." if done.closed else ""))
     return _report(done.campaign, json_, new=done.new, closed=done.closed)
@@ -265,15 +253,6 @@ def _report(found: Campaign, json_: bool, **more: Any) -> int:
     else:
         click.echo(click.style(found.promise, bold=True))
     return ALARM if found.alarm else 0
-
-
-def _target(options: dict[str, Any]) -> Any:
-    kinds = [name for name in ("expect", "per_pool", "recall") if options[name] is not None]
-    if len(kinds) != 1:
-        raise click.UsageError("Say what to promise: one of --expect K, --per-pool K, --recall SHARE.")
-    if kinds[0] != "recall" and not options["pool_size"]:
-        raise click.UsageError("--pool-size M is needed: how many candidates a pool has.")
-    return one_target(kinds[0], options[kinds[0]], options["pool_size"])
 
 
 def _numbers(text: str, option: str) -> list[int]:

@@ -44,7 +44,7 @@ from surelist.lifecycle.schedule import (
 from surelist.lifecycle.score_sketch import ScoreCounts
 from surelist.lifecycle.screened import UNKNOWN, Reviews, Screened, as_candidates
 from surelist.lifecycle.seen import as_name
-from surelist.promises.calibration import _fingerprint
+from surelist.promises.evidence import fingerprint_of
 from surelist.promises.policy import Policy
 from surelist.promises.policy_file import ExpectedFields
 from surelist.promises.state import Cutoff, Looks, Step
@@ -103,7 +103,7 @@ class Campaign:
             monitor_alpha=check.as_alpha(monitor_alpha, "monitor_alpha"),
             uncertified=cast(Any, check.as_choice(uncertified, UNCERTIFIED, "uncertified")),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            fingerprint=_fingerprint(len(array), qualified, array[qualified]),
+            fingerprint=fingerprint_of(len(array), qualified, array[qualified]),
             rows=len(array),
             missing=missing,
         )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._check import MissingLabels
 from surelist.drawing import axes
 from surelist.errors import InvalidInput
+from surelist.promises.options import CurveRule
 
-RULES = ("simultaneous", "dkw")
 POINTS = 1000
 
 
@@ -61,8 +62,8 @@ def guarantee_curve(
     labels: Any,
     pool_size: float = 100,
     alpha: float = 0.1,
-    rule: str = "simultaneous",
-    missing_labels: str = "error",
+    rule: CurveRule = "simultaneous",
+    missing_labels: MissingLabels = "error",
 ) -> GuaranteeCurve:
     """For every list size: qualified candidates certified, simultaneously.
 
@@ -70,12 +71,16 @@ def guarantee_curve(
     after looking; ``calibrate`` with the same rows, alpha and ``rule="simultaneous"`` then
     gives the matching policy. A step function: nothing is interpolated.
     """
-    check.as_choice(rule, RULES, "rule")
+    check.as_choice(rule, get_args(CurveRule), "rule")
     return _curve(scores, labels, pool_size, alpha, rule, missing_labels)
 
 
 def pointwise_curve(
-    scores: Any, labels: Any, pool_size: float = 100, alpha: float = 0.1, missing_labels: str = "error"
+    scores: Any,
+    labels: Any,
+    pool_size: float = 100,
+    alpha: float = 0.1,
+    missing_labels: MissingLabels = "error",
 ) -> GuaranteeCurve:
     """What the exact rule certifies at each list size for a target fixed beforehand.
 
@@ -86,7 +91,7 @@ def pointwise_curve(
 
 
 def _curve(
-    scores: Any, labels: Any, pool_size: float, alpha: float, rule: str, missing_labels: str
+    scores: Any, labels: Any, pool_size: float, alpha: float, rule: str, missing_labels: MissingLabels
 ) -> GuaranteeCurve:
     array = check.as_scores(scores)
     qualified, _ = check.as_labels(labels, missing=missing_labels)

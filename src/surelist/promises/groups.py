@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from surelist import _check as check
 from surelist.errors import InvalidInput
+from surelist.promises.options import GroupSplit
 from surelist.promises.targets import Expected
-
-GroupSplit = Literal["bonferroni", "sidak"]
-GroupRows = Literal["own", "all"]
 
 
 def split_alpha(alpha: float, groups: int, split: str = "bonferroni") -> float:

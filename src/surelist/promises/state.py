@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from surelist._files import MAY_BE_ABSENT
 from surelist.filters import Threshold
-from surelist.promises.groups import GroupRows, GroupSplit
+from surelist.promises.options import GroupRows, GroupSplit
 from surelist.promises.targets import Level, Target
 from surelist.ties import Salt
 

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
-from surelist.promises.calibration import Targets
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.policy import Policy
+from surelist.promises.terms import Roles, Terms
 from surelist.service.errors import TooLarge
 from surelist.service.record.record import Key, SavedPolicy, Written
 from surelist.service.record.view import View
@@ -31,31 +31,21 @@ from surelist.service.uploads import Draft, Spool, Upload
 from surelist.workflows import facts as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.demo import write_example
+from surelist.workflows.source import Source
 
 
 @dataclass(frozen=True)
 class CalibrationRequest:
     """A calibration as asked for: columns, targets, and how to certify them."""
 
-    score: str
-    label: str
-    target: Targets
-    alpha: float = 0.1
-    rule: str = "exact"
-    group: str | None = None
-    purpose: str | None = None
-    group_split: str = "bonferroni"
-    group_rows: str = "own"
-    calibration_share: float = 0.5
-    ties: str = "include"
-    id: str | None = None
-    missing_labels: str = "error"
+    roles: Roles
+    terms: Terms
 
     def question(self) -> dict[str, Any]:
         """For the record: what was asked of the rows."""
-        targets = self.target if isinstance(self.target, Mapping) else {"everyone": self.target}
-        described = {str(name): each.describe() for name, each in targets.items()}
-        return {"targets": described, "alpha": self.alpha, "rule": self.rule}
+        terms = self.terms
+        targets = {name or "everyone": each.describe() for name, each in terms.targets.items()}
+        return {"targets": targets, "alpha": terms.alpha, "rule": terms.rule}
 
 
 @dataclass(frozen=True)
@@ -192,15 +182,12 @@ def certify(
     runtime: Runtime, view: View, request: CalibrationRequest, upload: Upload, how: str, filename: str
 ) -> Certified:
     """One look at the rows, put on record; raises ``NotCertifiable``."""
-    if request.group is not None and not (request.purpose or "").strip():
-        raise InvalidInput(
-            "purpose: cutoffs by group need a sentence on what they are for; it is recorded in the policy."
-        )
-    asked = {**vars(request), "id": request.id if request.ties == "hash" else None}
     looks = view.record_look(upload.sha256, how, request.question())
     try:
         with named(upload, filename):
-            policy, evidence, share = workflow_facts.certify(upload.path, **asked)
+            policy, evidence, share = workflow_facts.certify(
+                Source(upload.path), request.roles, request.terms
+            )
     except NotCertifiable:
         runtime.metrics.refused.inc()
         raise

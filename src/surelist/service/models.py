@@ -6,110 +6,62 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from surelist.errors import InvalidInput
-from surelist.promises.calibration import Targets
-from surelist.promises.targets import Expected, PerPool, Recall, Target
+from surelist._check import MissingLabels
+from surelist.promises.options import OPTIONS, CurveRule, GroupRows, GroupSplit, PromiseKind, Rule, Ties
+from surelist.promises.terms import roles_of, target_asked, terms_of
 from surelist.service.jobs import CalibrationRequest
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PoolRange = Annotated[str, Field(pattern="^[0-9]{1,9}-[0-9]{1,9}$")]
 
 
 class Options(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Promise(Options):
-    """What is to be promised, to whom, and how it is certified."""
-
-    promise: Literal["expected", "per-pool", "recall"] = Field(
-        default="expected",
-        description="`expected`: k qualified in an average pool; `per-pool`: k in every single pool; "
-        "`recall`: a share of all qualified candidates is kept.",
-    )
-    k: Number | None = Field(default=None, description="Qualified candidates that are promised.")
-    pool_size: Number | None = Field(default=None, description="Candidates in a pool.")
-    largest_pool: int | None = Field(
-        default=None, ge=1, le=10**9, description="For `per-pool`: the largest pool."
-    )
-    share: float | None = Field(default=None, gt=0, lt=1, description="For `recall`: the share that is kept.")
-    alpha: float = Field(default=0.1, gt=0, lt=1, description="How often the promise may be false.")
-    rule: Literal["exact", "dkw", "simultaneous", "pac", "bernstein"] = "exact"
-    group: Name | None = Field(
-        default=None, description="Column with the group; cutoffs then differ by group."
-    )
-    target: list[str] = Field(
-        default=[], description='Target of a group as NAME=K/M, or NAME=SHARE for `recall`: "women=3/60".'
-    )
-    purpose: str | None = Field(default=None, max_length=2000, description="What cutoffs by group are for.")
-    group_split: Literal["bonferroni", "sidak"] = "bonferroni"
-    group_rows: Literal["own", "all"] = "own"
-    missing_labels: Literal["error", "unqualified"] = "error"
-
-    def targets(self) -> Targets:
-        """The targets these options describe."""
-        if self.group is None:
-            if self.target:
-                raise InvalidInput("target: targets by group need group=, the column with the group.")
-            return self._one(self.k, self.pool_size, self.share)
-        found: dict[str, Target] = {}
-        for text in self.target:
-            name, sep, amount = text.rpartition("=")
-            if not sep or not name or name in found:
-                raise InvalidInput(f"target: expected NAME=K/M once per group, got {text!r}.")
-            found[name] = self._parsed(amount, text)
-        if not found:
-            raise InvalidInput("target: with group=, give one target=NAME=K/M per group.")
-        return found
-
-    def _parsed(self, amount: str, text: str) -> Target:
-        try:
-            if self.promise == "recall":
-                return self._one(None, None, float(amount))
-            k, _, size = amount.partition("/")
-            return self._one(float(k), float(size) if size else self.pool_size, None)
-        except ValueError as error:
-            if isinstance(error, InvalidInput):
-                raise
-            raise InvalidInput(f"target: expected numbers as in NAME=K/M, got {text!r}.") from error
-
-    def _one(self, k: float | None, size: float | None, share: float | None) -> Target:
-        if self.promise == "recall":
-            if share is None:
-                raise InvalidInput("share: expected a number between 0 and 1 for a recall promise.")
-            return Recall(share)
-        if k is None or size is None:
-            missing = "k" if k is None else "pool_size"
-            raise InvalidInput(f"{missing}: expected a number; k and pool_size go together.")
-        if self.promise == "expected":
-            return Expected(k, size)
-        whole = [int(v) if v == int(v) and abs(v) < 1e15 else v for v in (k, size)]
-        pools: Any = whole[1] if self.largest_pool is None else (whole[1], self.largest_pool)
-        return PerPool(whole[0], pools)  # type: ignore[arg-type]
+def _option(name: str, **limits: Any) -> Any:
+    """A field as the table of options describes it."""
+    option = OPTIONS[name]
+    default = list(option.default) if option.default == () else option.default
+    return Field(default=default, description=option.help, **limits)
 
 
-class CalibrateOptions(Promise):
+class CalibrateOptions(Options):
     """Columns and promise of a calibration."""
 
-    score: Name = "score"
-    label: Name = "qualified"
-    id: Name | None = Field(default=None, description="Column with candidate ids, for `ties=hash`.")
-    ties: Literal["include", "hash"] = "include"
-    calibration_share: float = Field(default=0.5, gt=0, lt=1)
+    score: Name = _option("score")
+    label: Name = _option("label")
+    promise: PromiseKind = _option("promise")
+    k: Number | None = _option("k")
+    pool_size: Number | PoolRange | None = _option("pool_size")
+    largest_pool: int | None = _option("largest_pool", ge=1, le=10**9)
+    share: float | None = _option("share", gt=0, lt=1)
+    alpha: float = _option("alpha", gt=0, lt=1)
+    rule: Rule = _option("rule")
+    calibration_share: float = _option("calibration_share", gt=0, lt=1)
+    group: Name | None = _option("group")
+    target: list[str] = _option("target")
+    purpose: str | None = _option("purpose", max_length=2000)
+    group_split: GroupSplit = _option("group_split")
+    group_rows: GroupRows = _option("group_rows")
+    ties: Ties = _option("ties")
+    id: Name | None = _option("id")
+    missing_labels: MissingLabels = _option("missing_labels")
     name: Name = Field(default="policy", description="What people call the policy.")
 
     def request(self) -> CalibrationRequest:
-        names = CalibrationRequest.__dataclass_fields__.keys() - {"target"}
-        return CalibrationRequest(target=self.targets(), **{name: getattr(self, name) for name in names})
+        asked = self.model_dump()
+        return CalibrationRequest(roles_of(asked), terms_of(asked, target_asked(asked)))
 
 
 class CurveOptions(Options):
-    score: Name = "score"
-    label: Name = "qualified"
-    pool_size: Number = 100.0
-    alpha: float = Field(default=0.1, gt=0, lt=1)
-    rule: Literal["simultaneous", "dkw"] = "simultaneous"
-    missing_labels: Literal["error", "unqualified"] = "error"
+    score: Name = _option("score")
+    label: Name = _option("label")
+    pool_size: Number = _option("curve.pool_size")
+    alpha: float = _option("curve.alpha", gt=0, lt=1)
+    rule: CurveRule = _option("curve.rule")
+    missing_labels: MissingLabels = _option("missing_labels")
 
 
 class SelectOptions(Options):

@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surelist.errors import InvalidInput
+from surelist.promises.options import PromiseKind
 from surelist.promises.policy import Policy
+from surelist.promises.targets import Target
+from surelist.promises.terms import one_target, roles_of, terms_of
 from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, summarise
 from surelist.service import answers
 from surelist.service.jobs import CalibrationRequest
-from surelist.service.models import Promise
 from surelist.service.record.chain import Entry
 from surelist.service.record.record import SavedPolicy
 from surelist.service.uploads import Draft
@@ -81,36 +83,30 @@ def asked_of(form: Mapping[str, Any]) -> dict[str, Any]:
 def request_of(draft: Draft) -> CalibrationRequest:
     """The calibration that the draft's choices describe."""
     columns, asked = draft.notes["columns"], draft.notes["asked"]
-    promise = asked["promise"]
-    numbers: dict[str, Any] = {"alpha": _number(asked["alpha"], "how often it may be false") / 100}
+    promise, group = asked["promise"], columns["group"]
+    said = {**columns, "alpha": _share(asked["alpha"], "alpha", "how often it may be false")}
+    said["purpose"] = (asked["purpose"].strip() or None) if group else None
+    said["group_rows"] = "all" if group and promise != "recall" else "own"
+    after_looking = asked["rule"] == "simultaneous" and promise == "expected"
+    said["rule"] = "simultaneous" if after_looking else "exact"
+    wanted: dict[str | None, str] = dict(asked["groups"]) if group else {None: asked["k"]}
+    targets = {name: _target(promise, k, asked, name) for name, k in wanted.items()}
+    return CalibrationRequest(roles_of(said), terms_of(said, targets if group else targets[None]))
+
+
+def _target(promise: PromiseKind, k: str, asked: Mapping[str, Any], name: str | None) -> Target:
     if promise == "recall":
-        numbers["share"] = _number(asked["share"], "the share to keep") / 100
-    else:
-        numbers["pool_size"] = _number(asked["pool_size"], "the pool size")
-    group = columns["group"]
-    if group:
-        numbers["group"], numbers["purpose"] = group, asked["purpose"].strip() or None
-        numbers["target"] = [_group_target(name, k, numbers) for name, k in asked["groups"].items()]
-        numbers["group_rows"] = "own" if promise == "recall" else "all"
-    elif promise != "recall":
-        numbers["k"] = _number(asked["k"], "how many qualified you need")
-    if not 0 < numbers["alpha"] < 1:
-        raise InvalidInput("alpha: expected a percentage between 0 and 100.")
-    if "share" in numbers and not 0 < numbers["share"] < 1:
-        raise InvalidInput("share: expected a percentage between 0 and 100.")
-    rule = "simultaneous" if asked["rule"] == "simultaneous" and promise == "expected" else "exact"
-    options = Promise.model_construct(**{**Promise().model_dump(), "promise": promise, **numbers})
-    return CalibrationRequest(
-        score=columns["score"], label=columns["label"], target=options.targets(), alpha=numbers["alpha"],
-        rule=rule, group=group, purpose=numbers.get("purpose"), group_rows=numbers.get("group_rows", "own"),
-        missing_labels=columns["missing_labels"],
-    )  # fmt: skip
+        return one_target(promise, share=_share(asked["share"], "share", "the share to keep"))
+    whose = f" of {name}" if name is not None else ""
+    size = _number(asked["pool_size"], "the pool size")
+    return one_target(promise, k=_number(k, f"how many qualified you need{whose}"), pool_size=size)
 
 
-def _group_target(name: str, k: str, numbers: Mapping[str, Any]) -> str:
-    if "share" in numbers:
-        return f"{name}={numbers['share']!r}"
-    return f"{name}={_number(k, f'how many qualified you need of {name}')!r}/{numbers['pool_size']!r}"
+def _share(percent: str, name: str, what: str) -> float:
+    share = _number(percent, what) / 100
+    if not 0 < share < 1:
+        raise InvalidInput(f"{name}: expected a percentage between 0 and 100.")
+    return share
 
 
 def _number(text: str, what: str) -> float:

@@ -10,17 +10,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import narwhals as nw
 
+from surelist import _check as check
 from surelist.errors import InvalidInput, TableWarning
 from surelist.tables.engines import Frame
 from surelist.tables.roles import ID, POOL, ROW, ROWS, STATE, Columns
 
 UNQUALIFIED, QUALIFIED, LABEL_MISSING, LABEL_WRONG, UNUSABLE = range(5)
 
-ON_BAD_ROWS = ("error", "drop")
+ON_BAD_ROWS = get_args(check.OnBadRows)
 EXAMPLES = 5
 MOST_GROUPS = 10_000
 

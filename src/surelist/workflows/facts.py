@@ -8,32 +8,35 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from surelist import tables
+from surelist._check import MissingLabels
 from surelist._version import __version__
 from surelist.errors import InvalidInput
 from surelist.promises.curve import guarantee_curve, pointwise_curve
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, PerPool, Target
+from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
 from surelist.tables import Selection, Table
 from surelist.workflows import tables as workflows
+from surelist.workflows.source import Source
 
 CURVE_POINTS = 240
 
 
-def certify(source: Path, **asked: Any) -> tuple[Policy, dict[str, Any], float]:
+def certify(source: Source, roles: Roles, terms: Terms) -> tuple[Policy, dict[str, Any], float]:
     """A policy, the evidence for it, and the share of the rows that it would shortlist.
 
-    The table is opened once; ``asked`` is as for ``calibrate_table``.
+    The table is opened once.
     """
-    table = tables.open_table(source)
-    policy = workflows.calibrate_table(table, **asked)
+    table = source.open()
+    policy = workflows.certify_source(replace(source, table=table), roles, terms)
     columns = _columns(table, policy)
     return policy, _evidence(columns, policy), _listed_share(columns, policy)
 
@@ -51,12 +54,12 @@ def evidence_at(source: Path, *, score: str, label: str, **options: Any) -> dict
 
 
 def _shown(
-    columns: dict[str, Any], *, pool_size: float, alpha: float, rule: str, missing_labels: str
+    columns: dict[str, Any], *, pool_size: float, alpha: float, rule: str, missing_labels: MissingLabels
 ) -> dict[str, Any]:
     """Curves by the rule in force and by the paper's, and how labels follow scores."""
     rows = (columns["score"], columns["label"])
     if rule == "simultaneous":
-        first = guarantee_curve(*rows, pool_size, alpha, rule, missing_labels)
+        first = guarantee_curve(*rows, pool_size, alpha, "simultaneous", missing_labels)
     else:  # exact, point by point
         first = pointwise_curve(*rows, pool_size, alpha, missing_labels)
     curves = (first, guarantee_curve(*rows, pool_size, alpha, "dkw", missing_labels))
@@ -100,7 +103,7 @@ def _columns(table: Table, policy: Policy) -> dict[str, Any]:
 
 def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
     size = _pool_size([cutoff.target for cutoff in policy.cutoffs], policy.group_rows == "own")
-    missing_labels = "unqualified" if policy.missing_labels else "error"
+    missing_labels: MissingLabels = "unqualified" if policy.missing_labels else "error"
     return _shown(
         columns, pool_size=size, alpha=policy.alpha, rule=policy.rule, missing_labels=missing_labels
     )

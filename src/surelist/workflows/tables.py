@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from surelist import _check as check
 from surelist import tables
+from surelist._check import EngineName, MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
-from surelist.promises.calibration import Targets, certify, make_terms, requirements
-from surelist.promises.calibration import calibrate as calibrate_arrays
+from surelist.promises.calibration import certify, certify_arrays, requirements
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
+from surelist.promises.options import CurveRule, GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.policy import Policy
+from surelist.promises.terms import Roles, Targets, Terms, make_terms
 from surelist.reports import audit
 from surelist.tables import Problem, Selection
 from surelist.tables.profile import (
@@ -29,11 +30,14 @@ from surelist.tables.profile import (
     profile,
     shape,
 )
+from surelist.workflows.source import Source
 
 __all__ = [
     "Problem", "Profile", "calibrate_table", "convert", "curve", "first_rows", "group_names",
     "impact", "load_policy", "problems", "profile", "select_rows", "select_table", "shape",
 ]  # fmt: skip
+
+REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers
 
 
 def calibrate_table(
@@ -46,18 +50,18 @@ def calibrate_table(
     id: str | None = None,
     weight: str | None = None,
     alpha: float = 0.1,
-    rule: str = "exact",
+    rule: Rule = "exact",
     purpose: str | None = None,
-    group_split: str = "bonferroni",
-    group_rows: str = "own",
+    group_split: GroupSplit = "bonferroni",
+    group_rows: GroupRows = "own",
     calibration_share: float = 0.5,
-    ties: str = "include",
+    ties: Ties = "include",
     weight_bound: float | None = None,
     weights_exact: bool = False,
     seed: int = 0,
-    missing_labels: str = "error",
-    on_bad_rows: str = "error",
-    engine: str = "auto",
+    missing_labels: MissingLabels = "error",
+    on_bad_rows: OnBadRows = "error",
+    engine: EngineName = "auto",
     spark_master: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Policy:
@@ -80,34 +84,37 @@ def calibrate_table(
     Everything else is as for ``calibrate``. Rows are counted, not collected; only ``weight`` reads
     its columns into memory, because the draw depends on the order of rows.
     """
-    names = {"score": score, "label": label, "group": group}
-    opened = tables.open_table(table, engine, spark_master, progress)
-    settings: dict[str, Any] = {
-        "alpha": alpha, "rule": rule, "purpose": purpose, "group_split": group_split,
-        "group_rows": group_rows, "calibration_share": calibration_share, "ties": ties,
-    }  # fmt: skip
-    if weight is not None or weight_bound is not None:
-        if on_bad_rows != "error":
-            raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
-        found = tables.read_columns(opened, {**names, "id": id, "weight": weight})
-        policy = calibrate_arrays(
-            found["score"], found["label"], target, groups=found.get("group"), ids=found.get("id"),
-            weights=found.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact,
-            seed=seed, missing_labels=missing_labels, **settings,
-        )  # fmt: skip
-        return policy.with_columns(**names, id=id)
-    if ties == "hash" and id is None:
+    source = Source(table, engine, spark_master, on_bad_rows, progress)
+    roles = Roles(score, label, group, id, weight)
+    terms = make_terms(
+        target, groups_given=group is not None, alpha=alpha, rule=rule, purpose=purpose,
+        group_split=group_split, group_rows=group_rows, calibration_share=calibration_share, ties=ties,
+        missing_labels=missing_labels,
+    )  # fmt: skip
+    if weight is None and weight_bound is None:
+        return certify_source(source, roles, terms)
+    if on_bad_rows != "error":
+        raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
+    found = tables.read_columns(source.open(), roles.names("score", "label", "group", "id", "weight"))
+    policy = certify_arrays(
+        found["score"], found["label"], terms, groups=found.get("group"), ids=found.get("id"),
+        weights=found.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact, seed=seed,
+    )  # fmt: skip
+    return policy.with_columns(**roles.names(*REMEMBERED))
+
+
+def certify_source(source: Source, roles: Roles, terms: Terms) -> Policy:
+    """What ``calibrate_table`` does, from values: for the front ends."""
+    if terms.ties == "hash" and roles.id is None:
         raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
-    check.as_choice(missing_labels, check.MISSING_LABELS, "missing_labels")
-    terms = make_terms(target, groups_given=group is not None, overlapping=False, **settings)
     rows = tables.calibration_rows(
-        opened, list(terms.targets), names={**names, "id": id}, group_rows=group_rows, ties=ties,
-        missing_labels=missing_labels, on_bad_rows=on_bad_rows,
+        source.open(), list(terms.targets), names=roles.names(*REMEMBERED), group_rows=terms.group_rows,
+        ties=terms.ties, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
     )  # fmt: skip
     needed = requirements(rows.evidence, terms)
     rows.expect({name: [each.count for each in own] for name, own in needed.items()})
     policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
-    return policy.with_columns(**names, id=id)
+    return policy.with_columns(**roles.names(*REMEMBERED))
 
 
 def select_table(
@@ -119,9 +126,9 @@ def select_table(
     id: str | None = None,
     pool: str | None = None,
     output: str | os.PathLike[str] | None = None,
-    on_bad_rows: str = "error",
+    on_bad_rows: OnBadRows = "error",
     reason: bool = False,
-    engine: str = "auto",
+    engine: EngineName = "auto",
     spark_master: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Selection:
@@ -182,8 +189,8 @@ def curve(
     label: str,
     pool_size: float,
     alpha: float = 0.1,
-    rule: str = "simultaneous",
-    missing_labels: str = "error",
+    rule: CurveRule = "simultaneous",
+    missing_labels: MissingLabels = "error",
 ) -> GuaranteeCurve:
     """The guarantee curve of a table of past candidates."""
     found = tables.read_columns(table, {"score": score, "label": label})

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import narwhals as nw
 
+from surelist._check import EngineName
 from surelist.errors import InvalidInput
 from surelist.tables.engines.base import Engine, Files, Frame, is_remote
 
-ENGINES = ("auto", "duckdb", "polars", "spark")
+ENGINES = get_args(EngineName)
 
 __all__ = ["ENGINES", "Engine", "Files", "Frame", "engine_of", "is_remote", "reader_of"]
 

@@ -1,0 +1,109 @@
+"""The command line's words for what can be asked: options from the one table, errors in flags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal, get_args, get_origin
+
+import click
+
+from surelist.promises.options import OPTIONS, PROMISES, PromiseKind
+
+Decorator = Callable[[Any], Any]
+FLAGS: dict[str, PromiseKind] = {"expect": "expected", "per_pool": "per-pool", "recall": "recall"}
+
+as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
+
+
+def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
+    """One option as the table describes it; ``changes`` go to click, ``more`` to the end of the help."""
+    described = OPTIONS[name]
+    own = name.rpartition(".")[2]
+    settings: dict[str, Any] = {"help": described.help + more, "metavar": described.metavar}
+    if described.kind is bool:
+        settings["is_flag"] = True
+    elif described.default == ():
+        settings["multiple"] = True
+    else:
+        settings.update(type=_type(described.kind), default=described.default, show_default=True)
+    settings.update(changes)
+    return click.option(_flag(own), own, **settings)
+
+
+def options(*names: str, **changes: Any) -> Decorator:
+    """Several options, in this order."""
+    return stacked(*(option(name, **changes) for name in names))
+
+
+def stacked(*decorators: Decorator) -> Decorator:
+    """Decorators as one, the first on top."""
+
+    def decorate(command: Any) -> Any:
+        for each in reversed(decorators):
+            command = each(command)
+        return command
+
+    return decorate
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _type(kind: Any) -> Any:
+    return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
+
+
+expect_option = click.option("--expect", type=float, metavar="K", help=PROMISES["expected"])
+promise_options = stacked(
+    expect_option,
+    click.option("--per-pool", type=int, metavar="K", help=PROMISES["per-pool"]),
+    click.option("--recall", type=float, metavar="SHARE", help=PROMISES["recall"]),
+    option("pool_size"),
+)
+reading_options = options("on_bad_rows", "engine", "spark_master")
+
+
+def asked(given: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for, by the names of the table: --expect 5 is a promise and its k."""
+    kinds = [name for name in FLAGS if given.get(name) is not None]
+    if given.get("group") or given.get("target"):
+        if kinds:
+            raise click.UsageError('With --group, say the promise per group: --target "name=K/M".')
+        return given
+    if len(kinds) != 1:
+        raise click.UsageError("Say what to promise: one of --expect K, --per-pool K, --recall SHARE.")
+    promise, amount = FLAGS[kinds[0]], given[kinds[0]]
+    if promise == "recall":
+        if given["pool_size"]:
+            raise click.UsageError("--pool-size does not go with --recall; leave it out.")
+        return {**given, "promise": promise, "share": amount}
+    if not given["pool_size"]:
+        raise click.UsageError("--pool-size M is needed: how many candidates a pool has.")
+    return {**given, "promise": promise, "k": amount}
+
+
+_NAMES = {own: _flag(own) for own in (name.rpartition(".")[2] for name in OPTIONS) if own != "k"}
+_NAMES["groups"], _NAMES["ids"] = "--group", "--id"
+_ANY = "|".join(sorted(_NAMES, key=len, reverse=True))
+_SAID = re.compile(
+    rf"""^(?P<first>{_ANY})(?=[:( ])
+    | (?<![\w'"-])(?P<set>{_ANY})="(?P<value>[^"]*)"
+    | (?<![\w'"-])(?P<asked>{_ANY})=(?![\w'"(])
+    | (?<![\w'"-])(?P<bare>{"|".join(name for name in _NAMES if "_" in name)})(?![\w'"-])""",
+    re.VERBOSE,
+)
+
+
+def in_flags(message: str) -> str:
+    """An error in the words of the command line: missing_labels="unqualified" is a flag there."""
+    return _SAID.sub(_said, message)
+
+
+def _said(match: re.Match[str]) -> str:
+    kind = match.lastgroup or ""
+    if kind != "value":
+        return _NAMES[match[kind]]
+    value = match["value"]
+    return f"{_NAMES[match['set']]} {value if value.isalnum() else f'"{value}"'}"

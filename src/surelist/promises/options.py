@@ -1,0 +1,79 @@
+"""The one table of what can be asked for: names, defaults, choices and help of every door.
+
+The command line, the API's models and the tests of signatures and docs read it; the kinds are the
+type hints of the Python functions. What the values mean together is checked in ``terms``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from surelist._check import EngineName, MissingLabels, OnBadRows
+
+PromiseKind = Literal["expected", "per-pool", "recall"]
+Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein"]
+CurveRule = Literal["simultaneous", "dkw"]
+GroupSplit = Literal["bonferroni", "sidak"]
+GroupRows = Literal["own", "all"]
+Ties = Literal["include", "hash"]
+
+PROMISES: dict[PromiseKind, str] = {
+    "expected": "At least K qualified in an average pool.",
+    "per-pool": "At least K qualified in every single pool.",
+    "recall": "Keep this share of all qualified candidates.",
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One thing that can be asked for. ``kind`` is a type, or a ``Literal`` of its choices."""
+
+    default: Any
+    kind: Any
+    help: str
+    metavar: str | None = None
+
+
+OPTIONS: dict[str, Option] = {
+    "score": Option("score", str, "Column with the score."),
+    "label": Option("qualified", str, "Column with the label, 1 = qualified."),
+    "group": Option(None, str, "Column with the group; needs a target per group and a purpose."),
+    "id": Option(None, str, "Column with candidate ids, for randomised ties."),
+    "pool": Option(None, str, "Column that says which pool a candidate is in, for many pools."),
+    "promise": Option("expected", PromiseKind, "Promised are k on average, k in every pool, or a share."),
+    "k": Option(None, float, "Qualified candidates that are promised.", "K"),
+    "share": Option(None, float, "For recall: the share of all qualified that is kept.", "SHARE"),
+    "pool_size": Option(None, str, "Candidates in a pool; for promises per pool also a range, 50-200.", "M"),
+    "largest_pool": Option(None, int, "For promises per pool: the largest pool, instead of a range."),
+    "target": Option(
+        (),
+        list[str],
+        'Target of a group, e.g. "women=3.8/76", "women=pool:3/76" or "women=recall:0.9". Repeat.',
+        "NAME=K/M",
+    ),
+    "alpha": Option(0.1, float, "How often the promise may be false."),
+    "rule": Option("exact", Rule, "Expected: exact, dkw, simultaneous; per pool: exact, pac, bernstein."),
+    "calibration_share": Option(
+        0.5, float, "Share of alpha spent on the calibration rows by pac and bernstein."
+    ),
+    "purpose": Option(None, str, "What cutoffs per group are for; recorded in the policy."),
+    "group_split": Option("bonferroni", GroupSplit, "How alpha is split; sidak is for disjoint groups."),
+    "group_rows": Option(
+        "own", GroupRows, "all: every row counts for every group and M is the whole pool's size."
+    ),
+    "ties": Option("include", Ties, "At the threshold include everyone, or draw by a hash of the id."),
+    "missing_labels": Option(
+        "error", MissingLabels, "Rows without a label: stop, or count them as not qualified."
+    ),
+    "on_bad_rows": Option("error", OnBadRows, "Stop, or drop rows without a finite score and say how many."),
+    "engine": Option(
+        "auto", EngineName, "Who reads the files; auto: polars for Parquet if installed, else DuckDB."
+    ),
+    "spark_master": Option(None, str, "With the engine spark: local[*], spark://host:7077.", "URL"),
+    "reason": Option(False, bool, "Add a column shortlist_reason: the threshold that was met."),
+    # of the curve, where they mean something else
+    "curve.pool_size": Option(100.0, float, "Candidates in a pool."),
+    "curve.alpha": Option(0.1, float, "How often the curve may be wrong."),
+    "curve.rule": Option("simultaneous", CurveRule, "dkw is the paper's rule."),
+}
