@@ -62,7 +62,7 @@ def calibrate(**given: Any) -> None:
         click.echo(json.dumps({"policy": given["output"], **_summary(policy)}))
     elif not quiet:
         _print_policy(policy)
-        click.echo(f"\nWritten to {options['output']}.")
+        click.echo(f"\nWritten to {given['output']}.")
 
 
 @click.command(no_args_is_help=True)

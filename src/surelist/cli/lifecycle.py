@@ -50,9 +50,10 @@ def plan(**options: Any) -> None:
     from surelist.promises.terms import target_asked
     from surelist.workflows import lifecycle as living
 
+    target: Any = target_asked(asked(options))
     more = {"sizes": _numbers(options["sizes"], "--sizes")} if options["sizes"] else {}
     found = living.plan(
-        target_asked(asked(options)), pilot=options["pilot"], score=options["score"], label=options["label"],
+        target, pilot=options["pilot"], score=options["score"], label=options["label"],
         alpha=options["alpha"], base_rate=options["base_rate"], auc=options["auc"], pools=options["pools"],
         seed=options["seed"], **more,
     )  # fmt: skip
@@ -154,9 +155,9 @@ def start(past: Path, output: Path, json_: bool, **options: Any) -> None:
     from surelist.workflows import lifecycle as living
 
     schedule = _numbers(options["schedule"], "--schedule") if options["schedule"] else None
-    target = target_asked({"k": options["expect"], "pool_size": options["pool_size"]})
+    target: Any = target_asked({"k": options["expect"], "pool_size": options["pool_size"]})
     begun = living.start_campaign(
-        past, output, target, score=options["score"], label=options["label"], alpha=options["alpha"],  # type: ignore[arg-type]
+        past, output, target, score=options["score"], label=options["label"], alpha=options["alpha"],
         schedule=schedule, monitor_alpha=options["monitor_alpha"], uncertified=options["uncertified"],
         missing_labels=options["missing_labels"],
     )  # fmt: skip

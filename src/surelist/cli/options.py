@@ -106,4 +106,5 @@ def _said(match: re.Match[str]) -> str:
     if kind != "value":
         return _NAMES[match[kind]]
     value = match["value"]
-    return f"{_NAMES[match['set']]} {value if value.isalnum() else f'"{value}"'}"
+    shown = value if value.isalnum() else f'"{value}"'
+    return f"{_NAMES[match['set']]} {shown}"

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.paper.data import Population
-from surelist.promises.groups import split_alpha
 
 GROUPS = ("majority", "minority")
 GROUP_LEVELS = ("split", "each")
@@ -35,7 +34,7 @@ class Setup:
 
     @property
     def group_alpha(self) -> float:
-        return split_alpha(self.alpha, len(GROUPS)) if self.group_level == "split" else self.alpha
+        return self.alpha / len(GROUPS) if self.group_level == "split" else self.alpha
 
 
 @dataclass(frozen=True)
