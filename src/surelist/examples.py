@@ -40,5 +40,5 @@ def expected_list_size(share: NDArray[np.float64] | float) -> NDArray[np.float64
     """
     at = (np.arange(400_000) + 0.5) / 400_000
     chance = special.expit(-2.2 + 1.8 * special.ndtri(at))[::-1]
-    found: NDArray[np.float64] = np.searchsorted(np.cumsum(chance) / len(chance), share) / len(chance)
-    return found
+    sizes: NDArray[np.float64] = np.searchsorted(np.cumsum(chance) / len(chance), share) / len(chance)
+    return sizes

@@ -105,9 +105,9 @@ class Filter:
 
     def reason(self, group: str | None, candidates: int, sizes: Mapping[str, int]) -> str:
         """Why a shortlisted candidate of ``group`` is there, in a pool with these sizes by group."""
-        own = next(each for each in self.groups if each.group in (None, group))
-        size = sizes.get(own.group or "", 0) if self.size_by_group else candidates
-        return own.reason(own.threshold(size))
+        part = next(each for each in self.groups if each.group in (None, group))
+        size = sizes.get(part.group or "", 0) if self.size_by_group else candidates
+        return part.reason(part.threshold(size))
 
     def require_salt(self) -> None:
         """Raise where ties cannot be broken for want of the salt."""

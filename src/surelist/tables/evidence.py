@@ -33,11 +33,11 @@ class CalibrationRows:
     def expect(self, counts: Mapping[str | None, Sequence[int]]) -> None:
         """Say which order statistics will be asked for, so that one pass finds them all."""
         first = next(iter(self.evidence.values()))
-        first.scores.prefetch({self.evidence[name].raw: own for name, own in counts.items()})
+        first.scores.prefetch({self.evidence[name].raw: each for name, each in counts.items()})
 
 
 class _Scores:
-    """The qualified scores of all groups, with the order statistics found so far."""
+    """The qualified scores of all groups, with the order statistics asked for so far."""
 
     def __init__(self, columns: Columns) -> None:
         assert columns.label is not None
@@ -51,15 +51,15 @@ class _Scores:
         group = GROUP if columns.group is not None else None
         bare = self.frame.select(SCORE, *([GROUP] if group else []))
         self.order = OrderStatistics(bare, columns.rows, score=SCORE, group=group)
-        self.found: dict[tuple[Any, int], float] = {}
+        self.known: dict[tuple[Any, int], float] = {}
 
     def prefetch(self, wanted: Mapping[Any, Sequence[int]]) -> None:
         missing = {
-            group: [count for count in dict.fromkeys(counts) if (group, count) not in self.found]
+            group: [count for count in dict.fromkeys(counts) if (group, count) not in self.known]
             for group, counts in wanted.items()
         }
         if any(missing.values()):
-            self.found.update(self.order.find(missing))
+            self.known.update(self.order.find(missing))
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ class TableEvidence:
 
     def nth_largest(self, counts: Sequence[int]) -> list[float]:
         self.scores.prefetch({self.raw: counts})
-        return [self.scores.found[self.raw, count] for count in counts]
+        return [self.scores.known[self.raw, count] for count in counts]
 
     def tied(self, threshold: float) -> tuple[int, list[str]]:
-        own, columns = self.scores.frame, self.scores.columns
+        qualified, columns = self.scores.frame, self.scores.columns
         if columns.group is not None:
-            own = own.filter(nw.col(GROUP) == self.raw)
-        above = own.filter(nw.col(SCORE) > threshold).select(nw.len().alias(ROWS))
-        at = own.filter(nw.col(SCORE) == threshold).select(ID)
+            qualified = qualified.filter(nw.col(GROUP) == self.raw)
+        above = qualified.filter(nw.col(SCORE) > threshold).select(nw.len().alias(ROWS))
+        at = qualified.filter(nw.col(SCORE) == threshold).select(ID)
         count = int(columns.rows(above, "counting scores above the threshold")[0][0])
         return count, [row[0] for row in columns.rows(at, "fetching ids at the threshold")]
 
@@ -128,9 +128,12 @@ def calibration_rows(
     raws = {_text(key): key[0] if len(key) > 1 else None for key in counts}
     evidence = {}
     for name in groups:
-        own = {key[-1]: n for key, n in counts.items() if _text(key) == name and key[-1] != bad_rows.UNUSABLE}
-        rows = usable if group_rows == "all" else sum(own.values())
-        qualified = own.get(bad_rows.QUALIFIED, 0)
+        states = {
+            key[-1]: n for key, n in counts.items() if _text(key) == name and key[-1] != bad_rows.UNUSABLE
+        }
+        own_rows = sum(states.values()) - states.get(bad_rows.UNUSABLE, 0)
+        rows = usable if group_rows == "all" else own_rows
+        qualified = states.get(bad_rows.QUALIFIED, 0)
         evidence[name] = TableEvidence(rows, qualified, raws.get(name), scores)
     dropped, missing = totals.get(bad_rows.UNUSABLE, 0), totals.get(bad_rows.LABEL_MISSING, 0)
     return CalibrationRows(evidence, missing, dropped)

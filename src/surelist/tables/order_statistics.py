@@ -38,7 +38,7 @@ BIN, COUNT, LOW, HIGH = "__surelist_bin", "__surelist_rows", "__surelist_low", "
 
 Runner = Callable[[Frame, str], list[tuple[Any, ...]]]
 Part = tuple[int, int, float, float]  # bin number, rows, smallest and largest score
-Found = dict[tuple[Any, int], float]
+Answers = dict[tuple[Any, int], float]
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ class OrderStatistics:
         parts: dict[Any, list[Part]] = {}
         for *key, bin_, rows, low, high in self._histogram(self.frame, binned, "counting scores"):
             parts.setdefault(key[0] if key else None, []).append((bin_, rows, low, high))
-        return {group: _descending(group, own, above=0) for group, own in parts.items()}
+        return {group: _descending(group, bins, above=0) for group, bins in parts.items()}
 
-    def find(self, wanted: Mapping[Any, Iterable[int]]) -> Found:
+    def find(self, wanted: Mapping[Any, Iterable[int]]) -> Answers:
         """The count-th largest score of each group, for each count wanted."""
-        found: Found = {}
+        answers: Answers = {}
         pending: Pending = {}
         for group, counts in wanted.items():
-            _place(self.bins.get(group, []), counts, found, pending)
+            _settle(self.bins.get(group, []), counts, answers, pending)
         whole: set[Interval] = set()  # intervals that no bins can split: fetched however large
         while pending:
             large = [each for each in pending if each.rows > FETCH and each not in whole][:SPLITS]
@@ -89,25 +89,25 @@ class OrderStatistics:
                     if len(finer) == 1:
                         whole.add(each)
                     else:
-                        _place(finer, pending.pop(each), found, pending)
+                        _settle(finer, pending.pop(each), answers, pending)
             else:
-                self._fetch(pending, found)
-        return found
+                self._fetch(pending, answers)
+        return answers
 
     def _split(self, intervals: list[Interval]) -> list[list[Interval]]:
         """Cut intervals into bins of their own, all in one pass."""
         inside, binned = self._within(intervals[0]), nw.lit(-1)
-        for place, each in enumerate(intervals):
-            here = self._within(each)
-            inside = inside | here
-            binned = nw.when(here).then(_cut(self.score, each) + place * STRIDE).otherwise(binned)
+        for number, each in enumerate(intervals):
+            within = self._within(each)
+            inside = inside | within
+            binned = nw.when(within).then(_cut(self.score, each) + number * STRIDE).otherwise(binned)
         rows = self._histogram(self.frame.filter(inside), binned, "counting scores more finely")
         parts: dict[int, list[Part]] = {}
         for *_, bin_, count, low, high in rows:
             parts.setdefault(bin_ // STRIDE, []).append((bin_, count, low, high))
-        return [_descending(each.group, parts[place], each.above) for place, each in enumerate(intervals)]
+        return [_descending(each.group, parts[number], each.above) for number, each in enumerate(intervals)]
 
-    def _fetch(self, pending: Pending, found: Found) -> None:
+    def _fetch(self, pending: Pending, answers: Answers) -> None:
         """Bring back the scores of some intervals, with their counts; resolve what they settle."""
         taken = _affordable(pending)
         scores = _any((self.score >= each.low) & (self.score <= each.high) for each in taken)
@@ -120,10 +120,10 @@ class OrderStatistics:
         for *key, score, count in self.run(counted, "fetching the scores around the thresholds"):
             by_group.setdefault(key[0] if key else None, Counter())[score] += count
         for each in taken:
-            own = sorted((s, n) for s, n in by_group[each.group].items() if each.low <= s <= each.high)
-            singles = _descending(each.group, [(i, n, s, s) for i, (s, n) in enumerate(own)], each.above)
+            values = sorted((s, n) for s, n in by_group[each.group].items() if each.low <= s <= each.high)
+            singles = _descending(each.group, [(i, n, s, s) for i, (s, n) in enumerate(values)], each.above)
             for settled in [p for p in pending if p.group == each.group and each.covers(p)]:
-                _place(singles, pending.pop(settled), found, {})
+                _settle(singles, pending.pop(settled), answers, {})
 
     def _within(self, interval: Interval) -> nw.Expr:
         inside = (self.score >= interval.low) & (self.score <= interval.high)
@@ -140,22 +140,22 @@ class OrderStatistics:
 
 def _descending(group: Any, parts: list[Part], above: int) -> list[Interval]:
     """Bins as intervals from the top down, checked to be in order and disjoint."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for _, rows, low, high in sorted(parts, reverse=True):
-        if not low <= high or (found and not high < found[-1].low):
+        if not low <= high or (intervals and not high < intervals[-1].low):
             raise SurelistError(f"bins of scores overlap at {high!r}: this engine's arithmetic is not exact.")
-        found.append(Interval(group, low, high, rows, above))
+        intervals.append(Interval(group, low, high, rows, above))
         above += rows
-    return found
+    return intervals
 
 
-def _place(intervals: list[Interval], counts: Iterable[int], found: Found, pending: Pending) -> None:
+def _settle(intervals: list[Interval], counts: Iterable[int], answers: Answers, pending: Pending) -> None:
     """Put every count into the interval that holds it; an interval of one value is the answer."""
     ends = [each.above + each.rows for each in intervals]
     for count in counts:
         holder = intervals[bisect_left(ends, count)]
         if holder.low == holder.high:
-            found[holder.group, count] = float(holder.low)
+            answers[holder.group, count] = float(holder.low)
         else:
             pending.setdefault(holder, []).append(count)
 
@@ -166,12 +166,12 @@ def _affordable(pending: Pending) -> list[Interval]:
     for each in pending:
         by_group.setdefault(each.group, []).append(each)
     options: list[Interval] = []
-    for group, own in by_group.items():
-        top = min(own, key=lambda each: each.above)
-        bottom = max(own, key=lambda each: each.above)
+    for group, intervals in by_group.items():
+        top = min(intervals, key=lambda each: each.above)
+        bottom = max(intervals, key=lambda each: each.above)
         rows = bottom.above + bottom.rows - top.above
         span = Interval(group, bottom.low, top.high, rows, top.above)
-        options.extend([span] if rows <= FETCH else own)
+        options.extend([span] if rows <= FETCH else intervals)
     taken, total = options[:1], options[0].rows
     for each in options[1:RANGES]:
         total += each.rows

@@ -65,8 +65,8 @@ class _Input:
         self._relation = table.frame.to_native()
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = self._relation.query("input", sql).fetchall()
-        return found
+        rows: list[tuple[Any, ...]] = self._relation.query("input", sql).fetchall()
+        return rows
 
 
 @contextmanager
@@ -172,14 +172,14 @@ def _columns(connection: Any, names: list[str]) -> tuple[Column, ...]:
             f"approx_count_distinct({text})",
         ]  # fmt: skip
         examples.append(f"list(DISTINCT {text}) FILTER ({text} IS NOT NULL)")
-    found = connection.rows(f"SELECT {', '.join(counts)} FROM input")[0]
+    counted = connection.rows(f"SELECT {', '.join(counts)} FROM input")[0]
     shown = connection.rows(
         f"SELECT {', '.join(examples)} FROM (SELECT * FROM input LIMIT {EXAMPLES}) AS input"
     )[0]
     return tuple(
         Column(name, filled, numbers, binary, distinct, tuple(str(v)[:60] for v in sorted(seen or [])[:3]))
         for name, filled, numbers, binary, distinct, seen in zip(
-            names, found[::4], found[1::4], found[2::4], found[3::4], shown, strict=True
+            names, counted[::4], counted[1::4], counted[2::4], counted[3::4], shown, strict=True
         )
     )
 

@@ -118,12 +118,12 @@ def _sizes(columns: Columns) -> Sizes:
     both: engines count the values of a dictionary-encoded column without looking at rows.
     """
     keys = _keys(columns)
-    found: dict[tuple[Any, ...], list[int]] = {}
+    counts: dict[tuple[Any, ...], list[int]] = {}
     flag = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
     if columns.table.text:
         for (*key, usable), count in bad_rows.count_states(columns, columns.frame, flag, keys).items():
-            found.setdefault(tuple(key), [0, 0])[1 - usable] += count
-        return {key: (good, bad) for key, (good, bad) in found.items()}
+            counts.setdefault(tuple(key), [0, 0])[1 - usable] += count
+        return {key: (good, bad) for key, (good, bad) in counts.items()}
     everyone = bad_rows.count_keys(columns, columns.frame, keys)
     unusable = bad_rows.count_keys(columns, columns.frame.filter(flag == 0), keys, "looking for bad scores")
     return {key: (rows - unusable.get(key, 0), unusable.get(key, 0)) for key, rows in everyone.items()}

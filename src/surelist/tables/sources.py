@@ -168,9 +168,9 @@ def _paths(source: str) -> list[str]:
     if path.exists():
         return [source]
     if glob.has_magic(source):
-        found = sorted(each for each in glob.glob(source, recursive=True) if Path(each).is_file())
-        if found:
-            return found
+        matches = sorted(each for each in glob.glob(source, recursive=True) if Path(each).is_file())
+        if matches:
+            return matches
         raise InvalidInput(f"file: no file matches {source}.")
     raise InvalidInput(f"file: {source} does not exist.")
 
@@ -179,14 +179,14 @@ def _folder(path: Path) -> list[str]:
     """Data files of a folder, as Spark and others write them; never those still being written."""
     if (path / "_temporary").exists() and not (path / "_SUCCESS").exists():
         raise InvalidInput(f"file: {path} is half-written: whatever wrote it did not finish. Write it again.")
-    found = []
+    files = []
     for each in sorted(path.rglob("*")):
         hidden = any(part.startswith(("_", ".")) for part in each.relative_to(path).parts)
         if not hidden and each.is_file() and each.name.lower().endswith(tuple(FORMATS)):
-            found.append(str(each))
-    if not found:
+            files.append(str(each))
+    if not files:
         raise InvalidInput(f"file: {path} is a folder without files ending in {', '.join(FORMATS)}.")
-    return found
+    return files
 
 
 def _delimiter(path: str) -> str:

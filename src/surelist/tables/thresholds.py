@@ -76,8 +76,8 @@ def make_limits(
     if columns.pool is not None:
         _require_covered(filter, by_pool)
         return _joined_limits(columns, filter)
-    own = by_pool.get(None, {})
-    limits = [_limit(each, each.threshold(own.get(each.group, 0))) for each in filter.groups]
+    sizes_of = by_pool.get(None, {})
+    limits = [_limit(each, each.threshold(sizes_of.get(each.group, 0))) for each in filter.groups]
     return Limits(filter, tuple(limits)), columns.frame
 
 
@@ -87,18 +87,18 @@ def _pool_sizes(
     """Candidates that count for each group's threshold, by pool (None: the whole table is one)."""
     by_pool: dict[Any, dict[str | None, int]] = {}
     for key, size in sizes.items():
-        own = by_pool.setdefault(key[0] if columns.pool is not None else None, {})
+        sizes_of = by_pool.setdefault(key[0] if columns.pool is not None else None, {})
         for each in filter.groups:
             if not filter.size_by_group or str(key[-1]) == each.group:
-                own[each.group] = own.get(each.group, 0) + size
+                sizes_of[each.group] = sizes_of.get(each.group, 0) + size
     return by_pool
 
 
 def _require_covered(filter: Filter, by_pool: Mapping[Any, Mapping[str | None, int]]) -> None:
-    for pool, own in sorted(by_pool.items()):
+    for pool, sizes_of in sorted(by_pool.items()):
         for each in filter.groups:
             try:
-                each.threshold(own.get(each.group, 0))
+                each.threshold(sizes_of.get(each.group, 0))
             except InvalidInput as error:
                 raise InvalidInput(f"pool {pool!r}: {str(error).removeprefix('pool: ')}") from None
 

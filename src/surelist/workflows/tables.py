@@ -95,10 +95,10 @@ def calibrate_table(
         return certify_source(source, roles, terms)
     if on_bad_rows != "error":
         raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
-    found = tables.read_columns(source.open(), roles.names("score", "label", "group", "id", "weight"))
+    arrays = tables.read_columns(source.open(), roles.names("score", "label", "group", "id", "weight"))
     policy = certify_arrays(
-        found["score"], found["label"], terms, groups=found.get("group"), ids=found.get("id"),
-        weights=found.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact, seed=seed,
+        arrays["score"], arrays["label"], terms, groups=arrays.get("group"), ids=arrays.get("id"),
+        weights=arrays.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact, seed=seed,
     )  # fmt: skip
     return policy.with_columns(**roles.names(*REMEMBERED))
 
@@ -112,7 +112,7 @@ def certify_source(source: Source, roles: Roles, terms: Terms) -> Policy:
         ties=terms.ties, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
     )  # fmt: skip
     needed = requirements(rows.evidence, terms)
-    rows.expect({name: [each.count for each in own] for name, own in needed.items()})
+    rows.expect({name: [each.count for each in counts] for name, counts in needed.items()})
     policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
     return policy.with_columns(**roles.names(*REMEMBERED))
 
@@ -193,8 +193,8 @@ def curve(
     missing_labels: MissingLabels = "error",
 ) -> GuaranteeCurve:
     """The guarantee curve of a table of past candidates."""
-    found = tables.read_columns(table, {"score": score, "label": label})
-    return curve_of_arrays(found["score"], found["label"], pool_size, alpha, rule, missing_labels)
+    arrays = tables.read_columns(table, {"score": score, "label": label})
+    return curve_of_arrays(arrays["score"], arrays["label"], pool_size, alpha, rule, missing_labels)
 
 
 def select_rows(

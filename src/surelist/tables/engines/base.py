@@ -1,6 +1,6 @@
 """What engines do differently, behind one small interface; each engine is a module beside this one.
 
-Everything that can be said in narwhals is said in narwhals, once, elsewhere. An engine adds
+Everything that can be expressed in narwhals is expressed there, once, elsewhere. An engine adds
 what narwhals has no word for: fetching a few rows without further packages, numbers from
 text, SHA-256, row numbers, and files that appear only when complete.
 """

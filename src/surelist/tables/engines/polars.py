@@ -38,8 +38,8 @@ class Polars(Engine):
         return nw.from_native(scanned)
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = frame.to_native().collect(engine="streaming").rows()
-        return found
+        rows: list[tuple[Any, ...]] = frame.to_native().collect(engine="streaming").rows()
+        return rows
 
     def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
         import polars as pl
@@ -59,8 +59,8 @@ class Polars(Engine):
         import polars as pl
 
         def digits(texts: pl.Series) -> pl.Series:
-            found = [None if each is None else tie_digits(key, each) for each in texts]
-            return pl.Series(texts.name, found, pl.String)
+            hashes = [None if each is None else tie_digits(key, each) for each in texts]
+            return pl.Series(texts.name, hashes, pl.String)
 
         hashed = pl.col(column).map_batches(digits, return_dtype=pl.String, is_elementwise=True)
         return nw.from_native(frame.to_native().with_columns(hashed))
