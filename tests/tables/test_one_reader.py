@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import surelist as sl
-from surelist.tables.bad_rows import refusal_for
+from surelist.promises.terms import Roles
+from surelist.tables.bad_rows import Problem, refusal_for
 from surelist.workflows import tables as workflows
+from surelist.workflows.source import Source
 
 SCORES = [round(1 - i / 60, 4) for i in range(60)]
 LABELS = [int(i % 3 != 2) for i in range(60)]
@@ -110,14 +112,18 @@ def write(tmp_path: Path, name: str, table: str | pa.Table) -> Path:
     return path
 
 
+def problems(path: Path, missing_labels: Any = "error", **columns: Any) -> tuple[Problem, ...]:
+    return workflows.problems(Source(path), Roles("score", "label", **columns), missing_labels)
+
+
 def by_page(path: Path, **columns: Any) -> tuple[str | None, list[str]]:
     """(what it refuses with, what it warns of), from the code behind the page."""
     try:
-        problems = workflows.problems(path, score="score", label="label", **columns)
+        present = problems(path, **columns)
     except sl.InvalidInput as error:
         return str(error), []
-    refusal = refusal_for(str(path), problems)
-    return refusal, [] if refusal else [each.sentence for each in problems]
+    refusal = refusal_for(str(path), present)
+    return refusal, [] if refusal else [each.sentence for each in present]
 
 
 def by_calibration(path: Path, target: Any, **columns: Any) -> tuple[str | None, list[str]]:
@@ -164,7 +170,7 @@ def _groups(table: str | pa.Table) -> list[str]:
 
 def test_a_nan_label_in_parquet_is_missing_to_both(tmp_path):
     path = write(tmp_path, "", PARQUET["NaN labels"])
-    (problem,) = workflows.problems(path, score="score", label="label")
+    (problem,) = problems(path)
     assert (problem.kind, problem.count) == ("missing label", 1)
     with pytest.raises(sl.InvalidInput, match="missing labels"):
         sl.calibrate_table(path, score="score", label="label", target=sl.Expected(1, 100))
@@ -172,14 +178,14 @@ def test_a_nan_label_in_parquet_is_missing_to_both(tmp_path):
 
 def test_scores_near_2_to_the_60_are_refused_by_both(tmp_path):
     path = write(tmp_path, "", PARQUET["scores near 2^60"])
-    (problem,) = workflows.problems(path, score="score", label="label")
+    (problem,) = problems(path)
     assert (problem.kind, problem.count) == ("score", 60)
     assert "2^53" in problem.message
 
 
 def test_columns_read_whole_are_refused_in_the_same_words(tmp_path):
     path = write(tmp_path, "", CSV["labels in words"])
-    (problem,) = workflows.problems(path, score="score", label="label")
+    (problem,) = problems(path)
     with pytest.raises(sl.InvalidInput) as caught:
         workflows.curve(path, score="score", label="label", pool_size=100)
     assert str(caught.value) == problem.sentence

@@ -160,9 +160,10 @@ def profile(draft: Draft) -> workflows.Profile:
 
 def problems(draft: Draft, columns: Mapping[str, Any]) -> tuple[workflows.Problem, ...]:
     """What calibration would refuse or warn of, with the chosen columns."""
-    roles = {role: columns[role] for role in ("score", "label", "group", "id", "missing_labels")}
+    roles = Roles(*(columns[role] for role in ("score", "label", "group", "id")))
+    source = Source(draft.upload.path, name=draft.filename)
     with named(draft.upload, draft.filename):
-        return workflows.problems(draft.upload.path, **roles, name=draft.filename)
+        return workflows.problems(source, roles, columns["missing_labels"])
 
 
 def group_names(draft: Draft, group: str) -> dict[str, int]:

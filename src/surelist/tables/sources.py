@@ -81,12 +81,10 @@ def open_table(
     engine: str = "auto",
     spark_master: str | None = None,
     progress: Callable[[str], None] | None = None,
-    name: str | None = None,
 ) -> Table:
     """A table from a path, glob or folder, a DataFrame, a DuckDB relation or a Spark DataFrame.
 
-    ``engine`` and ``spark_master`` say who reads files, ``progress`` is called at every pass, and
-    ``name`` is what people call the table (default: its path or type).
+    ``engine`` and ``spark_master`` say who reads files; ``progress`` is called at every pass.
     """
     if isinstance(source, Table):
         return source
@@ -97,7 +95,7 @@ def open_table(
         table = _open_path(os.fspath(source), engine, spark_master)
     else:
         table = _open_frame(source)
-    table = replace(table, say=progress or _silent, name=name or table.name)
+    table = replace(table, say=progress or _silent)
     if table.file:
         return table
     if not table.engine.is_called(engine):

@@ -165,21 +165,11 @@ def select_table(
 calibrate, select = calibrate_table, select_table  # shorter, for the front ends
 
 
-def problems(
-    table: str | Path,
-    *,
-    score: str,
-    label: str,
-    group: str | None = None,
-    id: str | None = None,
-    missing_labels: str = "error",
-    on_bad_rows: str = "error",
-    name: str | None = None,
-) -> tuple[Problem, ...]:
+def problems(source: Source, roles: Roles, missing_labels: MissingLabels = "error") -> tuple[Problem, ...]:
     """What calibration would refuse or warn of with these columns, in the same words."""
-    names = {"score": score, "label": label, "group": group, "id": id}
-    opened = tables.open_table(Path(table), name=name)
-    return tables.calibration_problems(opened, names, missing_labels=missing_labels, on_bad_rows=on_bad_rows)
+    return tables.calibration_problems(
+        source.open(), roles.names(*REMEMBERED), missing_labels=missing_labels, on_bad_rows=source.on_bad_rows
+    )
 
 
 def curve(
