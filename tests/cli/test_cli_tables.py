@@ -55,7 +55,7 @@ def test_engines(engine: str, past: str, tmp_path: Path, request: pytest.Fixture
 
 def test_a_spark_master_needs_spark(past: str, tmp_path: Path, capsys: Any) -> None:
     assert calibrate(past, tmp_path / "policy.json", "--spark-master", "local[2]") == 2
-    assert "spark_master" in capsys.readouterr().err
+    assert "--spark-master" in capsys.readouterr().err
 
 
 def test_bad_rows(past: str, tmp_path: Path, capsys: Any) -> None:
