@@ -18,7 +18,6 @@ from surelist.service.bodies import TABLE_BODY, content_type, json_body, parse_r
 from surelist.service.errors import MEANING
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, key_of, runtime_of
-from surelist.service.spreadsheet import escape_file
 
 INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
 
@@ -184,7 +183,7 @@ async def select(
         )  # fmt: skip
     file, entry = done.file.path, done.written.entry
     if options.format == "spreadsheet":
-        file = await runtime.work(escape_file, file)
+        file = await runtime.work(jobs.escaped, file)
     return FileResponse(
         file,
         media_type=MEDIA_TYPES[done.file.format],

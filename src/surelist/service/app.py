@@ -54,6 +54,7 @@ def create_app(settings: Settings) -> FastAPI:
         with suppress(asyncio.CancelledError):
             await sweeper
         runtime.registry.close()
+        spool.close()
 
     app = FastAPI(
         title="surelist", version=__version__, lifespan=lifespan,

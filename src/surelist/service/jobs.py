@@ -282,7 +282,12 @@ def download(spool: Spool, kept: Draft, format: str, *, safe: bool) -> Path:
     """A shortlist in another format, as a file of its own."""
     path = spool.new_path(format)
     workflows.convert(kept.upload.path, path)
-    return escape_file(path) if safe and format == "csv" else path
+    return escaped(path) if safe and format == "csv" else path
+
+
+def escaped(path: Path) -> Path:
+    """A CSV file made safe for spreadsheets, with the separator it has."""
+    return escape_file(path, workflows.separator(path))
 
 
 def count_selection(runtime: Runtime, facts: Mapping[str, Any]) -> None:

@@ -11,18 +11,23 @@ import hashlib
 import json
 import os
 import secrets
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.service.errors import NotFound, TooLarge
 
+if sys.platform != "win32":
+    import fcntl
+
 PIECE = 1 << 18
+LOCK = ".lock"
 PARQUET = b"PAR1"
 _STRANGERS = {
     b"PK\x03\x04": "an Excel workbook or zip archive. Save it as CSV or Parquet first",
@@ -119,6 +124,11 @@ class Spool:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         os.chmod(folder, 0o700)
+        self._lock = _only_one(folder)
+
+    def close(self) -> None:
+        """Leave the folder to the next process."""
+        self._lock.close()
 
     async def receive(self, pieces: AsyncIterator[bytes], limit: int) -> Upload:
         """Write a request body to disk as it arrives."""
@@ -197,7 +207,7 @@ class Spool:
                 draft.upload.path.unlink(missing_ok=True)
             file.unlink(missing_ok=True)
         for file in self.folder.iterdir() if starting else ():
-            if file.suffix != ".json" and file not in kept:
+            if file.suffix != ".json" and file not in kept and file.name != LOCK:
                 file.unlink(missing_ok=True)
 
     @contextmanager
@@ -225,6 +235,21 @@ class Spool:
             return Draft(**raw)
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+
+def _only_one(folder: Path) -> IO[bytes]:
+    """Held as long as the service runs: a second one would sweep away the first one's uploads."""
+    lock = (folder / LOCK).open("ab")
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise InvalidInput(
+            f"data: another surelist is running in {folder.parent}. Stop it, or give this one a folder "
+            "of its own with --data; both may use the same PostgreSQL --database."
+        ) from error
+    return lock
 
 
 def _plain(ident: str) -> str:

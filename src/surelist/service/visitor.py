@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from surelist._version import __version__
 from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, curve_table, in_order
+from surelist.errors import InvalidInput
 from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR
@@ -63,7 +64,10 @@ class Visitor:
 
     async def form(self) -> FormData:
         """A form of this very session; a form that another site sends has no such token."""
-        form = await self.request.form(max_files=1, max_fields=2000)
+        try:
+            form = await self.request.form(max_files=1, max_fields=2000)
+        except (UnicodeError, LookupError, ValueError) as error:
+            raise InvalidInput("form: expected text in UTF-8, got an encoding that cannot be read.") from error
         if self.fresh or form.get("csrf") != access.csrf_token(self.cookie):
             raise Forbidden("This form is no longer valid. Go back, load the page again and repeat.")
         return form

@@ -144,7 +144,7 @@ def _open_path(source: str, engine: str, spark_master: str | None) -> Table:
     form = file_format(paths[0])
     if any(file_format(each) != form for each in paths):
         raise InvalidInput(f"file: {source} mixes CSV and Parquet files; give one kind.")
-    delimiter = _delimiter(paths[0]) if form == "csv" else ","
+    delimiter = separator_of(paths[0]) if form == "csv" else ","
     files = Files(paths, form, delimiter, partitioned=any(_HIVE.search(each) for each in paths))
     return _scan(files, reader_of(files, engine, spark_master), source)
 
@@ -187,7 +187,7 @@ def _folder(path: Path) -> list[str]:
     return files
 
 
-def _delimiter(path: str) -> str:
+def separator_of(path: str) -> str:
     """Tab for .tsv; else the one of , ; tab | that the header line has most of."""
     if is_remote(path):
         return delimiter_of(path)

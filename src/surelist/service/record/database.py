@@ -51,6 +51,13 @@ CREATE TABLE replays (
 
 GUARDED = ("log", "reviews")  # no row of these is ever changed or removed
 
+# a policy's selections without reading through the log; also for records made before it existed
+_BY_POLICY = "CREATE INDEX IF NOT EXISTS log_by_policy ON log ({policy}, seq) WHERE action = 'selection.made'"
+_POLICY_OF = {
+    "sqlite": "json_extract(details, '$.policy')",
+    "postgresql": "((details::jsonb)->>'policy')",
+}
+
 _NO_CHANGE_SQLITE = """
 CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table}
 BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END
@@ -70,16 +77,22 @@ class Connection(Protocol):
     def begin(self) -> None:
         """Start a write transaction and take the append lock."""
 
+    def begin_snapshot(self) -> None:
+        """Start a transaction that reads everything as it is at one moment."""
+
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
     def close(self) -> None: ...
 
 
 class Database:
-    """Connections to one database: one per thread for reading, one for the writer."""
+    """Connections to one database: one per thread for reading, one for the writer.
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    ``read_only`` opens what is there and makes nothing: no file, no folder, no table.
+    """
+
+    def __init__(self, address: str, *, read_only: bool = False) -> None:
+        self.address, self.read_only = address, read_only
         self._local = threading.local()
         self._opened: list[Connection] = []
         self._guard = threading.Lock()
@@ -89,7 +102,8 @@ class Database:
         return "postgresql" if is_postgres(self.address) else "sqlite"
 
     def connect(self) -> Connection:
-        connection = _Postgres(self.address) if self.kind == "postgresql" else _Sqlite(Path(self.address))
+        make = _Postgres if self.kind == "postgresql" else _Sqlite
+        connection = make(self.address, self.read_only)
         with self._guard:
             self._opened.append(connection)
         return connection
@@ -98,6 +112,12 @@ class Database:
         with self._guard, suppress(ValueError):
             self._opened.remove(connection)
         connection.close()
+
+    def require_in_place(self) -> None:
+        """Raise where the record's file is no longer the one that was opened."""
+        connection = getattr(self._local, "connection", None)
+        if isinstance(connection, _Sqlite):
+            connection.require_in_place()
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         """Run one query; a lost connection is opened anew once, since reading twice is harmless."""
@@ -127,8 +147,27 @@ class Database:
                         f"database: {hidden(self.address)} holds record version {version}; this surelist "
                         f"reads version {SCHEMA_VERSION}. Use the surelist that made it, or a newer one."
                     )
+                connection.execute(_BY_POLICY.format(policy=self.policy_of_selection))
         finally:
             self.discard(connection)
+
+    @property
+    def policy_of_selection(self) -> str:
+        """SQL for the policy that a ``selection.made`` entry of the log is about."""
+        return _POLICY_OF[self.kind]
+
+    def columns(self) -> dict[str, list[str]]:
+        """The columns of every table, in the order in which tables are made."""
+        names = [line.split()[2] for line in TABLES.splitlines() if line.startswith("CREATE TABLE")]
+        return {name: self._columns_of(name) for name in names}
+
+    def _columns_of(self, table: str) -> list[str]:
+        sql = {
+            "sqlite": "SELECT name FROM pragma_table_info(?)",
+            "postgresql": "SELECT column_name FROM information_schema.columns WHERE table_name = ? "
+            "AND table_schema = current_schema() ORDER BY ordinal_position",
+        }[self.kind]
+        return [str(row[0]) for row in self.read(sql, [table])]
 
     def _create(self, connection: Connection) -> None:
         for statement in TABLES.split(";\n"):
@@ -191,20 +230,25 @@ def hidden(address: str) -> str:
 class _Sqlite:
     """WAL, so that readers never wait; ``synchronous=FULL``, so that a commit is on the disk."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, address: str, read_only: bool) -> None:
+        self._path = address
+        path = Path(address)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = not path.exists()
+            if not read_only:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            elif not path.is_file():
+                raise InvalidInput(f"record: there is no file {address}.")
+            self._inode = path.stat().st_ino
             self._inner = sqlite3.connect(
-                path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            if fresh:
-                os.chmod(path, 0o600)
-            self._inner.execute("PRAGMA journal_mode=WAL")
-            self._inner.execute("PRAGMA synchronous=FULL")
+                f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}", uri=True,
+                timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False,
+            )  # fmt: skip
+            if not read_only:
+                self._inner.execute("PRAGMA journal_mode=WAL")
+                self._inner.execute("PRAGMA synchronous=FULL")
         except (sqlite3.Error, OSError) as error:
             raise _explained(error, str(path)) from error
-        self._path = str(path)
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         with self._errors():
@@ -215,7 +259,21 @@ class _Sqlite:
             self._inner.executemany(sql, rows)
 
     def begin(self) -> None:
+        self.require_in_place()
         self.execute("BEGIN IMMEDIATE")
+
+    def begin_snapshot(self) -> None:
+        self.execute("BEGIN")
+        self.execute("SELECT 1 FROM sqlite_master LIMIT 1")  # the snapshot starts with the first read
+
+    def require_in_place(self) -> None:
+        """An open file that was moved or deleted can still be written, and nobody would find it again."""
+        try:
+            there = os.stat(self._path).st_ino == self._inode
+        except OSError:
+            there = False
+        if not there:
+            raise StorageError(f"record: {self._path} was moved, replaced or deleted. Nothing was written.")
 
     def commit(self) -> None:
         self.execute("COMMIT")
@@ -247,7 +305,7 @@ def _explained(error: Exception, path: str) -> StorageError:
 class _Postgres:
     """``synchronous_commit=on`` whatever the server's default: an acknowledged entry is durable."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, read_only: bool) -> None:
         try:
             import psycopg
         except ImportError as error:
@@ -263,7 +321,8 @@ class _Postgres:
                 autocommit=True,
                 connect_timeout=5,
                 options="-c synchronous_commit=on -c statement_timeout=60000 "
-                f"-c lock_timeout={PATIENCE_SECONDS * 1000} -c client_encoding=UTF8",
+                f"-c lock_timeout={PATIENCE_SECONDS * 1000} -c client_encoding=UTF8 "
+                f"-c default_transaction_read_only={'on' if read_only else 'off'}",
             )
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
@@ -274,6 +333,9 @@ class _Postgres:
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         with self._errors(), self._inner.cursor() as cursor:
             cursor.executemany(sql.replace("?", "%s"), rows)
+
+    def begin_snapshot(self) -> None:
+        self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def begin(self) -> None:
         self.execute("BEGIN")

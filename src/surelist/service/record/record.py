@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 from surelist.errors import InvalidInput
@@ -24,6 +23,7 @@ from surelist.service.record.chain import Entry, canonical
 from surelist.service.record.database import Connection, Database
 from surelist.service.record.writer import Batch, Writer
 
+LAST = 2**62  # above every sequence number
 COLUMNS = "seq, at, actor, action, subject, details, previous, hash"
 
 
@@ -152,6 +152,9 @@ class Registry:
     ) -> Future[Written]:
         """Outcomes for shortlisted candidates; a later review of the same candidate replaces it."""
         made = self.selection(selection)
+        for candidate in reviews:
+            if "\0" in candidate:
+                raise InvalidInput(f"reviews: expected candidate ids without NUL characters, got {candidate!r}.")
         rows = sorted((candidate, int(qualified)) for candidate, qualified in reviews.items())
         facts = {"reviews": len(rows), "qualified": sum(q for _, q in rows), "sha256": reviews_hash(rows)}
 
@@ -200,8 +203,12 @@ class Registry:
         """Newest first, of all policies or of one."""
         if policy is None:
             return self.entries(action="selection.made", limit=limit, before=before)
-        made = self._backwards("selection.made", before)
-        return list(islice((entry for entry in made if entry.facts["policy"] == policy), limit))
+        rows = self.database.read(
+            f"SELECT {COLUMNS} FROM log WHERE action = 'selection.made' "
+            f"AND {self.database.policy_of_selection} = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
+            [policy, before or LAST, limit],
+        )
+        return [Entry(*row) for row in rows]
 
     def reviews(self, selection: str) -> dict[str, bool]:
         """The latest review of each candidate of a selection."""
@@ -235,17 +242,13 @@ class Registry:
     def ready(self) -> None:
         """Raise unless the record can be read."""
         self.database.read("SELECT 1 FROM meta WHERE name = 'schema'")
+        self.database.require_in_place()
 
     def _one(self, action: str, subject: str, kind: str) -> Entry:
         entries = self.entries(action=action, subject=subject, limit=1)
         if not entries:
             raise NotFound(f"{kind}: there is none named {subject[:80]!r} on record.")
         return entries[0]
-
-    def _backwards(self, action: str, before: int | None) -> Iterator[Entry]:
-        while page := self.entries(action=action, limit=500, before=before):
-            yield from page
-            before = page[-1].seq
 
     def _load(self, digest: str, details: str) -> Policy:
         text = json.loads(details)["policy"]
