@@ -177,8 +177,8 @@ class Server:
         )  # fmt: skip
         line = self.process.stdout.readline()
         if " at http" not in line:
-            self.process.wait(10)
-            raise RuntimeError(f"did not start: {line}{self.process.stderr.read()}")
+            out, err = self.process.communicate(timeout=10)
+            raise RuntimeError(f"did not start: {line}{out}{err}")
         self.url = line.split(" at ")[1].split()[0].rstrip("/")
         self._wait()
 

@@ -37,6 +37,8 @@ COMMANDS = {
     "report": ("service", "report", "Write the audit report of a policy."),
     "serve": ("service", "serve", "Start the app: page, API and record."),
     "token": ("service", "token", "Make, list and revoke tokens for the app."),
+    "backup": ("service", "backup", "Copy the app's record to one file, and verify the copy."),
+    "restore": ("service", "restore", "Make a record from a backup, and verify it."),
     "verify-log": ("service", "verify_log", "Check that the app's record is as it was written."),
     "paper": ("paper", "paper", "Reproduce the paper: experiments, census data, impossibility."),
     "completion": ("certify", "completion", "Print the shell completion script."),

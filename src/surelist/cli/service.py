@@ -18,6 +18,7 @@ from surelist.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
     from surelist.service.record.record import Registry
+    from surelist.service.record.verify import Verdict
     from surelist.service.settings import Settings
 
 SWITCH_SECONDS = 0.0005  # the writer's thread waits this long for its turn instead of 5 ms
@@ -147,6 +148,43 @@ def revoke(ident: str, database: str | None) -> None:
     click.echo(f"Token {ident} is revoked.")
 
 
+@click.command(no_args_is_help=True)
+@click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
+@database_option
+def backup(output: Path, database: str | None) -> None:
+    """Copy the whole record, while the app may go on, to the new file OUTPUT; then verify the copy.
+
+    It is one SQLite file, whatever the record is on. Keep it as you keep the record: the salts of
+    policies are in it. Keep the receipt it prints somewhere else.
+
+    \b
+    Example:
+      surelist backup record-monday.db
+    """
+    from surelist.service.record.backup import back_up
+
+    _print_copy(back_up(_address(database), output), str(output))
+
+
+@click.command(no_args_is_help=True)
+@click.argument("copy", metavar="BACKUP", type=click.Path(dir_okay=False, path_type=Path))
+@database_option
+def restore(copy: Path, database: str | None) -> None:
+    """Make a new record from BACKUP, where there is none yet; then verify it.
+
+    \b
+    Example:
+      surelist restore record-monday.db --database new/surelist.db
+    """
+    from surelist.service.record.backup import restore
+
+    _print_copy(restore(copy, _address(database)), "the new record")
+
+
+def _print_copy(verdict: Verdict, where: str) -> None:
+    click.echo(f"{verdict.entries:,} entries in {where}, verified. Head: {verdict.head}")
+
+
 @click.command("verify-log")
 @database_option
 @click.option("--receipt", "receipts", multiple=True, metavar="SEQ:HASH",
@@ -219,13 +257,18 @@ def _settings(options: dict[str, Any]) -> Settings:
     )  # fmt: skip
 
 
+def _address(given: str | None) -> str:
+    from surelist.service.settings import data_folder
+
+    return given or str(data_folder() / "surelist.db")
+
+
 @contextmanager
 def _registry(address: str | None) -> Iterator[Registry]:
     from surelist.service.record.database import Database
     from surelist.service.record.record import Registry
-    from surelist.service.settings import data_folder
 
-    database = Database(address or str(data_folder() / "surelist.db"))
+    database = Database(_address(address))
     database.prepare()
     registry = Registry(database)
     try:

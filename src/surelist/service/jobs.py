@@ -180,10 +180,11 @@ def first_rows(kept: Draft, limit: int) -> tuple[list[str], list[list[str]]]:
 
 
 def certify(
-    runtime: Runtime, view: View, request: CalibrationRequest, upload: Upload, how: str, filename: str
-) -> Certified:
+    runtime: Runtime, view: View, request: CalibrationRequest, upload: Upload, how: str, filename: str,
+    key: Key | None = None,
+) -> Certified:  # fmt: skip
     """One look at the rows, put on record; raises ``NotCertifiable``."""
-    looks = view.record_look(upload.sha256, how, request.question())
+    looks = view.record_look(upload.sha256, how, request.question(), key)
     try:
         with named(upload, filename):
             policy, evidence, share = workflow_facts.certify(
@@ -200,7 +201,9 @@ def calibrate(
     runtime: Runtime, view: View, request: CalibrationRequest, upload: Upload, name: str, key: Key | None
 ) -> SavedPolicy:
     """Certify a promise and put the policy with its evidence on record, in one entry."""
-    certified = certify(runtime, view, request, upload, "calibrate", "the upload")
+    if (known := view.replayed(key)) is not None:
+        return view.policy(known.subject)
+    certified = certify(runtime, view, request, upload, "calibrate", "the upload", key)
     written = view.save_policy(certified.policy, name, certified.facts, key).result()
     return view.policy(written.entry.subject)
 
@@ -287,7 +290,7 @@ def download(spool: Spool, kept: Draft, format: str, *, safe: bool) -> Path:
 
 def escaped(path: Path) -> Path:
     """A CSV file made safe for spreadsheets, with the separator it has."""
-    return escape_file(path, workflows.separator(path))
+    return escape_file(path, workflows.separator_of(str(path)))
 
 
 def count_selection(runtime: Runtime, facts: Mapping[str, Any]) -> None:

@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from surelist._version import __version__
+from surelist.errors import InvalidInput
 from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, curve_table, in_order
-from surelist.errors import InvalidInput
 from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR
@@ -67,7 +67,7 @@ class Visitor:
         try:
             form = await self.request.form(max_files=1, max_fields=2000)
         except (UnicodeError, LookupError, ValueError) as error:
-            raise InvalidInput("form: expected text in UTF-8, got an encoding that cannot be read.") from error
+            raise InvalidInput("form: expected text in UTF-8, got another encoding.") from error
         if self.fresh or form.get("csrf") != access.csrf_token(self.cookie):
             raise Forbidden("This form is no longer valid. Go back, load the page again and repeat.")
         return form

@@ -30,11 +30,13 @@ from surelist.tables.profile import (
     profile,
     shape,
 )
+from surelist.tables.sources import separator_of
 from surelist.workflows.source import Source
 
 __all__ = [
     "Problem", "Profile", "calibrate_table", "convert", "curve", "first_rows", "group_names",
-    "impact", "load_policy", "problems", "profile", "select_rows", "select_table", "shape",
+    "impact", "load_policy", "problems", "profile", "select_rows", "select_table", "separator_of",
+    "shape",
 ]  # fmt: skip
 
 REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers

@@ -89,7 +89,7 @@ class Registry:
         """
 
         def job(batch: Batch) -> Written:
-            known = _replay(batch, actor, key) if key is not None else None
+            known = _replay(batch.connection.execute, actor, key, batch.flush) if key is not None else None
             if known is None and earlier is not None:
                 known = earlier(batch)
             if known is not None:
@@ -154,7 +154,9 @@ class Registry:
         made = self.selection(selection)
         for candidate in reviews:
             if "\0" in candidate:
-                raise InvalidInput(f"reviews: expected candidate ids without NUL characters, got {candidate!r}.")
+                raise InvalidInput(
+                    f"reviews: expected candidate ids without NUL characters, got {candidate!r}."
+                )
         rows = sorted((candidate, int(qualified)) for candidate, qualified in reviews.items())
         facts = {"reviews": len(rows), "qualified": sum(q for _, q in rows), "sha256": reviews_hash(rows)}
 
@@ -233,6 +235,10 @@ class Registry:
         )
         return [Entry(*row) for row in rows]
 
+    def replayed(self, actor: str, key: Key) -> Entry | None:
+        """The entry written under this idempotency key."""
+        return _replay(self.database.read, actor, key)
+
     def forget_replays(self, until: str) -> None:
         """Idempotency keys are remembered for a while, not for ever."""
         self.writer.submit(
@@ -268,14 +274,14 @@ def _reviewed(query: Callable[..., Any], selection: str) -> list[tuple[str, int]
     return list({candidate: (candidate, qualified) for candidate, qualified in rows}.values())
 
 
-def _replay(batch: Batch, actor: str, key: Key) -> Entry | None:
-    rows = batch.connection.execute(
-        "SELECT request, seq FROM replays WHERE actor = ? AND name = ?", [actor, key.name]
-    )
+def _replay(
+    query: Callable[..., Any], actor: str, key: Key, before_reading: Callable[[], None] = lambda: None
+) -> Entry | None:
+    rows = query("SELECT request, seq FROM replays WHERE actor = ? AND name = ?", [actor, key.name])
     if not rows:
         return None
     request, seq = rows[0]
     if request != key.request:
         raise Conflict("Idempotency-Key: it was used before with another request. Use a new key.")
-    batch.flush()
-    return Entry(*batch.connection.execute(f"SELECT {COLUMNS} FROM log WHERE seq = ?", [seq])[0])
+    before_reading()
+    return Entry(*query(f"SELECT {COLUMNS} FROM log WHERE seq = ?", [seq])[0])

@@ -66,12 +66,23 @@ class View:
         entries = self._registry.entries(action="rows.looked", subject=rows, limit=100)
         return [{"seq": entry.seq, "at": entry.at, **entry.facts} for entry in reversed(entries)]
 
+    def replayed(self, key: Key | None) -> Entry | None:
+        """What is on record under an idempotency key already, if the request was the same."""
+        return None if key is None else self._registry.replayed(self.actor.name, key)
+
     # -- writing
 
-    def record_look(self, rows: str, how: str, question: dict[str, Any]) -> list[dict[str, Any]]:
-        """Put on record that these rows were looked at; returns earlier looks with another question."""
+    def record_look(
+        self, rows: str, how: str, question: dict[str, Any], key: Key | None = None
+    ) -> list[dict[str, Any]]:
+        """Put on record that these rows were looked at; returns earlier looks with another question.
+
+        The same request again under the same idempotency key is the same look.
+        """
         earlier = self.looks(rows)
-        self._registry.append(self.actor.name, "rows.looked", rows, {"how": how, **question}).result()
+        again = Key(f"{key.name} (look)", key.request) if key is not None else None
+        facts = {"how": how, **question}
+        self._registry.append(self.actor.name, "rows.looked", rows, facts, key=again).result()
         return [look for look in earlier if {name: look.get(name) for name in question} != question]
 
     def save_policy(
