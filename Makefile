@@ -1,45 +1,66 @@
-# Two commands for a fresh machine: `make demo` and `make test`. Each does its own set-up.
+# On a fresh machine each command does its own set-up. `make help` lists them.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+PIP     = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test clean java browser postgres curl
+.PHONY: help demo check lint test smoke bench docs clean java browser postgres curl
 
-demo: $(VENV)/.core
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.core  ## an example from scores to shortlist
 	$(BIN)/surelist demo
 
-test: $(VENV)/.dev java browser postgres curl
+check: $(VENV)/.dev lint  ## lint, types and the fast tests: under two minutes on two cores
+	$(BIN)/python -m pytest -n 2 -q -m "not slow"
+
+test: $(VENV)/.dev java browser postgres curl lint  ## everything: real engines, databases, a browser, mutants, old versions
+	$(BIN)/python -m pytest -n 2
+	$(BIN)/python tests/house/smoke.py
+
+smoke: $(VENV)/.dev  ## the wheel on every Python here, and with the lowest declared versions
+	$(BIN)/python tests/house/smoke.py
+
+bench: $(VENV)/.dev  ## the short benchmarks: core, list length, tables, service
+	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/list_length.py
+	$(BIN)/python benchmarks/scale.py --rows 10 --rounds 1
+	$(BIN)/python benchmarks/service.py --seconds 15
+
+docs: $(VENV)/.dev curl  ## run every example in the docs, follow every link, hold theory and code together
+	$(BIN)/python -m pytest -q tests/house/test_docs.py tests/house/test_sections.py
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+
+clean:  ## remove what the commands above made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	$(PIP) -e .
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(PIP) -e ".[dev]"
 	touch $@ $(VENV)/.core
 
+# $(call installed,package): with apt, as root or through sudo
+installed = { SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+  $$SUDO apt-get update -qq && $$SUDO apt-get install -y -qq --no-install-recommends $(1); }
+
 java:  # for the tests on Spark
-	@command -v java >/dev/null || { SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$SUDO apt-get update -qq && $$SUDO apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless; }
+	@command -v java >/dev/null || $(call installed,openjdk-17-jre-headless)
 
 browser:  # for the tests of the page
-	@command -v chromium >/dev/null || { SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$SUDO apt-get update -qq && $$SUDO apt-get install -y -qq --no-install-recommends chromium; }
+	@command -v chromium >/dev/null || $(call installed,chromium)
 
 postgres:  # for the tests of the record; they start a cluster of their own
-	@[ -n "$$(ls /usr/lib/postgresql/*/bin/initdb /usr/local/bin/initdb 2>/dev/null)" ] || { \
-	  SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$SUDO apt-get update -qq && $$SUDO apt-get install -y -qq --no-install-recommends postgresql; }
+	@[ -n "$$(ls /usr/lib/postgresql/*/bin/initdb /usr/local/bin/initdb 2>/dev/null)" ] || $(call installed,postgresql)
 
 curl:  # for the examples of docs/app.md
-	@command -v curl >/dev/null || { SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$SUDO apt-get update -qq && $$SUDO apt-get install -y -qq --no-install-recommends curl; }
-
-clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	@command -v curl >/dev/null || $(call installed,curl)

@@ -118,8 +118,8 @@ def test_numbers_of_the_contract():
     rate = bounds.pac_rate(5, 100, 0.05)
     assert [round(bounds.critical_count(n, rate, 0.05) / n * 100, 1) for n in (1_000, 10_000)] == [10.5, 9.4]
     worst = bounds.bernstein_k(5, 0.05) / 100
-    counts = [bounds.critical_count(n, worst, 0.05, "dkw") / n * 100 for n in (1_000, 10_000)]
-    assert [round(count, 1) for count in counts] == [20.1, 17.1]
+    shares = [bounds.critical_count(n, worst, 0.05, "dkw") / n * 100 for n in (1_000, 10_000)]
+    assert [round(share, 1) for share in shares] == [20.1, 17.1]
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.05, 0.4])
@@ -288,7 +288,7 @@ def test_tails_against_exact_integers_at_large_n():
         total = Fraction(0)
         for i in range(k):  # C(m,i) C(n,d-i) / C(n+m,d) as a product of exact ratios
             term = Fraction(math.comb(drawn, i))
-            falling = 1
+            falling = Fraction(1)
             for j in range(m - i):
                 falling = falling * Fraction(n + m - drawn - j, n + m - j)
             rest = Fraction(1)

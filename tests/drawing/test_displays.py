@@ -35,7 +35,8 @@ def test_a_pointwise_curve_does_not_claim_to_hold_at_once(rows):
 
 
 def test_a_campaign_draws_its_lists_and_its_alarm(rows, tmp_path):
-    campaign = sl.Campaign(*rows, sl.Expected(5, 100), schedule=(2, 9))
+    scores, labels = rows
+    campaign = sl.Campaign(scores, labels, sl.Expected(5, 100), schedule=(2, 9))
     rng = np.random.default_rng(3)
     while not campaign.alarm:
         listed = campaign.screen(rng.normal(size=100))
@@ -51,7 +52,8 @@ def test_a_campaign_draws_its_lists_and_its_alarm(rows, tmp_path):
 
 
 def test_a_monitor_draws_its_intervals_beside_the_promise(rows, tmp_path):
-    monitor = sl.Monitor(sl.calibrate(*rows, sl.Expected(5, 100)))
+    scores, labels = rows
+    monitor = sl.Monitor(sl.calibrate(scores, labels, sl.Expected(5, 100)))
     monitor.observe(qualified=6, pool_size=100)
     axes = monitor.plot(path=tmp_path / "monitor.pdf")
     assert (tmp_path / "monitor.pdf").read_bytes().startswith(b"%PDF")

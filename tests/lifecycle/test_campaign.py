@@ -271,7 +271,7 @@ def test_the_monitor_takes_pools_in_order_and_waits():
         truth.append(labels[masks[-1]])
     campaign.review(3, truth[2])
     campaign.review(2, truth[1])
-    assert campaign.monitor is None
+    assert not campaign.monitor
     campaign.review(1, truth[0])
     assert campaign.monitor.pools == 3
     run(campaign, rng, 1, review=False)
@@ -446,7 +446,7 @@ def test_bad_arguments():
         ({"missing_labels": "drop"}, "missing_labels"),
     ]:
         with pytest.raises(sl.InvalidInput, match=message):
-            sl.Campaign(scores, labels, **{"target": TARGET, **options})
+            sl.Campaign(scores, labels, **{"target": TARGET, **options})  # type: ignore[dict-item]
     campaign = sl.Campaign(scores, labels, TARGET)
     assert campaign.schedule[:5] == (9, 45, 189, 765, 3069)
     with pytest.raises(sl.InvalidInput, match="finite"):

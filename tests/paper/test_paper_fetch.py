@@ -88,7 +88,7 @@ def census():
 
 
 def get(census, folder, **options):
-    lines = []
+    lines: list[str] = []
     found = fetch.fetch(2018, "de", folder, census.url, lines.append, pause=0.001, **options)
     return found, lines
 

@@ -66,7 +66,7 @@ def test_threshold_is_the_cth_largest_qualified_score(rule, digits):
     np.testing.assert_array_equal(policy.select(scores), scores >= policy.threshold)
 
 
-def data(n=400, seed=0):
+def data(n=400, seed=0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=n)
     return scores, rng.random(n) < 1 / (1 + np.exp(-scores))

@@ -51,7 +51,7 @@ def test_round_trip(tmp_path, name):
     assert again == policy
     assert again.promise == policy.promise
     assert again.conditions == policy.conditions
-    extra = {"groups": POOL_GROUPS} if policy.grouped else {}
+    extra: dict[str, object] = {"groups": POOL_GROUPS} if policy.grouped else {}
     if name == "ties":
         extra["ids"] = [f"n{i}" for i in range(200)]
     np.testing.assert_array_equal(
@@ -152,7 +152,7 @@ def test_conditions_name_what_the_promise_rests_on():
 def test_a_failed_save_leaves_policy_and_salt_as_they_were(tmp_path):
     first = MADE["ties"]()
     first.save(tmp_path / "p.json")
-    broken = dataclasses.replace(MADE["ties"](), columns={"score": float("nan")})
+    broken = dataclasses.replace(MADE["ties"](), columns={"score": float("nan")})  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="not JSON compliant"):
         broken.save(tmp_path / "p.json")
     assert sl.Policy.load(tmp_path / "p.json") == first

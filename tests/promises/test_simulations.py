@@ -170,7 +170,7 @@ def test_per_pool_at_the_boundary_over_calibration_and_pool():
     for _ in range(runs):
         policy = sl.calibrate(rng.random(n), rng.random(n) < 0.2, sl.PerPool(5, 100), alpha=alpha)
         pool, good = rng.random(100), rng.random(100) < 0.2
-        failures += np.count_nonzero(policy.select(pool) & good) < 5
+        failures += int(np.count_nonzero(policy.select(pool) & good) < 5)
     not_too_many(failures, runs, alpha)
     uses_its_budget(failures, runs, 0.08)
 

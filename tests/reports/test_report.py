@@ -58,7 +58,7 @@ def test_ratio_intervals_cover_together_with_their_reference():
 
 
 def test_the_table_follows_local_law_144():
-    counts = {
+    counts: dict[tuple[str, ...], tuple[int, int]] = {
         ("f",): (400, 40), ("m",): (500, 100), ("x",): (10, 9), ("unknown",): (90, 5),
     }  # fmt: skip
     table = audit.impact_table(("sex",), counts)

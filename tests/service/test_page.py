@@ -53,7 +53,8 @@ class Look:
     """Every page is checked as it appears: no script errors, no overflow, no serious axe findings."""
 
     def __init__(self, page, pictures: Path) -> None:
-        self.page, self.pictures, self.errors = page, pictures, []
+        self.page, self.pictures = page, pictures
+        self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
         page.on(

@@ -264,18 +264,18 @@ def test_a_full_disk_is_a_clear_error_and_passes(tmp_path, policy):
 
 
 def limited(registry: Registry, pages: int) -> None:
-    registry.database.plain_connect = registry.database.connect
+    plain = registry.database.connect
 
     def connect():
-        connection = registry.database.plain_connect()
+        connection = plain()
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
-    registry.database.connect = connect
+    vars(registry.database)["connect"] = connect
 
 
 def unlimited(registry: Registry) -> None:
-    registry.database.connect = registry.database.plain_connect
+    del vars(registry.database)["connect"]
     registry.writer._drop()
 
 

@@ -65,7 +65,7 @@ def test_ties_in_every_group(engine: Engine) -> None:
 
 
 def test_one_row(engine: Engine) -> None:
-    data = {"id": [1], "score": [0.25], "label": [1], "group": ["a"]}
+    data: dict[str, list[Any]] = {"id": [1], "score": [0.25], "label": [1], "group": ["a"]}
     target = sl.Expected(0.05, 100)
     policy = calibrate(engine, data, target, alpha=0.9)
     assert policy.threshold == 0.25

@@ -36,9 +36,9 @@ def million() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def expected(million: pa.Table) -> sl.Policy:
-    columns = (million[name].to_numpy() for name in ("score", "label"))
+    scores, labels = (million[name].to_numpy() for name in ("score", "label"))
     groups = million["group"].to_pylist()
-    return sl.calibrate(*columns, TARGET, groups=groups, purpose="test")
+    return sl.calibrate(scores, labels, TARGET, groups=groups, purpose="test")
 
 
 def test_a_million_rows(engine: Engine, million: pa.Table, expected: sl.Policy, tmp_path: Path) -> None:
