@@ -69,7 +69,7 @@ def test_the_command_line_says_what_the_table_says(command: str, option: click.O
         return  # of this command alone; a pool's columns are by default those of calibration
     assert option.help == row.help
     if get_origin(row.kind) is Literal:
-        assert tuple(option.type.choices) == get_args(row.kind)
+        assert tuple(vars(option.type)["choices"]) == get_args(row.kind)
     if row.default not in ((), None, False):
         assert option.default == row.default
 
