@@ -1,0 +1,285 @@
+"""Requests nobody should send, and processes killed in the middle of their work.
+
+    python benchmarks/faults.py fuzz --requests 100000                # on SQLite
+    python benchmarks/faults.py fuzz --requests 100000 --postgresql
+    python benchmarks/faults.py kill --trials 100                     # on SQLite
+    python benchmarks/faults.py kill --trials 100 --postgresql
+
+``fuzz`` sends mutated requests to every route of the app and counts answers by status: a 5xx that is not a
+stated 503 or 507, or no answer at all, is a failure, and the record must verify at the end. ``kill`` floods
+the service with selections, policies and reviews, kills it with SIGKILL at a random moment, starts it again and
+looks for everything that was acknowledged. Both are bounded, print their seed and exit with 1 on a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.helpers.service import PostgresServer, Server, csv_text
+
+from surelist.service.record.database import Database
+from surelist.service.record.verify import verify
+
+STATED = {503, 507}
+CSV = {"content-type": "text/csv"}
+CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
+AWKWARD: list[Any] = [
+    "", " ", "0", "-1", "1e308", "1e400", "NaN", "Infinity", "0.1", "5", "100", "2**63", "9" * 400, "null", "true",
+    "ä", "\x00", "\ud83d\ude00", "../../etc/passwd", "a" * 5000, "'; DROP TABLE log; --", "%00", "=1+1", "women=3/60",
+    "women=pool:3/76", "=", "/", "score", "qualified", "exact", "recall", "[]", "{}", "\u202e", "1,5", "١",
+]  # fmt: skip
+TYPES = [
+    "application/json", "text/csv", "application/vnd.apache.parquet", "application/octet-stream",
+    "multipart/form-data; boundary=x", "multipart/form-data; boundary=x; charset=idna",
+    "application/x-www-form-urlencoded", "text/html", "", "nonsense", "application/json; charset=utf-7",
+]  # fmt: skip
+
+
+class Mutator:
+    """Draws requests: a route of the app, parameters that fit or do not, a body that was true once."""
+
+    def __init__(self, seed: int, schema: dict[str, Any], known: dict[str, str], bodies: list[bytes]) -> None:
+        self.draw, self.known, self.bodies = random.Random(seed), known, bodies
+        routes = [(m.upper(), p, o) for p, item in schema["paths"].items() for m, o in item.items()]
+        pages = [
+            "/",
+            "/login",
+            "/policies",
+            "/policies/{policy}",
+            "/policies/compare",
+            "/selections",
+            "/record",
+        ]
+        pages += [
+            "/drafts",
+            "/drafts/{ident}",
+            "/pools/{ident}",
+            "/selections/{selection}/shortlist.csv",
+            "/docs",
+        ]
+        self.routes = routes * 4 + [(m, p, {}) for p in pages for m in ("GET", "POST")]
+
+    def request(self) -> dict[str, Any]:
+        method, path, operation = self.draw.choice(self.routes)
+        if self.draw.random() < 0.05:
+            method = self.draw.choice(["PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE"])
+        for name in ("policy", "selection", "ident"):
+            path = path.replace(f"{{{name}}}", self._name(name))
+        parameters = [p["name"] for p in operation.get("parameters", []) if p["in"] == "query"]
+        query = [(name, self._value()) for name in parameters if self.draw.random() < 0.3]
+        if self.draw.random() < 0.1:
+            query.append((self._value()[:100], self._value()))
+        if path.endswith(("calibrate", "curve")) and self.draw.random() < 0.7:
+            query += [("k", "5"), ("pool_size", "100"), ("score", "score"), ("label", "qualified")]
+        headers = {"content-type": self.draw.choice(TYPES[:3] if self.draw.random() < 0.7 else TYPES)}
+        if self.draw.random() < 0.1:
+            headers["idempotency-key"] = self._value().encode("ascii", "ignore").decode() or "k"
+        if self.draw.random() < 0.3:
+            headers["accept"] = self.draw.choice(["text/html", "*/*", "application/json", ";;;"])
+        body = self._body() if method != "GET" or self.draw.random() < 0.1 else None
+        return {
+            "method": method,
+            "url": path,
+            "params": query,
+            "headers": _sendable(headers),
+            "content": body,
+        }
+
+    def _name(self, kind: str) -> str:
+        if self.draw.random() < 0.6 and kind in self.known:
+            return self.known[kind]
+        made = self.draw.choice(["0" * 64, "f" * 16, self.draw.randbytes(8).hex(), self._value()])
+        return "".join(c for c in made if c.isprintable() and c not in "/?#%\\") or "x"
+
+    def _value(self) -> str:
+        value = self.draw.choice(AWKWARD)
+        return str(value if self.draw.random() < 0.8 else self.draw.choice(AWKWARD) + str(value))
+
+    def _body(self) -> bytes:
+        body = bytearray(self.draw.choice(self.bodies))
+        for _ in range(self.draw.choice([0, 0, 1, 3, 10])):
+            if not body:
+                break
+            at = self.draw.randrange(len(body))
+            what = self.draw.random()
+            if what < 0.4:
+                body[at] = self.draw.randrange(256)
+            elif what < 0.7:
+                body[at:at] = self._value().encode("utf-8", "replace")
+            elif what < 0.9:
+                del body[at : at + self.draw.choice([1, 5, 100])]
+            else:
+                body = body[:at]
+        return bytes(body)
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    return {name: "".join(c for c in value if " " <= c <= "~")[:4000] for name, value in headers.items()}
+
+
+async def _fuzz(url: str, mutator: Mutator, requests: int, parallel: int) -> tuple[Counter[int], list[str]]:
+    statuses: Counter[int] = Counter()
+    wrong: list[str] = []
+    left = iter(range(requests))
+
+    async def sender(client: httpx.AsyncClient) -> None:
+        for _ in left:
+            request = mutator.request()
+            try:
+                answer = await client.request(**request)
+                statuses[answer.status_code] += 1
+                if answer.status_code >= 500 and answer.status_code not in STATED:
+                    wrong.append(
+                        f"{answer.status_code} {request['method']} {request['url']} {request}"[:1500]
+                    )
+            except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeEncodeError):
+                continue  # the client itself refuses to send it
+            except httpx.HTTPError as error:
+                statuses[0] += 1
+                wrong.append(f"{error!r} {request['method']} {request['url']} {request}"[:1500])
+
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+        await asyncio.gather(*(sender(client) for _ in range(parallel)))
+    return statuses, wrong
+
+
+def fuzz(folder: Path, address: str, requests: int, seed: int) -> int:
+    server = Server(folder / "home", "--database", address)
+    past, pool = csv_text(300, labelled=True), csv_text(50, labelled=False)
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        made = client.post(
+            CALIBRATE + "&alpha=0.3", content=csv_text(2000, labelled=True), headers=CSV
+        ).json()
+        select = f"/api/v1/policies/{made['hash']}/select"
+        listed = client.post(select, content=pool, headers=CSV)
+        parquet = client.post(select + "?format=parquet", content=pool, headers=CSV).content
+        schema = client.get("/api/v1/openapi.json").json()
+    known = {"policy": made["hash"], "selection": listed.headers["surelist-selection"]}
+    rows = {"rows": [{"score": i / 40, "qualified": i % 2, "candidate": f"c{i}"} for i in range(40)]}
+    reviews = {"reviews": [{"candidate": f"c{i}", "qualified": i % 2 == 0} for i in range(3)]}
+    nested = b"[" * 5000 + b"]" * 5000
+    form = (
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\nscore\n1\n\r\n--x--\r\n'
+    )
+    bodies = [past.encode(), pool.encode(), json.dumps(rows).encode(), json.dumps(reviews).encode()]
+    bodies += [parquet, nested, form, b"", b'{"reason": "old"}', b"token=abc&csrf=x"]
+    began = time.perf_counter()
+    statuses, wrong = asyncio.run(_fuzz(server.url, Mutator(seed, schema, known, bodies), requests, 8))
+    seconds = time.perf_counter() - began
+    log = server.stop()
+    verdict = verify(Database(address, read_only=True))
+    print(
+        f"fuzz seed {seed}: {sum(statuses.values()):,} answers in {seconds:.0f} s: {dict(sorted(statuses.items()))}"
+    )
+    print(f"record: {verdict.entries:,} entries, {'intact' if verdict.intact else verdict.problems}")
+    for line in wrong[:10]:
+        print("WRONG", line)
+    if wrong:
+        print(log[-3000:])
+    return len(wrong) + (not verdict.intact)
+
+
+async def _flood(server: Server, policy: str, enough: int, moment: float) -> list[tuple[str, dict[str, Any]]]:
+    """Selections, policies and reviews; killed a moment after enough were acknowledged, which are returned."""
+    acknowledged: list[tuple[str, dict[str, Any]]] = []
+    rows = [{"candidate": f"c{i}", "score": (i % 97) / 97} for i in range(200)]
+    async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
+
+        async def one(number: int) -> None:
+            if number % 20 == 0:
+                url = f"{CALIBRATE}&name=n{number}&alpha={0.1 + number / 10_000}"
+                answer = await client.post(url, content=csv_text(500, labelled=True), headers=CSV)
+                if answer.status_code == 201:
+                    acknowledged.append(
+                        (f"/api/v1/policies/{answer.json()['hash']}", answer.json()["receipt"])
+                    )
+                return
+            answer = await client.post(f"/api/v1/policies/{policy}/select", json={"rows": rows})
+            made = answer.json()["selection"]
+            acknowledged.append((f"/api/v1/selections/{made['id']}", made["receipt"]))
+            if number % 3 == 0:
+                reviews = {"reviews": [{"candidate": "c96", "qualified": True}]}
+                answer = await client.post(f"/api/v1/selections/{made['id']}/reviews", json=reviews)
+                acknowledged.append((f"/api/v1/selections/{made['id']}/reviews", answer.json()["receipt"]))
+
+        async def quietly(number: int) -> None:
+            try:
+                await one(number)
+            except (httpx.HTTPError, ValueError, KeyError):
+                return  # never acknowledged
+
+        tasks = [asyncio.create_task(quietly(number)) for number in range(150)]
+        while len(acknowledged) < enough and not all(task.done() for task in tasks):
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(moment)
+        server.kill()
+        await asyncio.gather(*tasks)
+    return acknowledged
+
+
+def kill(folder: Path, address: str, trials: int, seed: int) -> int:
+    draw, lost, total, under_way = random.Random(seed), 0, 0, 0
+    server = Server(folder / "home", "--database", address)
+    made = httpx.post(
+        server.url + CALIBRATE, content=csv_text(2000, labelled=True), headers=CSV, timeout=60
+    ).json()
+    for trial in range(trials):
+        acknowledged = asyncio.run(_flood(server, made["hash"], draw.randrange(120), draw.uniform(0, 0.02)))
+        server.start()
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            gone = [path for path, _ in acknowledged if client.get(path).status_code != 200]
+        receipts = tuple(f"{each['seq']}:{each['hash']}" for _, each in acknowledged)
+        verdict = verify(Database(address, read_only=True), receipts) if trial % 10 == 9 or gone else None
+        problems = [] if verdict is None else verdict.problems
+        total, lost = total + len(acknowledged), lost + len(gone) + len(problems)
+        under_way += len(acknowledged) < 190
+        for what in (*gone, *problems):
+            print("LOST", what)
+    server.stop()
+    print(
+        f"kill seed {seed}: {trials} trials, {under_way} of them in the middle of the work, "
+        f"{total:,} acknowledged, {lost} lost"
+    )
+    return lost
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["fuzz", "kill"])
+    parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--postgresql", action="store_true", help="a cluster of its own; default: SQLite")
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="surelist-faults-"))
+    postgres = PostgresServer() if given.postgresql else None
+    try:
+        address = postgres.new_database() if postgres else str(folder / "record.db")
+        count = given.requests if given.what == "fuzz" else given.trials
+        failures = (fuzz if given.what == "fuzz" else kill)(folder, address, count, given.seed)
+    finally:
+        if postgres:
+            postgres.stop("immediate")
+            shutil.rmtree(postgres.folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
