@@ -80,7 +80,8 @@ class Mutator:
         for name in ("policy", "selection", "ident"):
             path = path.replace(f"{{{name}}}", self._name(name))
         parameters = [p["name"] for p in operation.get("parameters", []) if p["in"] == "query"]
-        query = [(name, self._value()) for name in parameters if self.draw.random() < 0.3]
+        some = self.draw.choice([0, 0, 0.1, 0.3])
+        query = [(name, self._value()) for name in parameters if self.draw.random() < some]
         if self.draw.random() < 0.1:
             query.append((self._value()[:100], self._value()))
         if path.endswith(("calibrate", "curve")) and self.draw.random() < 0.7:
