@@ -5,9 +5,12 @@ A file's shape is a plain dataclass; pydantic checks it, imported only when a fi
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
+import threading
+import time
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
@@ -17,10 +20,16 @@ from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from surelist.errors import InvalidInput, PolicyFileError
 
+try:
+    import fcntl
+except ImportError:  # without locks a change by someone else is still noticed, by ``Versions``
+    fcntl = None  # type: ignore[assignment]
+
 STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}  # __pydantic_config__ of a file's shape
 MAY_BE_ABSENT = {"may be absent": True}  # metadata of a field that is left out where it is None
 
 Shape = TypeVar("Shape")
+_locks = threading.local()
 
 
 @contextmanager
@@ -43,6 +52,100 @@ def writing(path: Path) -> Iterator[Path]:
         with suppress(FileNotFoundError):
             temporary.unlink()
         raise
+
+
+@contextmanager
+def updating(path: Path, wait: float = 60.0) -> Iterator[None]:
+    """Nobody else changes the state file ``path`` during the block; they wait, up to ``wait`` seconds.
+
+    An exclusive lock on a file beside it, which goes with the process that holds it, however that
+    ends. May be nested in one thread. Read, change and write inside one block, or lose what others
+    wrote in between.
+    """
+    lock = Path(os.path.realpath(path))
+    lock = lock.with_name(f".{lock.name}.lock")
+    held: set[Path] = _locks.__dict__.setdefault("held", set())
+    if lock in held or fcntl is None:
+        yield
+        return
+    file = _acquire(lock, path, wait)
+    held.add(lock)
+    try:
+        yield
+    finally:
+        held.discard(lock)
+        with suppress(OSError):
+            lock.unlink()
+        os.close(file)
+
+
+def _acquire(lock: Path, path: Path, wait: float) -> int:
+    """An open file that has the lock, and is still the one that others would open."""
+    until = time.monotonic() + wait
+    while True:
+        try:
+            file = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+        except (OSError, ValueError) as error:
+            raise _cannot_write(path, error) from error
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(file), os.stat(lock)):
+                return file
+        os.close(file)
+        if time.monotonic() > until:
+            raise InvalidInput(
+                f"state: {path} is in use by another process, for more than {wait:g} seconds now. "
+                "Nothing was changed; try again when that has ended."
+            )
+        time.sleep(0.02)
+
+
+class Versions:
+    """Which contents of state files an object has read or written: those it may replace, no others."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str | None] = {}
+
+    def read(self, path: Path) -> str:
+        """The text of a state file, remembered as the version to go on from."""
+        try:
+            content = path.read_bytes()
+            text = content.decode("utf-8")
+        except OSError as error:
+            raise InvalidInput(f"state: cannot read {path}: {error.strerror}.") from error
+        except ValueError as error:
+            raise PolicyFileError(f"state: {path} is not a text file.") from error
+        self._known[os.path.realpath(path)] = _digest(content)
+        return text
+
+    @contextmanager
+    def replacing(self, path: Path, text: str) -> Iterator[None]:
+        """``path`` holds ``text`` once the block has ended well, unless someone else has changed it."""
+        content = text.encode("utf-8")
+        with updating(path):
+            self._compare(path)
+            with writing(path) as temporary:
+                temporary.write_bytes(content)
+                yield
+            self._known[os.path.realpath(path)] = _digest(content)
+
+    def _compare(self, path: Path) -> None:
+        known = self._known.get(os.path.realpath(path))
+        if not path.is_file() or _digest(path.read_bytes()) == known:
+            return
+        if known is None:
+            raise InvalidInput(
+                f"state: {path} exists and would be lost. Load it to go on from there, or save under "
+                "another name."
+            )
+        raise InvalidInput(
+            f"state: {path} was changed by someone else since it was read, so nothing was saved. Load it "
+            "again and repeat what was done."
+        )
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _move(temporary: Path, path: Path) -> None:

@@ -53,6 +53,8 @@ MUTANTS = [
     ("bets that win on average", "bounds/betting.py", "DROPS * (p / (1 - p))", "DROPS * (p / (1 - p)) * 1.01", "lifecycle/test_monitor.py::test_the_average_bet_wins_nothing_at_the_boundary"),
     ("late bets on top of the first", "bounds/betting.py", "math.log(0.5)) if logs", "0.0) if logs", "lifecycle/test_monitor.py::test_e_value_is_the_average_wealth_of_all_bets"),
     ("a replay counts again", "lifecycle/monitor.py", "if known == note:\n                return False", "if known == note:\n                pass", "lifecycle/test_monitor.py::test_replaying_reviews_changes_nothing"),
+    ("state files without a lock", "_files.py", "if lock in held or fcntl is None:", "if True:", "lifecycle/test_lost_updates.py::test_no_increment_is_lost"),
+    ("who writes last wins", "_files.py", "_digest(path.read_bytes()) == known:", "True:", "lifecycle/test_lost_updates.py::test_the_loser_of_two_writers_is_told_and_nothing_is_lost"),
     ("half the band per bin", "bounds/counts.py", "check.as_alpha(alpha), 2 * bins)", "check.as_alpha(alpha), bins)", "baselines/test_baselines.py::test_umb_counts_are_the_exact_ceilings"),
     ("> for >= in binning", "baselines/binning.py", "counts >= needed", "counts > needed", "baselines/test_baselines.py::test_umb_certifies_from_exactly_the_critical_count"),
     ("theta rounded down", "baselines/binning.py", "share * (1 + 1e-12)", "share * (1 - 1e-12)", "baselines/test_baselines.py::test_umb_share_spends_the_bound_exactly"),

@@ -12,6 +12,7 @@ stays in, and the schedule counts pools, never labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._files import hold
+from surelist._files import Versions, hold
 from surelist._version import __version__
 from surelist.bounds.sequential import FirstCrossing
 from surelist.drawing import axes
@@ -30,7 +31,7 @@ from surelist.filters import Filter
 from surelist.lifecycle import campaign_file
 from surelist.lifecycle.campaign_file import CampaignState
 from surelist.lifecycle.monitor import Monitor
-from surelist.lifecycle.monitor_file import in_file
+from surelist.lifecycle.monitor_file import in_file, state_text
 from surelist.lifecycle.schedule import (
     Epoch,
     Update,
@@ -107,16 +108,18 @@ class Campaign:
             rows=len(array),
             missing=missing,
         )
-        self._resume(target, state, FirstCrossing(target.rate))
+        self._resume(target, state, FirstCrossing(target.rate), Versions())
         self._qualified.add(array[qualified])
         self._listed.add(array)
         self._look()
         if self.chosen is None and uncertified == "refuse":
             raise self._refusal(int(np.count_nonzero(qualified)))
 
-    def _resume(self, target: Expected, state: CampaignState, walk: FirstCrossing) -> None:
-        """Go on from ``state``; ``walk`` has seen its looks."""
-        self._given, self._walk = state, walk
+    def _resume(
+        self, target: Expected, state: CampaignState, walk: FirstCrossing, versions: Versions
+    ) -> None:
+        """Go on from ``state``; ``walk`` has seen its looks, ``versions`` its file."""
+        self._given, self._walk, self._versions = state, walk, versions
         self.target, self.alpha, self.schedule = target, state.alpha, tuple(state.schedule)
         self.monitor_alpha, self.uncertified = state.monitor_alpha, state.uncertified
         self.created, self.fingerprint = state.created, state.fingerprint
@@ -141,19 +144,25 @@ class Campaign:
         )  # fmt: skip
 
     def save(self, path: str | Path) -> None:
-        """Write the state as JSON; never half-written."""
-        campaign_file.write(Path(path), self.state)
+        """Write the state as JSON; never half-written, and never over what someone else wrote."""
+        with self.saving(path):
+            pass
+
+    def saving(self, path: str | Path) -> AbstractContextManager[None]:
+        """``save`` once the block has ended well, for what has to appear before the state counts it."""
+        return self._versions.replacing(Path(path), state_text(self.state))
 
     @classmethod
     def load(cls, path: str | Path) -> Campaign:
         """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
+        versions = Versions()
         with in_file(path):
-            state = campaign_file.read(Path(path))
+            state = campaign_file.loads(versions.read(Path(path)), Path(path))
             target = Expected(state.target.k, state.target.pool_size)
             walk, chosen = replay(state.schedule, state.updates, state.alpha, target.rate)
             hold(state.chosen == chosen, "the threshold in force belongs to another update")
             campaign = cls.__new__(cls)
-            campaign._resume(target, state, walk)
+            campaign._resume(target, state, walk, versions)
             hold(campaign.promise == state.promise, "the promise does not say what the evidence says")
         return campaign
 

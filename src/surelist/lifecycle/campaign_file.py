@@ -12,7 +12,7 @@ from typing import Literal
 from surelist._files import STRICT, hold
 from surelist._version import __version__
 from surelist.lifecycle import monitor_file
-from surelist.lifecycle.monitor_file import FORMAT, Watch, read_state, write_state
+from surelist.lifecycle.monitor_file import FORMAT, Watch, parse_state
 from surelist.lifecycle.schedule import Epoch, Update
 from surelist.lifecycle.score_sketch import Scores
 from surelist.lifecycle.screened import Screened
@@ -55,14 +55,9 @@ class CampaignState:
         return self.updates[-1].threshold
 
 
-def write(path: Path, state: CampaignState) -> None:
-    """Write a campaign's state, complete or not at all."""
-    write_state(path, state)
-
-
-def read(path: Path) -> CampaignState:
-    """Read a campaign's state; what does not add up is an error."""
-    state = read_state(path, CampaignState)
+def loads(text: str, path: Path) -> CampaignState:
+    """A campaign's state from its file's text; what does not add up is an error. ``path`` is for errors."""
+    state = parse_state(text, CampaignState, path)
     hold(0 < state.alpha < 1 and 0 < state.monitor_alpha < 1, "a level is impossible")
     hold(len(state.epochs) == len(state.updates) > 0, "an update lacks its pools")
     hold(sum(epoch.pools for epoch in state.epochs) == state.pools, "the pools do not add up")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from surelist import _check as check
-from surelist._files import hold
+from surelist._files import Versions, hold
 from surelist.bounds import betting
 from surelist.drawing import axes
 from surelist.errors import InvalidInput
@@ -85,6 +85,7 @@ class Monitor:
         self.pools = 0
         self.raised: Alarm | None = None
         self._memory = Memory()
+        self._versions = Versions()
 
     def observe(self, *, qualified: Any, pool_size: Any, review_id: Any = None) -> bool:
         """Count one complete pool; True if it is new, False if this review was counted before.
@@ -222,15 +223,19 @@ class Monitor:
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write the state as JSON; never half-written."""
-        monitor_file.write(Path(path), self._policy, self.state)
+        """Write the state as JSON; never half-written, and never over what someone else wrote."""
+        with self._versions.replacing(Path(path), monitor_file.dumps(self._policy, self.state)):
+            pass
 
     @staticmethod
     def load(path: str | Path) -> Monitor:
         """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
+        versions = Versions()
         with in_file(path):
-            policy, state = monitor_file.read(Path(path))
-            return Monitor(policy, state.alpha).resume(state)
+            policy, state = monitor_file.loads(versions.read(Path(path)), Path(path))
+            monitor = Monitor(policy, state.alpha).resume(state)
+        monitor._versions = versions
+        return monitor
 
     def threshold_changed(self, policy: Policy) -> None:
         """Go on under a policy with the same promises and another threshold.

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from surelist._files import STRICT, hold, parse, plain, writing
+from surelist._files import STRICT, hold, parse, plain
 from surelist._version import __version__
 from surelist.bounds.betting import DROPS
-from surelist.errors import InvalidInput, PolicyFileError, SurelistError
+from surelist.errors import PolicyFileError, SurelistError
 from surelist.lifecycle.seen import Memory
 from surelist.promises import policy_file
 from surelist.promises.policy import Policy
@@ -85,15 +85,16 @@ class _MonitorFile:
     watch: Watch
 
 
-def write(path: Path, policy: Policy, watch: Watch) -> None:
-    """Write a monitor's state and the policy it watches, complete or not at all."""
-    file = _MonitorFile(FORMAT, "surelist monitor", __version__, policy_file.to_dict(policy), watch)
-    write_state(path, file)
+def dumps(policy: Policy, watch: Watch) -> str:
+    """A monitor's state and the policy it watches, as text."""
+    return state_text(
+        _MonitorFile(FORMAT, "surelist monitor", __version__, policy_file.to_dict(policy), watch)
+    )
 
 
-def read(path: Path) -> tuple[Policy, Watch]:
-    """The policy watched, and the state."""
-    file = read_state(path, _MonitorFile)
+def loads(text: str, path: Path) -> tuple[Policy, Watch]:
+    """The policy watched, and the state; ``path`` is for errors."""
+    file = parse_state(text, _MonitorFile, path)
     policy = Policy.loads(json.dumps(file.policy), name=str(path))
     verify(file.watch)
     return policy, file.watch
@@ -124,23 +125,11 @@ def in_file(path: str | Path) -> Iterator[None]:
         raise PolicyFileError(f"state: {path}: {error}") from error
 
 
-def write_state(path: Path, file: Any) -> None:
-    """A state file, complete or not at all."""
-    with writing(path) as temporary:
-        temporary.write_text(state_text(file), encoding="utf-8")
-
-
 def state_text(file: Any) -> str:
     """One line of JSON."""
     return json.dumps(plain(file), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_state(path: Path, shape: type[Shape]) -> Shape:
+def parse_state(text: str, shape: type[Shape], path: Path) -> Shape:
     """A state file of the kind that ``shape`` describes."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"state: cannot read {path}: {error.strerror}.") from error
-    except ValueError as error:
-        raise PolicyFileError(f"state: {path} is not a text file.") from error
     return parse(text, shape, FORMAT, f"state: {path}")

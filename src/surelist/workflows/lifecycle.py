@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from surelist import tables
-from surelist._files import writing
+from surelist._files import updating
 from surelist.errors import InvalidInput
 from surelist.lifecycle.campaign import Campaign
 from surelist.lifecycle.monitor import Monitor
@@ -54,20 +54,21 @@ def watch(
     Stops at the first pool whose number of qualified candidates is missing: pools count in
     order. The state is made from ``policy`` the first time, and written when all went well.
     """
-    monitor = _monitor(state, policy, alpha)
     columns = {"id": pool, "pool_size": pool_size, "qualified": qualified, "group": group}
-    found = tables.read_text(reviews, columns)
+    reviewed = _pools(tables.read_text(reviews, columns), grouped=group is not None)
     new = known = 0
     blocked = None
-    for name, won, size in _pools(found, grouped=group is not None):
-        if won is None:
-            blocked = name
-            break
-        if monitor.observe(qualified=won, pool_size=size, review_id=name):
-            new += 1
-        else:
-            known += 1
-    monitor.save(state)
+    with updating(state):
+        monitor = _monitor(state, policy, alpha)
+        for name, count, size in reviewed:
+            if count is None:
+                blocked = name
+                break
+            if monitor.observe(qualified=count, pool_size=size, review_id=name):
+                new += 1
+            else:
+                known += 1
+        monitor.save(state)
     return Watched(monitor, new, known, blocked)
 
 
@@ -98,13 +99,14 @@ class ScreenedPool:
 
 def screen_pool(state: Path, pool: Path, output: Path, *, name: str, score: str, id: str) -> ScreenedPool:
     """Shortlist a pool and remember it. The shortlist is complete before the state counts it."""
-    campaign = Campaign.load(state)
-    looks = len(campaign.updates)
-    found = tables.read_columns(pool, {"score": score, "id": id})
-    mask = campaign.screen(found["score"], ids=found["id"], pool=name)
-    with writing(state) as temporary:
-        campaign.save(temporary)
-        tables.select_rows(tables.open_table(pool), campaign.filter, names={"score": score}, output=output)
+    columns = tables.read_columns(pool, {"score": score, "id": id})
+    with updating(state):
+        campaign = Campaign.load(state)
+        looks = len(campaign.updates)
+        mask = campaign.screen(columns["score"], ids=columns["id"], pool=name)
+        with campaign.saving(state):
+            table = tables.open_table(pool)
+            tables.select_rows(table, campaign.filter, names={"score": score}, output=output)
     update = campaign.updates[-1] if len(campaign.updates) > looks else None
     return ScreenedPool(campaign, len(mask), int(mask.sum()), update)
 
@@ -120,12 +122,13 @@ class Reviewed:
 
 def review_pool(state: Path, reviews: Path, *, name: str, label: str, id: str, final: bool) -> Reviewed:
     """Take in reviews of a pool's shortlist; blank labels are reviews that have not come yet."""
-    campaign = Campaign.load(state)
-    found = tables.read_text(reviews, {"label": label, "id": id})
-    labels = [_label(text, label, row) for row, text in enumerate(found["label"])]
-    new = campaign.review(name, labels, ids=found["id"])
-    closed = campaign.close(name) if final else 0
-    campaign.save(state)
+    columns = tables.read_text(reviews, {"label": label, "id": id})
+    labels = [_label(text, label, row) for row, text in enumerate(columns["label"])]
+    with updating(state):
+        campaign = Campaign.load(state)
+        new = campaign.review(name, labels, ids=columns["id"])
+        closed = campaign.close(name) if final else 0
+        campaign.save(state)
     return Reviewed(campaign, new, closed)
 
 
