@@ -95,23 +95,23 @@ def _deviance(x: Floats, mean: Floats) -> Floats:
     near = np.abs(ratio) < 0.1
     log = np.where(near, special.log1p(np.where(near, ratio, 0.0)), 0.0)
     close = mean * ((1 + ratio) * log - ratio)
-    far = special.xlogy(x, np.where(x > 0, x / mean, 1.0)) + mean - x
+    far = special.xlogy(x, np.where(x > 0, x / np.where(mean > 0, mean, 1.0), 1.0)) + mean - x
     result: Floats = np.where(near, close, far)
     return result
 
 
-def log_binomial(x: Floats, n: float, p: float) -> Floats:
+def log_binomial(x: Floats, n: float | Floats, p: float) -> Floats:
     """ln P(Binomial(n, p) = x), accurate to rounding for n up to 1e15."""
     q = 1 - p
     inner = (
-        _stirling_error(np.asarray(float(n)))
+        _stirling_error(np.asarray(n, dtype=np.float64))
         - _stirling_error(x)
         - _stirling_error(n - x)
         - _deviance(x, np.asarray(n * p))
         - _deviance(n - x, np.asarray(n * q))
     )
     edge = (x <= 0) | (x >= n)
-    spread = np.where(edge, 1.0, x * ((n - x) / n) if n else 1.0)
+    spread = np.where(edge, 1.0, x * ((n - x) / np.maximum(n, 1)))
     main = inner - 0.5 * np.log(2 * np.pi * spread)
     at_zero = special.xlog1py(n, -p)
     at_n = special.xlogy(n, p)

@@ -1,0 +1,225 @@
+"""Critical counts for a random sample of a ranked block: certify a count instead of counting.
+
+A collection of N scored candidates; its A best form the *block*; n of them, drawn at random
+without replacement, are labelled. The critical count c is the smallest number of labelled
+qualified candidates at or above a threshold that certifies the target [theory: few-labels]:
+
+- ``block_count``: at least C qualified among the collection itself (nothing is assumed);
+- ``block_rate_count``: P(Y=1, F>=t) >= rate, the collection being a sample of the population;
+- ``block_pool_count``: at least k qualified in a future pool of m.
+
+The last two sum the first over T, the number of qualified rows of the collection above the
+boundary: Bin(N, rate) or the negative hypergeometric w(T). With X the rank, among the block, of
+the c-th drawn row from the top, P(Hyp(A, min(T, A), n) >= c) = P(X <= T), so the sum is
+E P(T >= X), which needs the law of X only where P(T >= .) is neither 0 nor 1.
+
+A count of ``n + 1`` means that no outcome certifies. Near ties with alpha the collection's own
+count is decided in integers; the other two err by one count to the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from surelist import _check as check
+from surelist.bounds._tails import log_binomial, safe, smallest
+from surelist.bounds.counts import Rate
+from surelist.errors import InvalidInput
+
+Floats = NDArray[np.float64]
+Survival = Callable[[Floats], Floats]
+
+REACH = 9.0  # standard deviations beyond which a tail is below the rounding of the rest
+MOST_POINTS = 1 << 15  # ranks summed one by one; beyond, in groups bounded from both sides
+GROUPS = 1 << 11
+
+
+def block_count(block: int, qualified: int, drawn: int, alpha: Rate) -> int:
+    """Smallest count among ``drawn`` that certifies ``qualified`` in a block of ``block`` rows.
+
+    min{c : P(Hyp(block, min(qualified - 1, block), drawn) >= c) <= alpha}; 0 where
+    ``qualified`` is at most 0, because they are known already.
+    """
+    block, drawn = _as_sample(block, drawn)
+    level = alpha if isinstance(alpha, Fraction) else check.as_fraction(alpha, "alpha")
+    return _block_count(block, int(qualified), drawn, level)
+
+
+@lru_cache(maxsize=65536)
+def _block_count(block: int, qualified: int, drawn: int, alpha: Fraction) -> int:
+    if qualified <= 0:
+        return 0
+    marked = min(qualified - 1, block)
+    low, high = max(0, drawn + marked - block), min(drawn, marked)
+    x = np.arange(low, high + 1, dtype=np.float64)
+    pmf = np.exp(log_hypergeometric(x, block, float(marked), drawn))
+    tails = np.append(np.cumsum(pmf[::-1])[::-1], 0.0)  # tails[i] = P(Hyp >= low + i)
+    near = np.flatnonzero(np.abs(tails - float(alpha)) <= 1e-7 * float(alpha))
+    first = int(np.argmax(tails <= float(alpha)))
+    for i in near.tolist():  # a tie, or all but: decided in integers
+        holds = block_tail(block, marked, drawn, low + i) <= alpha
+        first = min(first, i) if holds else max(first, i + 1)
+    return low + first
+
+
+def block_tail(block: int, marked: int, drawn: int, count: int) -> Fraction:
+    """P(Hyp(block, marked, drawn) >= count), exactly."""
+    low, high = max(count, drawn + marked - block, 0), min(drawn, marked)
+    if low > high:
+        return Fraction(0)
+    term = math.comb(marked, low) * math.comb(block - marked, drawn - low)
+    total = 0
+    for x in range(low, high + 1):
+        total += term
+        term = term * (marked - x) * (drawn - x) // ((x + 1) * (block - marked - drawn + x + 1) or 1)
+    return Fraction(total, math.comb(block, drawn))
+
+
+def block_rate_count(size: int, block: int, drawn: int, rate: Rate, alpha: float) -> int:
+    """Smallest count that certifies P(Y=1, F>=t) >= ``rate`` for the population behind ``size`` rows.
+
+    min{c : sum over T of Bin(T; size, rate) P(Hyp(block, min(T, block), drawn) >= c) <= alpha}.
+    ``block`` must not depend on the scores or labels of these rows.
+    """
+    block, drawn = _as_sample(block, drawn, size)
+    return _rate_count(size, block, drawn, check.as_rate(rate, "rate"), check.as_alpha(alpha))
+
+
+@lru_cache(maxsize=65536)
+def _rate_count(size: int, block: int, drawn: int, rate: Fraction, alpha: float) -> int:
+    p = math.nextafter(float(rate), 1.0)
+    if p >= 1:
+        return drawn + 1
+    spread = REACH * math.sqrt(size * p * (1 - p)) + 30
+    ends = max(0, int(size * p - spread)), min(size, int(size * p + spread) + 1)
+
+    def survival(ranks: Floats) -> Floats:
+        tail = special.betainc(np.maximum(ranks, 1), np.maximum(size - ranks + 1, 0.5), p)
+        found: Floats = np.where(ranks <= 0, 1.0, np.where(ranks > size, 0.0, tail))
+        return found
+
+    return _smallest_count(block, drawn, survival, ends, alpha, min(1.0, size * p / block))
+
+
+def block_pool_count(size: int, block: int, drawn: int, k: int, pool_size: int, alpha: float) -> int:
+    """Smallest count that certifies k qualified candidates in a future pool of ``pool_size``.
+
+    The same sum with w(T) = C(T+k-1, T) C(size-T+m-k, size-T) / C(size+m, size): T rows of the
+    collection lie above the pool's k-th best qualified candidate.
+    """
+    block, drawn = _as_sample(block, drawn, size)
+    pool_size = check.as_count(pool_size, "pool_size")
+    k = check.as_whole_k(k, pool_size)
+    return _pool_count(size, block, drawn, k, pool_size, check.as_alpha(alpha))
+
+
+@lru_cache(maxsize=65536)
+def _pool_count(size: int, block: int, drawn: int, k: int, pool_size: int, alpha: float) -> int:
+    def survival(ranks: Floats) -> Floats:
+        """P(T >= s) = P(fewer than k of the s + k - 1 best of all come from the pool)."""
+        total = np.zeros(len(ranks))
+        merged = np.clip(ranks, 1, size) + k - 1
+        for x in range(min(k - 1, pool_size) + 1):
+            total += np.exp(log_hypergeometric(float(x), size + pool_size, merged, pool_size))
+        found: Floats = np.where(ranks <= 0, 1.0, np.where(ranks > size, 0.0, np.minimum(total, 1.0)))
+        return found
+
+    guess = size * float(special.betaincinv(k, pool_size - k + 1, 1 - alpha))
+    return _smallest_count(block, drawn, survival, (0, size), alpha, min(1.0, guess / block))
+
+
+def _as_sample(block: int, drawn: int, size: int | None = None) -> tuple[int, int]:
+    block, drawn = check.as_count(block, "block"), check.as_count(drawn, "drawn")
+    if drawn > block:
+        raise InvalidInput(f"drawn: expected at most block={block:,}, got {drawn:,}.")
+    if size is not None and block > check.as_count(size, "size"):
+        raise InvalidInput(f"block: expected at most size={size:,}, got {block:,}.")
+    return block, drawn
+
+
+def _smallest_count(
+    block: int, drawn: int, survival: Survival, ends: tuple[int, int], alpha: float, share: float
+) -> int:
+    """min{c : E survival(X) <= alpha}, X the rank in the block of the c-th drawn row.
+
+    ``survival`` never rises; it is 1 up to ``ends[0]`` and 0 beyond ``ends[1]``, to rounding.
+    """
+    allowed = safe(alpha)
+    low, high = min(ends[0], block), min(ends[1], block)
+    beyond = float(survival(np.array([high + 1.0]))[0]) if high < block else 0.0
+    edges = np.arange(low, high + 1, dtype=np.float64)
+    if len(edges) > MOST_POINTS:
+        edges = np.unique(np.linspace(low, high, GROUPS + 1).astype(np.int64)).astype(np.float64)
+    left, right = survival(edges[:-1] + 1), survival(edges[1:])
+
+    def holds(count: int) -> bool:
+        """Ranks one by one, or in groups that bound the sum from both sides; then, if in doubt, all."""
+        cdf = _rank_cdf(block, drawn, count, edges)
+        mass = np.diff(cdf)
+        upper = float(cdf[0] + np.dot(mass, left)) + beyond
+        if upper <= allowed:
+            return True
+        if float(cdf[0] * survival(edges[:1])[0] + np.dot(mass, right)) > allowed:
+            return False
+        total = float(cdf[0]) + beyond + _sum_ranks(block, drawn, survival, count, low, high)
+        return total <= allowed
+
+    spread = math.sqrt(drawn * share * (1 - share))
+    guess = min(max(1, round(drawn * share - special.ndtri(min(alpha, 0.5)) * spread)), drawn)
+    return smallest(holds, 1, drawn, guess)
+
+
+def _sum_ranks(block: int, drawn: int, survival: Survival, count: int, low: int, high: int) -> float:
+    """Sum of P(X = s) survival(s) over low < s <= high, in pieces."""
+    total = 0.0
+    for start in range(low + 1, high + 1, MOST_POINTS):
+        ranks = np.arange(start, min(start + MOST_POINTS, high + 1), dtype=np.float64)
+        total += float(np.dot(_rank_pmf(block, drawn, count, ranks), survival(ranks)))
+    return total
+
+
+def _rank_pmf(block: int, drawn: int, count: int, ranks: Floats) -> Floats:
+    """P(X = s) = C(s-1, c-1) C(A-s, n-c) / C(A, n)."""
+    found: Floats = np.exp(log_hypergeometric(float(count), block, ranks, drawn)) * (count / ranks)
+    return found
+
+
+def _rank_cdf(block: int, drawn: int, count: int, ranks: Floats) -> Floats:
+    """P(X <= s) = P(Hyp(block, s, drawn) >= count) at rising ranks; by adding up where all are there."""
+    if len(ranks) > GROUPS + 1:
+        steps = _rank_pmf(block, drawn, count, ranks[1:])
+        found: Floats = np.cumsum(np.append(_rank_cdf(block, drawn, count, ranks[:1]), steps))
+        return found
+    reach = int(REACH * math.sqrt(drawn)) + 40
+    above = drawn * ranks / block <= count
+    steps = np.arange(reach, dtype=np.float64)
+    x = np.where(above[:, None], count + steps, count - 1 - steps)
+    log = log_hypergeometric(x, block, ranks[:, None], drawn)
+    tail = np.exp(log).sum(axis=1)
+    found = np.clip(np.where(above, tail, 1 - tail), 0.0, 1.0)
+    return found
+
+
+def log_hypergeometric(x: float | Floats, total: int, marked: float | Floats, drawn: int) -> Floats:
+    """ln P(x of the ``drawn`` of ``total`` are marked); -inf where impossible. Broadcasts."""
+    x, marked = np.asarray(x, dtype=np.float64), np.asarray(marked, dtype=np.float64)
+    rest, p = total - marked, drawn / total
+    possible = (x >= 0) & (x <= marked) & (drawn - x >= 0) & (drawn - x <= rest)
+    if p >= 1:
+        found: Floats = np.where(possible, 0.0, -np.inf)
+        return found
+    inside = np.clip(x, 0, marked)
+    log = (
+        log_binomial(inside, marked, p)
+        + log_binomial(np.clip(drawn - inside, 0, rest), rest, p)
+        - log_binomial(np.asarray(float(drawn)), float(total), p)
+    )
+    found = np.where(possible, log, -np.inf)
+    return found
