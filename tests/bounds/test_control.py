@@ -1,0 +1,126 @@
+"""Drops of a control sample: the level over every number of relevant items, in rationals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from surelist.bounds.control import _drops_at, _plug_in, binomial_drops, control_level, control_rule
+
+
+def pmf(total: int, marked: int, drawn: int, x: int) -> Fraction:
+    if not 0 <= x <= marked or not 0 <= drawn - x <= total - marked:
+        return Fraction(0)
+    return Fraction(math.comb(marked, x) * math.comb(total - marked, drawn - x), math.comb(total, drawn))
+
+
+def level(size: int, drawn: int, recall: Fraction, drops) -> Fraction:
+    """max over every R of sum over n+ of P(n+ | R) P(Hyp(R, u+1+d, n+) <= d)."""
+    worst = Fraction(0)
+    for relevant in range(size + 1):
+        missable, total = math.floor((1 - recall) * relevant), Fraction(0)
+        for count in range(min(drawn, relevant) + 1):
+            drop = int(drops[count])
+            marked = missable + 1 + drop
+            if drop >= 0 and marked <= relevant:
+                fails = sum(pmf(relevant, marked, count, x) for x in range(drop + 1))
+                total += pmf(size, relevant, drawn, count) * fails
+        worst = max(worst, total)
+    return worst
+
+
+CASES = [
+    (10, 7, Fraction(19, 20), 0.1),
+    (12, 5, Fraction(1, 2), 0.2),
+    (30, 15, Fraction(4, 5), 0.1),
+    (40, 30, Fraction(9, 10), 0.1),
+    (25, 24, Fraction(1, 2), 0.1),
+    (8, 8, Fraction(1, 2), 0.1),
+    (60, 20, Fraction(2, 3), 0.15),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_level_over_every_number_of_relevant_items(case):
+    size, drawn, recall, alpha = case
+    rule = control_rule(*case)
+    exact = level(size, drawn, recall, rule.drops)
+    assert exact <= Fraction(str(alpha))
+    assert float(exact) == pytest.approx(rule.level, abs=1e-10)
+    assert float(level(size, drawn, recall, binomial_drops(drawn, recall, alpha))) <= alpha
+
+
+def test_through_every_relevant_set_and_every_sample():
+    """N = 9: the list is everyone at or above the threshold and the sample; failures counted one by one."""
+    size, drawn, recall, alpha = 9, 5, Fraction(1, 2), 0.35
+    drops = control_rule(size, drawn, recall, alpha).drops
+    samples = list(itertools.combinations(range(size), drawn))
+    used = False
+    for pattern in itertools.product((0, 1), repeat=size):
+        relevant, false = sum(pattern), 0
+        for sample in samples:
+            hits = [rank for rank in sample if pattern[rank]]  # best first
+            if drops[len(hits)] < 0:
+                continue
+            last = hits[len(hits) - 1 - drops[len(hits)]]
+            kept = sum(pattern[: last + 1]) + sum(rank > last for rank in hits)
+            false += kept < recall * relevant
+            used = True
+        assert Fraction(false, len(samples)) <= Fraction(str(alpha))
+    assert used
+
+
+def test_the_hole_of_the_plug_in_count():
+    """N = 10, n = 7, r = .95: trusting the plug-in where it says 0 fails with .233 even at a = 0."""
+    case = (10, 7, Fraction(19, 20))
+    binomial = binomial_drops(7, case[2], 0.1)
+    pvalues, hole = _plug_in(*case, binomial)
+    assert hole.any()
+    trusting = np.where(hole, 0, _drops_at(pvalues, hole, binomial, 1e-12))
+    trusting[0] = -1
+    assert float(level(*case, trusting)) == pytest.approx(0.233, abs=5e-4)
+    assert control_rule(*case, 0.1).level <= 0.1
+
+
+def test_the_nominal_level_must_be_solved_for_small_collections():
+    """N = 100, n = 50, r = .9: a = alpha gives .108."""
+    case = (100, 50, Fraction(9, 10))
+    binomial = binomial_drops(50, case[2], 0.1)
+    at_alpha = _drops_at(*_plug_in(*case, binomial), binomial, 0.1)
+    assert control_level(*case, tuple(at_alpha.tolist())) == pytest.approx(0.108, abs=5e-4)
+    rule = control_rule(*case, 0.1)
+    assert 0.08 < rule.level <= 0.1
+
+
+def test_the_figures_of_the_contract():
+    rule = control_rule(2000, 600, Fraction(19, 20), 0.1)
+    assert rule.needed == 36
+    assert int(np.argmax(binomial_drops(600, Fraction(19, 20), 0.1) >= 0)) == 45
+    assert 0.098 < rule.level <= 0.1
+
+
+def test_too_large_to_enumerate_is_the_binomial_rule():
+    rule = control_rule(3_000_000, 2000, Fraction(19, 20), 0.1)
+    assert rule.level is None
+    assert rule.drops == tuple(binomial_drops(2000, Fraction(19, 20), 0.1).tolist())
+
+
+def test_the_binomial_rule_holds_for_every_number_of_relevant_items():
+    """P(Hyp(R, u+1+d, n+) <= d) never exceeds alpha, so the rule needs no enumeration."""
+    from scipy import stats
+
+    for recall in (Fraction(1, 2), Fraction(4, 5), Fraction(19, 20)):
+        drops = binomial_drops(120, recall, 0.1)
+        for count in (5, 11, 30, 45, 61, 120):
+            drop = int(drops[count])
+            if drop < 0:
+                continue
+            relevant = np.unique(np.geomspace(count, 10**6, 4000).astype(int))
+            marked = np.array([math.floor((1 - recall) * int(r)) + 1 + drop for r in relevant])
+            kept = marked <= relevant
+            fails = stats.hypergeom.cdf(drop, relevant[kept], marked[kept], count)
+            assert fails.max() <= 0.1
