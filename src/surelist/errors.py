@@ -31,6 +31,10 @@ class GroupCutoffWarning(UserWarning):
     """Cutoffs per group were calibrated without recording what they are for."""
 
 
+class NestedFitWarning(UserWarning):
+    """A ``ShortlistClassifier`` was fitted inside something that has seen its calibration rows."""
+
+
 class TableWarning(UserWarning):
     """Rows of a table were dropped on request, or ids occur more than once."""
 

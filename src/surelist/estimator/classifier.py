@@ -1,0 +1,308 @@
+"""A classifier whose positive predictions are a shortlist.
+
+It delegates: scikit-learn fits and scores, ``calibration`` certifies. What surrounds it is read in
+``surroundings``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Bunch, _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d, indexable
+
+from surelist import _check as check
+from surelist.errors import InvalidInput, NestedFitWarning
+from surelist.estimator.inside_out import outermost
+from surelist.estimator.surroundings import in_search, objections, surroundings
+from surelist.promises.calibration import calibrate
+from surelist.promises.options import Rule
+from surelist.promises.policy import Policy
+
+RESPONSES = ("auto", "predict_proba", "decision_function")
+PLAIN_CLASSES = ([0, 1], [-1, 1])  # where the greater one is plainly the positive one; True and False too
+
+
+def _has(method: str) -> Any:
+    def found(self: ShortlistClassifier) -> bool:
+        getattr(getattr(self, "estimator_", self.estimator), method)
+        return True
+
+    return available_if(found)
+
+
+class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Fit a classifier on one part of the rows, certify a shortlist on the other.
+
+    **It must be the outermost estimator.** ``predict`` returns the positive class for candidates on the
+    shortlist. The rows given to ``fit`` are split at random (never stratified: the number of qualified
+    calibration rows must be left to chance), the estimator is fitted on one part and ``target`` is certified
+    on the other. What is inside, a whole pipeline or search, never sees the calibration rows. What is around
+    it has seen them all, and then the promise is not covered: with a ``SelectKBest`` before it, on 600 rows
+    of 1,000 noise columns, it is false in more than nine fits of ten. A fit inside a pipeline, a search or
+    cross-validation warns (``NestedFitWarning``), and ``outermost`` turns such a model inside out. A search
+    over anything but the estimator is refused: what is promised is fixed before looking. What scikit-learn
+    does not do itself (features chosen beforehand on all rows, a loop over fits) cannot be seen.
+
+    A model fitted elsewhere is declared, with ``prefit=True`` or scikit-learn's ``FrozenEstimator``; then all
+    rows given to ``fit`` are calibration rows and must be new.
+
+    Parameters
+    ----------
+    estimator : a binary classifier with ``predict_proba`` or ``decision_function``
+    target : ``Expected``, ``PerPool`` or ``Recall``; with ``groups``, a mapping of group to target
+    alpha, rule, calibration_share, purpose, group_split, group_rows : as for :func:`surelist.calibrate`
+    prefit : the estimator is fitted already, on other rows
+    calibration_size : share (or number) of rows kept for calibration when not prefit
+    response_method : ``"auto"``, ``"predict_proba"`` or ``"decision_function"``
+    pos_label : the class that counts as qualified; needed unless labels are 0 and 1, -1 and 1, or booleans
+    random_state : seed of the split. One split, not redrawn [theory: setting].
+
+    Attributes
+    ----------
+    policy_ : the certified :class:`surelist.Policy`
+    estimator_ : the fitted classifier
+    classes_ : the two classes
+
+    Notes
+    -----
+    ``groups`` (one name per row, or a mapping of name to mask) goes with a target per group, in ``fit`` and
+    in ``predict``. ``sample_weight`` and other metadata go to the estimator's ``fit``; they do not weight the
+    calibration rows, since the promise is about candidates as they come. For a pool that
+    differs from the calibration rows use ``surelist.calibrate(weights=...)``.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        target: Any,
+        alpha: float = 0.1,
+        rule: Rule = "exact",
+        calibration_share: float = 0.5,
+        purpose: str | None = None,
+        group_split: str = "bonferroni",
+        group_rows: str = "own",
+        prefit: bool = False,
+        calibration_size: float | int = 0.5,
+        response_method: str = "auto",
+        pos_label: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.target = target
+        self.alpha = alpha
+        self.rule = rule
+        self.calibration_share = calibration_share
+        self.purpose = purpose
+        self.group_split = group_split
+        self.group_rows = group_rows
+        self.prefit = prefit
+        self.calibration_size = calibration_size
+        self.response_method = response_method
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    @classmethod
+    def outermost(cls, nested: Any) -> ShortlistClassifier:
+        """A pipeline or search that ends in a ``ShortlistClassifier``, turned inside out, unfitted.
+
+        ``make_pipeline(A(), ShortlistClassifier(B(), target=T))`` becomes
+        ``ShortlistClassifier(make_pipeline(A(), B()), target=T)``: A, too, is then fitted on other rows than
+        those that certify T. ``GridSearchCV(ShortlistClassifier(B(), target=T), grid)`` becomes
+        ``ShortlistClassifier(GridSearchCV(B(), grid), target=T)``: the search then compares the models and
+        not their shortlists. Names of steps stay; parameters are renamed to fit.
+        """
+        return outermost(nested, cls)[0]
+
+    def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> ShortlistClassifier:
+        """Fit the estimator on one part of the rows and certify the target on the other."""
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        check.as_choice(self.response_method, RESPONSES, "response_method")
+        check.as_flag(self.prefit, "prefit")
+        self._warn_if_nested()
+        X, y = indexable(X, y)
+        y = column_or_1d(y, warn=True)
+        check.require_rows(y, "y")
+        self.classes_ = _two_classes(y)
+        self._positive = self._positive_class()
+        rows = self._fit_estimator(X, y, groups, params)
+        self.policy_: Policy = calibrate(
+            self._scores(_safe_indexing(X, rows)), y[rows] == self._positive, self.target,
+            alpha=self.alpha, rule=self.rule, calibration_share=self.calibration_share,
+            **self._group_options(groups, rows),
+        )  # fmt: skip
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def shortlist(self, X: Any, groups: Any = None) -> NDArray[np.bool_]:
+        """True for every candidate of the pool who is on the shortlist."""
+        check_is_fitted(self)
+        return self.policy_.select(self._scores(X), groups=groups)
+
+    def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
+        """The positive class for candidates on the shortlist, the other class for the rest."""
+        listed = self.shortlist(X, groups)
+        other = self.classes_[0] if self._positive == self.classes_[1] else self.classes_[1]
+        found: NDArray[Any] = np.where(listed, self._positive, other).astype(self.classes_.dtype)
+        return found
+
+    @_has("predict_proba")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The estimator's own probabilities; no promise is made about them."""
+        check_is_fitted(self)
+        found: NDArray[Any] = self.estimator_.predict_proba(X)
+        return found
+
+    @_has("decision_function")  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """The estimator's own decision function."""
+        check_is_fitted(self)
+        found: NDArray[Any] = self.estimator_.decision_function(X)
+        return found
+
+    def get_metadata_routing(self) -> Any:
+        """``groups`` is ours, where requested; all metadata goes to the estimator's fit."""
+        mapping = MethodMapping().add(callee="fit", caller="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; ``target__k`` and the like reach into the target."""
+        params: dict[str, Any] = super().get_params(deep)
+        if deep and is_dataclass(self.target):
+            params |= {
+                f"target__{each.name}": getattr(self.target, each.name) for each in fields(self.target)
+            }
+        return params
+
+    def set_params(self, **params: Any) -> ShortlistClassifier:
+        """Set parameters; refused inside a search for whatever the promise is made of."""
+        fixed = [name for name in params if name.partition("__")[0] != "estimator"]
+        if fixed and in_search(self):
+            raise InvalidInput(
+                f"{fixed[0]}: it is part of the promise, which is fixed before looking, and a search looks "
+                "at the rows. Set it once; only estimator and what is inside it may be searched. To choose a "
+                "target after looking: sl.guarantee_curve, then rule='simultaneous'."
+            )
+        inside = {name: params.pop(name) for name in fixed if name.startswith("target__")}
+        super().set_params(**params)
+        if inside:
+            self.target = self._changed_target(inside)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        inner = get_tags(self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
+
+    def _fit_estimator(self, X: Any, y: NDArray[Any], groups: Any, params: dict[str, Any]) -> NDArray[Any]:
+        """Fit, unless fitted already; returns the rows that are left for calibration."""
+        if self._frozen():
+            check_is_fitted(self.estimator)
+            if params:
+                raise InvalidInput(
+                    f"{next(iter(params))}: nothing is fitted when the model is prefit; leave it out."
+                )
+            self.estimator_ = self.estimator
+            return np.arange(len(y))
+        train, rows = train_test_split(
+            np.arange(len(y)), test_size=self.calibration_size, random_state=self.random_state
+        )
+        fit_params = _check_method_params(X, self._routed(groups, params).estimator.fit, train)
+        self.estimator_ = clone(self.estimator)
+        self.estimator_.fit(_safe_indexing(X, train), y[train], **fit_params)
+        return np.asarray(rows)
+
+    def _frozen(self) -> bool:
+        return bool(self.prefit) or isinstance(self.estimator, FrozenEstimator)
+
+    def _warn_if_nested(self) -> None:
+        around, caller = surroundings(self)
+        reasons = objections(around, frozen=self._frozen())
+        if reasons:
+            warnings.warn(
+                f"ShortlistClassifier must be the outermost estimator. {' '.join(reasons)}",
+                NestedFitWarning,
+                stacklevel=caller + 1,
+            )
+
+    def _routed(self, groups: Any, params: dict[str, Any]) -> Any:
+        if get_config()["enable_metadata_routing"]:
+            ours = {} if groups is None else {"groups": groups}  # the estimator may ask for them too
+            return process_routing(self, "fit", **ours, **params)
+        return Bunch(estimator=Bunch(fit={k: v for k, v in params.items() if v is not None}))
+
+    def _group_options(self, groups: Any, rows: NDArray[Any]) -> dict[str, Any]:
+        options = {"purpose": self.purpose, "group_split": self.group_split, "group_rows": self.group_rows}
+        if groups is None:
+            return options
+        if isinstance(groups, Mapping):
+            return options | {"groups": {name: _safe_indexing(mask, rows) for name, mask in groups.items()}}
+        return options | {"groups": _safe_indexing(groups, rows)}
+
+    def _changed_target(self, inside: dict[str, Any]) -> Any:
+        """The target with ``target__k=...`` and the like applied."""
+        known = [f"target__{each.name}" for each in fields(self.target)] if is_dataclass(self.target) else []
+        for name in inside:
+            if not known:
+                raise InvalidInput(f"{name}: a target per group is set as a whole, with target=.")
+            check.as_choice(name, known, "set_params")
+        return replace(self.target, **{name.removeprefix("target__"): inside[name] for name in inside})
+
+    def _positive_class(self) -> Any:
+        if self.pos_label is None:
+            if self.classes_.dtype.kind in "biuf" and self.classes_.tolist() in PLAIN_CLASSES:
+                return self.classes_[1]
+            raise InvalidInput(
+                f"pos_label: expected the class that counts as qualified, {self.classes_.tolist()[0]!r} or "
+                f"{self.classes_.tolist()[1]!r}; only 0 and 1, -1 and 1, or False and True say so themselves."
+            )
+        if self.pos_label not in self.classes_:
+            raise InvalidInput(
+                f"pos_label: expected one of {self.classes_.tolist()}, got {self.pos_label!r}."
+            )
+        return self.pos_label
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        method = self.response_method
+        if method == "auto":
+            method = "predict_proba" if hasattr(self.estimator_, "predict_proba") else "decision_function"
+        known = list(getattr(self.estimator_, "classes_", []))
+        if self._positive not in known:
+            raise InvalidInput(
+                f"estimator: expected a classifier fitted with class {self._positive!r}, got classes {known}."
+            )
+        place = known.index(self._positive)
+        values = np.asarray(getattr(self.estimator_, method)(X), dtype=float)
+        if values.ndim == 2:
+            return values[:, place]
+        return values if place == 1 else -values
+
+
+def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind != "binary":
+        raise InvalidInput(f"Only binary classification is supported. The type of the target is {kind}.")
+    classes: NDArray[Any] = np.unique(y)
+    if len(classes) != 2:
+        raise InvalidInput(f"y: expected two classes, got one class: {classes[0]!r}.")
+    return classes

@@ -1,0 +1,128 @@
+"""Whose fit is running around ours, and what that means for the promise.
+
+The rows that certify a promise must not have had a part in the score. Inside ``fit`` the rows are split, so
+everything *inside* the meta-estimator is safe; what lies around it has already seen all rows. scikit-learn
+tells an estimator nothing of what calls it, so this module reads the call stack: a ``Pipeline`` or a
+search whose method is running has itself as ``self`` there, and the functions that cross-validate
+are known by module and name, also in the worker processes of ``n_jobs``. What is not on the stack (a loop of
+one's own, a row set filtered beforehand) cannot be seen.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+VALIDATION = "sklearn.model_selection._validation"
+
+Surrounding = Any  # the estimator that calls us, or VALIDATION
+
+
+def surroundings(estimator: Any) -> tuple[list[Surrounding], int]:
+    """The estimators of scikit-learn whose methods call ``estimator``'s, innermost first.
+
+    ``VALIDATION`` stands for cross-validation. The number is how many frames up the caller of them all is.
+    """
+    around: list[Surrounding] = []
+    frames = list(_frames(sys._getframe(1)))
+    caller = 1
+    for depth, frame in enumerate(frames):
+        found = _surrounding(frame, around[-1] if around else estimator)
+        if found is not None and all(found is not each for each in around):
+            around.append(found)
+        if found is not None:
+            caller = depth + 1
+    while caller < len(frames) and _module(frames[caller]).startswith("sklearn."):
+        caller += 1
+    return around, caller
+
+
+def in_search(estimator: Any) -> bool:
+    """Parameters are being tried out on the rows: by a search, or by ``validation_curve``."""
+    return any(each == VALIDATION or isinstance(each, BaseSearchCV) for each in surroundings(estimator)[0])
+
+
+def objections(around: list[Surrounding], *, frozen: bool) -> list[str]:
+    """Why the promise is not covered there and what to do instead; empty where it is covered."""
+    searches = [each for each in around if isinstance(each, BaseSearchCV)]
+    reasons = [sentence for each in around if (sentence := _objection(each))]
+    if VALIDATION in around and not searches and not frozen:
+        reasons.append(
+            "In cross-validation every fit makes a promise of its own. Whatever is chosen by comparing them "
+            "is chosen after looking at these rows: keep other rows for the fit whose promise counts, or "
+            "cross-validate the model that goes inside."
+        )
+    return reasons
+
+
+def learns(step: Any) -> bool:
+    """Whether fitting a step may change it: not so if frozen, stateless or passed through."""
+    if step is None or isinstance(step, (str, FrozenEstimator)):
+        return False
+    if isinstance(step, Pipeline):
+        return any(learns(each) for _, each in step.steps)
+    try:
+        return bool(get_tags(step).requires_fit)
+    except (AttributeError, TypeError, ValueError):  # a step with no tags: nothing is known of it
+        return True
+
+
+def _objection(around: Surrounding) -> str | None:
+    if isinstance(around, str):
+        return None  # said once, for all of cross-validation
+    kind = type(around).__name__
+    if isinstance(around, Pipeline):
+        steps = [name for name, step in around.steps[:-1] if learns(step)]
+        if not steps:
+            return None
+        named = ", ".join(repr(name) for name in steps)
+        return (
+            f"The step{'s' * (len(steps) > 1)} {named} before it {'were' if len(steps) > 1 else 'was'} "
+            "fitted on the rows that certify the promise, so the score is not independent of them and the "
+            "promise is not covered. Put the pipeline inside, ShortlistClassifier(make_pipeline(..., "
+            "classifier)), or use ShortlistClassifier.outermost(pipeline), which does that."
+        )
+    if isinstance(around, BaseSearchCV):
+        return (
+            f"{kind} chooses by looking at the rows that certify the promise, which is then not covered. "
+            f"Put the search inside, ShortlistClassifier({kind}(classifier, ...)), or use "
+            "ShortlistClassifier.outermost(search), which does that."
+        )
+    return (
+        f"It is fitted inside {kind}: the promise is about its own shortlist of rows as {kind} hands them "
+        f"over, not about what {kind} answers. Put it inside: ShortlistClassifier({kind}(classifier, ...))."
+    )
+
+
+def _surrounding(frame: FrameType, inner: Any) -> Surrounding | None:
+    """What of scikit-learn runs in this frame and has ``inner`` fitted, if anything."""
+    code = frame.f_code
+    if _module(frame) == VALIDATION:
+        return VALIDATION
+    if code.co_varnames[:1] != ("self",):
+        return None
+    owner = frame.f_locals.get("self")
+    if owner is inner or not isinstance(owner, BaseEstimator):
+        return None
+    if isinstance(owner, Pipeline):  # it fits its last step itself, not a copy of it
+        return owner if inner == VALIDATION or owner.steps[-1][1] is inner else None
+    known = isinstance(owner, BaseSearchCV) or type(owner).__module__.startswith("sklearn.")
+    return owner if known else None
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

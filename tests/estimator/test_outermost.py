@@ -1,0 +1,233 @@
+"""ShortlistClassifier is the outermost estimator: warned of where it is not, turned inside out on request."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import make_classification
+from sklearn.ensemble import BaggingClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    RandomizedSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    validation_curve,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import surelist as sl
+
+X, y = make_classification(1_200, 8, weights=[0.7], random_state=0)
+TARGET = sl.Expected(5, 100)
+
+
+def make(estimator=None, **options):
+    return sl.ShortlistClassifier(estimator or LogisticRegression(), target=TARGET, random_state=0, **options)
+
+
+def false_promises(build, runs, seed):
+    """How often the promise is false on noise: the label is independent of all 1,000 columns."""
+    rng = np.random.default_rng(seed)
+    false = 0
+    for _ in range(runs):
+        rows, labels = rng.normal(size=(600, 1_000)), (rng.random(600) < 0.2).astype(int)
+        listed = build().fit(rows, labels).predict(rng.normal(size=(1_000, 1_000))).mean()
+        false += 0.2 * listed < 0.05 - 3 * 0.2 * np.sqrt(0.25 * 0.75 / 1_000)
+    return false
+
+
+def test_features_chosen_outside_break_the_promise_and_inside_they_do_not():
+    def nested():
+        return make_pipeline(SelectKBest(k=15), make())
+
+    with pytest.warns(sl.NestedFitWarning, match="'selectkbest' before it was fitted"):
+        assert false_promises(nested, 12, seed=1) >= 8
+    turned = false_promises(lambda: sl.ShortlistClassifier.outermost(nested()), 40, seed=2)
+    assert stats.binom.sf(turned - 1, 40, 0.1) > 1e-6
+
+
+class NoTags(TransformerMixin):
+    """A transformer of somebody's own, without tags."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+@pytest.mark.parametrize(
+    ("around", "step"),
+    [
+        (lambda: make_pipeline(StandardScaler(), make()), "'standardscaler' before it was"),
+        (
+            lambda: make_pipeline(SelectKBest(k=4), StandardScaler(), make()),
+            "'selectkbest', 'standardscaler'",
+        ),
+        (lambda: make_pipeline(SelectKBest(k=4), make_pipeline(make())), "'selectkbest'"),
+        (lambda: make_pipeline(make_pipeline(SelectKBest(k=4)), make()), "'pipeline'"),
+        (
+            lambda: make_pipeline(ColumnTransformer([("s", StandardScaler(), [0, 1])]), make()),
+            "'columntransf",
+        ),
+        (lambda: make_pipeline(NoTags(), make()), "'notags'"),
+        (
+            lambda: make_pipeline(SelectKBest(k=8), make(FrozenEstimator(LogisticRegression().fit(X, y)))),
+            "'selectkbest'",
+        ),
+        (lambda: BaggingClassifier(make(), 2, random_state=0), "fitted inside BaggingClassifier"),
+    ],
+)
+def test_a_step_that_learns_before_it_is_noticed(around, step):
+    with pytest.warns(sl.NestedFitWarning, match=step) as noted:
+        around().fit(X, y)
+    assert all(each.filename == __file__ for each in noted)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: GridSearchCV(make(), {"estimator__C": [0.1, 1]}, cv=2).fit(X, y),
+        lambda: GridSearchCV(make(), {"estimator__C": [0.1, 1]}, cv=2, n_jobs=2).fit(X, y),
+        lambda: RandomizedSearchCV(make(), {"estimator__C": [0.1, 1]}, n_iter=2, cv=2).fit(X, y),
+        lambda: GridSearchCV(make_pipeline(make()), {"shortlistclassifier__estimator__C": [1]}, cv=2).fit(
+            X, y
+        ),
+    ],
+)
+def test_a_search_around_it_is_noticed(run):
+    with pytest.warns(sl.NestedFitWarning, match="SearchCV chooses by looking .* Put the search inside"):
+        run()
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: cross_validate(make(), X, y, cv=2),
+        lambda: cross_val_score(make(), X, y, cv=2),
+        lambda: cross_val_predict(make(), X, y, cv=2),
+        lambda: learning_curve(make(), X, y, train_sizes=[0.9], cv=2),
+        lambda: validation_curve(make(), X, y, param_name="estimator__C", param_range=[1.0], cv=2),
+    ],
+)
+def test_cross_validation_around_it_is_noticed(run):
+    with pytest.warns(sl.NestedFitWarning, match="In cross-validation every fit makes a promise of its own"):
+        run()
+
+
+def test_workers_of_cross_validation_warn_too():
+    code = (
+        "from sklearn.datasets import make_classification\n"
+        "from sklearn.linear_model import LogisticRegression\n"
+        "from sklearn.model_selection import cross_validate\n"
+        "import surelist as sl\n"
+        "X, y = make_classification(1_200, 8, weights=[0.7], random_state=0)\n"
+        "model = sl.ShortlistClassifier(LogisticRegression(), target=sl.Expected(5, 100))\n"
+        "cross_validate(model, X, y, cv=2, n_jobs=2, error_score='raise')\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ)
+    assert run.returncode == 0, run.stderr
+    assert "NestedFitWarning" in run.stderr
+
+
+def test_no_false_alarms():
+    fitted = LogisticRegression().fit(X[:600], y[:600])
+    scaler = StandardScaler().fit(X[:600])
+    frozen = make(FrozenEstimator(fitted))
+
+    class Application(BaseEstimator):
+        """Somebody's own class that fits the whole as it should be."""
+
+        def fit(self, X, y):
+            self.model_ = make().fit(X, y)
+            return self
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make(make_pipeline(SelectKBest(k=4), LogisticRegression())).fit(X, y)
+        make(GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}, cv=2)).fit(X, y)
+        make(fitted, prefit=True).fit(X[600:], y[600:])
+        frozen.fit(X[600:], y[600:])
+        cross_validate(frozen, X[600:], y[600:], cv=2)
+        make_pipeline(make()).fit(X, y)
+        make_pipeline(FunctionTransformer(np.abs), "passthrough", make()).fit(X, y)
+        make_pipeline(FrozenEstimator(scaler), frozen).fit(X[600:], y[600:])
+        make_pipeline(SelectKBest(k=4), FrozenEstimator(make().fit(X[:, :4], y))).fit(X, y)
+        Application().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [{"target": [TARGET]}, {"alpha": [0.1, 0.2]}, {"target__k": [3, 5]}, {"random_state": [0, 1]}, {"rule": ["dkw"]}],
+)  # fmt: skip
+@pytest.mark.parametrize("jobs", [None, 2])
+def test_a_search_over_the_promise_is_refused(grid, jobs):
+    name = next(iter(grid))
+    with pytest.raises(sl.InvalidInput, match=f"^{name}: it is part of the promise"):
+        GridSearchCV(make(), grid, cv=2, n_jobs=jobs).fit(X, y)
+    if jobs is None:
+        within = {f"shortlistclassifier__{name}": grid[name]}
+        with pytest.raises(sl.InvalidInput, match=f"^{name}: it is part of the promise"):
+            RandomizedSearchCV(make_pipeline(make()), within, n_iter=1, cv=2).fit(X, y)
+    assert make().set_params(**{name: grid[name][0]})
+
+
+def test_a_pipeline_is_turned_inside_out():
+    nested = Pipeline([("scale", StandardScaler()), ("pick", SelectKBest(k=4)), ("list", make(alpha=0.2))])
+    turned = sl.ShortlistClassifier.outermost(nested)
+    assert (turned.alpha, turned.target, turned.random_state) == (0.2, TARGET, 0)
+    assert [name for name, _ in turned.estimator.steps] == ["scale", "pick", "list"]
+    by_hand = make(
+        make_pipeline(StandardScaler(), SelectKBest(k=4), LogisticRegression()), alpha=0.2
+    ).fit(X, y)  # fmt: skip
+    np.testing.assert_array_equal(turned.fit(X, y).predict(X), by_hand.predict(X))
+    assert isinstance(nested[-1], sl.ShortlistClassifier)  # the original is left alone
+    again = sl.ShortlistClassifier.outermost(turned)
+    assert again.get_params()["estimator__pick__k"] == 4
+
+
+def test_a_search_is_turned_inside_out_with_its_parameters():
+    grid = {"pick__k": [2, 4], "list__estimator__C": [0.1, 1], "list__estimator": [LogisticRegression()]}
+    nested = GridSearchCV(
+        Pipeline([("pick", SelectKBest()), ("list", make())]), [grid], cv=2, scoring="roc_auc"
+    )
+    turned = sl.ShortlistClassifier.outermost(nested).fit(X, y)
+    assert set(turned.estimator.param_grid[0]) == {"pick__k", "list__C", "list"}
+    assert set(turned.estimator_.best_params_) == {"pick__k", "list__C", "list"}
+    assert turned.policy_.cutoffs[0].rows == 600
+    simple = sl.ShortlistClassifier.outermost(RandomizedSearchCV(make(), {"estimator__C": [1, 2]}, n_iter=2))
+    assert simple.estimator.param_distributions == {"C": [1, 2]}
+    deep = make_pipeline(
+        SelectKBest(k=3), GridSearchCV(make_pipeline(make()), {"shortlistclassifier__estimator__C": [1]})
+    )
+    assert sl.ShortlistClassifier.outermost(deep).estimator[-1].param_grid == {"shortlistclassifier__C": [1]}
+
+
+@pytest.mark.parametrize(
+    ("nested", "message"),
+    [
+        (LogisticRegression(), "ends in ShortlistClassifier, got LogisticRegression"),
+        (make_pipeline(StandardScaler(), LogisticRegression()), "got LogisticRegression"),
+        (GridSearchCV(make(), {"alpha": [0.1]}), "^alpha: it is part of the promise"),
+        (GridSearchCV(make(), {"estimator": [LogisticRegression()]}), "cannot replace its own model"),
+        (GridSearchCV(make_pipeline(make()), {"shortlistclassifier": [make()]}), "part of the promise"),
+        (make_pipeline(StandardScaler(), make(prefit=True)), "FrozenEstimator"),
+    ],
+)
+def test_what_cannot_be_turned_is_said(nested, message):
+    with pytest.raises(sl.InvalidInput, match=message):
+        sl.ShortlistClassifier.outermost(nested)
