@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         NestedFitWarning,
         NotCertifiable,
         PolicyFileError,
+        PoolWarning,
         SurelistError,
         TableWarning,
     )
@@ -30,11 +31,15 @@ if TYPE_CHECKING:
     from surelist.promises.curve import GuaranteeCurve, guarantee_curve
     from surelist.promises.groups import equal_opportunity
     from surelist.promises.policy import Policy
-    from surelist.promises.targets import Expected, PerPool, Recall
+    from surelist.promises.sampled import SampledLabels
+    from surelist.promises.shift import DensityRatio
+    from surelist.promises.targets import Budget, Expected, PerPool, Precision, Recall
     from surelist.workflows.tables import calibrate_table, select_table
 
 __all__ = [
+    "Budget",
     "Campaign",
+    "DensityRatio",
     "Drift",
     "Expected",
     "GroupCutoffWarning",
@@ -48,7 +53,10 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyFileError",
+    "PoolWarning",
+    "Precision",
     "Recall",
+    "SampledLabels",
     "ShortlistClassifier",
     "SurelistError",
     "TableWarning",
@@ -66,6 +74,11 @@ __all__ = [
 
 # public name: the module it lives in
 _LATE = {
+    "Budget": "promises.targets",
+    "DensityRatio": "promises.shift",
+    "PoolWarning": "errors",
+    "Precision": "promises.targets",
+    "SampledLabels": "promises.sampled",
     "Campaign": "lifecycle.campaign",
     "Drift": "lifecycle.drift",
     "Expected": "promises.targets",

@@ -113,6 +113,56 @@ def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tupl
     return qualified, count
 
 
+def as_drawn_labels(values: Any, name: str = "labels") -> Scores:
+    """0, 1 or NaN where a row was not drawn."""
+    array = _column(values, name)
+    if array.dtype.kind in "OUST":
+        array = _numbers(values, name)
+    if array.dtype.kind not in "biuf":
+        raise InvalidInput(f"{name}: expected 0, 1 or a missing value, got {_first(array)}.")
+    labels = array.astype(np.float64)
+    wrong = ~((labels == 0) | (labels == 1) | np.isnan(labels))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidInput(f"{name}: expected 0, 1 or missing, got {_shown(array[row])} at row {row}.")
+    return labels
+
+
+def as_values(values: Any, name: str = "labels", missing: str = "error") -> tuple[Scores, int]:
+    """Amounts of at least 0, and how many missing ones were counted as 0."""
+    as_choice(missing, get_args(MissingLabels), "missing_labels")
+    amounts = as_scores(values, name, finite=False)
+    absent = np.isnan(amounts)
+    count = int(absent.sum())
+    if count and missing != "unqualified":
+        raise InvalidInput(
+            f"{name}: expected an amount, got a missing one at row {int(absent.argmax())} ({count:,} in "
+            'all). missing_labels="unqualified" counts them as 0.'
+        )
+    amounts = np.where(absent, 0.0, amounts) if count else amounts
+    wrong = ~((amounts >= 0) & (amounts < np.inf))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidInput(f"{name}: expected an amount of at least 0, got {amounts[row]:g} at row {row}.")
+    return amounts, count
+
+
+def as_codes(values: Any, rows: int, name: str = "pools") -> tuple[NDArray[np.int64], int]:
+    """Pool ids as numbers 0, 1, ... in the order of the ids, and how many pools there are."""
+    array = _column(_objects(values), name)
+    require_length(array, rows, name)
+    if array.dtype.kind in "iu" and rows:
+        low, high = int(array.min()), int(array.max())
+        if high - low < 4 * rows + 1000:  # one pass instead of a sort
+            there = np.bincount(array - low) > 0
+            numbers = np.cumsum(there) - 1
+            return numbers[array - low], int(numbers[-1]) + 1
+        unique, codes = np.unique(array, return_inverse=True)
+        return codes.astype(np.int64), len(unique)
+    unique, codes = np.unique(as_groups(values, name), return_inverse=True)
+    return codes.astype(np.int64), len(unique)
+
+
 def as_groups(values: Any, name: str = "groups") -> NDArray[np.str_]:
     """One group name per row, as text. A missing name is an error that names the row."""
     array = _column(_objects(values), name)

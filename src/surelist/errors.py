@@ -35,6 +35,10 @@ class NestedFitWarning(UserWarning):
     """A ``ShortlistClassifier`` was fitted inside something that has seen its calibration rows."""
 
 
+class PoolWarning(UserWarning):
+    """Rows were treated as units although candidates of one pool resemble one another."""
+
+
 class TableWarning(UserWarning):
     """Rows of a table were dropped on request, or ids occur more than once."""
 
@@ -57,6 +61,7 @@ class Shortfall:
     rows_needed: int | None
     group: str | None = None
     simultaneous_rule: bool = False
+    reason: str | None = None  # of rules that count something else than qualified rows
 
 
 class NotCertifiable(SurelistError):
@@ -89,9 +94,17 @@ def error_body(error: Exception) -> dict[str, Any]:
     return {"type": type(error).__name__, "message": str(error), **numbers}
 
 
+AGAIN = (
+    "Trying again on the same rows (another target or rule, more rows added) is not covered by the "
+    "promise. Fresh rows are."
+)
+
+
 def _explain(s: Shortfall) -> str:
     where = f" for group {s.group!r}" if s.group is not None else ""
     parts = [f"Not certifiable{where}: {s.target}."]
+    if s.reason is not None:
+        return " ".join([*parts, s.reason, AGAIN])
     if s.critical_count > s.rows:
         parts.append(
             f"It would take more qualified calibration rows than the {s.rows:,} rows there are; "

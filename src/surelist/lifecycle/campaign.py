@@ -47,8 +47,8 @@ from surelist.lifecycle.screened import UNKNOWN, Reviews, Screened, as_candidate
 from surelist.lifecycle.seen import as_name
 from surelist.promises.evidence import fingerprint_of
 from surelist.promises.policy import Policy
-from surelist.promises.policy_file import ExpectedFields
 from surelist.promises.state import Cutoff, Looks, Step
+from surelist.promises.target_file import ExpectedFields
 from surelist.promises.targets import Expected, Level, estimate_rows
 
 UNCERTIFIED = ("refuse", "everyone")

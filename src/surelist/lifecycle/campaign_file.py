@@ -17,7 +17,7 @@ from surelist.lifecycle.schedule import Epoch, Update
 from surelist.lifecycle.score_sketch import Scores
 from surelist.lifecycle.screened import Screened
 from surelist.lifecycle.seen import Memory
-from surelist.promises.policy_file import ExpectedFields
+from surelist.promises.target_file import ExpectedFields
 
 
 @dataclass(kw_only=True)

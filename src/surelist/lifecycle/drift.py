@@ -11,7 +11,7 @@ from scipy import special
 
 from surelist import _check as check
 from surelist.drawing import axes
-from surelist.promises.wording import percent
+from surelist.promises.phrases import percent
 
 CAVEAT = (
     "Scores without labels cannot prove the promise broken or intact: a shift may leave it true, "

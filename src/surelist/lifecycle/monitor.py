@@ -23,10 +23,10 @@ from surelist.errors import InvalidInput
 from surelist.lifecycle import monitor_file
 from surelist.lifecycle.monitor_file import Alarm, Tally, Watch, in_file
 from surelist.lifecycle.seen import Memory, as_name
+from surelist.promises.phrases import number, percent
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
 from surelist.promises.targets import Expected, PerPool, Recall
-from surelist.promises.wording import number, percent
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from surelist.bounds.betting import DROPS
 from surelist.errors import PolicyFileError, SurelistError
 from surelist.lifecycle.seen import Memory
 from surelist.promises import policy_file
+from surelist.promises.phrases import percent
 from surelist.promises.policy import Policy
-from surelist.promises.wording import percent
 
 FORMAT: Literal[1] = 1
 Shape = TypeVar("Shape")

@@ -7,7 +7,8 @@ qualified scores. ``calibrate`` supplies them from arrays, ``tables`` from any e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,11 +20,25 @@ from surelist._check import MissingLabels
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.filters import pool_members
+from surelist.promises.best_of import best_of
 from surelist.promises.evidence import ArrayEvidence, Evidence
 from surelist.promises.options import GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.policy import Policy
+from surelist.promises.pool_effects import pool_effect, warn_of_pools
+from surelist.promises.sampled import SampledLabels
+from surelist.promises.shift import DensityRatio
+from surelist.promises.special import Rows, is_special, read_labels, special_cutoff, together
 from surelist.promises.state import Cutoff, Shift, Step
-from surelist.promises.targets import Recall, Requirement, estimate_rows
+from surelist.promises.targets import (
+    AnyTarget,
+    Expected,
+    Level,
+    PerPool,
+    Precision,
+    Recall,
+    Requirement,
+    estimate_rows,
+)
 from surelist.promises.terms import Targets, Terms, make_terms
 from surelist.ties import Salt
 
@@ -49,14 +64,19 @@ def calibrate(
     weights_exact: bool = False,
     seed: int = 0,
     missing_labels: MissingLabels = "error",
+    pools: Any = None,
+    unlabelled: Any = None,
 ) -> Policy:
     """Certify ``target`` from labelled calibration rows, or raise ``NotCertifiable``.
 
     scores, labels
         One value per calibration row; higher scores are better, label 1 means qualified. The
-        score must not have been trained or chosen on these rows.
+        score must not have been trained or chosen on these rows. A mapping of name to scores certifies
+        each at its share of alpha and keeps the one with the shortest list. Labels that were drawn with
+        known probability are ``SampledLabels``.
     target
-        ``Expected``, ``PerPool`` or ``Recall``; with ``groups``, a mapping of group to target.
+        ``Expected``, ``PerPool``, ``Recall``, ``Precision`` or ``Budget``; with ``groups``, a mapping of
+        group to target; a list of targets promises all of them of one list.
     alpha
         How often the promise may be false: at most this often, whatever the data look like.
     rule
@@ -78,6 +98,12 @@ def calibrate(
         rows are kept with probability weight/weight_bound, once, by ``seed``.
     missing_labels
         ``"unqualified"`` keeps rows without a label as not qualified; they are never dropped.
+    pools
+        One pool id per row. For targets without a pool size whole pools are the units; for others rows
+        are, and a warning says so where candidates of one pool resemble one another.
+    unlabelled
+        Scores of other candidates from the same population: needed by ``Precision`` and ``Budget``, and a
+        shorter list for ``Expected``. With ``rule="fdr"``, the scores of the pool to select from.
     """
     terms = make_terms(
         target, groups_given=groups is not None, overlapping=isinstance(groups, Mapping), alpha=alpha,
@@ -86,58 +112,139 @@ def calibrate(
     )  # fmt: skip
     return certify_arrays(
         scores, labels, terms, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
-        weights_exact=weights_exact, seed=seed,
+        weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=unlabelled,
     )  # fmt: skip
 
 
 def certify_arrays(
     scores: Any, labels: Any, terms: Terms, *, groups: Any = None, ids: Any = None, weights: Any = None,
-    weight_bound: float | None = None, weights_exact: bool = False, seed: int = 0,
+    weight_bound: float | None = None, weights_exact: bool = False, seed: int = 0, pools: Any = None,
+    unlabelled: Any = None,
 ) -> Policy:  # fmt: skip
     """Certify ``terms`` from columns in memory."""
+    if isinstance(weights, DensityRatio):
+        weights, weight_bound, weights_exact = weights.unpack(weight_bound, weights_exact)
+    if isinstance(scores, Mapping):
+        return best_of(
+            scores, unlabelled, terms,
+            lambda own, asked, others: certify_arrays(
+                own, labels, asked, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
+                weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=others,
+            ),
+        )  # fmt: skip
     array = check.as_scores(scores)
-    qualified, missing = check.as_labels(labels, missing=terms.missing_labels)
     check.require_rows(array, "scores")
-    check.require_length(qualified, len(array), "labels")
-    texts = _calibration_ids(ids, terms.ties, len(array))
-    members = _members(groups, terms, len(array))
+    read = read_labels(labels, array, terms)
+    check.require_length(read.labels, len(array), "labels")
     kept, shift = _thin(weights, weight_bound, weights_exact, seed, len(array))
-    evidence = {
-        name: ArrayEvidence.of(array, qualified, _both(members.get(name), kept), texts, terms, kept)
-        for name in terms.targets
-    }
-    return certify(evidence, terms, missing_labels=missing, shift=shift)
+    if read.sampled and (kept is not None or pools is not None):
+        raise InvalidInput("labels: SampledLabels go without weights= and pools=; leave them out.")
+    kept = read.kept if kept is None else kept
+    rows = Rows(array, read.labels, pools, unlabelled)
+    facts: dict[str, Any] = {"missing_labels": read.missing, "shift": shift, "thinning": read.thinning}
+    if terms.also or any(is_special(each, rows) for each in terms.all_targets):
+        _require_plain(terms, ids)
+        policy = _certify_rows(rows if kept is None else rows.kept(kept), terms, facts)
+    else:
+        _require_use(unlabelled, terms)
+        texts = _calibration_ids(ids, terms.ties, len(array))
+        members = _members(groups, terms, len(array))
+        evidence = {
+            name: ArrayEvidence.of(array, read.labels, _both(members.get(name), kept), texts, terms, kept)
+            for name in terms.targets
+        }
+        policy = certify(evidence, terms, **facts)
+    if pools is not None and not policy.of_pools:
+        _warn_of_pools(rows, policy)
+    return policy
+
+
+def _certify_rows(rows: Rows, terms: Terms, facts: dict[str, Any]) -> Policy:
+    """One or several promises of one list, at least one of them by a rule of its own."""
+    require_labels(terms, facts["missing_labels"])
+    cutoffs: dict[AnyTarget, Cutoff] = {}
+    most = math.inf
+    for target in sorted(terms.all_targets, key=lambda each: isinstance(each, Precision)):
+        cutoff = special_cutoff(rows, target, terms.level, most) if is_special(target, rows) else None
+        if cutoff is None:
+            evidence = ArrayEvidence.of(rows.scores, rows.labels, None, None, terms, None)
+            cutoff = _cutoff(evidence, None, target, terms)
+        cutoffs[target] = cutoff
+        most = min(most, cutoff.steps[0].threshold)
+    return _policy(together([cutoffs[each] for each in terms.all_targets]), terms, **facts)
+
+
+def _warn_of_pools(rows: Rows, policy: Policy) -> None:
+    if policy.grouped or isinstance(rows.labels, SampledLabels):
+        return
+    codes, pools = check.as_codes(rows.pools, len(rows.scores))
+    listed = rows.labels & (rows.scores >= policy.cutoffs[0].steps[0].threshold)
+    warn_of_pools(pool_effect(listed, codes, pools, policy.alpha), policy.alpha, policy.cutoffs[0].target)
+
+
+def _require_plain(terms: Terms, ids: Any) -> None:
+    if terms.grouped:
+        raise InvalidInput(
+            "groups: this promise is certified for one group at a time: calibrate each group on its own "
+            "rows, "
+            "with alpha divided by the number of groups."
+        )
+    if terms.ties != "include" or ids is not None:
+        raise InvalidInput("ties: this promise includes everyone at the threshold; leave ties and ids out.")
+
+
+def _require_use(unlabelled: Any, terms: Terms) -> None:
+    if unlabelled is not None and not any(isinstance(each, Expected) for each in terms.all_targets):
+        kind = type(terms.all_targets[0]).__name__
+        raise InvalidInput(f"unlabelled: does not help a {kind} promise; leave it out.")
 
 
 def certify(
     evidence: Mapping[str | None, Evidence],
     terms: Terms,
     *,
-    missing_labels: int = 0,
-    dropped_rows: int = 0,
-    shift: Shift | None = None,
     salt: Salt | None = None,
+    missing_labels: int = 0,
+    **facts: Any,
 ) -> Policy:
-    """Turn evidence into a policy. The only function that makes a promise.
+    """Turn evidence into a policy. The only function that makes a promise from counts.
 
     ``salt`` is for tests; by default it is drawn here, after the ids are fixed.
     """
-    if missing_labels and any(isinstance(each, Recall) for each in terms.targets.values()):
-        raise InvalidInput(
-            f"missing_labels: {missing_labels:,} labels are missing, and Recall needs them all: a qualified "
-            "row counted as not qualified would make the share kept look larger than it is."
-        )
-    required = requirements(evidence, terms)
+    require_labels(terms, missing_labels)
+    requirements(evidence, terms)  # refuses before a salt is drawn
     if terms.ties == "hash":
         salt = salt or Salt.draw()
     spent: set[int] = set()
-    cutoffs = []
-    for name, target in terms.targets.items():
-        rows = evidence[name]
-        steps = _steps(rows, required[name], salt, spent)
-        cutoffs.append(Cutoff(name, target, terms.level, rows.rows, rows.qualified, steps, rows.fingerprint))
+    cutoffs = [
+        _cutoff(evidence[name], name, target, terms, salt, spent) for name, target in terms.targets.items()
+    ]
     if salt is not None:
         salt = Salt(salt.key, frozenset(spent))
+    return _policy(cutoffs, terms, missing_labels=missing_labels, salt=salt, **facts)
+
+
+def require_labels(terms: Terms, missing: int) -> None:
+    """A recall needs every label."""
+    recall = any(
+        isinstance(each, Recall) or getattr(each, "recall", None) is not None for each in terms.all_targets
+    )
+    if missing and recall:
+        raise InvalidInput(
+            f"missing_labels: {missing:,} labels are missing, and Recall needs them all: a qualified "
+            "row counted as not qualified would make the share kept look larger than it is."
+        )
+
+
+def _cutoff(
+    rows: Evidence, name: str | None, target: AnyTarget, terms: Terms, salt: Salt | None = None,
+    spent: set[int] | None = None,
+) -> Cutoff:  # fmt: skip
+    steps = _steps(rows, _required(rows, name, target, terms.level), salt, set() if spent is None else spent)
+    return Cutoff(name, target, terms.level, rows.rows, rows.qualified, steps, rows.fingerprint)
+
+
+def _policy(cutoffs: Sequence[Cutoff], terms: Terms, *, salt: Salt | None = None, **facts: Any) -> Policy:
     return Policy(
         cutoffs=tuple(cutoffs),
         alpha=terms.alpha,
@@ -148,11 +255,9 @@ def certify(
         group_rows=terms.group_rows if terms.grouped else None,
         overlapping=terms.overlapping,
         purpose=terms.purpose,
-        missing_labels=missing_labels,
-        dropped_rows=dropped_rows,
-        shift=shift,
         salt_hash=salt.hash if salt else None,
         salt=salt,
+        **facts,
     )
 
 
@@ -160,11 +265,16 @@ def requirements(
     evidence: Mapping[str | None, Evidence], terms: Terms
 ) -> dict[str | None, tuple[Requirement, ...]]:
     """The counts each group's evidence has to meet, or ``NotCertifiable``."""
-    return {name: _required(evidence[name], name, terms) for name in terms.targets}
+    return {
+        name: _required(evidence[name], name, target, terms.level) for name, target in terms.targets.items()
+    }
 
 
-def _required(evidence: Evidence, name: str | None, terms: Terms) -> tuple[Requirement, ...]:
-    target, level = terms.targets[name], terms.level
+def _required(
+    evidence: Evidence, name: str | None, target: AnyTarget, level: Level
+) -> tuple[Requirement, ...]:
+    if not isinstance(target, (Expected, PerPool, Recall)):
+        raise InvalidInput(f"target: {target.describe()} is certified from columns in memory only.")
     rows, qualified = evidence.rows, evidence.qualified
     if rows == 0:
         raise InvalidInput(f"groups: group {name!r} has a target but no calibration rows.")

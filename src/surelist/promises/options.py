@@ -12,7 +12,7 @@ from typing import Any, Literal
 from surelist._check import EngineName, MissingLabels, OnBadRows
 
 PromiseKind = Literal["expected", "per-pool", "recall"]
-Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein"]
+Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein", "fdr"]
 CurveRule = Literal["simultaneous", "dkw"]
 GroupSplit = Literal["bonferroni", "sidak"]
 GroupRows = Literal["own", "all"]

@@ -7,17 +7,24 @@ learned in ``calibration``, its file format in ``policy_file``, its sentences in
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from surelist import _check as check
 from surelist import bounds
 from surelist.errors import InvalidInput
 from surelist.filters import Filter, GroupFilter
 from surelist.promises import policy_file, wording
+from surelist.promises.averages import Average
+from surelist.promises.pools import NextPool, ranks_within
+from surelist.promises.reference import FalseShare, scores_fingerprint
 from surelist.promises.state import Certificate, Cutoff
-from surelist.promises.targets import Expected
+from surelist.promises.targets import Expected, PerPool
 
 if TYPE_CHECKING:
     from surelist._check import Mask
@@ -38,7 +45,7 @@ class Policy(Certificate):
     @property
     def threshold(self) -> float:
         """The one threshold. Policies with several have ``thresholds`` instead."""
-        if len(self.cutoffs) == 1 and len(self.cutoffs[0].steps) == 1:
+        if not self.grouped and len(self.cutoffs[0].steps) == 1:
             return self.cutoffs[0].steps[0].threshold
         raise InvalidInput(
             "threshold: this policy has several, by group or by pool size; read policy.cutoffs."
@@ -69,16 +76,28 @@ class Policy(Certificate):
         found: dict[str | None, ExcessBound] = {}
         if self.looks is not None or self.overlapping:
             return found  # the best of several looks, or lists that help one another: no bound holds
+        if self.choice is not None or (len(self.cutoffs) > 1 and not self.grouped):
+            return found
         for cutoff in self.cutoffs:
-            if isinstance(cutoff.target, Expected):
+            if isinstance(cutoff.target, Expected) and cutoff.proof is None:
                 found[cutoff.group] = _excess(cutoff, cutoff.target)
         return found
 
-    @cached_property
+    @property
     def filter(self) -> Filter:
-        """What is applied to a pool: the thresholds without their evidence."""
+        """What is applied to a pool of any kind: the thresholds without their evidence."""
+        if self.by_rank or isinstance(self.cutoffs[0].proof, FalseShare):
+            raise InvalidInput(
+                "policy: lists by rank, and lists of one pool, are made from scores in memory: "
+                "policy.select(scores)."
+            )
+        return self._filter
+
+    @cached_property
+    def _filter(self) -> Filter:
+        groups = self.cutoffs if self.grouped else self.cutoffs[:1]
         return Filter(
-            tuple(GroupFilter(cutoff.group, cutoff.thresholds) for cutoff in self.cutoffs),
+            tuple(GroupFilter(cutoff.group, cutoff.thresholds) for cutoff in groups),
             size_by_group=self.grouped and self.group_rows == "own",
             overlapping=self.overlapping,
             hashed=self.salt_hash is not None,
@@ -118,13 +137,45 @@ class Policy(Certificate):
             lines.append(f"    calibration rows: sha256 {cutoff.fingerprint}")
         return lines
 
+    @property
+    def by_rank(self) -> bool:
+        """Whether the list is each pool's best by rank."""
+        target = self.cutoffs[0].target
+        return isinstance(target, PerPool) and target.by == "rank"
+
+    @property
+    def of_pools(self) -> bool:
+        """Whether whole pools were the units of calibration."""
+        proof = self.cutoffs[0].proof
+        return isinstance(proof, NextPool) or (isinstance(proof, Average) and proof.unit == "pool")
+
     def select(self, scores: Any, groups: Any = None, ids: Any = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist.
 
         ``groups`` and ``ids`` go with policies calibrated with them. The pool is taken as a
         whole: for ``PerPool`` targets its size decides the threshold.
         """
-        return self.filter.select(scores, groups, ids)
+        array = self._own_score(scores)
+        if self.by_rank:
+            array = ranks_within(array, np.zeros(len(array), dtype=np.int64))
+        proof = self.cutoffs[0].proof
+        if isinstance(proof, FalseShare) and scores_fingerprint(array) != proof.fingerprint:
+            raise InvalidInput(
+                "scores: this policy selects from the pool it was made with, and from no other."
+            )
+        return self._filter.select(array, groups, ids)
+
+    def _own_score(self, scores: Any) -> Any:
+        """The score that was chosen, where there were several."""
+        if isinstance(scores, Mapping) != (self.choice is not None):
+            want = "one column of scores" if self.choice is None else f"{{{self.choice.chosen!r}: scores}}"
+            raise InvalidInput(f"scores: this policy takes {want}, got {type(scores).__name__}.")
+        if self.choice is None:
+            return check.as_scores(scores) if self.cutoffs[0].proof is not None else scores
+        if self.choice.chosen not in scores:
+            listed = ", ".join(repr(name) for name in scores)
+            raise InvalidInput(f"scores: this policy was made for {self.choice.chosen!r}, got {listed}.")
+        return check.as_scores(scores[self.choice.chosen])
 
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON; a salt goes to ``<path>.salt`` beside it. Never half-written."""

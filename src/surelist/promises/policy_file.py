@@ -8,52 +8,23 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from surelist._files import STRICT, hold, parse, plain, writing
+from surelist._files import MAY_BE_ABSENT, STRICT, hold, parse, plain, writing
 from surelist.bounds.sequential import first_crossing_counts
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.promises import wording
-from surelist.promises.groups import split_alpha
-from surelist.promises.state import Certificate, Cutoff, Facts, Looks, Step
-from surelist.promises.targets import Expected, Level, PerPool, Recall, Target
+from surelist.promises.proofs import Proof
+from surelist.promises.state import AnyProof, Certificate, Cutoff, Facts, Looks, Step
+from surelist.promises.target_file import TargetFields, target_fields, target_of
+from surelist.promises.targets import Expected, Level, PerPool, Recall
 from surelist.ties import Salt
 
-FORMAT: Literal[1] = 1
+FORMATS = (1, 2)  # 2: where more than counts was needed; the lowest that can say it is written
 FIRST = ("format", "promise", "alpha", "rule", "calibration_share", "cutoffs")  # what a reader wants first
 HEX = frozenset("0123456789abcdef")
-
-
-@dataclass(frozen=True)
-class ExpectedFields:
-    """``Expected`` in a file."""
-
-    kind: Literal["expected"]
-    k: float
-    pool_size: float
-
-
-@dataclass(frozen=True)
-class PerPoolFields:
-    """``PerPool`` in a file."""
-
-    kind: Literal["per-pool"]
-    k: int
-    smallest_pool: int
-    largest_pool: int
-
-
-@dataclass(frozen=True)
-class RecallFields:
-    """``Recall`` in a file."""
-
-    kind: Literal["recall"]
-    share: float
-
-
-TargetFields = ExpectedFields | PerPoolFields | RecallFields
 
 
 @dataclass(frozen=True)
@@ -65,12 +36,13 @@ class _Cutoff:
     qualified: int
     steps: tuple[Step, ...]
     fingerprint: str | None
+    proof: AnyProof | None = field(default=None, metadata=MAY_BE_ABSENT)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _File(Facts):
     __pydantic_config__ = STRICT
-    format: Literal[1]
+    format: Literal[1, 2]
     promise: str
     calibration_share: float
     cutoffs: tuple[_Cutoff, ...]
@@ -141,7 +113,7 @@ def dumps(policy: Certificate) -> str:
 def to_dict(policy: Certificate) -> dict[str, Any]:
     """The policy as plain values, in the order of the file."""
     file = _File(
-        format=FORMAT,
+        format=_format(policy),
         promise=wording.promise(policy),
         calibration_share=policy.cutoffs[0].level.calibration_share,
         cutoffs=tuple(_dump_cutoff(cutoff) for cutoff in policy.cutoffs),
@@ -158,7 +130,7 @@ def _facts(known: Facts) -> dict[str, Any]:
 
 def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Certificate:
     """A policy from JSON text; every contradiction is an error that says what is wrong."""
-    file = parse(text, _File, FORMAT, f"policy: {name}")
+    file = parse(text, _File, FORMATS, f"policy: {name}")
     try:
         policy = _build(file, _read_salt(file, salt_text, name))
         _verify(policy, file)
@@ -193,6 +165,7 @@ def _build(file: _File, salt: Salt | None) -> Certificate:
                 qualified=each.qualified,
                 steps=each.steps,
                 fingerprint=each.fingerprint,
+                proof=each.proof,
             )
             for each in file.cutoffs
         ),
@@ -205,20 +178,18 @@ def _build(file: _File, salt: Salt | None) -> Certificate:
 def _verify(policy: Certificate, file: _File) -> None:
     """Recompute what follows from the evidence; the file may not claim anything else."""
     groups = [cutoff.group for cutoff in policy.cutoffs]
-    hold(len(set(groups)) == len(groups), "a group appears twice")
     grouped = None not in groups
-    hold(grouped or len(groups) == 1, "only some cutoffs name a group")
+    hold(not grouped or len(set(groups)) == len(groups), "a group appears twice")
+    hold(grouped or set(groups) == {None}, "only some cutoffs name a group")
+    hold(file.format == _format(policy), "its format version is not that of what it says")
     hold(
         grouped == (policy.group_split is not None) == (policy.group_rows is not None),
         "groups and their settings do not go together",
     )
-    each_alpha = policy.alpha
-    if grouped:
-        each_alpha = split_alpha(policy.alpha, len(groups), policy.group_split or "")
     hold(0 < policy.alpha < 1, f"alpha {policy.alpha} is not between 0 and 1")
     hold(grouped or not policy.overlapping, "groups overlap, and there are none")
     kinds = {type(cutoff.target) for cutoff in policy.cutoffs}
-    hold(len(kinds) == 1, "groups have targets of several kinds")
+    hold(not grouped or len(kinds) == 1, "groups have targets of several kinds")
     hold(Recall not in kinds or policy.group_rows != "all", "Recall does not go with all rows")
     hold(Recall not in kinds or not policy.missing_labels, "Recall does not go with missing labels")
     hold(
@@ -234,8 +205,17 @@ def _verify(policy: Certificate, file: _File) -> None:
     share = file.calibration_share
     hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
     for cutoff in policy.cutoffs:
-        hold(cutoff.level.alpha == each_alpha, "a group's alpha is not its share of alpha")
+        hold(cutoff.level.alpha == policy.each_alpha, "a group's alpha is not its share of alpha")
         _verify_cutoff(cutoff, ties=policy.salt_hash is not None, looks=policy.looks)
+    if not grouped:
+        hold(
+            len({each.steps[0].threshold for each in policy.cutoffs}) == 1, "its promises have several lists"
+        )
+        hold(len(kinds) == len(groups), "a promise appears twice")
+    if policy.choice is not None:
+        scores = policy.choice.scores
+        hold(len(set(scores)) == len(scores) > 0, "a score appears twice")
+        hold(policy.choice.chosen in scores, "the score chosen is none of those looked at")
     hold(wording.promise(policy) == file.promise, "the promise does not say what the evidence says")
 
 
@@ -244,6 +224,10 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
     hold(digest is None or (len(digest) == 64 and HEX.issuperset(digest)), "a fingerprint is not SHA-256")
     hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
     hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
+    if cutoff.proof is not None:
+        _verify_proof(cutoff, ties, looks)
+        return
+    hold(isinstance(cutoff.target, (Expected, PerPool, Recall)), "its target needs a proof of its own")
     if looks:
         claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
         hold(claimed == _looks_require(cutoff, looks), f"critical counts {claimed} contradict its looks")
@@ -258,8 +242,23 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
     )
 
 
+def _verify_proof(cutoff: Cutoff, ties: bool, looks: Looks | None) -> None:
+    """A proof knows what its numbers have to be; it stands beside one threshold for all pools."""
+    assert cutoff.proof is not None
+    hold(cutoff.group is None and not ties and looks is None, "its proof goes with no group, tie or look")
+    hold(len(cutoff.steps) == 1 and cutoff.steps[0].pool_size == 0, "its proof has one threshold")
+    proof: Proof = cutoff.proof
+    try:
+        proof.check(cutoff.target, cutoff.level, cutoff.rows, cutoff.qualified, cutoff.steps[0].threshold)
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, SurelistError):
+            raise
+        raise PolicyFileError("its proof does not go with its target.") from error
+
+
 def _verify_counts(cutoff: Cutoff) -> None:
     """Every step needs the count its pool size asks for. More is valid too, less a contradiction."""
+    assert isinstance(cutoff.target, (Expected, PerPool, Recall))
     required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
     hold(cutoff.steps[0].pool_size == required[0].pool_size, "it has no threshold for the smallest pool")
     for step in cutoff.steps:
@@ -297,23 +296,12 @@ def _dump_cutoff(cutoff: Cutoff) -> _Cutoff:
         qualified=cutoff.qualified,
         steps=cutoff.steps,
         fingerprint=cutoff.fingerprint,
+        proof=cutoff.proof,
     )
 
 
-def target_fields(target: Target) -> TargetFields:
-    """A target as files say it."""
-    if isinstance(target, Expected):
-        return ExpectedFields("expected", float(target.k), float(target.pool_size))
-    if isinstance(target, PerPool):
-        return PerPoolFields("per-pool", int(target.k), *target.sizes)
-    return RecallFields("recall", float(target.share))
-
-
-def target_of(said: TargetFields) -> Target:
-    """The target that a file says."""
-    if isinstance(said, ExpectedFields):
-        return Expected(said.k, said.pool_size)
-    if isinstance(said, PerPoolFields):
-        sizes = (said.smallest_pool, said.largest_pool)
-        return PerPool(said.k, sizes if sizes[0] != sizes[1] else sizes[0])
-    return Recall(said.share)
+def _format(policy: Certificate) -> Literal[1, 2]:
+    beyond = policy.choice or policy.thinning or any(each.proof for each in policy.cutoffs)
+    return (
+        2 if beyond or len(policy.cutoffs) > 1 > len({each.group for each in policy.cutoffs} - {None}) else 1
+    )

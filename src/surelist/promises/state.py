@@ -9,9 +9,17 @@ from dataclasses import dataclass, field
 
 from surelist._files import MAY_BE_ABSENT
 from surelist.filters import Threshold
+from surelist.promises.averages import Average
+from surelist.promises.chain import RankChain
+from surelist.promises.groups import split_alpha
 from surelist.promises.options import GroupRows, GroupSplit
-from surelist.promises.targets import Level, Target
+from surelist.promises.pools import NextPool
+from surelist.promises.reference import FalseShare, FixedSequence, ListedBudget
+from surelist.promises.sampled import Audited, Thinning
+from surelist.promises.targets import AnyTarget, Level
 from surelist.ties import Salt
+
+AnyProof = NextPool | Average | Audited | FixedSequence | ListedBudget | FalseShare | RankChain
 
 
 @dataclass(frozen=True)
@@ -33,12 +41,13 @@ class Cutoff:
     """What was certified for one group (``group=None``: for everyone), with its evidence."""
 
     group: str | None
-    target: Target
+    target: AnyTarget
     level: Level
     rows: int
     qualified: int
     steps: tuple[Step, ...]
     fingerprint: str | None = None
+    proof: AnyProof | None = None  # where more than a count was needed
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
@@ -54,6 +63,14 @@ class Shift:
     rows_before: int
     seed: int
     weights_exact: bool
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several scores was chosen after looking; each was certified at its share of alpha."""
+
+    scores: tuple[str, ...]
+    chosen: str
 
 
 @dataclass(frozen=True)
@@ -86,6 +103,8 @@ class Facts:
     created: str
     version: str
     looks: Looks | None = field(default=None, metadata=MAY_BE_ABSENT)  # of a campaign
+    choice: Choice | None = field(default=None, metadata=MAY_BE_ABSENT)  # best of several scores
+    thinning: Thinning | None = field(default=None, metadata=MAY_BE_ABSENT)  # of sampled labels
     withdrawn: str | None = field(default=None, metadata=MAY_BE_ABSENT)  # why nothing is promised any more
 
 
@@ -100,3 +119,11 @@ class Certificate(Facts):
     @property
     def grouped(self) -> bool:
         return self.cutoffs[0].group is not None
+
+    @property
+    def each_alpha(self) -> float:
+        """The level at which each cutoff is certified: alpha split over scores, groups and promises."""
+        alpha = self.alpha / (len(self.choice.scores) if self.choice else 1)
+        if self.grouped:
+            return split_alpha(alpha, len(self.cutoffs), self.group_split or "bonferroni")
+        return alpha / len(self.cutoffs)

@@ -1,4 +1,4 @@
-"""What is promised: ``Expected``, ``PerPool``, ``Recall``. Frozen values; they see no data.
+"""What is promised: ``Expected``, ``PerPool``, ``Recall``, ``Precision``, ``Budget``. Frozen values; no data.
 
 A target knows which rules can certify it, how many qualified calibration rows each rule asks
 for, and how to say itself in English.
@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from surelist import _check as check
 from surelist import bounds
@@ -50,26 +50,43 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Expected:
-    """At least ``k`` qualified candidates on the shortlist of an average pool [theory: exact].
+    """At least ``k`` qualified candidates on the shortlist of an average pool.
 
-    ``pool_size`` is the number of candidates in a pool, or its expectation where pools vary
-    [theory: random-pool-size]; k may be fractional.
+    With ``pool_size``, the number of candidates in a pool or its expectation where pools vary, rows are
+    the units [theory: exact]; k may be fractional. Without it whole pools are the units and their size is
+    what it may be: calibrate with ``pools=`` [theory: pools]; ``spread`` is a guess, made beforehand, of
+    the standard deviation of what a pool's list holds (a bad guess costs length, never validity).
+    ``of="value"``: labels are amounts of at least 0 instead of 0 and 1, and k is an amount [theory: value].
     """
 
     k: float
-    pool_size: float
+    pool_size: float = None  # type: ignore[assignment]  # None: pools of any size, with pools=
+    spread: float | None = None
+    of: Literal["count", "value"] = "count"
     rules: ClassVar[tuple[str, ...]] = bounds.RULES
 
     def __post_init__(self) -> None:
-        for name in ("k", "pool_size"):
+        for name in ("k", "pool_size", "spread"):
             value = getattr(self, name)
-            check.as_positive(value, name)
-            object.__setattr__(self, name, check.plain(value))
-        if self.k > self.pool_size:
+            if value is not None or name == "k":
+                check.as_positive(value, name)
+                object.__setattr__(self, name, check.plain(value))
+        check.as_choice(self.of, ("count", "value"), "of")
+        if self.pool_size is None:
+            return
+        if self.of == "count" and self.k > self.pool_size:
             raise InvalidInput(f"k: expected at most pool_size={self.pool_size:g}, got {self.k:g}.")
+        if self.of == "count" and self.spread is not None:
+            raise InvalidInput(
+                "spread: goes with pools of any size or with values; leave pool_size out and give pools=."
+            )
 
     @property
     def rate(self) -> Fraction:
+        if self.pool_size is None or self.of == "value":
+            raise InvalidInput(
+                f"target: {self!r} needs whole pools or values; rows as units need Expected(k, pool_size)."
+            )
         return check.as_fraction(self.k, "k") / check.as_fraction(self.pool_size, "pool_size")
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
@@ -88,22 +105,37 @@ class Expected:
         return self.pool_size * bounds.largest_rate(rows, qualified, level.alpha, level.rule)
 
     def describe(self) -> str:
-        return f"at least {self.k:g} qualified candidates on average in pools of {self.pool_size:g}"
+        what = "qualified candidates" if self.of == "count" else "of value"
+        pools = "per pool" if self.pool_size is None else f"in pools of {self.pool_size:g}"
+        return f"at least {self.k:g} {what} on average {pools}"
 
 
 @dataclass(frozen=True)
 class PerPool:
-    """At least ``k`` qualified candidates on the shortlist of every single pool [theory: per-pool].
+    """At least ``k`` qualified candidates on the shortlist of every single pool.
 
-    ``pool_size=100`` covers pools of 100 or more; ``pool_size=(50, 200)`` every size from 50,
-    each with its own threshold, and larger ones with the threshold of 200.
+    ``pool_size=100`` covers pools of 100 or more whose candidates are independent draws;
+    ``pool_size=(50, 200)`` every size from 50, each with its own threshold, and larger ones with
+    the threshold of 200 [theory: per-pool]. Without it whole pools are the units: calibrate with
+    ``pools=`` [theory: pools]. Then ``recall`` may stand for k (a share of the pool's own qualified),
+    and ``by="rank"`` lists each pool's best by rank instead of by score.
     """
 
-    k: int
-    pool_size: int | tuple[int, int]
+    k: int = None  # type: ignore[assignment]  # None: recall is given
+    pool_size: int | tuple[int, int] = None  # type: ignore[assignment]  # None: any size, with pools=
+    recall: float | None = None
+    by: Literal["score", "rank"] = "score"
     rules: ClassVar[tuple[str, ...]] = ("exact", "pac", "bernstein")
 
     def __post_init__(self) -> None:
+        check.as_choice(self.by, ("score", "rank"), "by")
+        if self.pool_size is None:
+            self._check_pools()
+            return
+        if self.recall is not None or self.by != "score":
+            raise InvalidInput(
+                "pool_size: recall= and by= need whole pools; leave pool_size out, give pools=."
+            )
         size = self.pool_size
         if isinstance(size, (tuple, list)):
             if len(size) != 2:
@@ -116,10 +148,22 @@ class PerPool:
             object.__setattr__(self, "pool_size", check.as_count(size, "pool_size"))
         object.__setattr__(self, "k", check.as_whole_k(self.k, self.sizes[0]))
 
+    def _check_pools(self) -> None:
+        if (self.k is None) == (self.recall is None):
+            raise InvalidInput("k: expected k or recall, one of them.")
+        if self.recall is None:
+            object.__setattr__(self, "k", check.as_count(self.k, "k"))
+        elif isinstance(self.recall, bool) or self.recall != 1:
+            object.__setattr__(self, "recall", check.as_alpha(self.recall, "recall"))
+
     @property
     def sizes(self) -> tuple[int, int]:
         """Smallest and largest pool size with a threshold of its own."""
         size = self.pool_size
+        if size is None:
+            raise InvalidInput(
+                f"target: {self!r} needs whole pools; rows as units need PerPool(k, pool_size)."
+            )
         return size if isinstance(size, tuple) else (size, size)
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
@@ -186,6 +230,10 @@ class PerPool:
         return float(low)
 
     def describe(self) -> str:
+        if self.recall is not None:
+            return f"at least {100 * self.recall:g}% of every pool's own qualified candidates kept"
+        if self.pool_size is None:
+            return f"at least {self.k} qualified candidates in every pool"
         smallest, _ = self.sizes
         return f"at least {self.k} qualified candidates in every pool of {smallest} or more"
 
@@ -225,7 +273,53 @@ class Recall:
         return f"at least {100 * self.share:g}% of all qualified candidates kept"
 
 
-Target = Expected | PerPool | Recall
+@dataclass(frozen=True)
+class Precision:
+    """At least a ``share`` of the shortlist is qualified, and the list is as long as can be certified.
+
+    ``start`` is the share of candidates on the list where the walk to longer lists begins, fixed
+    beforehand: about half the list that is hoped for, from a plan or a pilot. Without it four starts share
+    alpha. The lists come from ``unlabelled=`` scores [theory: precision]. ``rule="fdr"`` is another
+    promise: the false share of one pool's list on average, by conformal selection.
+    """
+
+    share: float
+    start: float | None = None
+    rules: ClassVar[tuple[str, ...]] = ("exact", "fdr")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", check.as_alpha(self.share, "share"))
+        if self.start is not None:
+            object.__setattr__(self, "start", check.as_alpha(self.start, "start"))
+
+    def describe(self) -> str:
+        return f"at least {100 * self.share:g}% of the shortlist qualified"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """``size`` of ``pool_size`` candidates can be reviewed: how many qualified are certified on that list?
+
+    The list comes from ``unlabelled=`` scores, the number certified is the answer [theory: budget].
+    """
+
+    size: float
+    pool_size: float
+    rules: ClassVar[tuple[str, ...]] = ("exact",)
+
+    def __post_init__(self) -> None:
+        for name in ("size", "pool_size"):
+            check.as_positive(getattr(self, name), name)
+            object.__setattr__(self, name, check.plain(getattr(self, name)))
+        if self.size >= self.pool_size:
+            raise InvalidInput(f"size: expected less than pool_size={self.pool_size:g}, got {self.size:g}.")
+
+    def describe(self) -> str:
+        return f"what a list of {self.size:g} of {self.pool_size:g} candidates holds"
+
+
+Target = Expected | PerPool | Recall  # certified by a count of qualified rows
+AnyTarget = Target | Precision | Budget
 
 
 MOST_ROWS = 10**9

@@ -15,7 +15,7 @@ from surelist._check import MissingLabels
 from surelist.errors import GroupCutoffWarning, InvalidInput
 from surelist.promises.groups import split_alpha
 from surelist.promises.options import GroupRows, GroupSplit, PromiseKind, Rule, Ties
-from surelist.promises.targets import Expected, Level, PerPool, Recall, Target
+from surelist.promises.targets import AnyTarget, Budget, Expected, Level, PerPool, Precision, Recall, Target
 
 GROUP_WARNING = (
     "Cutoffs that differ by group are unlawful in some uses: in the United States, Title VII "
@@ -29,7 +29,7 @@ KINDS: dict[str, PromiseKind] = {
 }  # fmt: skip
 GRAMMAR = '"NAME=K/M", "NAME=pool:K/M" or "NAME=recall:SHARE"'
 
-Targets = Target | Mapping[Any, Target]
+Targets = AnyTarget | Sequence[AnyTarget] | Mapping[Any, AnyTarget]
 PoolSize = float | str | tuple[float, float]
 
 
@@ -37,7 +37,7 @@ PoolSize = float | str | tuple[float, float]
 class Terms:
     """What the user asked for, checked: the targets by group and how to certify them."""
 
-    targets: Mapping[str | None, Target]
+    targets: Mapping[str | None, AnyTarget]
     alpha: float = 0.1
     rule: Rule = "exact"
     calibration_share: float = 0.5
@@ -47,6 +47,8 @@ class Terms:
     purpose: str | None = None
     ties: Ties = "include"
     missing_labels: MissingLabels = "error"
+    also: tuple[AnyTarget, ...] = ()  # promised of the same list, at the same time
+    scores: int = 1  # how many scores are certified, to choose one of them after looking
 
     def __post_init__(self) -> None:
         check.as_alpha(self.calibration_share, "calibration_share")
@@ -58,7 +60,7 @@ class Terms:
         ):
             check.as_choice(getattr(self, name), get_args(kind), name)
         object.__setattr__(self, "alpha", check.as_alpha(self.alpha))
-        for each in self.targets.values():
+        for each in self.all_targets:
             check.as_choice(self.rule, each.rules, f"rule (for {type(each).__name__} targets)")
             if self.group_rows == "all" and isinstance(each, Recall):
                 raise InvalidInput('group_rows: "all" goes with Expected and PerPool targets, got Recall.')
@@ -74,11 +76,17 @@ class Terms:
         return None not in self.targets
 
     @property
+    def all_targets(self) -> tuple[AnyTarget, ...]:
+        return (*self.targets.values(), *self.also)
+
+    @property
     def level(self) -> Level:
-        """The level at which each group is certified."""
-        alpha = self.alpha
+        """The level at which each group, promise and score is certified."""
+        alpha = self.alpha / self.scores
         if self.grouped:
             alpha = split_alpha(alpha, len(self.targets), self.group_split)
+        else:
+            alpha /= 1 + len(self.also)
         return Level(alpha, self.rule, self.calibration_share)
 
 
@@ -103,7 +111,10 @@ def make_terms(target: Targets, *, groups_given: bool, purpose: str | None = Non
 
     Called by the public functions themselves: the warning about groups points at their callers.
     """
-    terms = Terms(_by_group(target, groups_given), purpose=purpose, **settings)
+    also: tuple[AnyTarget, ...] = ()
+    if isinstance(target, (list, tuple)):
+        target, also = _several(target, groups_given)
+    terms = Terms(_by_group(target, groups_given), purpose=purpose, also=also, **settings)
     if groups_given and purpose is None:
         warnings.warn(GROUP_WARNING, GroupCutoffWarning, stacklevel=3)
     elif purpose is not None:
@@ -216,11 +227,34 @@ def _whole(value: float) -> float:
     return int(value) if abs(value) < 1e15 and float(value).is_integer() else value
 
 
-def _by_group(target: Targets, groups_given: bool) -> dict[str | None, Target]:
+def _several(targets: Sequence[Any], groups_given: bool) -> tuple[AnyTarget, tuple[AnyTarget, ...]]:
+    """Promises of one list at once: counts and shares of rows, and precision."""
+    if groups_given:
+        raise InvalidInput("target: several promises at once go without groups=.")
+    found = [_checked(each, f"target[{place}]") for place, each in enumerate(targets)]
+    if len({type(each) for each in found}) != len(found) or len(found) < 2:
+        raise InvalidInput("target: expected several promises, each of another kind.")
+    for each in found:
+        sizes = getattr(each, "pool_size", 1)
+        if (
+            isinstance(each, Budget)
+            or sizes is None
+            or isinstance(sizes, tuple)
+            or getattr(each, "of", "") == "value"
+        ):
+            raise InvalidInput(
+                f"target: {each!r} goes alone; together go Expected(k, pool_size), PerPool(k, pool_size), "
+                "Recall and "
+                "Precision."
+            )
+    return found[0], tuple(found[1:])
+
+
+def _by_group(target: Targets, groups_given: bool) -> dict[str | None, AnyTarget]:
     if isinstance(target, Mapping):
         if not groups_given:
             raise InvalidInput("groups: a mapping of targets needs groups=, one name per row.")
-        targets: dict[str | None, Target] = {}
+        targets: dict[str | None, AnyTarget] = {}
         for key, each in target.items():
             name = check.group_name(key, "target")
             if name in targets:
@@ -236,7 +270,9 @@ def _by_group(target: Targets, groups_given: bool) -> dict[str | None, Target]:
     return {None: _checked(target, "target")}
 
 
-def _checked(target: Any, name: str) -> Target:
-    if not isinstance(target, (Expected, PerPool, Recall)):
-        raise InvalidInput(f"{name}: expected Expected, PerPool or Recall, got {target!r}.")
+def _checked(target: Any, name: str) -> AnyTarget:
+    if not isinstance(target, (Expected, PerPool, Recall, Precision, Budget)):
+        raise InvalidInput(
+            f"{name}: expected Expected, PerPool, Recall, Precision or Budget, got {target!r}."
+        )
     return target

@@ -5,18 +5,21 @@ The promise is part of the policy file's format: change a sentence and the forma
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from surelist.promises.phrases import (
+    NO_ROW_LEFT_OUT,
+    POOL_SIZE_KNOWN,
+    ROWS_ALIKE,
+    SCORE_FIXED,
+    alpha_bounds,
+    number,
+    percent,
+    qualified,
+)
+from surelist.promises.proofs import Proof
 from surelist.promises.state import Certificate, Cutoff
-from surelist.promises.targets import Expected, PerPool
-
-
-def percent(share: float) -> str:
-    """A share as people write it."""
-    return f"{100 * share:.6g}%"
-
-
-def number(value: float) -> str:
-    """A number as people write it."""
-    return f"{value:,.10g}"
+from surelist.promises.targets import AnyTarget, Expected, PerPool, Recall
 
 
 def promise(policy: Certificate) -> str:
@@ -34,23 +37,29 @@ def promise(policy: Certificate) -> str:
 
 def _claim(cutoff: Cutoff, policy: Certificate) -> str:
     target, own = cutoff.target, policy.group_rows == "own"
+    if cutoff.proof is not None:
+        return _proof(cutoff).claim(target)
     whose = "the shortlist" if cutoff.group is None else f"for group {cutoff.group!r} the shortlist"
     if isinstance(target, Expected):
         size = number(target.pool_size)
         pools = f"pools with {size} candidates of the group" if own else f"pools of {size} candidates"
-        return f"{whose} holds at least {_qualified(target.k)} on average over {pools}"
+        return f"{whose} holds at least {qualified(target.k)} on average over {pools}"
     if isinstance(target, PerPool):
         pool = f"a pool of {number(target.sizes[0])} or more candidates{' of the group' if own else ''}"
-        return f"{whose} of {pool} holds at least {_qualified(target.k)}"
+        return f"{whose} of {pool} holds at least {qualified(target.k)}"
+    assert isinstance(target, Recall)
     return f"{whose} keeps at least {percent(target.share)} of all qualified candidates"
-
-
-def _qualified(k: float) -> str:
-    return f"{number(k)} qualified candidate{'' if k == 1 else 's'}"
 
 
 def _confidence(policy: Certificate) -> str:
     level, alpha = policy.cutoffs[0].level, percent(policy.alpha)
+    if len(policy.cutoffs) > 1 and not policy.grouped:
+        drawn = f"the {policy.cutoffs[0].rows:,} calibration rows"
+        pool = any(isinstance(each.target, PerPool) for each in policy.cutoffs)
+        return f"wrong with probability at most {alpha} over the draw of {drawn}{' and the pool' * pool}"
+    if policy.cutoffs[0].proof is not None:
+        whole = replace(level, alpha=policy.alpha)
+        return _proof(policy.cutoffs[0]).wrong(whole, policy.cutoffs[0].rows)
     rows = _listed([f"{cutoff.rows:,}" for cutoff in policy.cutoffs])
     if policy.group_rows == "all":  # the same rows serve every group
         rows = f"{policy.cutoffs[0].rows:,}"
@@ -75,23 +84,37 @@ def _listed(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 2 else words)
 
 
+def _proof(cutoff: Cutoff) -> Proof:
+    assert cutoff.proof is not None
+    return cutoff.proof
+
+
 def conditions(policy: Certificate) -> tuple[str, ...]:
     """The conditions [theory: setting], and those of the options in use."""
+    said: list[str] = []
+    for cutoff in policy.cutoffs:
+        if cutoff.proof is not None:
+            whole = replace(cutoff.level, alpha=policy.alpha)
+            said.extend(_proof(cutoff).conditions(cutoff.target, whole))
+    if not all(cutoff.proof for cutoff in policy.cutoffs):
+        said.extend(_common(policy))
+    said.extend(_about_options(policy))
+    return tuple(dict.fromkeys(said))
+
+
+def _common(policy: Certificate) -> list[str]:
+    """The conditions of every count rule."""
     said = [
-        "The score was fixed before, and independently of, the calibration rows: "
-        "none of them was used to train, tune or choose it. It is computed in the same way, and in the "
-        "same precision, for calibration rows and pools.",
-        "Calibration rows and the candidates of future pools are drawn independently "
-        "from the same population.",
-        "The number of calibration rows did not depend on their labels or scores, and no row "
-        "was left out because its label is missing.",
-        f"At most {percent(policy.alpha)} bounds the chance that a promise is made and false, "
-        "not the share of false ones among promises made.",
+        SCORE_FIXED,
+        ROWS_ALIKE,
+        NO_ROW_LEFT_OUT,
+        alpha_bounds(policy.alpha),
     ]
     said.append(_looks(policy))
-    said.extend(_about_target(policy))
-    said.extend(_about_options(policy))
-    return tuple(said)
+    for cutoff in policy.cutoffs[: 1 if policy.grouped else None]:
+        if cutoff.proof is None:
+            said.extend(_about_target(policy, cutoff.target))
+    return said
 
 
 def _looks(policy: Certificate) -> str:
@@ -113,14 +136,9 @@ def _looks(policy: Certificate) -> str:
     )
 
 
-def _about_target(policy: Certificate) -> list[str]:
-    target = policy.cutoffs[0].target
+def _about_target(policy: Certificate, target: AnyTarget) -> list[str]:
     if isinstance(target, Expected):
-        said = [
-            "The pool size is the number of candidates in a pool, or its known average; if it was "
-            "estimated, the promise is conditional on it. A calibration row is a candidate drawn "
-            "at random, not the member of a pool drawn first."
-        ]
+        said = [POOL_SIZE_KNOWN]
         if policy.grouped and policy.group_rows == "own":
             said.append("The pool sizes per group were known, not estimated from the calibration rows.")
         return said
@@ -140,6 +158,17 @@ def _about_target(policy: Certificate) -> list[str]:
 
 def _about_options(policy: Certificate) -> list[str]:
     said = []
+    if policy.choice is not None:
+        several = len(policy.choice.scores)
+        said.append(
+            f"The score {policy.choice.chosen!r} was chosen of {several} after looking, each certified at "
+            f"alpha/{several}: "
+            "every score that was ever looked at on these rows is among them."
+        )
+    if len(policy.cutoffs) > 1 and not policy.grouped:
+        said.append(f"Alpha is split evenly between the {len(policy.cutoffs)} promises.")
+    if policy.thinning is not None:
+        said.append(policy.thinning.conditions())
     if policy.missing_labels:
         said.append(
             f"{policy.missing_labels:,} calibration rows without a label were counted as not qualified."

@@ -20,7 +20,7 @@ from surelist._version import __version__
 from surelist.errors import InvalidInput
 from surelist.promises.curve import guarantee_curve, pointwise_curve
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected, PerPool, Target
+from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
 from surelist.tables import Selection, Table
@@ -109,16 +109,16 @@ def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
     )
 
 
-def _pool_size(targets: Sequence[Target], own_rows: bool) -> float:
+def _pool_size(targets: Sequence[AnyTarget], own_rows: bool) -> float:
     """For drawing curves: the pool size of the promise, else a pool of 100."""
     sizes = [_size_of(target) for target in targets]
     return sum(sizes) if own_rows and all(sizes) else max(sizes) or 100.0
 
 
-def _size_of(target: Target) -> float:
-    if isinstance(target, Expected):
-        return float(target.pool_size)
-    return float(target.sizes[0]) if isinstance(target, PerPool) else 0.0
+def _size_of(target: AnyTarget) -> float:
+    if isinstance(target, (Expected, Budget)):
+        return float(target.pool_size or 0.0)
+    return float(target.sizes[0]) if isinstance(target, PerPool) and target.pool_size else 0.0
 
 
 def _listed_share(columns: dict[str, Any], policy: Policy) -> float:

@@ -1,0 +1,157 @@
+"""At least k, or a value, on average: the e-threshold rule over whole pools, or over rows [theory: pools].
+
+Bets against "the average is at most k" are settled unit by unit in a fresh random order; the wealth never
+grows with the threshold, so the highest threshold with enough wealth is certified.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist._files import STRICT
+from surelist.bounds.pools import EThreshold, stake_for
+from surelist.errors import NotCertifiable
+from surelist.promises.draws import Draw
+from surelist.promises.phrases import (
+    DRAWN_ONCE,
+    NO_ROW_LEFT_OUT,
+    ONE_LOOK,
+    ROWS_ALIKE,
+    SCORE_FIXED,
+    alpha_bounds,
+    counted,
+    number,
+    percent,
+    qualified,
+)
+from surelist.promises.pools import DRAWN_ALIKE, WHOLE_POOLS, PoolRows
+from surelist.promises.proofs import Certified, agree, refuse
+from surelist.promises.targets import Expected, Level
+
+DEFAULT_SPREAD = 0.8  # of k: the guess where none was made
+
+
+@dataclass(frozen=True)
+class Average:
+    """Wealth of bets against "the average is at most k", unit by unit in a random order.
+
+    ``units`` are pools or rows; ``mean`` is k per unit. ``peak`` and ``last`` are ln of the largest and
+    of the last wealth at the threshold. ``draw`` gives order and the uniform number.
+    """
+
+    __pydantic_config__ = STRICT
+    kind: Literal["average"]
+    unit: Literal["pool", "row"]
+    units: int
+    mean: float
+    spread: float
+    stake: float
+    uniform: float
+    draw: str
+    peak: float
+    last: float
+
+    def claim(self, target: Expected) -> str:
+        what = qualified(target.k) if target.of == "count" else f"a value of {number(target.k)}"
+        over = "pools" if self.unit == "pool" else f"pools of {number(target.pool_size)} candidates"
+        return f"the shortlist holds at least {what} on average over {over}"
+
+    def wrong(self, level: Level, rows: int) -> str:
+        return (
+            f"wrong with probability at most {percent(level.alpha)} over the draw of the "
+            f"{counted(self.units, 'calibration ' + self.unit)} and of the random numbers behind it"
+        )
+
+    def conditions(self, target: Expected, level: Level) -> tuple[str, ...]:
+        alike = (DRAWN_ALIKE, WHOLE_POOLS) if self.unit == "pool" else (ROWS_ALIKE, NO_ROW_LEFT_OUT)
+        spread = (
+            f"The spread {number(self.spread)} was guessed beforehand, not taken from these rows; a bad "
+            "guess makes "
+            "the list longer, not the promise false."
+        )
+        return (SCORE_FIXED, *alike, spread, DRAWN_ONCE, alpha_bounds(level.alpha), ONE_LOOK)
+
+    def evidence(self, level: Level) -> str:
+        return (
+            f"betting against it, unit by unit over {counted(self.units, self.unit)}, made "
+            f"{math.exp(min(self.peak, 700)):.3g} of 1 "
+            f"at best and {math.exp(min(self.last, 700)):.3g} at last; {1 / level.alpha:.3g} on the way, or "
+            f"{self.uniform / level.alpha:.3g} at last, was needed"
+        )
+
+    def check(self, target: Expected, level: Level, rows: int, qualified: int, threshold: float) -> None:
+        agree((self.unit == "pool") == (target.pool_size is None), "the units are not those of the target")
+        agree(self.units <= rows if self.unit == "pool" else self.units == rows, "the unit counts differ")
+        agree(self.mean == mean_per_unit(target), "the mean is not the target's")
+        agree(
+            self.stake == stake_for(self.units, self.mean, self.spread, level.alpha),
+            "the stake is another one",
+        )
+        agree(self.uniform == Draw(self.draw).uniform, "the uniform number is not the one drawn")
+        agree(self.peak >= self.last, "the last wealth exceeds the largest")
+        agree(enough(self.peak, self.last, self.uniform, level.alpha), "the wealth is not enough")
+
+
+def enough(peak: float, last: float, uniform: float, alpha: float) -> bool:
+    """Whether these wealths certify: 1/alpha on the way, or uniform/alpha at last."""
+    return peak >= -math.log(alpha) or (uniform > 0 and last >= math.log(uniform / alpha))
+
+
+def mean_per_unit(target: Expected) -> float:
+    """k per pool, or per row of pools of a known size."""
+    return float(target.k) if target.pool_size is None else float(target.k) / float(target.pool_size)
+
+
+def certify_average(rows: PoolRows, target: Expected, level: Level, unit: str = "pool") -> Certified:
+    """k on average, by the e-threshold rule: bets in a fresh random order, one secret number at the end."""
+    mean = mean_per_unit(target)
+    spread = float(target.spread or DEFAULT_SPREAD * target.k)
+    if unit == "row":
+        spread /= math.sqrt(target.pool_size)
+    draw = Draw.fresh()
+    order, stake = draw.order(rows.pools), stake_for(rows.pools, mean, spread, level.alpha)
+    test = EThreshold(mean, stake, draw.uniform, level.alpha)
+    count = _fewest(rows, test, order)
+    if count is None:
+        raise _average_refused(rows, target, level, mean, unit)
+    peak, last = test.log_wealth(rows.totals(count)[order])
+    proof = Average(
+        "average", unit, rows.pools, mean, spread, stake, draw.uniform, draw.key, max(peak, last), last  # type: ignore[arg-type]
+    )  # fmt: skip
+    return Certified(float(rows.scores[count - 1]), count, rows.rows, rows.qualified, proof)
+
+
+def _fewest(rows: PoolRows, test: EThreshold, order: NDArray[np.int64]) -> int | None:
+    """Fewest best qualified rows that certify, whole runs of ties; None where all of them do not."""
+    ends = np.append(np.flatnonzero(np.diff(rows.scores)), rows.qualified - 1) + 1
+    if not rows.qualified or not test.certified(rows.totals(rows.qualified)[order]):
+        return None
+    low, high = -1, len(ends) - 1  # certified at ends[high]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if test.certified(rows.totals(int(ends[middle]))[order]):
+            high = middle
+        else:
+            low = middle
+    return int(ends[high])
+
+
+def _average_refused(
+    rows: PoolRows, target: Expected, level: Level, mean: float, unit: str
+) -> NotCertifiable:
+    held = float(rows.totals(rows.qualified).mean())
+    each = counted(rows.pools, unit)
+    if held <= mean:
+        reason = f"{each} hold {held:.4g} each on average with everyone listed: ask for less than that."
+    else:
+        reason = (
+            f"{each} hold {held:.4g} each on average with everyone listed, which is too few {unit}s to be "
+            "sure of "
+            f"{mean:g}: label more {unit}s, or ask for less."
+        )
+    return refuse(target.describe(), level, rows.rows, rows.qualified, reason)

@@ -1,0 +1,132 @@
+"""Unlabelled scores make the list of ``Expected`` shorter: the rank chain [theory: rank-chain].
+
+Where there are fewer unlabelled scores than labelled rows, or so many rows that nothing is left to gain, the
+exact rule is used instead, and the promise is the ordinary one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist._files import STRICT
+from surelist.bounds.rank_chain import Block, Chain, chain_level, rank_chain
+from surelist.promises.phrases import (
+    NO_ROW_LEFT_OUT,
+    ONE_LOOK,
+    OTHER_SCORES,
+    POOL_SIZE_KNOWN,
+    ROWS_ALIKE,
+    SCORE_FIXED,
+    alpha_bounds,
+    counted,
+    number,
+    percent,
+    qualified,
+)
+from surelist.promises.proofs import Certified, agree
+from surelist.promises.targets import Expected, Level
+
+Floats = NDArray[np.float64]
+
+MOST_ROWS = 20_000  # beyond, the exact rule's list is within a percent or two
+
+
+@dataclass(frozen=True)
+class RankChain:
+    """The walk ended in block ``at`` (0: all rows) with ``inside`` rows in it, ``count`` of them qualified.
+
+    ``level`` bounds the chance of a false answer over every distribution of scores.
+    """
+
+    __pydantic_config__ = STRICT
+    kind: Literal["rank-chain"]
+    unlabelled: int
+    first: int
+    blocks: tuple[Block, ...]
+    level: float
+    at: int
+    inside: int
+    count: int
+
+    def claim(self, target: Expected) -> str:
+        size = number(target.pool_size)
+        return (
+            f"the shortlist holds at least {qualified(target.k)} on average over pools of {size} candidates"
+        )
+
+    def wrong(self, level: Level, rows: int) -> str:
+        return (
+            f"wrong with probability at most {percent(level.alpha)} over the draw of the {rows:,} "
+            "calibration rows "
+            f"and {self.unlabelled:,} unlabelled scores"
+        )
+
+    def conditions(self, target: Expected, level: Level) -> tuple[str, ...]:
+        return (
+            SCORE_FIXED, ROWS_ALIKE, NO_ROW_LEFT_OUT, OTHER_SCORES, POOL_SIZE_KNOWN,
+            alpha_bounds(level.alpha), ONE_LOOK,
+        )  # fmt: skip
+
+    def evidence(self, level: Level) -> str:
+        where = "all" if self.at == 0 else f"the best {number(self.blocks[self.at - 1].size)} scores'"
+        return (
+            f"{number(self.count)} qualified of {where} {counted(self.inside, 'calibration row')} are "
+            "needed; the level "
+            f"is bounded by {self.level:.4g}"
+        )
+
+    def check(self, target: Expected, level: Level, rows: int, qualified: int, threshold: float) -> None:
+        agree(0 <= self.at <= len(self.blocks) and 0 <= self.inside <= rows, "the block is none of its own")
+        needed = self.first if self.at == 0 else self.blocks[self.at - 1].count(self.inside)
+        agree(needed <= self.count <= qualified, "too few qualified rows")
+        sizes = [self.unlabelled, *(each.size for each in self.blocks)]
+        agree(sizes == sorted(set(sizes), reverse=True) and sizes[-1] > 0, "its blocks are out of order")
+        agree(
+            all(each.slope >= 0 for each in self.blocks) and self.first > 0, "a count falls as rows are added"
+        )
+        bound = chain_level(rows, self.unlabelled, target.rate, self.first, self.blocks)
+        agree(bound <= level.alpha, f"the level of its counts is {bound:.4g}, above alpha")
+
+
+def chain_helps(rows: int, unlabelled: int) -> bool:
+    """Whether there are enough unlabelled scores, and few enough rows, for the chain to be used."""
+    return rows <= unlabelled and rows <= MOST_ROWS
+
+
+def certify_chain(
+    scores: Floats, good: NDArray[np.bool_], target: Expected, level: Level, unlabelled: Floats
+) -> Certified | None:
+    """The walk from block to block; None where not even all rows certify the target."""
+    chain = rank_chain(len(scores), len(unlabelled), target.rate, level.alpha)
+    hits = np.sort(scores[good])
+    if chain.first > len(hits):
+        return None
+    edges = _edges(chain, unlabelled)
+    ordered = np.sort(scores)
+    inside = len(ordered) - np.searchsorted(ordered, edges)
+    held = len(hits) - np.searchsorted(hits, edges)
+    at, rows, count = 0, len(scores), chain.first
+    threshold = None
+    for place, block in enumerate(chain.blocks):
+        if held[place] < count:
+            break
+        needed = block.count(int(inside[place]))
+        if held[place] < needed:
+            threshold = float(edges[place])
+            break
+        at, rows, count = place + 1, int(inside[place]), max(1, needed)
+    if threshold is None:
+        threshold = float(hits[len(hits) - count])
+    proof = RankChain("rank-chain", len(unlabelled), chain.first, chain.blocks, chain.level, at, rows, count)
+    return Certified(threshold, count, len(scores), len(hits), proof)
+
+
+def _edges(chain: Chain, unlabelled: Floats) -> Floats:
+    """The score at which each block ends."""
+    places = len(unlabelled) - np.array([block.size for block in chain.blocks], dtype=np.int64)
+    found: Floats = np.partition(unlabelled, places)[places] if len(places) else np.empty(0)
+    return found

@@ -1,0 +1,79 @@
+"""Do candidates of one pool resemble one another? A test, and what it costs a promise made from rows.
+
+A diagnosis, not a promise: rows as units are right only where pools are no more alike inside than draws
+at random [theory: pools].
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from surelist.errors import PoolWarning
+from surelist.promises.phrases import percent
+from surelist.promises.targets import AnyTarget
+
+SURE = 0.01  # p-value below which the warning is given
+
+
+@dataclass(frozen=True)
+class PoolEffect:
+    """How much the count of listed qualified rows varies between pools, relative to independent rows.
+
+    ``inflation`` is the factor of its variance, 1 for independent rows; ``p_value`` of the chi-square test
+    that there is none; ``failure_rate``, by normal approximation, what alpha really is for rows as units.
+    """
+
+    pools: int
+    inflation: float
+    p_value: float
+    failure_rate: float
+
+
+def pool_effect(listed: NDArray[np.bool_], codes: NDArray[np.int64], pools: int, alpha: float) -> PoolEffect:
+    """Test whether listed qualified rows (``listed``) cluster in pools."""
+    sizes = np.bincount(codes, minlength=pools)
+    totals = np.bincount(codes[listed], minlength=pools)
+    rate = float(totals.sum()) / len(codes)
+    if pools < 2 or not 0 < rate < 1:
+        return PoolEffect(pools, 1.0, 1.0, alpha)
+    deviation = (totals - sizes * rate) ** 2
+    chi_square = float((deviation / (sizes * rate * (1 - rate))).sum())
+    p_value = float(special.gammaincc((pools - 1) / 2, chi_square / 2))
+    inflation = float(deviation.sum()) / (len(codes) * rate * (1 - rate)) * pools / (pools - 1)
+    failure = float(special.ndtr(special.ndtri(min(alpha, 0.5)) / math.sqrt(max(inflation, 1.0))))
+    return PoolEffect(pools, inflation, p_value, failure)
+
+
+INSTEAD = {
+    "Expected": "Expected(k, spread=...) without a pool size",
+    "PerPool": "PerPool(k) without a pool size",
+    "Recall": "PerPool(recall=...)",
+}
+
+
+def warn_of_pools(effect: PoolEffect, alpha: float, target: AnyTarget) -> None:
+    """Say it where it matters."""
+    if effect.p_value >= SURE or effect.inflation <= 1:
+        return
+    other = INSTEAD.get(type(target).__name__)
+    instead = (
+        f"{other} and pools= takes whole pools as the units."
+        if other
+        else "No rule for whole pools is known for it."
+    )
+    warnings.warn(
+        f"Candidates of one pool resemble one another (variance {effect.inflation:.1f} times that of "
+        "independent "
+        f"rows over {effect.pools:,} pools, p = {effect.p_value:.2g}), and this promise treats rows as "
+        "independent: it "
+        f"would be false about {percent(round(effect.failure_rate, 2))} of the time instead of "
+        f"{percent(alpha)}. {instead}",
+        PoolWarning,
+        stacklevel=5,
+    )

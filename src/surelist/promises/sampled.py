@@ -1,0 +1,267 @@
+"""Labels that were drawn: everyone above a score and an audit of the rest, or any known probabilities.
+
+A row that was not drawn has no label and stays in: dropping such rows makes every promise false
+[theory: sampled-labels]. Two rates are certified by the worst split of the target between them; more
+are thinned to one, after which the kept rows are ordinary calibration rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist._files import STRICT
+from surelist.bounds.sampled import audit_count, edge_count
+from surelist.errors import InvalidInput
+from surelist.promises.draws import Draw
+from surelist.promises.phrases import (
+    ONE_LOOK,
+    POOL_SIZE_KNOWN,
+    ROWS_ALIKE,
+    SCORE_FIXED,
+    alpha_bounds,
+    number,
+    percent,
+    qualified,
+)
+from surelist.promises.proofs import Certified, agree, refuse
+from surelist.promises.targets import AnyTarget, Expected, Level
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class SampledLabels:
+    """Labels of rows that were drawn with known probability; missing (None, NaN) where not drawn.
+
+    ``above=a``: every row with a score of at least ``a`` was labelled, each of the others with the one
+    ``probability``. Without ``above``, ``probability`` is one number or one per row, none below
+    ``lowest_rate`` among the rows that score at least ``lowest_score`` (default: all). Rates, edge and
+    lowest score were fixed before labels were drawn, and never come from the labels.
+    """
+
+    labels: Any
+    probability: Any
+    above: float | None = None
+    lowest_rate: float | None = None
+    lowest_score: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.above is None:
+            return
+        check.as_rate(self.probability, "probability (with above=, one rate for all rows below)")
+        if self.lowest_rate is not None or self.lowest_score is not None:
+            raise InvalidInput("lowest_rate: goes with several probabilities; leave it out with above=.")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def read(self, rows: int) -> tuple[Mask, Mask]:
+        """Which rows were drawn, and which of those are qualified."""
+        known = check.as_drawn_labels(self.labels, "labels")
+        check.require_length(known, rows, "labels")
+        return ~np.isnan(known), known == 1
+
+
+@dataclass(frozen=True)
+class Audited:
+    """``above`` qualified rows at or above ``edge``, where all labels are known; ``needed`` audited below.
+
+    Below the edge a row was labelled with probability ``audit_rate``; ``available`` of the labelled ones
+    there are qualified. With ``enough`` qualified rows above the edge none is needed below.
+    """
+
+    __pydantic_config__ = STRICT
+    kind: Literal["audited"]
+    edge: float
+    audit_rate: float
+    above: int
+    enough: int
+    needed: int
+    available: int
+    unlabelled: int
+
+    def claim(self, target: Expected) -> str:
+        return (
+            f"the shortlist holds at least {qualified(target.k)} on average over pools of "
+            f"{number(target.pool_size)} candidates"
+        )
+
+    def wrong(self, level: Level, rows: int) -> str:
+        return (
+            f"wrong with probability at most {percent(level.alpha)} over the draw of the {rows:,} "
+            "calibration rows "
+            "and of those of them that were labelled"
+        )
+
+    def conditions(self, target: Expected, level: Level) -> tuple[str, ...]:
+        return (
+            SCORE_FIXED,
+            ROWS_ALIKE,
+            POOL_SIZE_KNOWN,
+            f"Every row that scores at least {number(self.edge)} was labelled, and each of the others with "
+            f"probability {percent(self.audit_rate)}, by a draw of its own that depends on nothing else. "
+            "Edge and "
+            "rate were fixed before.",
+            f"All {number(self.unlabelled)} rows without a label are in: none was left out.",
+            alpha_bounds(level.alpha),
+            ONE_LOOK,
+        )
+
+    def evidence(self, level: Level) -> str:
+        if self.needed == 0:
+            return (
+                f"{number(self.enough)} qualified rows at or above the threshold, all of whose labels are "
+                "known, "
+                f"of {number(self.above)} at or above {number(self.edge)}"
+            )
+        return (
+            f"{number(self.above)} qualified rows at or above {number(self.edge)}, and "
+            f"{number(self.needed)} audited "
+            f"ones below it, of {number(self.available)}"
+        )
+
+    def check(self, target: Expected, level: Level, rows: int, qualified: int, threshold: float) -> None:
+        agree(self.above + self.available == qualified, "the qualified rows do not add up")
+        agree(min(self.above, self.needed) >= 0 and self.needed <= self.available, "too few audited rows")
+        agree(0 <= self.unlabelled <= rows - qualified, "the number without a label is impossible")
+        needed = audit_count(rows, self.above, target.rate, self.audit_rate, level.alpha)
+        agree(self.needed >= needed, f"{self.needed} audited rows are less than the {needed} needed")
+        if threshold >= self.edge:
+            enough = edge_count(rows, target.rate, self.audit_rate, level.alpha)
+            agree(
+                self.above >= self.enough >= enough, "too few qualified rows for a threshold above the edge"
+            )
+
+
+def certify_audited(scores: Floats, sampled: SampledLabels, target: Expected, level: Level) -> Certified:
+    """Two rates: the needed-th best audited qualified score below the edge, or enough above it."""
+    drawn, good = sampled.read(len(scores))
+    edge = float(check.as_scores([sampled.above], "above")[0])
+    top = scores >= edge
+    above, below = int(np.count_nonzero(good & top)), scores[good & ~top]
+    rows, available = len(scores), len(below)
+    needed = audit_count(rows, above, target.rate, sampled.probability, level.alpha)
+    if needed > available:
+        raise refuse(
+            target.describe(), level, rows, above + available,
+            f"{above:,} qualified rows at or above {edge:g} ask for {_or_none(needed, rows)} audited "
+            "qualified rows below "
+            f"it, and there are {available:,}: audit more rows, or ask for less.",
+            count=needed,
+        )  # fmt: skip
+    enough = edge_count(rows, target.rate, sampled.probability, level.alpha)
+    if needed == 0:  # every label above the edge is known: no audited row decides
+        known = scores[good & top]
+        threshold = float(np.partition(known, above - enough)[above - enough])
+    else:
+        threshold = float(np.partition(below, available - needed)[available - needed])
+    proof = Audited(
+        "audited",
+        edge,
+        float(sampled.probability),
+        above,
+        enough,
+        needed,
+        available,
+        int(np.count_nonzero(~drawn)),
+    )
+    count = above + needed if needed else enough
+    return Certified(threshold, count, rows, above + available, proof)
+
+
+def _or_none(needed: int, rows: int) -> str:
+    return f"{needed:,}" if needed <= rows else f"more than the {rows:,} rows there are, as"
+
+
+@dataclass(frozen=True)
+class Thinning:
+    """Rows were kept at one rate, so that known probabilities no longer matter."""
+
+    __pydantic_config__ = STRICT
+    lowest_rate: float
+    lowest_score: float | None
+    rows_before: int
+    draw: str
+
+    def conditions(self) -> str:
+        where = (
+            ""
+            if self.lowest_score is None
+            else f" among rows that score at least {number(self.lowest_score)}"
+        )
+        return (
+            f"Labels were drawn with known probabilities of at least {percent(self.lowest_rate)}{where}, "
+            "by draws "
+            "that depend on nothing but what the probabilities were computed from; of "
+            f"{self.rows_before:,} rows "
+            "those were kept that one common rate would have drawn. Coins thrown once, from the system's "
+            "randomness; lowest rate and score fixed before."
+        )
+
+
+def thin(scores: Floats, sampled: SampledLabels, targets: Sequence[AnyTarget]) -> tuple[Mask, Mask, Thinning]:
+    """Rows to keep and who is qualified: kept flags are i.i.d. with the lowest rate, whatever the label.
+
+    Below ``lowest_score`` labels are not needed: rows are kept at the lowest rate, drawn or not, and count
+    as not qualified.
+    """
+    rows = len(scores)
+    drawn, good = sampled.read(rows)
+    rates = _probabilities(sampled.probability, rows)
+    lowest = _lowest_rate(sampled, rates)
+    low_score = sampled.lowest_score
+    needed = np.ones(rows, dtype=bool) if low_score is None else scores >= float(low_score)
+    if low_score is not None and not all(isinstance(each, Expected) for each in targets):
+        raise InvalidInput(
+            "lowest_score: goes with Expected only, other promises need labels at every score; leave it out."
+        )
+    _require_rates(rates, needed, lowest)
+    draw = Draw.fresh()
+    coins = draw.coins(rows)
+    with np.errstate(divide="ignore"):
+        chance = np.where(needed, np.where(drawn, lowest / rates, 0.0), lowest)
+    kept = coins < chance
+    if not kept.any():
+        raise InvalidInput("lowest_rate: no calibration row was kept; the rate is far too small.")
+    return kept, good & needed, Thinning(lowest, low_score, rows, draw.key)
+
+
+def _probabilities(values: Any, rows: int) -> Floats:
+    if np.ndim(values) == 0:
+        return np.full(rows, float(check.as_rate(values, "probability")))
+    found = check.as_scores(values, "probability")
+    check.require_length(found, rows, "probability")
+    wrong = (found < 0) | (found > 1)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise InvalidInput(f"probability: expected a number from 0 to 1, got {found[at]:g} at row {at}.")
+    return found
+
+
+def _lowest_rate(sampled: SampledLabels, rates: Floats) -> float:
+    if sampled.lowest_rate is not None:
+        return float(check.as_rate(sampled.lowest_rate, "lowest_rate"))
+    if np.ndim(sampled.probability) == 0:
+        return float(rates[0])
+    raise InvalidInput(
+        "lowest_rate: several probabilities need the lowest one, fixed beforehand (not the smallest of "
+        "these rows)."
+    )
+
+
+def _require_rates(rates: Floats, needed: Mask, lowest: float) -> None:
+    small = needed & (rates < lowest)
+    if small.any():
+        at = int(small.argmax())
+        raise InvalidInput(
+            f"probability: expected at least lowest_rate={lowest:g}, got {rates[at]:g} at row {at}. Give "
+            "lowest_score= "
+            "where low scores were drawn less often."
+        )

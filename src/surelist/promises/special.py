@@ -1,0 +1,189 @@
+"""Promises that need more than a count of qualified rows: arrays to one certified cutoff.
+
+Each rule lives in a module of its own; here it is decided which one a target asks for, and what a
+request lacks. Nothing is ever inferred from the rows it is tested on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist.errors import InvalidInput
+from surelist.promises.averages import certify_average
+from surelist.promises.chain import certify_chain, chain_helps
+from surelist.promises.evidence import fingerprint_of
+from surelist.promises.pools import PoolRows, certify_next_pool
+from surelist.promises.proofs import Certified
+from surelist.promises.reference import certify_budget, certify_false_share, certify_precision
+from surelist.promises.sampled import SampledLabels, Thinning, certify_audited, thin
+from surelist.promises.state import Cutoff, Step
+from surelist.promises.targets import AnyTarget, Budget, Expected, Level, PerPool, Precision
+from surelist.promises.terms import Terms
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Read:
+    """Labels as they were read: flags, amounts, or ``SampledLabels`` of two rates."""
+
+    labels: Any
+    missing: int = 0
+    kept: NDArray[np.bool_] | None = None  # by thinning
+    thinning: Thinning | None = None
+
+    @property
+    def sampled(self) -> bool:
+        return self.thinning is not None or isinstance(self.labels, SampledLabels)
+
+
+def read_labels(labels: Any, scores: Floats, terms: Terms) -> Read:
+    """Labels for the targets asked for; rows are thinned where labels were drawn at many rates."""
+    if isinstance(labels, SampledLabels):
+        if labels.above is None:
+            kept, good, thinning = thin(scores, labels, terms.all_targets)
+            return Read(good, 0, kept, thinning)
+        drawn, _ = labels.read(len(scores))
+        return Read(labels, int(np.count_nonzero(~drawn & (scores >= float(labels.above)))))
+    read = check.as_values if any(has_values(each) for each in terms.all_targets) else check.as_labels
+    return Read(*read(labels, missing=terms.missing_labels))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Calibration rows and what came with them. ``labels`` are qualified flags, or values, or sampled."""
+
+    scores: Floats
+    labels: Any
+    pools: Any = None
+    unlabelled: Any = None
+
+    def kept(self, mask: NDArray[np.bool_]) -> Rows:
+        """Only some of the rows; unlabelled scores are others' and stay."""
+        if self.pools is not None:
+            raise InvalidInput(
+                "pools: whole pools cannot be thinned row by row; leave weights and rates out."
+            )
+        return replace(self, scores=self.scores[mask], labels=self.labels[mask])
+
+
+def of_whole_pools(target: AnyTarget) -> bool:
+    """Whether pools, not rows, are the units of a target."""
+    return isinstance(target, (Expected, PerPool)) and target.pool_size is None
+
+
+def has_values(target: AnyTarget) -> bool:
+    """Whether labels are amounts instead of 0 and 1."""
+    return isinstance(target, Expected) and target.of == "value"
+
+
+def is_special(target: AnyTarget, rows: Rows) -> bool:
+    """Whether a target, or how its labels came about, needs more than counts."""
+    if isinstance(target, (Precision, Budget)) or of_whole_pools(target) or has_values(target):
+        return True
+    if rows.unlabelled is not None and isinstance(target, Expected):
+        return chain_helps(len(rows.scores), len(rows.unlabelled))
+    return isinstance(rows.labels, SampledLabels)
+
+
+def special_cutoff(rows: Rows, target: AnyTarget, level: Level, most: float = math.inf) -> Cutoff | None:
+    """The cutoff that the rule of this target certifies; None where a count says better why not.
+
+    ``most`` is the highest threshold that another promise allows.
+    """
+    found = _certify(rows, target, level, most)
+    if found is None:
+        return None
+    return Cutoff(
+        None, target, level, found.rows, found.qualified, (Step(0, found.count, found.threshold),),
+        _fingerprint(rows), found.proof,
+    )  # fmt: skip
+
+
+def _certify(rows: Rows, target: AnyTarget, level: Level, most: float) -> Certified | None:
+    if isinstance(rows.labels, SampledLabels):
+        return _audited(rows, target, level)
+    if of_whole_pools(target) or has_values(target):
+        assert isinstance(target, (Expected, PerPool))
+        return _by_units(rows, target, level)
+    unlabelled = _other_scores(rows.unlabelled, target)
+    if isinstance(target, Expected):
+        if level.rule != "exact":
+            raise InvalidInput(f'unlabelled: goes with rule="exact", got {level.rule!r}.')
+        return certify_chain(rows.scores, rows.labels, target, level, unlabelled)
+    if isinstance(target, Budget):
+        return certify_budget(rows.scores, rows.labels, target, level, unlabelled)
+    assert isinstance(target, Precision)
+    if level.rule == "fdr":
+        return certify_false_share(rows.scores, rows.labels, target, level, unlabelled)
+    return certify_precision(rows.scores, rows.labels, target, level, unlabelled, most)
+
+
+def _by_units(rows: Rows, target: Expected | PerPool, level: Level) -> Certified:
+    if rows.unlabelled is not None:
+        raise InvalidInput("unlabelled: does not go with whole pools or values; leave it out.")
+    if isinstance(target, Expected) and level.rule != "exact":
+        raise InvalidInput(f'rule: averages over pools and of values go with "exact", got {level.rule!r}.')
+    if level.rule == "bernstein":
+        raise InvalidInput('rule: whole pools go with "exact" and "pac", got \'bernstein\'.')
+    if target.pool_size is not None:  # of values: every row is a unit
+        assert isinstance(target, Expected)
+        units = PoolRows.of(rows.scores, rows.labels, np.arange(len(rows.scores)), len(rows.scores))
+        return certify_average(units, target, level, "row")
+    if rows.pools is None:
+        raise InvalidInput(
+            f"pools: {target.describe()}, whatever its size, needs pools=, one pool id per row. With a "
+            "pool size in "
+            "the target rows are the units."
+        )
+    codes, pools = check.as_codes(rows.pools, len(rows.scores))
+    if isinstance(target, Expected):
+        return certify_average(PoolRows.of(rows.scores, rows.labels, codes, pools), target, level)
+    return certify_next_pool(PoolRows.of(rows.scores, rows.labels, codes, pools, target.by), target, level)
+
+
+def _audited(rows: Rows, target: AnyTarget, level: Level) -> Certified:
+    if not isinstance(target, Expected) or target.pool_size is None or target.of == "value":
+        raise InvalidInput(
+            f"labels: SampledLabels with above= certify Expected(k, pool_size), got {target!r}. For others "
+            "give the "
+            "probabilities of all rows and lowest_rate= instead of above=."
+        )
+    if level.rule != "exact":
+        raise InvalidInput(f'rule: SampledLabels with above= go with "exact", got {level.rule!r}.')
+    if rows.unlabelled is not None:
+        raise InvalidInput("unlabelled: does not go with SampledLabels; leave it out.")
+    return certify_audited(rows.scores, rows.labels, target, level)
+
+
+def _other_scores(unlabelled: Any, target: AnyTarget) -> Floats:
+    if unlabelled is None:
+        raise InvalidInput(
+            f"unlabelled: {type(target).__name__} needs scores of other candidates from the same "
+            "population, without "
+            "labels; pass unlabelled=."
+        )
+    found = check.as_scores(unlabelled, "unlabelled")
+    check.require_rows(found, "unlabelled")
+    return found
+
+
+def together(cutoffs: Sequence[Cutoff]) -> tuple[Cutoff, ...]:
+    """Several promises of one list: the lowest threshold keeps every count, and precision passed there."""
+    threshold = min(each.steps[0].threshold for each in cutoffs)
+    return tuple(replace(each, steps=(replace(each.steps[0], threshold=threshold),)) for each in cutoffs)
+
+
+def _fingerprint(rows: Rows) -> str:
+    """SHA-256 of the rows behind a promise."""
+    if isinstance(rows.labels, SampledLabels):
+        _, good = rows.labels.read(len(rows.scores))
+        return fingerprint_of(len(rows.scores), good, rows.scores)
+    return fingerprint_of(len(rows.scores), rows.labels > 0, rows.scores)

@@ -1,0 +1,128 @@
+"""Targets as files say them: a kind and its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from surelist._files import STRICT
+from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool, Precision, Recall
+
+
+@dataclass(frozen=True)
+class ExpectedFields:
+    """``Expected`` with rows as units."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["expected"]
+    k: float
+    pool_size: float
+
+
+@dataclass(frozen=True)
+class AverageFields:
+    """``Expected`` with whole pools as units, or of values."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["average"]
+    k: float
+    pool_size: float | None
+    spread: float | None
+    of: Literal["count", "value"]
+
+
+@dataclass(frozen=True)
+class PerPoolFields:
+    """``PerPool`` with rows as units."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["per-pool"]
+    k: int
+    smallest_pool: int
+    largest_pool: int
+
+
+@dataclass(frozen=True)
+class NextPoolFields:
+    """``PerPool`` with whole pools as units."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["next-pool"]
+    k: int | None
+    recall: float | None
+    by: Literal["score", "rank"]
+
+
+@dataclass(frozen=True)
+class RecallFields:
+    """``Recall`` in a file."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["recall"]
+    share: float
+
+
+@dataclass(frozen=True)
+class PrecisionFields:
+    """``Precision`` in a file."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["precision"]
+    share: float
+    start: float | None
+
+
+@dataclass(frozen=True)
+class BudgetFields:
+    """``Budget`` in a file."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["budget"]
+    size: float
+    pool_size: float
+
+
+TargetFields = (
+    ExpectedFields | PerPoolFields | RecallFields
+    | AverageFields | NextPoolFields | PrecisionFields | BudgetFields
+)  # fmt: skip
+
+
+def target_fields(target: AnyTarget) -> TargetFields:
+    """A target as files say it."""
+    if isinstance(target, Expected):
+        if target.pool_size is None or target.of == "value":
+            size, spread = _float(target.pool_size), _float(target.spread)
+            return AverageFields("average", float(target.k), size, spread, target.of)
+        return ExpectedFields("expected", float(target.k), float(target.pool_size))
+    if isinstance(target, PerPool):
+        if target.pool_size is None:
+            return NextPoolFields("next-pool", target.k, _float(target.recall), target.by)
+        return PerPoolFields("per-pool", int(target.k), *target.sizes)
+    if isinstance(target, Precision):
+        return PrecisionFields("precision", float(target.share), _float(target.start))
+    if isinstance(target, Budget):
+        return BudgetFields("budget", float(target.size), float(target.pool_size))
+    return RecallFields("recall", float(target.share))
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def target_of(said: TargetFields) -> AnyTarget:
+    """The target that a file says."""
+    if isinstance(said, ExpectedFields):
+        return Expected(said.k, said.pool_size)
+    if isinstance(said, AverageFields):
+        return Expected(said.k, said.pool_size, said.spread, said.of)  # type: ignore[arg-type]
+    if isinstance(said, PerPoolFields):
+        sizes = (said.smallest_pool, said.largest_pool)
+        return PerPool(said.k, sizes if sizes[0] != sizes[1] else sizes[0])
+    if isinstance(said, NextPoolFields):
+        return PerPool(said.k, recall=said.recall, by=said.by)  # type: ignore[arg-type]
+    if isinstance(said, PrecisionFields):
+        return Precision(said.share, said.start)
+    if isinstance(said, BudgetFields):
+        return Budget(said.size, said.pool_size)
+    return Recall(said.share)

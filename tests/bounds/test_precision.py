@@ -1,0 +1,92 @@
+"""Precision: the whole walk enumerated over every sample of a small world, in rationals."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from math import comb, factorial
+
+import numpy as np
+import pytest
+
+from surelist.bounds.precision import false_share_rank, passed_steps
+
+# share of candidates and share of qualified at each of four score levels, best first;
+# precision first falls below q at list 1, 2, 3 or 4, or never, and need not be monotone
+WORLDS = [
+    [(Fraction(1, 4), Fraction(1, 3))] * 4,
+    [(Fraction(1, 4), Fraction(1, 2)), (Fraction(1, 4), Fraction(2, 5)), (Fraction(1, 4), Fraction(1)), (Fraction(1, 4), Fraction(0))],
+    [(Fraction(1, 4), Fraction(49, 100)), (Fraction(1, 4), Fraction(9, 10)), (Fraction(1, 4), Fraction(1, 10)), (Fraction(1, 4), Fraction(1, 10))],
+    [(Fraction(1, 2), Fraction(3, 5)), (Fraction(1, 4), Fraction(1, 4)), (Fraction(1, 8), Fraction(1, 2)), (Fraction(1, 8), Fraction(0))],
+]  # fmt: skip
+
+
+def samples(n: int, kinds: int):
+    for bars in itertools.combinations(range(n + kinds - 1), kinds - 1):
+        edges = (-1, *bars, n + kinds - 1)
+        yield tuple(b - a - 1 for a, b in itertools.pairwise(edges))
+
+
+@pytest.mark.parametrize("world", range(len(WORLDS)))
+@pytest.mark.parametrize(
+    ("q", "alpha"), [(Fraction(1, 2), 0.1), (Fraction(1, 2), 0.3), (Fraction(2, 5), 0.2)]
+)
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_false_answer_is_at_most_alpha_over_every_sample(world, q, alpha, start):
+    n, levels = 7, WORLDS[world]
+    cells = [p for share, good in levels for p in (share * good, share * (1 - good))]
+    shares = np.cumsum([share for share, _ in levels])
+    good = np.cumsum([share * precision for share, precision in levels])
+    precision = [g / s for g, s in zip(good, shares, strict=True)]
+    false = Fraction(0)
+    for counts in samples(n, len(cells)):
+        qualified = np.cumsum(counts[0::2])
+        listed = qualified + np.cumsum(counts[1::2])
+        passed = passed_steps(listed[start:], qualified[start:], q, alpha)
+        if passed and precision[start + passed - 1] < q:
+            ways = factorial(n)
+            chance = Fraction(1)
+            for count, p in zip(counts, cells, strict=True):
+                ways //= factorial(count)
+                chance *= p**count
+            false += ways * chance
+    assert false <= Fraction(str(alpha))
+
+
+def test_a_step_passes_exactly_from_the_critical_count_on():
+    for listed, q, alpha in [
+        (20, Fraction(1, 2), 0.1),
+        (35, Fraction(7, 10), 0.05),
+        (12, Fraction(9, 10), 0.3),
+    ]:
+        for qualified in range(listed + 1):
+            ways = sum(comb(listed, j) * q**j * (1 - q) ** (listed - j) for j in range(qualified, listed + 1))
+            passed = passed_steps(np.array([listed]), np.array([qualified]), q, alpha)
+            assert passed == (ways <= Fraction(str(alpha)) * (1 - Fraction(1, 10**9)))
+
+
+def test_the_walk_stops_at_the_first_failure():
+    listed = np.array([20, 40, 60, 80])
+    assert passed_steps(listed, np.array([18, 20, 55, 75]), 0.5, 0.1) == 1
+    assert passed_steps(listed, np.array([9, 35, 55, 75]), 0.5, 0.1) == 0
+    assert passed_steps(listed, np.array([18, 35, 55, 75]), 0.5, 0.1) == 4
+    assert passed_steps(np.array([0, 5]), np.array([0, 5]), 0.5, 0.1) == 0  # the precision of an empty list
+
+
+@pytest.mark.parametrize("allowed", [Fraction(1, 5), Fraction(1, 2), Fraction(7, 10)])
+def test_average_false_share_over_every_order_and_labels(allowed):
+    """Exchangeable rows with fixed scores: every way to choose which m of n + m are the pool.
+
+    Labels of the n + m rows are any pattern; the false share is averaged over the choices alone.
+    """
+    n, m = 5, 3
+    for labels in itertools.product([0, 1], repeat=n + m):
+        total = Fraction(0)
+        for pool in itertools.combinations(range(n + m), m):
+            rows = [i for i in range(n + m) if i not in pool]
+            best = sorted(pool, reverse=True)
+            above = np.array([sum(1 for i in rows if not labels[i] and i >= j) for j in best])
+            r = false_share_rank(above, n, allowed)
+            wrong = sum(1 - labels[j] for j in best[:r])
+            total += Fraction(wrong, max(1, r))
+        assert total / comb(n + m, m) <= allowed

@@ -1,0 +1,69 @@
+"""The rank chain: its level from the contract's own sum, in rationals, against the bound for every position."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+
+from surelist.bounds import critical_count
+from surelist.bounds.rank_chain import Block, block_sizes, chain_level, rank_chain
+
+
+def binomial(j: int, n: int, p: Fraction) -> Fraction:
+    return comb(n, j) * p**j * (1 - p) ** (n - j)
+
+
+def exact_level(n, total, p0, rho, first, blocks) -> Fraction:
+    """P(B >= c_J(u + x)): a unlabelled and u labelled above the boundary, x labelled more in its block."""
+    level = Fraction(0)
+    share = min(Fraction(1), p0 / rho)
+    for a in range(total + 1):
+        inside = [block for block in blocks if block.size > a]
+        for u in range(n + 1):
+            chance = binomial(a, total, rho) * binomial(u, n, rho)
+            if not inside:
+                level += chance * tail(u, share, first)
+                continue
+            block = inside[-1]
+            r = block.size - a
+            ways = comb(n - u + total - a, n - u)
+            for x in range(n - u + 1):
+                placed = Fraction(comb(x + r - 1, x) * comb(n - u - x + total - block.size, n - u - x), ways)
+                level += chance * placed * tail(u, share, block.count(u + x))
+    return level
+
+
+def tail(u: int, p: Fraction, count: int) -> Fraction:
+    return sum((binomial(j, u, p) for j in range(max(0, count), u + 1)), Fraction(0))
+
+
+@pytest.mark.parametrize(("n", "total", "p0"), [(8, 10, Fraction(1, 5)), (10, 14, Fraction(1, 4))])
+def test_the_bound_holds_at_every_position_of_the_boundary(n, total, p0):
+    first = critical_count(n, p0, 0.2)
+    blocks = (Block(total - 3, 1.5, float(p0) * total / (total - 3)), Block(total // 2, 1.25, float(p0) * 2))
+    bound = chain_level(n, total, p0, first, blocks)
+    levels = [exact_level(n, total, p0, p0 + (1 - p0) * Fraction(i, 12), first, blocks) for i in range(13)]
+    assert max(levels) <= bound + 1e-12
+    assert max(levels) >= 0.6 * bound  # and it is not far off
+
+
+@pytest.mark.parametrize(("n", "total"), [(300, 900), (100, 400), (60, 60)])
+def test_the_chain_keeps_its_level(n, total):
+    chain = rank_chain(n, total, 0.1, 0.1)
+    assert chain.level <= 0.1
+    assert chain.first == critical_count(n, 0.1, 0.1)
+    assert all(block.size >= 1.8 * total * 0.1 for block in chain.blocks)
+    for block in chain.blocks:
+        counts = block.counts(n)
+        assert (np.diff(counts) >= 0).all()
+        assert [block.count(k) for k in (0, n // 2, n)] == counts[[0, n // 2, n]].tolist()
+
+
+def test_blocks_get_shorter_and_stop_in_time():
+    sizes = block_sizes(1000, 10_000, Fraction(1, 20))
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert sizes[-1] >= 900
+    assert sizes[-1] < 900 * 1.08
