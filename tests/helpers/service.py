@@ -145,6 +145,20 @@ def local_client(tmp_path):
         yield client
 
 
+def operations(app) -> list[tuple[str, str]]:
+    """Every (method, path) the app answers, from its own routes: a new one is covered when it is written."""
+    routes = [
+        inner for route in app.routes for inner in getattr(route, "original_router", app).routes
+    ] + list(app.routes)
+    pairs = {
+        (method, route.path)
+        for route in routes
+        for method in getattr(route, "methods", None) or ()
+        if method != "HEAD"
+    }
+    return sorted(pairs)
+
+
 def csv_text(rows: int, *, labelled: bool, seed: int = 0) -> str:
     header, lines = examples.trial_rows(np.random.default_rng(seed), rows, labelled=labelled)
     text = io.StringIO(newline="")

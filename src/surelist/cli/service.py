@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import getpass
 import json
-import sys
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from surelist.service.record.record import Registry
     from surelist.service.record.verify import Verdict
     from surelist.service.settings import Settings
-
-SWITCH_SECONDS = 0.0005  # the writer's thread waits this long for its turn instead of 5 ms
 
 database_option = click.option(
     "--database", metavar="ADDRESS", help="SQLite file or postgresql://… [default: in your data folder]"
@@ -52,37 +48,22 @@ def serve(**options: Any) -> None:
       surelist serve --host 0.0.0.0 --login --database postgresql://surelist@db/surelist
     """
     _needs_service()
-    import socket
-
-    import uvicorn
-
+    from surelist.service import server
     from surelist.service.app import create_app
 
     settings = _settings(options)
-    sys.setswitchinterval(SWITCH_SECONDS)
-    app = create_app(settings)
+    with _with_detail():
+        app = create_app(settings)
     if settings.login:
         _require_token(app.state.runtime.registry)
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((settings.host.strip("[]"), settings.port))
-    except OSError as error:
-        raise InvalidInput(
-            f"port: cannot listen on {settings.host}:{settings.port}: {error.strerror}. Try --port 0."
-        ) from error
+    listener = server.listen(settings.host, settings.port)
     port = listener.getsockname()[1]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{shown}:{port}/"
     click.echo(f"surelist is at {address}  (stop with Ctrl+C)")
     if options["open_"]:
         webbrowser.open(address)
-    gc.collect()
-    gc.freeze()  # what is loaded stays: collections need not walk through it on every request
-    gc.set_threshold(50_000, 20, 50)
-    config = uvicorn.Config(app, loop="asyncio", access_log=False, log_level="warning", server_header=False)
-    uvicorn.Server(config).run(sockets=[listener])
+    server.run(app, listener)
 
 
 @click.group()
@@ -163,7 +144,9 @@ def backup(output: Path, database: str | None) -> None:
     """
     from surelist.service.record.backup import back_up
 
-    _print_copy(back_up(_address(database), output), str(output))
+    with _with_detail():
+        verdict = back_up(_address(database), output)
+    _print_copy(verdict, str(output))
 
 
 @click.command(no_args_is_help=True)
@@ -178,7 +161,9 @@ def restore(copy: Path, database: str | None) -> None:
     """
     from surelist.service.record.backup import restore
 
-    _print_copy(restore(copy, _address(database)), "the new record")
+    with _with_detail():
+        verdict = restore(copy, _address(database))
+    _print_copy(verdict, "the new record")
 
 
 def _print_copy(verdict: Verdict, where: str) -> None:
@@ -193,6 +178,8 @@ def _print_copy(verdict: Verdict, where: str) -> None:
 def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> None:
     """Check the whole record; exit code 4 if anything was edited, removed or inserted.
 
+    Opens it for reading only and creates nothing: a missing or empty database is an error.
+
     A chain cannot show by itself that its last entries were cut off: give a receipt, the
     last one you have from an API answer, a report or the record page.
 
@@ -200,10 +187,11 @@ def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> 
     Example:
       surelist verify-log --receipt 17:9f2c…
     """
+    from surelist.service.record.database import Database
     from surelist.service.record.verify import verify
 
-    with _registry(database) as registry:
-        verdict = verify(registry.database, receipts)
+    with _with_detail():
+        verdict = verify(Database(_address(database), read_only=True), receipts)
     if json_:
         click.echo(json.dumps({"intact": verdict.intact, **vars(verdict)}))
     else:
@@ -268,13 +256,25 @@ def _registry(address: str | None) -> Iterator[Registry]:
     from surelist.service.record.database import Database
     from surelist.service.record.record import Registry
 
-    database = Database(_address(address))
-    database.prepare()
-    registry = Registry(database)
+    with _with_detail():
+        database = Database(_address(address))
+        database.prepare()
+        registry = Registry(database)
+        try:
+            yield registry
+        finally:
+            registry.close()
+
+
+@contextmanager
+def _with_detail() -> Iterator[None]:
+    """Whoever runs the service may know where its record is and what the database said."""
+    from surelist.service.errors import StorageError
+
     try:
-        yield registry
-    finally:
-        registry.close()
+        yield
+    except StorageError as error:
+        raise type(error)(f"{error} {error.detail}".strip()) from error
 
 
 def _require_token(registry: Registry) -> None:

@@ -14,12 +14,21 @@ from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, jobs, models
-from surelist.service.bodies import TABLE_BODY, content_type, json_body, parse_rows, table_body
+from surelist.service.bodies import (
+    INLINE,
+    TABLE_BODY,
+    body_schema,
+    content_type,
+    json_body,
+    parse_rows,
+    parsed_body,
+    table_body,
+)
 from surelist.service.errors import MEANING
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, key_of, runtime_of
 
-INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
+REVIEWS = 16 << 20  # bytes of reviews in one request
 
 router = APIRouter(
     prefix="/api/v1",
@@ -145,11 +154,17 @@ async def policy(policy: Digest, runtime: Service, view: Viewer) -> Any:
     return answers.policy_file(await runtime.read(view.policy, policy))
 
 
-@router.post("/policies/{policy}/retire", response_model=models.Receipt)
+@router.post(
+    "/policies/{policy}/retire",
+    response_model=models.Receipt,
+    openapi_extra=body_schema(models.Retirement),
+)
 async def retire(
-    policy: Digest, body: models.Retirement, runtime: Service, view: Admin, key: IdempotencyKey = None
+    policy: Digest, request: Request, runtime: Service, view: Admin, key: IdempotencyKey = None
 ) -> Any:
     """End a policy. It stays on record and makes no new shortlists."""
+    view.actor.require_policy(policy)
+    body = await parsed_body(request, runtime, models.Retirement)
     bound = key_of(key, "retire", policy, body.reason)
     written = await runtime.written(view.retire_policy(policy, body.reason, bound))
     return answers.receipt(written)
@@ -207,7 +222,7 @@ async def _select_rows(
 ) -> Response:
     if options.format is not None or options.attribute:
         raise InvalidInput("format: it goes with CSV and Parquet bodies, as does attribute; leave it out.")
-    body = await json_body(request, runtime.settings.max_json)
+    body = await json_body(request, runtime, runtime.settings.max_json)
     known = runtime.known_policy(policy)
     made = known if known is not None else await runtime.read(runtime.load_policy, policy)
 
@@ -246,11 +261,18 @@ async def selection_report(selection: SelectionId, runtime: Service, view: Viewe
     return answers.report_page(*await runtime.read(view.selection_with_all, selection))
 
 
-@router.post("/selections/{selection}/reviews", status_code=201, response_model=models.ReviewsView)
+@router.post(
+    "/selections/{selection}/reviews",
+    status_code=201,
+    response_model=models.ReviewsView,
+    openapi_extra=body_schema(models.Reviews),
+)
 async def send_reviews(
-    selection: SelectionId, body: models.Reviews, runtime: Service, view: Operator, key: IdempotencyKey = None
+    selection: SelectionId, request: Request, runtime: Service, view: Operator, key: IdempotencyKey = None
 ) -> Any:
     """Say which shortlisted candidates turned out to be qualified."""
+    await runtime.read(view.selection, selection)
+    body = await parsed_body(request, runtime, models.Reviews, REVIEWS)
     sent = {review.candidate: review.qualified for review in body.reviews}
     if len(sent) < len(body.reviews):
         raise InvalidInput("reviews: expected one review per candidate, got two of the same one.")

@@ -23,7 +23,7 @@ from surelist.errors import InvalidInput, SurelistError, error_body
 from surelist.service import api, drafts, pages
 from surelist.service.errors import MEANING, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
-from surelist.service.models import Rows
+from surelist.service.models import Retirement, Reviews, Rows
 from surelist.service.record.access import Brake
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
@@ -70,7 +70,7 @@ def create_app(settings: Settings) -> FastAPI:
     _add_checks(app)
     _add_errors(app)
     app.add_middleware(Guard, settings=settings, metrics=metrics)
-    _declare_rows(app)
+    _declare_bodies(app)
     return app
 
 
@@ -138,17 +138,17 @@ def _wants_page(request: Request) -> bool:
     return not machine and "text/html" in request.headers.get("accept", "")
 
 
-def _declare_rows(app: FastAPI) -> None:
+def _declare_bodies(app: FastAPI) -> None:
     """Bodies are read by hand, so their schema is added by hand."""
     made = app.openapi
 
     def openapi() -> dict[str, Any]:
         schema = made()
         parts = schema.setdefault("components", {}).setdefault("schemas", {})
-        if "Rows" not in parts:
-            rows = Rows.model_json_schema(ref_template="#/components/schemas/{model}")
-            parts.update(rows.pop("$defs", {}))
-            parts["Rows"] = rows
+        for model in (Rows, Reviews, Retirement):
+            described = model.model_json_schema(ref_template="#/components/schemas/{model}")
+            parts.update(described.pop("$defs", {}))
+            parts[model.__name__] = described
         parts.pop("HTTPValidationError", None)
         parts.pop("ValidationError", None)
         return schema

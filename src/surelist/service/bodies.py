@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import pydantic_core
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from surelist.errors import InvalidInput
 from surelist.service import jobs
-from surelist.service.errors import TooLarge, WrongType
+from surelist.service.errors import WrongType
+from surelist.service.middleware import SMALL, allow_body
 from surelist.service.runtime import Runtime
 from surelist.service.uploads import Upload
+
+INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
+M = TypeVar("M", bound=BaseModel)
 
 FILES = ("text/csv", "application/vnd.apache.parquet", "application/octet-stream")
 
@@ -34,14 +39,37 @@ def content_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def json_body(request: Request, limit: int) -> bytes:
+async def json_body(request: Request, runtime: Runtime, limit: int) -> bytes:
+    """A body in memory. Large ones wait for each other, so that many cannot fill it together."""
+    body = allow_body(request.scope, limit)
     pieces, size = [], 0
     async for piece in request.stream():
+        if size <= INLINE < size + len(piece):
+            await body.hold(runtime.large_bodies)
         size += len(piece)
-        if size > limit:
-            raise TooLarge(limit)
         pieces.append(piece)
     return b"".join(pieces)
+
+
+async def parsed_body(request: Request, runtime: Runtime, model: type[M], limit: int = SMALL) -> M:
+    """A JSON body as a model: read by hand, because FastAPI would read it before asking who sends it."""
+    if content_type(request) != "application/json":
+        raise WrongType(f"Content-Type: expected application/json, got {content_type(request)[:80]!r}.")
+    body = await json_body(request, runtime, limit)
+    try:
+        if len(body) <= INLINE:
+            return model.model_validate_json(body)
+        return await runtime.work(model.model_validate_json, body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(["body", *map(str, first["loc"])])
+        raise InvalidInput(f"{where}: {first['msg']}.") from None
+
+
+def body_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The same for OpenAPI."""
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def parse_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
@@ -68,9 +96,10 @@ async def table_body(request: Request, runtime: Runtime, *, past: bool) -> Async
 async def _received(request: Request, runtime: Runtime) -> Upload:
     kind = content_type(request)
     if kind == "application/json":
-        body = await json_body(request, runtime.settings.max_json)
+        body = await json_body(request, runtime, runtime.settings.max_json)
         return await runtime.work(_written, runtime, body)
     if kind in FILES:
+        allow_body(request.scope, runtime.settings.max_upload)
         return await runtime.spool.receive(request.stream(), runtime.settings.max_upload)
     raise WrongType(
         "Content-Type: expected application/json, text/csv or application/vnd.apache.parquet, "

@@ -25,7 +25,7 @@ router = APIRouter()
 @router.post("/drafts")
 async def upload_past(me: Me) -> Response:
     await me.view("operator", all_policies=True)
-    upload, filename = await _stored(me, await me.form(), past=True)
+    upload, filename = await _stored(me, await me.form(limit=_form_with_file(me)), past=True)
     return to(f"/drafts/{_draft(me, 'past', filename, upload).id}")
 
 
@@ -146,7 +146,7 @@ async def save_policy(ident: str, me: Me) -> Response:
 async def upload_pool(digest: str, me: Me) -> Response:
     view = await me.view("operator")
     await me.runtime.read(view.policy, digest)
-    form = await me.form()
+    form = await me.form(limit=_form_with_file(me))
     if form.get("example"):
         upload = await me.runtime.work(jobs.store_example, me.runtime, past=False)
         filename = "example-pool.csv"
@@ -202,6 +202,10 @@ async def _stored(me: Visitor, form: FormData, *, past: bool) -> tuple[Upload, s
     if not isinstance(file, UploadFile) or not file.filename:
         raise InvalidInput("file: choose a CSV or Parquet file first.")
     return await me.runtime.work(jobs.store, me.runtime, file.file, file.filename, past=past), file.filename
+
+
+def _form_with_file(me: Visitor) -> int:
+    return me.settings.max_upload + (1 << 20)
 
 
 def _draft(me: Visitor, kind: str, filename: str, upload: Upload, policy: str | None = None) -> Draft:

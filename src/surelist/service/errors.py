@@ -8,10 +8,12 @@ SurelistError                 400   surelist.errors
 ├── NotAuthenticated          401
 ├── Forbidden                 403
 ├── NotFound                  404
+├── TooSlow                   408
 ├── Conflict                  409
 ├── TooLarge                  413
 ├── TooManyAttempts           429   says when to try again
 ├── InternalError             500   what was not foreseen; says nothing to the outside
+├── Busy                      503   more requests at once than the service takes
 └── StorageError              503   the record cannot be used now
     └── DiskFull              507
 """
@@ -51,6 +53,12 @@ class NotFound(SurelistError):
     status = 404
 
 
+class TooSlow(SurelistError):
+    """The request arrived too slowly, or not whole."""
+
+    status = 408
+
+
 class Conflict(SurelistError):
     """It contradicts the record: a retired policy, a key used for something else."""
 
@@ -63,10 +71,12 @@ class TooLarge(SurelistError):
     status = 413
 
     def __init__(self, limit: int, message: str | None = None) -> None:
+        unit, name = (1 << 20, "MiB") if limit >= 1 << 20 else (1 << 10, "KiB")
+        way_out = " Use Parquet, leave out columns that are not needed, or raise --max-upload."
         super().__init__(
             message
-            or f"The upload is larger than the {limit / (1 << 20):,.0f} MiB this service accepts. "
-            "Use Parquet, leave out columns that are not needed, or raise --max-upload."
+            or f"The upload is larger than the {limit // unit:,} {name} that are accepted at this address."
+            + way_out * (name == "MiB")
         )
 
 
@@ -86,10 +96,24 @@ class InternalError(SurelistError):
     status = 500
 
 
-class StorageError(SurelistError):
-    """The record cannot be read or written now; nothing was half-written."""
+class Busy(SurelistError):
+    """The service is at its limit, or the record cannot be used now; nothing was half-written."""
 
     status = 503
+
+
+class StorageError(SurelistError):
+    """The record cannot be read or written now; nothing was half-written.
+
+    ``detail`` is what the database said, for the log and the command line: it tells where the
+    record is, which is nobody else's business.
+    """
+
+    status = 503
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
 
 
 class DiskFull(StorageError):
@@ -99,14 +123,16 @@ class DiskFull(StorageError):
 
 
 _ANNOUNCED = (
-    InvalidInput, WrongType, NotCertifiable, NotAuthenticated, Forbidden, NotFound, Conflict, TooLarge,
-    TooManyAttempts, StorageError, DiskFull,
+    InvalidInput, WrongType, NotCertifiable, NotAuthenticated, Forbidden, NotFound, Conflict, TooSlow,
+    TooLarge, TooManyAttempts, Busy, DiskFull,
 )  # fmt: skip
 MEANING = {kind.status: (kind.__doc__ or "").partition("\n")[0] for kind in _ANNOUNCED}
 
 
 def as_answer(error: Exception) -> SurelistError:
     """What the outside is told; anything not foreseen goes to the log and stays there."""
+    if isinstance(error, StorageError) and error.detail:
+        logger.error("%s %s", error, error.detail)
     if isinstance(error, SurelistError):
         return error
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -5,6 +5,7 @@ Plain ASGI, so that bodies and answers stream through.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from typing import Any
@@ -14,8 +15,14 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surelist.errors import error_body
-from surelist.service.errors import Forbidden, TooLarge, as_answer, headers_of
+from surelist.service.errors import Busy, Forbidden, TooLarge, TooSlow, as_answer, headers_of
 from surelist.service.settings import Settings
+
+SMALL = 1 << 16  # bytes of a body before anyone is known to be entitled to more
+BODY_SECONDS = 30
+SLOWEST = 1 << 15  # bytes per second
+REQUESTS = 512  # worked on at the same time
+BODY = "surelist.body"
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -52,11 +59,59 @@ class Metrics:
         self.refused = Counter("surelist_not_certifiable", "Promises not made", registry=self.registry)
 
 
+class Body:
+    """A request's body on its way in. Small until a handler that knows who is asking allows more.
+
+    It has to arrive within ``BODY_SECONDS``, and a second more for every ``SLOWEST`` bytes.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        self._declared = int(declared) if declared.isdigit() else 0
+        self._receive, self._started = receive, time.monotonic()
+        self._taken, self._whole, self.limit = 0, False, SMALL
+        self._held: asyncio.Semaphore | None = None
+
+    async def hold(self, semaphore: asyncio.Semaphore) -> None:
+        """Wait for room, and keep it until the request is answered."""
+        await semaphore.acquire()
+        self._held = semaphore
+
+    def release(self) -> None:
+        if self._held is not None:
+            self._held.release()
+
+    async def receive(self) -> Message:
+        if self._whole:  # what follows is only the client going away
+            return await self._receive()
+        if self._declared > self.limit:
+            raise TooLarge(self.limit)
+        patience = self._started + BODY_SECONDS + self._taken / SLOWEST - time.monotonic()
+        try:
+            async with asyncio.timeout(patience):
+                message = await self._receive()
+        except TimeoutError:
+            raise TooSlow("The request arrived too slowly. Send it again.") from None
+        self._taken += len(message.get("body", b""))
+        if self._taken > self.limit:
+            raise TooLarge(self.limit)
+        self._whole = not message.get("more_body", False)
+        return message
+
+
+def allow_body(scope: Scope, limit: int) -> Body:
+    """Let a request bring a body of this size: for handlers, once it is known who is asking."""
+    body: Body = scope[BODY]
+    body.limit = limit
+    return body
+
+
 class Guard:
     """ASGI middleware around the whole app."""
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
+        self._active = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -64,6 +119,8 @@ class Guard:
             return
         started, status = time.perf_counter(), 500
         answered = False
+        self._active += 1
+        body = Body(scope, receive)
 
         async def answer(message: Message) -> None:
             nonlocal status, answered
@@ -74,7 +131,10 @@ class Guard:
 
         try:
             self._check(scope)
-            await self._app(scope, self._limited(scope, receive), answer)
+            if self._active > REQUESTS:
+                raise Busy("The service is busy. Try again shortly; nothing was recorded.")
+            scope[BODY] = body
+            await self._app(scope, body.receive, answer)
         except ClientDisconnect:
             status = 499  # nobody is left to answer
         except Exception as error:
@@ -82,6 +142,8 @@ class Guard:
                 raise
             await _refuse(error, answer)
         finally:
+            self._active -= 1
+            body.release()
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.requests.labels(scope["method"], route, str(status)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
@@ -98,22 +160,6 @@ class Guard:
             foreign = origin is not None and origin.split("://", 1)[-1].lower() != host.lower()
             if foreign or site in ("cross-site", "same-site"):
                 raise Forbidden("This request came from another site.")
-
-    def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        limit, taken = self._settings.max_upload + (1 << 20), 0  # the form around a file takes room too
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > limit:
-            raise TooLarge(self._settings.max_upload)
-
-        async def counted() -> Message:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > limit:
-                raise TooLarge(self._settings.max_upload)
-            return message
-
-        return counted
 
     def _headers(self, scope: Scope, present: Any) -> list[tuple[bytes, bytes]]:
         path: str = scope["path"]
@@ -132,7 +178,7 @@ async def _refuse(error: Exception, send: Send) -> None:
     body = json.dumps({"error": error_body(answer)}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers += [(k.lower().encode(), v.encode()) for k, v in headers_of(answer).items()]
-    if isinstance(answer, TooLarge):
+    if isinstance(answer, (TooLarge, TooSlow)):
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -14,9 +14,9 @@ from surelist.reports.summary import summarise
 from surelist.service import answers, jobs, wizard
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
-from surelist.service.visitor import Me, to
+from surelist.service.visitor import SHOWN, Me, to
 
-SHOWN = 1000  # rows of a shortlist on the page; the download has all
+REVIEWS = 4 << 20  # bytes of the form with all reviews of a page
 router = APIRouter()
 
 
@@ -101,6 +101,7 @@ async def policy_report(digest: str, me: Me) -> Response:
 @router.post("/policies/{digest}/retire")
 async def retire(digest: str, me: Me) -> Response:
     view = await me.view("admin")
+    view.actor.require_policy(digest)
     reason = str((await me.form()).get("reason", "")).strip()
     if not reason:
         raise InvalidInput("reason: say in a sentence why the policy is retired; it goes on record.")
@@ -154,7 +155,8 @@ async def selection_report(ident: str, me: Me) -> Response:
 @router.post("/selections/{ident}/reviews")
 async def send_reviews(ident: str, me: Me) -> Response:
     view = await me.view("operator")
-    marked = wizard.reviews_of(await me.form())
+    await me.runtime.read(view.selection, ident)
+    marked = wizard.reviews_of(await me.form(limit=REVIEWS))
     if not marked:
         raise InvalidInput("reviews: mark at least one candidate as qualified or not.")
     await me.runtime.written(await me.runtime.read(view.record_reviews, ident, marked))

@@ -25,6 +25,7 @@ from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
 
 HEAVY_JOBS = 2  # files worked on at the same time; others wait their turn
+LARGE_BODIES = 4  # held in memory at the same time
 REMEMBERED = 1000
 T = TypeVar("T")
 
@@ -75,6 +76,7 @@ class Runtime:
     brake: Brake
     heavy: anyio.CapacityLimiter | None = None
     mailbox: Mailbox | None = None
+    large_bodies: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_BODIES))
     _policies: dict[str, Policy] = field(default_factory=dict)
 
     async def work(self, job: Callable[..., T], *args: Any, **named: Any) -> T:

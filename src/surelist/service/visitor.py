@@ -16,10 +16,13 @@ from surelist.errors import InvalidInput
 from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, curve_table, in_order
 from surelist.service.errors import Forbidden, NotAuthenticated
+from surelist.service.middleware import SMALL, allow_body
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR
 from surelist.service.record.view import View
 from surelist.service.runtime import runtime_of
+
+SHOWN = 1000  # rows of a shortlist on the page; the download has all
 
 _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True,
@@ -62,12 +65,17 @@ class Visitor:
             actor.require_all_policies()
         return View(registry, actor)
 
-    async def form(self) -> FormData:
-        """A form of this very session; a form that another site sends has no such token."""
+    async def form(self, *, limit: int = SMALL) -> FormData:
+        """A form of this very session; a form that another site sends has no such token.
+
+        Ask for ``view`` first: whoever may not do a thing should not be able to send its form.
+        """
+        allow_body(self.request.scope, limit)
+        files = 1 if limit > SMALL else 0
         try:
-            form = await self.request.form(max_files=1, max_fields=2000)
-        except (UnicodeError, LookupError, ValueError) as error:
-            raise InvalidInput("form: expected text in UTF-8, got another encoding.") from error
+            form = await self.request.form(max_files=files, max_fields=2 * SHOWN + 100)
+        except (LookupError, UnicodeError, ValueError):
+            raise InvalidInput("form: expected text in UTF-8, got another encoding.") from None
         if self.fresh or form.get("csrf") != access.csrf_token(self.cookie):
             raise Forbidden("This form is no longer valid. Go back, load the page again and repeat.")
         return form

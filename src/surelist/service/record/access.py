@@ -87,7 +87,10 @@ def create_token(
     token = Token(ident, name, role, policy, now(), expires, None)
 
     def job(batch: Batch) -> None:
-        facts = {"name": name, "role": role, "policy": policy, "expires": expires}
+        facts = {
+            "name": name, "role": role, "policy": policy, "expires": expires,
+            "fingerprint": fingerprint(_digest(secret)),
+        }  # fmt: skip
         batch.connection.execute(
             "INSERT INTO tokens (id, name, role, policy, digest, created, expires) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -144,7 +147,8 @@ def begin_session(registry: Registry, token: Token, seconds: int) -> str:
     expires = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
 
     def job(batch: Batch) -> None:
-        batch.append(as_actor(token).name, "session.begun", token.id, {})
+        facts = {"fingerprint": fingerprint(_digest(cookie))}
+        batch.append(as_actor(token).name, "session.begun", token.id, facts)
         batch.connection.execute("DELETE FROM sessions WHERE expires < ?", [now()])
         batch.connection.execute(
             "INSERT INTO sessions (digest, token, expires) VALUES (?, ?, ?)",
@@ -212,6 +216,11 @@ class Brake:
         while recent and recent[0] < time.monotonic() - self._window:
             recent.popleft()
         return recent
+
+
+def fingerprint(digest: str) -> str:
+    """What the log holds of a stored digest: enough to notice that it was exchanged."""
+    return _digest(digest)
 
 
 def _digest(secret: str) -> str:

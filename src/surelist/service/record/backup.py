@@ -14,7 +14,8 @@ from pathlib import Path
 from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.service.errors import StorageError
-from surelist.service.record.database import Connection, Database, Rows, hidden, transaction
+from surelist.service.record.connections import Connection, Rows, hidden, transaction
+from surelist.service.record.database import Database
 from surelist.service.record.verify import Verdict, verify
 
 LEFT_OUT = ("meta", "sessions")

@@ -1,33 +1,31 @@
-"""SQLite or PostgreSQL behind one small interface. SQL is written once, with ``?``.
-
-A write transaction takes the one lock there is before it reads: ``BEGIN IMMEDIATE`` on SQLite,
-an advisory lock on PostgreSQL. Without it two appends read the same head and the chain forks.
-"""
+"""The record's tables in SQLite or PostgreSQL: made once, opened for writing or for reading only."""
 
 from __future__ import annotations
 
-import os
-import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from surelist.errors import InvalidInput, MissingDependency
-from surelist.service.errors import DiskFull, StorageError
+from surelist.errors import InvalidInput
+from surelist.service.errors import StorageError
+from surelist.service.record.connections import (
+    Connection,
+    Postgres,
+    Rows,
+    Sqlite,
+    hidden,
+    is_postgres,
+    transaction,
+)
 
 SCHEMA_VERSION = "1"
-APPEND_LOCK = 7_395_112_264
-PATIENCE_SECONDS = 15
-
-Rows = list[tuple[Any, ...]]
-
 
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE log (
-    seq BIGINT PRIMARY KEY, at TEXT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL,
+    seq BIGINT PRIMARY KEY NOT NULL, at TEXT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL,
     subject TEXT NOT NULL, details TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL UNIQUE
 );
 CREATE INDEX log_by_action ON log (action, seq);
@@ -51,13 +49,6 @@ CREATE TABLE replays (
 
 GUARDED = ("log", "reviews")  # no row of these is ever changed or removed
 
-# a policy's selections without reading through the log; also for records made before it existed
-_BY_POLICY = "CREATE INDEX IF NOT EXISTS log_by_policy ON log ({policy}, seq) WHERE action = 'selection.made'"
-_POLICY_OF = {
-    "sqlite": "json_extract(details, '$.policy')",
-    "postgresql": "((details::jsonb)->>'policy')",
-}
-
 _NO_CHANGE_SQLITE = """
 CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table}
 BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END
@@ -69,30 +60,22 @@ $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$
 """
 
 
-class Connection(Protocol):
-    """One open connection, used by one thread at a time."""
-
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows: ...
-    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None: ...
-    def begin(self) -> None:
-        """Start a write transaction and take the append lock."""
-
-    def begin_snapshot(self) -> None:
-        """Start a transaction that reads everything as it is at one moment."""
-
-    def commit(self) -> None: ...
-    def rollback(self) -> None: ...
-    def close(self) -> None: ...
+# a policy's selections without reading through the log; also for records made before it existed
+_POLICY_OF = {
+    "sqlite": "json_extract(details, '$.policy')",
+    "postgresql": "(details::json ->> 'policy')",
+}
+_BY_POLICY = "CREATE INDEX IF NOT EXISTS log_by_policy ON log ({policy}, seq) WHERE action = 'selection.made'"
 
 
 class Database:
     """Connections to one database: one per thread for reading, one for the writer.
 
-    ``read_only`` opens what is there and makes nothing: no file, no folder, no table.
+    ``read_only`` neither creates nor changes anything; there has to be a record already.
     """
 
     def __init__(self, address: str, *, read_only: bool = False) -> None:
-        self.address, self.read_only = address, read_only
+        self.address, self._read_only = address, read_only
         self._local = threading.local()
         self._opened: list[Connection] = []
         self._guard = threading.Lock()
@@ -102,8 +85,13 @@ class Database:
         return "postgresql" if is_postgres(self.address) else "sqlite"
 
     def connect(self) -> Connection:
-        make = _Postgres if self.kind == "postgresql" else _Sqlite
-        connection = make(self.address, self.read_only)
+        connection: Connection
+        if self.kind == "postgresql":
+            connection = Postgres(self.address, read_only=self._read_only)
+        elif self._read_only and not Path(self.address).is_file():
+            raise InvalidInput(f"database: there is no file {self.address}.")
+        else:
+            connection = Sqlite(Path(self.address), read_only=self._read_only)
         with self._guard:
             self._opened.append(connection)
         return connection
@@ -116,7 +104,7 @@ class Database:
     def require_in_place(self) -> None:
         """Raise where the record's file is no longer the one that was opened."""
         connection = getattr(self._local, "connection", None)
-        if isinstance(connection, _Sqlite):
+        if isinstance(connection, Sqlite):
             connection.require_in_place()
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> Rows:
@@ -134,6 +122,18 @@ class Database:
                     raise
         raise AssertionError("unreachable")
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """The record as it is at one moment, while others go on writing."""
+        connection = self.connect()
+        try:
+            connection.begin_snapshot()
+            self._check_version(connection)
+            yield connection
+        finally:
+            connection.rollback()
+            self.discard(connection)
+
     def prepare(self) -> None:
         """Make the tables where there are none; refuse a database of another version."""
         connection = self.connect()
@@ -141,12 +141,7 @@ class Database:
             with transaction(connection):
                 if not connection.execute(_HAS_META[self.kind]):
                     self._create(connection)
-                version = connection.execute("SELECT value FROM meta WHERE name = 'schema'")
-                if version != [(SCHEMA_VERSION,)]:
-                    raise InvalidInput(
-                        f"database: {hidden(self.address)} holds record version {version}; this surelist "
-                        f"reads version {SCHEMA_VERSION}. Use the surelist that made it, or a newer one."
-                    )
+                self._check_version(connection)
                 connection.execute(_BY_POLICY.format(policy=self.policy_of_selection))
         finally:
             self.discard(connection)
@@ -168,6 +163,16 @@ class Database:
             "AND table_schema = current_schema() ORDER BY ordinal_position",
         }[self.kind]
         return [str(row[0]) for row in self.read(sql, [table])]
+
+    def _check_version(self, connection: Connection) -> None:
+        if not connection.execute(_HAS_META[self.kind]):
+            raise InvalidInput(f"database: {hidden(self.address)} holds no record of surelist.")
+        version = connection.execute("SELECT value FROM meta WHERE name = 'schema'")
+        if version != [(SCHEMA_VERSION,)]:
+            raise InvalidInput(
+                f"database: {hidden(self.address)} holds record version {version}; this surelist "
+                f"reads version {SCHEMA_VERSION}. Use the surelist that made it, or a newer one."
+            )
 
     def _create(self, connection: Connection) -> None:
         for statement in TABLES.split(";\n"):
@@ -201,163 +206,3 @@ _HAS_META = {
     "postgresql": "SELECT 1 FROM information_schema.tables WHERE table_name = 'meta' "
     "AND table_schema = current_schema()",
 }
-
-
-@contextmanager
-def transaction(connection: Connection) -> Iterator[Connection]:
-    """Begin, and commit if the block ends well; otherwise nothing has happened."""
-    connection.begin()
-    try:
-        yield connection
-    except BaseException:
-        connection.rollback()
-        raise
-    connection.commit()
-
-
-def is_postgres(address: str) -> bool:
-    return address.startswith(("postgresql://", "postgres://"))
-
-
-def hidden(address: str) -> str:
-    """The address without its password, for messages."""
-    if "://" in address and "@" in address:
-        scheme, rest = address.split("://", 1)
-        return f"{scheme}://***@{rest.rsplit('@', 1)[1]}"
-    return address
-
-
-class _Sqlite:
-    """WAL, so that readers never wait; ``synchronous=FULL``, so that a commit is on the disk."""
-
-    def __init__(self, address: str, read_only: bool) -> None:
-        self._path = address
-        path = Path(address)
-        try:
-            if not read_only:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            elif not path.is_file():
-                raise InvalidInput(f"record: there is no file {address}.")
-            self._inode = path.stat().st_ino
-            self._inner = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}", uri=True,
-                timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False,
-            )  # fmt: skip
-            if not read_only:
-                self._inner.execute("PRAGMA journal_mode=WAL")
-                self._inner.execute("PRAGMA synchronous=FULL")
-        except (sqlite3.Error, OSError) as error:
-            raise _explained(error, str(path)) from error
-
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
-        with self._errors():
-            return self._inner.execute(sql, values).fetchall()
-
-    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        with self._errors():
-            self._inner.executemany(sql, rows)
-
-    def begin(self) -> None:
-        self.require_in_place()
-        self.execute("BEGIN IMMEDIATE")
-
-    def begin_snapshot(self) -> None:
-        self.execute("BEGIN")
-        self.execute("SELECT 1 FROM sqlite_master LIMIT 1")  # the snapshot starts with the first read
-
-    def require_in_place(self) -> None:
-        """An open file that was moved or deleted can still be written, and nobody would find it again."""
-        try:
-            there = os.stat(self._path).st_ino == self._inode
-        except OSError:
-            there = False
-        if not there:
-            raise StorageError(f"record: {self._path} was moved, replaced or deleted. Nothing was written.")
-
-    def commit(self) -> None:
-        self.execute("COMMIT")
-
-    def rollback(self) -> None:
-        with suppress(sqlite3.Error):
-            if self._inner.in_transaction:
-                self._inner.execute("ROLLBACK")
-
-    def close(self) -> None:
-        with suppress(sqlite3.Error):
-            self._inner.close()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise _explained(error, self._path) from error
-
-
-def _explained(error: Exception, path: str) -> StorageError:
-    text = str(error)
-    if "full" in text or "No space" in text:
-        return DiskFull(f"record: the disk that holds {path} is full. Make room and try again.")
-    return StorageError(f"record: cannot use {path}: {text}. Nothing was written.")
-
-
-class _Postgres:
-    """``synchronous_commit=on`` whatever the server's default: an acknowledged entry is durable."""
-
-    def __init__(self, address: str, read_only: bool) -> None:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise MissingDependency(
-                "A PostgreSQL record needs psycopg: pip install 'surelist[service,postgres]'."
-            ) from error
-        self._error = psycopg.Error
-        self._full = (psycopg.errors.DiskFull,)
-        self._where = hidden(address)
-        with self._errors():
-            self._inner = psycopg.connect(
-                address,
-                autocommit=True,
-                connect_timeout=5,
-                options="-c synchronous_commit=on -c statement_timeout=60000 "
-                f"-c lock_timeout={PATIENCE_SECONDS * 1000} -c client_encoding=UTF8 "
-                f"-c default_transaction_read_only={'on' if read_only else 'off'}",
-            )
-
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
-        with self._errors():
-            cursor = self._inner.execute(sql.replace("?", "%s"), values or None)
-            return cursor.fetchall() if cursor.description else []
-
-    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        with self._errors(), self._inner.cursor() as cursor:
-            cursor.executemany(sql.replace("?", "%s"), rows)
-
-    def begin_snapshot(self) -> None:
-        self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-
-    def begin(self) -> None:
-        self.execute("BEGIN")
-        self.execute("SELECT pg_advisory_xact_lock(?)", [APPEND_LOCK])
-
-    def commit(self) -> None:
-        self.execute("COMMIT")
-
-    def rollback(self) -> None:
-        with suppress(self._error):
-            self._inner.execute("ROLLBACK")
-
-    def close(self) -> None:
-        with suppress(self._error):
-            self._inner.close()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except self._full as error:
-            raise DiskFull(f"record: the disk of {self._where} is full. Make room and try again.") from error
-        except self._error as error:
-            message = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise StorageError(f"record: cannot use {self._where}: {message}.") from error

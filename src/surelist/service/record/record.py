@@ -20,7 +20,8 @@ from surelist.promises import policy_file
 from surelist.promises.policy import Policy
 from surelist.service.errors import Conflict, NotFound
 from surelist.service.record.chain import Entry, canonical
-from surelist.service.record.database import Connection, Database
+from surelist.service.record.connections import Connection
+from surelist.service.record.database import Database
 from surelist.service.record.writer import Batch, Writer
 
 LAST = 2**62  # above every sequence number

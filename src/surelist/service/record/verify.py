@@ -1,22 +1,36 @@
-"""``surelist verify-log``: recompute the whole chain and what hangs on it."""
+"""``surelist verify-log``: recompute the whole chain and check what hangs on it. Changes nothing.
+
+Beside the log a record has tables that the log vouches for: reviews (their hash and their selection),
+tokens (role, scope, expiry, end), salts, sessions and idempotency keys. A row that the log does not
+explain is a problem, as is an entry that contradicts an earlier one.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from surelist.errors import InvalidInput
+from surelist.errors import InvalidInput, SurelistError
+from surelist.promises.policy import Policy
+from surelist.service.record.access import fingerprint
 from surelist.service.record.chain import GENESIS, Entry
-from surelist.service.record.database import Database
+from surelist.service.record.connections import Connection
+from surelist.service.record.database import GUARDED, Database
 from surelist.service.record.record import COLUMNS, reviews_hash
 
 PAGE = 2_000
+_TRIGGERS = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '%append-only%'",
+    "postgresql": "SELECT tgname FROM pg_trigger WHERE tgenabled <> 'D'",
+}
+_GUARDS = {"sqlite": ("{}_no_update", "{}_no_delete"), "postgresql": ("{}_append_only",)}
 
 
 @dataclass
 class Verdict:
-    """What was found. ``problems`` is empty if the record is as it was written."""
+    """``problems`` is empty if the record is as it was written."""
 
     entries: int = 0
     head: str = f"0:{GENESIS}"
@@ -28,61 +42,203 @@ class Verdict:
 
 
 def verify(database: Database, noted: tuple[str, ...] = ()) -> Verdict:
-    """Check every entry's hash and link, every policy's hash and every batch of reviews.
+    """Check every entry's hash, link and content, and every row of the tables beside the log.
 
     A chain by itself cannot show that its last entries were cut off: ``noted`` holds receipts
     (``seq:hash``) kept elsewhere, each of which must be in the chain.
     """
-    verdict, previous = Verdict(), GENESIS
-    receipts = dict(_receipt(text) for text in noted)
-    seen_reviews = 0
-    for entry in _entries(database):
-        verdict.entries += 1
-        if entry.seq != verdict.entries:
-            verdict.problems.append(f"entry {verdict.entries} is missing: entry {entry.seq} follows instead")
-            verdict.entries = entry.seq
-        if entry.previous != previous:
-            verdict.problems.append(f"entry {entry.seq} does not follow the entry before it")
-        if entry.expected_hash() != entry.hash:
-            verdict.problems.append(f"entry {entry.seq} was edited: its hash does not fit its content")
-        else:
-            seen_reviews += _check_content(entry, database, verdict)
-        if receipts.pop(entry.seq, entry.hash) != entry.hash:
-            verdict.problems.append(f"entry {entry.seq} is not the one noted elsewhere")
-        previous, verdict.head = entry.hash, entry.receipt
+    verdict = Verdict()
+    receipts = _receipts(noted, verdict)
+    with database.snapshot() as connection:
+        story = _Story(connection, verdict)
+        previous = GENESIS
+        for entry in _entries(connection, verdict):
+            verdict.entries += 1
+            if entry.seq != verdict.entries:
+                verdict.problems.append(
+                    f"entry {verdict.entries} is missing: entry {entry.seq} follows instead"
+                )
+                verdict.entries = entry.seq
+            if entry.previous != previous:
+                verdict.problems.append(f"entry {entry.seq} does not follow the entry before it")
+            if entry.expected_hash() != entry.hash:
+                verdict.problems.append(f"entry {entry.seq} was edited: its hash does not fit its content")
+            else:
+                story.tell(entry)
+            if receipts.pop(entry.seq, entry.hash) != entry.hash:
+                verdict.problems.append(f"entry {entry.seq} is not the one noted elsewhere")
+            previous, verdict.head = entry.hash, entry.receipt
+        story.compare_tables()
+        _check_guards(database.kind, connection, verdict)
+    if verdict.entries == 0:
+        verdict.problems.append("the log is empty: nothing was ever recorded, or everything was removed")
     for seq in receipts:
         verdict.problems.append(f"entry {seq}, noted elsewhere, is not in the log: its end was cut off")
-    held = int(database.read("SELECT count(*) FROM reviews")[0][0])
-    if held != seen_reviews:
-        verdict.problems.append(f"the log tells of {seen_reviews:,} reviews, but {held:,} are held")
     return verdict
 
 
-def _entries(database: Database) -> Iterator[Entry]:
-    last = -(1 << 62)
-    while rows := database.read(
+def _entries(connection: Connection, verdict: Verdict) -> Iterator[Entry]:
+    """In order. Rows without a proper number or with other than text are problems by themselves."""
+    last, passed = -(1 << 62), 0
+    while rows := connection.execute(
         f"SELECT {COLUMNS} FROM log WHERE seq > ? ORDER BY seq LIMIT ?", [last, PAGE]
     ):
-        yield from (Entry(*row) for row in rows)
-        last = int(rows[-1][0])
+        for row in rows:
+            if isinstance(row[0], int) and all(isinstance(value, str) for value in row[1:]):
+                passed += 1
+                yield Entry(*row)
+            else:
+                verdict.problems.append(f"the log holds a row that is no entry, numbered {row[0]!r}")
+                passed += 1
+        if not isinstance(rows[-1][0], int):
+            break
+        last = rows[-1][0]
+    total = int(connection.execute("SELECT count(*) FROM log")[0][0])
+    if total != passed:
+        verdict.problems.append(f"the log holds {total - passed:,} rows without a number in the chain")
 
 
-def _check_content(entry: Entry, database: Database, verdict: Verdict) -> int:
-    """What an entry says of other tables; returns how many reviews it accounts for."""
-    if entry.action == "policy.saved":
-        text = entry.facts["policy"]
+class _Story:
+    """What the entries say, in order, against each other and against the other tables."""
+
+    def __init__(self, connection: Connection, verdict: Verdict) -> None:
+        self._connection, self._verdict = connection, verdict
+        self._policies: dict[str, bool] = {}  # saved, and whether in use
+        self._salted: set[str] = set()
+        self._selections: dict[str, int] = {}  # and how many were shortlisted
+        self._tokens: dict[str, dict[str, Any]] = {}
+        self._sessions: dict[str, set[str | None]] = {}
+        self._reviews = 0
+
+    def tell(self, entry: Entry) -> None:
+        action = getattr(self, "_" + entry.action.replace(".", "_"), None)
+        if action is None:
+            return
+        try:
+            action(entry, entry.facts)
+        except (SurelistError, ValueError, KeyError, TypeError, AttributeError) as error:
+            self._problem(entry, f"what it says cannot be read ({type(error).__name__})")
+
+    def _problem(self, entry: Entry, text: str) -> None:
+        self._verdict.problems.append(f"entry {entry.seq}: {text}")
+
+    def _policy_saved(self, entry: Entry, facts: dict[str, Any]) -> None:
+        text = facts["policy"]
         if hashlib.sha256(text.encode()).hexdigest() != entry.subject:
-            verdict.problems.append(f"entry {entry.seq}: the policy does not have the hash it is known by")
-    if entry.action != "reviews.received":
-        return 0
-    rows = database.read("SELECT candidate, qualified FROM reviews WHERE seq = ?", [entry.seq])
-    if reviews_hash(sorted((str(c), int(q)) for c, q in rows)) != entry.facts["sha256"]:
-        verdict.problems.append(f"entry {entry.seq}: its reviews were edited")
-    return len(rows)
+            self._problem(entry, "the policy does not have the hash it is known by")
+        if entry.subject in self._policies:
+            self._problem(entry, "the same policy was saved before")
+        self._policies[entry.subject] = True
+        secret = self._connection.execute("SELECT secret FROM salts WHERE policy = ?", [entry.subject])
+        policy = Policy.loads(text, salt_text=secret[0][0] if secret else None)
+        if policy.salt_hash is not None:
+            self._salted.add(entry.subject)
+            if not secret:
+                self._problem(entry, "the salt of its policy is gone")
+
+    def _policy_retired(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._in_use(entry, entry.subject)
+        self._policies[entry.subject] = False
+
+    def _selection_made(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._in_use(entry, facts["policy"])
+        if entry.subject in self._selections:
+            self._problem(entry, "the same selection was made before")
+        self._selections[entry.subject] = facts.get("shortlisted", 0)
+
+    def _in_use(self, entry: Entry, policy: str) -> None:
+        if not self._policies.get(policy, False):
+            state = "was retired before" if policy in self._policies else "was never saved"
+            self._problem(entry, f"its policy {policy[:12]} {state}")
+
+    def _reviews_received(self, entry: Entry, facts: dict[str, Any]) -> None:
+        rows = self._connection.execute(
+            "SELECT selection, candidate, qualified FROM reviews WHERE seq = ?", [entry.seq]
+        )
+        self._reviews += len(rows)
+        if entry.subject not in self._selections:
+            self._problem(entry, "its selection was never made")
+        if any(selection != entry.subject for selection, _, _ in rows):
+            self._problem(entry, "its reviews were moved to another selection")
+        if reviews_hash(sorted((str(c), int(q)) for _, c, q in rows)) != facts["sha256"]:
+            self._problem(entry, "its reviews were edited")
+
+    def _token_created(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._tokens[entry.subject] = {**facts, "ended": False}
+
+    def _token_revoked(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._tokens[entry.subject]["ended"] = True
+
+    def _session_begun(self, entry: Entry, facts: dict[str, Any]) -> None:
+        if self._tokens[entry.subject]["ended"]:
+            self._problem(entry, "its token was revoked before")
+        self._sessions.setdefault(entry.subject, set()).add(facts.get("fingerprint"))
+
+    # -- the tables beside the log
+
+    def compare_tables(self) -> None:
+        total = int(self._connection.execute("SELECT count(*) FROM reviews")[0][0])
+        if total != self._reviews:
+            self._add(f"the log tells of {self._reviews:,} reviews, but {total:,} are kept")
+        self._compare_tokens()
+        for (policy,) in self._connection.execute("SELECT policy FROM salts"):
+            if policy not in self._salted:
+                self._add(f"a salt is kept for policy {str(policy)[:12]}, which has none in the log")
+        self._compare_sessions()
+        for actor, name, entry_actor in self._connection.execute(
+            "SELECT r.actor, r.name, l.actor FROM replays r LEFT JOIN log l ON l.seq = r.seq AND l.at = r.at"
+        ):
+            if actor != entry_actor:
+                self._add(f"the idempotency key {name!r} of {actor} leads to an entry that is not theirs")
+
+    def _compare_tokens(self) -> None:
+        rows = self._connection.execute("SELECT id, name, role, policy, expires, digest, revoked FROM tokens")
+        for ident, name, role, policy, expires, digest, revoked in rows:
+            facts = self._tokens.pop(ident, None)
+            if facts is None:
+                self._add(f"token {ident} was never created in the log")
+                continue
+            row = {"name": name, "role": role, "policy": policy, "expires": expires}
+            row["fingerprint"] = fingerprint(digest) if facts.get("fingerprint") else None
+            row["ended"] = revoked is not None
+            changed = [key for key, value in row.items() if facts.get(key) != value]
+            if changed:
+                names = {"fingerprint": "secret", "ended": "revocation"}
+                what = ", ".join(names.get(key, key) for key in changed)
+                self._add(f"token {ident} is not as the log says: {what} was changed")
+        for ident in self._tokens:
+            self._add(f"token {ident} is in the log, but no longer in the table of tokens")
+
+    def _compare_sessions(self) -> None:
+        for digest, token in self._connection.execute("SELECT digest, token FROM sessions"):
+            begun = self._sessions.get(token, set())
+            if fingerprint(digest) not in begun and None not in begun:
+                self._add(f"a session of token {token} was never begun in the log")
+
+    def _add(self, problem: str) -> None:
+        self._verdict.problems.append(problem)
+
+
+def _check_guards(kind: str, connection: Connection, verdict: Verdict) -> None:
+    present = {row[0] for row in connection.execute(_TRIGGERS[kind])}
+    for table in GUARDED:
+        if not {name.format(table) for name in _GUARDS[kind]} <= present:
+            verdict.problems.append(f"the guard against changes of the table {table} was removed")
+
+
+def _receipts(noted: tuple[str, ...], verdict: Verdict) -> dict[int, str]:
+    receipts: dict[int, str] = {}
+    for text in noted:
+        seq, digest = _receipt(text)
+        if receipts.setdefault(seq, digest) != digest:
+            verdict.problems.append(f"two receipts of entry {seq} contradict each other")
+    if receipts.get(0) == GENESIS:
+        del receipts[0]  # the head of a record before its first entry
+    return receipts
 
 
 def _receipt(text: str) -> tuple[int, str]:
     seq, _, digest = text.partition(":")
-    if not seq.isdigit() or len(digest) != 64:
+    if not (seq.isascii() and seq.isdigit() and len(seq) < 19) or len(digest) != 64:
         raise InvalidInput(f"receipt: expected SEQ:HASH as printed with an entry, got {text!r}.")
     return int(seq), digest

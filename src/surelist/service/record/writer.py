@@ -18,7 +18,8 @@ from typing import Any
 from surelist.errors import SurelistError
 from surelist.service.errors import Conflict, NotFound, StorageError
 from surelist.service.record.chain import GENESIS, Entry, next_entry
-from surelist.service.record.database import Connection, Database
+from surelist.service.record.connections import Connection
+from surelist.service.record.database import Database
 
 BATCH = 64
 WAITING = 10_000
@@ -34,6 +35,7 @@ class Batch:
 
     connection: Connection
     entries: list[Entry] = field(default_factory=list)
+    appended: int = 0
     _head: tuple[int, str] | None = None
     _active: dict[str, bool] = field(default_factory=dict)
 
@@ -41,6 +43,7 @@ class Batch:
         """Add one entry to the chain."""
         entry = next_entry(self.head(), at=now(), actor=actor, action=action, subject=subject, facts=facts)
         self.entries.append(entry)
+        self.appended += 1
         self._head = (entry.seq, entry.hash)
         return entry
 
@@ -150,7 +153,8 @@ class Writer:
             self._drop()
             unknown = StorageError(
                 f"{error} The entry may or may not be on record: send the request again with the "
-                "same Idempotency-Key to find out."
+                "same Idempotency-Key to find out.",
+                getattr(error, "detail", ""),
             )
             _fail(waiting, error if self._database.kind == "sqlite" else unknown)
             return
@@ -173,12 +177,15 @@ class Writer:
 
 
 def _attempt(job: Job, batch: Batch) -> tuple[Any, Exception | None]:
-    """A refusal concerns one job; trouble with the database concerns the batch."""
+    """A refusal concerns one job; trouble with the database, or a refusal halfway, the batch."""
+    before = batch.appended
     try:
         return job(batch), None
     except StorageError:
         raise
     except SurelistError as refusal:
+        if batch.appended != before:
+            raise
         return None, refusal
 
 

@@ -1,0 +1,257 @@
+"""One open connection to SQLite or PostgreSQL behind one small interface. SQL is written once, with ``?``.
+
+A write transaction takes the one lock there is before it reads: ``BEGIN IMMEDIATE`` on SQLite,
+an advisory lock on PostgreSQL. Without it two appends read the same head and the chain forks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from surelist.errors import InvalidInput, MissingDependency
+from surelist.service.errors import DiskFull, StorageError
+
+APPEND_LOCK = 7_395_112_264
+PATIENCE_SECONDS = 15
+
+Rows = list[tuple[Any, ...]]
+
+
+class Connection(Protocol):
+    """One open connection, used by one thread at a time."""
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows: ...
+    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None: ...
+    def begin(self) -> None:
+        """Start a write transaction and take the append lock."""
+
+    def begin_snapshot(self) -> None:
+        """Start a transaction that sees the record as it is now, whatever others write meanwhile."""
+
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[Connection]:
+    """Begin, and commit if the block ends well; otherwise nothing has happened."""
+    connection.begin()
+    try:
+        yield connection
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+def is_postgres(address: str) -> bool:
+    return address.startswith(("postgresql://", "postgres://"))
+
+
+def hidden(address: str) -> str:
+    """Where the record is, rebuilt from the parts that hold no secret, for the log."""
+    if not is_postgres(address):
+        return address
+    parts = _postgres_parts(address)
+    return f"postgresql://{parts.get('host', '')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+
+
+def _postgres_parts(address: str) -> dict[str, Any]:
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        return conninfo_to_dict(address)
+    except ProgrammingError:  # its message repeats the address
+        raise InvalidInput(
+            "database: this postgresql:// address cannot be read. Expected "
+            "postgresql://USER:PASSWORD@HOST/NAME, with @ / : in the password written as %40 %2F %3A."
+        ) from None
+
+
+class Sqlite:
+    """WAL, so that readers never wait; ``synchronous=FULL``, so that a commit is on the disk."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._path = str(path)
+        self._copy: TemporaryDirectory[str] | None = None
+        with self._errors():
+            if read_only:
+                self._open_unchanged(path)
+                return
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._inode = path.stat().st_ino
+            self._inner = _sqlite(str(path))
+            self._inner.execute("PRAGMA journal_mode=WAL")
+            self._inner.execute("PRAGMA synchronous=FULL")
+
+    def _open_unchanged(self, path: Path) -> None:
+        """Read a record without creating or changing a file beside it, on a read-only medium too.
+
+        With no log of pending writes the file is whole by itself. Where one is being written to, its
+        index is there as well and is shared. A log without an index is read in a copy.
+        """
+        pending, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+        address = f"file:{quote(str(path.absolute()))}?mode=ro"
+        if not (pending.exists() and pending.stat().st_size):
+            self._inner = _sqlite(f"{address}&immutable=1", uri=True)
+            return
+        if index.exists():
+            with suppress(sqlite3.OperationalError):
+                self._inner = _sqlite(address, uri=True)
+                self._inner.execute("SELECT 1 FROM sqlite_master")
+                return
+        self._copy = TemporaryDirectory(prefix="surelist-")
+        copied = Path(self._copy.name) / "record.db"
+        shutil.copyfile(path, copied)
+        shutil.copyfile(pending, f"{copied}-wal")
+        self._inner = _sqlite(str(copied))
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+        _refuse_nul(values)
+        with self._errors():
+            return self._inner.execute(sql, values).fetchall()
+
+    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        for row in rows:
+            _refuse_nul(row)
+        with self._errors():
+            self._inner.executemany(sql, rows)
+
+    def begin(self) -> None:
+        self.require_in_place()
+        self.execute("BEGIN IMMEDIATE")
+
+    def require_in_place(self) -> None:
+        """An open file that was moved or deleted can still be written, and nobody would find it again."""
+        try:
+            there = os.stat(self._path).st_ino == self._inode
+        except OSError:
+            there = False
+        if not there:
+            message = "record: its file was moved, replaced or deleted. Nothing was written."
+            raise StorageError(message, f"({self._path})")
+
+    def begin_snapshot(self) -> None:
+        self.execute("BEGIN")
+        self.execute("SELECT 1 FROM sqlite_master LIMIT 1")  # the snapshot starts with the first read
+
+    def commit(self) -> None:
+        self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        with suppress(sqlite3.Error):
+            if self._inner.in_transaction:
+                self._inner.execute("ROLLBACK")
+
+    def close(self) -> None:
+        with suppress(sqlite3.Error):
+            self._inner.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise _explained(error, self._path) from error
+
+
+def _sqlite(path: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(
+        path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=uri
+    )
+
+
+def _refuse_nul(values: Sequence[Any]) -> None:
+    """PostgreSQL has no NUL in text; both refuse it, so that a record can move from one to the other."""
+    if any(isinstance(value, str) and "\0" in value for value in values):
+        raise InvalidInput("text: a NUL character cannot be kept on record. Leave it out.")
+
+
+def _explained(error: Exception, path: str) -> StorageError:
+    detail = f"({path}: {error})"
+    if "full" in str(error) or "No space" in str(error):
+        return DiskFull("record: the disk that holds it is full. Make room and try again.", detail)
+    return StorageError("record: it cannot be used now. Nothing was written.", detail)
+
+
+class Postgres:
+    """``synchronous_commit=on`` whatever the server's default: an acknowledged entry is durable."""
+
+    def __init__(self, address: str, *, read_only: bool = False) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise MissingDependency(
+                "A PostgreSQL record needs psycopg: pip install 'surelist[service,postgres]'."
+            ) from error
+        self._error = psycopg.Error
+        self._full = (psycopg.errors.DiskFull,)
+        self._where = hidden(address)
+        self._secret = str(_postgres_parts(address).get("password") or "")
+        with self._errors():
+            self._inner = psycopg.connect(
+                address,
+                autocommit=True,
+                connect_timeout=5,
+                options="-c synchronous_commit=on -c statement_timeout=60000 "
+                f"-c lock_timeout={PATIENCE_SECONDS * 1000} -c client_encoding=UTF8 "
+                f"-c default_transaction_read_only={'on' if read_only else 'off'}",
+            )
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+        _refuse_nul(values)
+        with self._errors():
+            cursor = self._inner.execute(sql.replace("?", "%s"), values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        for row in rows:
+            _refuse_nul(row)
+        with self._errors(), self._inner.cursor() as cursor:
+            cursor.executemany(sql.replace("?", "%s"), rows)
+
+    def begin(self) -> None:
+        self.execute("BEGIN")
+        self.execute("SELECT pg_advisory_xact_lock(?)", [APPEND_LOCK])
+
+    def begin_snapshot(self) -> None:
+        self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def commit(self) -> None:
+        self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        with suppress(self._error):
+            self._inner.execute("ROLLBACK")
+
+    def close(self) -> None:
+        with suppress(self._error):
+            self._inner.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self._full as error:
+            message = "record: the disk that holds it is full. Make room and try again."
+            raise DiskFull(message, self._detail(error)) from None
+        except self._error as error:
+            message = "record: it cannot be used now."
+            raise StorageError(message, self._detail(error)) from None
+
+    def _detail(self, error: Exception) -> str:
+        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return f"({self._where}: {text.replace(self._secret, '***') if self._secret else text})"

@@ -1,0 +1,163 @@
+"""Every route of the app with every kind of token: who may, who may not, and what nobody sees.
+
+The routes come from the app itself, so that a new one is covered the day it is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from starlette.testclient import TestClient
+
+from surelist.service.app import create_app
+from surelist.service.record import access
+from surelist.service.settings import Settings
+from tests.helpers.service import csv_text, operations
+from tests.service.test_api import CSV, rows_of
+
+OPEN = {
+    ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/login"), ("POST", "/login"), ("GET", "/docs"),
+    ("GET", "/api/v1/openapi.json"), ("POST", "/logout"),
+}  # fmt: skip
+ADMIN = {("POST", "/api/v1/policies/{policy}/retire"), ("POST", "/policies/{digest}/retire")}
+# these hold whatever the visitor has uploaded, so an operator is needed to look
+OPERATOR_READS = {
+    ("GET", "/drafts/{ident}"), ("GET", "/drafts/{ident}/promise"), ("GET", "/drafts/{ident}/result"),
+    ("GET", "/drafts/{ident}/explore"), ("GET", "/pools/{ident}"),
+    ("GET", "/selections/{ident}/shortlist.{format}"),
+}  # fmt: skip
+
+
+class House:
+    """An app with two policies, a selection and reviews of each, and every kind of token."""
+
+    def __init__(self, folder) -> None:
+        self.app = create_app(Settings(database=str(folder / "r.db"), folder=folder / "data", login=True))
+        self.runtime = self.app.state.runtime
+        self.admin = self.client("admin")
+        past, pool = csv_text(2000, labelled=True), csv_text(100, labelled=False, seed=1)
+        make = [
+            self.admin.post(f"/api/v1/calibrate?k={k}&pool_size=100", content=past, headers=CSV).json()
+            for k in (4, 5)
+        ]
+        self.mine, self.other = (each["hash"] for each in make)
+        self.my_list, self.other_list = (
+            self.admin.post(f"/api/v1/policies/{each}/select", json={"rows": rows_of(pool)}).json()
+            for each in (self.mine, self.other)
+        )
+
+    def client(self, role: str | None, policy: str | None = None) -> TestClient:
+        """By Authorization header and by session at once: the API reads the one, pages the other."""
+        client = TestClient(self.app, base_url="http://localhost", follow_redirects=False)
+        client.headers["accept"] = "text/html"
+        if role is None:
+            client.get("/login")
+            return client
+        registry = self.runtime.registry
+        token, text = access.create_token(registry, role, role, actor="test", policy=policy)
+        client.headers["authorization"] = f"Bearer {text}"
+        client.cookies.set("surelist", access.begin_session(registry, token, 3600), domain="localhost.local")
+        return client
+
+    def call(self, client: TestClient, method: str, path: str, policy: str, selection: str):
+        for name, value in {
+            "{policy}": policy, "{digest}": policy, "{selection}": selection, "{format}": "csv",
+            "{ident}": selection if path.startswith("/selections") else "0" * 16,
+        }.items():  # fmt: skip
+            path = path.replace(name, value)
+        if method == "GET":
+            both = {"p": [policy, policy]} if path.endswith("compare") else None
+            return client.get(path, params=both)
+        if path.startswith("/api/"):
+            return client.post(path, json={"rows": [{"score": 0.9, "qualified": 1}], "reason": "x"})
+        csrf = access.csrf_token(client.cookies.get("surelist"))
+        candidate = self.other_list["shortlist"][0]["candidate"]
+        form = {"csrf": csrf, "example": "1", "reason": "x", "review-1": "yes", "candidate-1": candidate}
+        return client.post(path, data=form)
+
+    def entries(self) -> int:
+        return int(self.runtime.registry.database.read("SELECT count(*) FROM log")[0][0])
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    house = House(tmp_path_factory.mktemp("house"))
+    yield house
+    house.runtime.registry.close()
+
+
+def routes(tmp_path) -> list[tuple[str, str]]:
+    app = create_app(Settings(database=str(tmp_path / "r.db"), folder=tmp_path / "d"))
+    app.state.runtime.registry.close()
+    return [each for each in operations(app) if each not in OPEN]
+
+
+@pytest.fixture(scope="module")
+def guarded_routes(tmp_path_factory):
+    found = routes(tmp_path_factory.mktemp("routes"))
+    assert len(found) > 35
+    return found
+
+
+def test_without_a_token_every_route_refuses(house, guarded_routes):
+    client, before = house.client(None), house.entries()
+    for method, path in guarded_routes:
+        answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
+        login = answer.status_code == 303 and answer.headers["location"] == "/login"
+        assert answer.status_code == 401 or login, (method, path, answer.status_code)
+    assert house.entries() == before
+
+
+def test_a_viewer_changes_nothing(house, guarded_routes):
+    client = house.client("viewer")
+    before = house.entries()
+    for method, path in guarded_routes:
+        answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
+        refused = method == "POST" or (method, path) in OPERATOR_READS
+        assert (answer.status_code == 403) == refused, (method, path, answer.status_code)
+    assert house.entries() == before
+
+
+def test_an_operator_does_everything_but_what_admins_do(house, guarded_routes):
+    client = house.client("operator")
+    for method, path in guarded_routes:
+        answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
+        assert (answer.status_code == 403) == ((method, path) in ADMIN), (method, path, answer.text)
+
+
+@pytest.mark.parametrize("role", access.ROLES)
+def test_a_token_for_one_policy_reaches_no_other(house, guarded_routes, role):
+    client = house.client(role, policy=house.mine)
+    before = house.entries()
+    hidden = {
+        house.other,
+        house.other_list["selection"]["id"],
+        house.other_list["selection"]["receipt"]["hash"],
+    }
+    for method, path in guarded_routes:
+        answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
+        about_other = re.search(r"\{(policy|digest|selection)\}|/selections/\{ident\}|compare", path)
+        if about_other:
+            assert answer.status_code == 403, (method, path, answer.status_code)
+        shown = answer.text.replace(answer.request.url.path, "")
+        assert not any(secret in shown for secret in hidden), (method, path)
+        if method == "POST":
+            assert answer.status_code in (403, 404), (method, path, answer.status_code)
+    assert house.entries() == before
+
+
+def test_a_token_for_one_policy_still_uses_its_own(house):
+    client = house.client("operator", policy=house.mine)
+    selection = house.my_list["selection"]["id"]
+    for path in (f"/policies/{house.mine}", f"/selections/{selection}", "/policies", "/selections", "/"):
+        answer = client.get(path)
+        assert answer.status_code == 200
+        assert house.mine in answer.text or selection in answer.text
+    body = {"reviews": [{"candidate": house.my_list["shortlist"][0]["candidate"], "qualified": True}]}
+    assert client.post(f"/api/v1/selections/{selection}/reviews", json=body).status_code == 201
+    assert [p["hash"] for p in client.get("/api/v1/policies").json()] == [house.mine]
+    assert {s["policy"] for s in client.get("/api/v1/selections").json()} == {house.mine}
+    assert client.get("/api/v1/log").status_code == 403
+    assert json.loads(client.get(f"/api/v1/selections/{selection}/reviews").text)["reviewed"] == 1
