@@ -145,6 +145,12 @@ def local_client(tmp_path):
         yield client
 
 
+def close(app) -> None:
+    """What the end of the service closes, for apps that were never started."""
+    app.state.runtime.registry.close()
+    app.state.runtime.spool.close()
+
+
 def operations(app) -> list[tuple[str, str]]:
     """Every (method, path) the app answers, from its own routes: a new one is covered when it is written."""
     routes = [

@@ -7,9 +7,11 @@ import io
 import sqlite3
 import stat
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from surelist import Expected, calibrate, examples
 from surelist.cli import run
 from surelist.errors import InvalidInput
 from surelist.service.app import create_app
@@ -28,9 +30,11 @@ CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
 
 def fill(registry: Registry, entries: int = 30) -> str:
     """A record with every kind of row, and the receipt of its last entry."""
+    made = calibrate(*examples.population(np.random.default_rng(0), 500), Expected(2, 100))
+    policy = registry.save_policy(made, "p", "me", {}).result().entry.subject
     for number in range(entries):
         registry.append(
-            "me", "selection.made", f"{number:016x}", {"policy": "p" * 64, "shortlisted": 2}
+            "me", "selection.made", f"{number:016x}", {"policy": policy, "shortlisted": 2}
         ).result()
     written = registry.record_reviews("0" * 16, "me", {"anna": True, "ben": False}).result()
     return written.entry.receipt
@@ -58,7 +62,7 @@ def test_a_backup_replaces_nothing_and_a_restore_needs_an_empty_place(address, r
         back_up(address, tmp_path / "copy.db")
     with pytest.raises(InvalidInput, match="holds a record already"):
         restore(tmp_path / "copy.db", address)
-    assert registry.entries(limit=1)[0].seq == 4
+    assert registry.entries(limit=1)[0].seq == 5
 
 
 def test_an_edited_backup_is_refused(tmp_path):
@@ -80,7 +84,7 @@ def test_a_backup_while_the_record_grows_is_one_moment_of_it(address, registry, 
     fill(registry)
     waiting = [registry.append("me", "note", "n", {"i": i}) for i in range(200)]
     verdict = back_up(address, tmp_path / "copy.db")
-    assert 31 <= verdict.entries <= 231
+    assert 32 <= verdict.entries <= 232
     assert all(future.result() for future in waiting)
 
 
@@ -96,7 +100,7 @@ def test_the_commands_back_up_and_restore(tmp_path, capsys, monkeypatch):
     registry.close()
     assert run(["backup", str(tmp_path / "copy.db")]) == 0
     assert run(["restore", str(tmp_path / "copy.db"), "--database", str(tmp_path / "new.db")]) == 0
-    assert capsys.readouterr().out.count("3 entries in") == 2
+    assert capsys.readouterr().out.count("4 entries in") == 2
     assert run(["verify-log", "--database", str(tmp_path / "new.db"), "--receipt", receipt]) == 0
 
 

@@ -20,7 +20,7 @@ from surelist.service.record import access
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.settings import Settings
-from tests.helpers.service import Server, operations
+from tests.helpers.service import Server, close, operations
 
 MIB = 1 << 20
 
@@ -29,7 +29,7 @@ MIB = 1 << 20
 def app(tmp_path):
     app = create_app(Settings(database=str(tmp_path / "r.db"), folder=tmp_path / "data", login=True))
     yield app
-    app.state.runtime.registry.close()
+    close(app)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from surelist.service.record.chain import GENESIS, Entry, next_entry
 from surelist.service.record.database import Database
 from surelist.service.record.record import Key, Registry, reviews_hash
 from surelist.service.record.verify import verify
+from tests.helpers.service import close
 
 
 @pytest.fixture(scope="module")
@@ -454,6 +455,7 @@ def test_nothing_about_the_database_address_leaves(secret, tmp_path, caplog):
         assert answer.status_code == 503
         for part in ("s3cr3t", "zoe1", "127.0.0.1", "records", str(tmp_path)):
             assert part not in answer.text
+    close(app)
     assert "s3cr3t" not in caplog.text
     assert "postgresql://127.0.0.1" in caplog.text
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from surelist.service.app import create_app
 from surelist.service.record import access
 from surelist.service.settings import Settings
-from tests.helpers.service import csv_text, operations
+from tests.helpers.service import close, csv_text, operations
 from tests.service.test_api import CSV, rows_of
 
 OPEN = {
@@ -85,12 +85,12 @@ class House:
 def house(tmp_path_factory):
     house = House(tmp_path_factory.mktemp("house"))
     yield house
-    house.runtime.registry.close()
+    close(house.app)
 
 
 def routes(tmp_path) -> list[tuple[str, str]]:
     app = create_app(Settings(database=str(tmp_path / "r.db"), folder=tmp_path / "d"))
-    app.state.runtime.registry.close()
+    close(app)
     return [each for each in operations(app) if each not in OPEN]
 
 

@@ -27,7 +27,7 @@ if sys.platform != "win32":
     import fcntl
 
 PIECE = 1 << 18
-LOCK = ".lock"
+LOCK = ".lock"  # beside the folder, which is empty when nothing waits
 PARQUET = b"PAR1"
 _STRANGERS = {
     b"PK\x03\x04": "an Excel workbook or zip archive. Save it as CSV or Parquet first",
@@ -239,7 +239,7 @@ class Spool:
 
 def _only_one(folder: Path) -> IO[bytes]:
     """Held as long as the service runs: a second one would sweep away the first one's uploads."""
-    lock = (folder / LOCK).open("ab")
+    lock = folder.with_suffix(LOCK).open("ab")
     try:
         if sys.platform != "win32":
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
