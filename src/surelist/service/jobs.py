@@ -32,6 +32,9 @@ from surelist.workflows import facts as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.demo import write_example
 from surelist.workflows.source import Source
+from surelist.workflows.tables import Profile
+
+Problem = workflows.Problem
 
 
 @dataclass(frozen=True)
@@ -152,13 +155,13 @@ def named(upload: Upload, name: str) -> Iterator[None]:
 # -- looking at a table
 
 
-def profile(draft: Draft) -> workflows.Profile:
+def profile(draft: Draft) -> Profile:
     """Columns, first rows and good guesses: what a person confirms."""
     with named(draft.upload, draft.filename):
         return workflows.profile(draft.upload.path)
 
 
-def problems(draft: Draft, columns: Mapping[str, Any]) -> tuple[workflows.Problem, ...]:
+def problems(draft: Draft, columns: Mapping[str, Any]) -> tuple[Problem, ...]:
     """What calibration would refuse or warn of, with the chosen columns."""
     roles = Roles(*(columns[role] for role in ("score", "label", "group", "id")))
     source = Source(draft.upload.path, name=draft.filename)

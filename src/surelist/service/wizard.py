@@ -15,11 +15,10 @@ from surelist.promises.terms import one_target, roles_of, terms_of
 from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, summarise
 from surelist.service import answers
-from surelist.service.jobs import CalibrationRequest
+from surelist.service.jobs import CalibrationRequest, Problem
 from surelist.service.record.chain import Entry
 from surelist.service.record.record import SavedPolicy
 from surelist.service.uploads import Draft
-from surelist.workflows.tables import Problem
 
 ROLES = ("score", "label", "group", "id")
 MEANINGS = {"score": "the score", "label": "the label (1 = qualified)"}
