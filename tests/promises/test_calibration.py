@@ -323,6 +323,16 @@ def test_range_of_sizes_by_pac_holds_for_all_sizes_at_once():
         assert crossing_probability(n, counts[inside], rates[inside]) <= 0.05
 
 
+def test_no_excess_bound_where_labels_are_missing():
+    """With half the labels missing the list holds about twice what is known: the bound was false every time."""
+    scores, labels = data(1_000)
+    holes = np.where(np.arange(1_000) % 2, np.nan, labels)
+    assert sl.calibrate(scores, labels, sl.Expected(2, 100)).excess_bound
+    assert not sl.calibrate(
+        scores, holes, sl.Expected(2, 100), missing_labels="unqualified"
+    ).excess_bound  # fmt: skip
+
+
 def test_no_excess_bound_for_overlapping_groups():
     scores, labels = data(1_000)
     everyone = np.ones(1_000, bool)

@@ -74,8 +74,8 @@ class Policy(Certificate):
         alone, for untied qualified scores; far tighter. See [theory: dkw].
         """
         found: dict[str | None, ExcessBound] = {}
-        if self.looks is not None or self.overlapping:
-            return found  # the best of several looks, or lists that help one another: no bound holds
+        if self.looks is not None or self.overlapping or self.missing_labels:
+            return found  # the best of looks, lists that help one another, unknown qualified rows: none holds
         if self.choice is not None or (len(self.cutoffs) > 1 and not self.grouped):
             return found
         for cutoff in self.cutoffs:
