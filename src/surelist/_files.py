@@ -9,9 +9,12 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
+import stat
+import tempfile
 import threading
 import time
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -33,25 +36,99 @@ _locks = threading.local()
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Path]:
-    """A temporary file in the same folder, moved to ``path`` when the block ends well.
+def writing(path: Path, *, inputs: Iterable[str | Path] = (), mode: int | None = None) -> Iterator[Path]:
+    """A temporary file that becomes ``path`` when the block ends well.
 
-    Whatever goes wrong, ``path`` keeps what it held before and the temporary file is removed.
+    Whatever goes wrong, ``path`` keeps what it held before and the temporary file is removed. A
+    link is written through to what it points at; a pipe or terminal gets the bytes once they are
+    complete; an existing file keeps its mode (``mode``: it gets this one). What is none of
+    these, or one of ``inputs``, is refused.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part{path.suffix}")
+    refuse_inputs(path, inputs)
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        present = os.stat(path)
+    except FileNotFoundError:
+        present = None
+    except (OSError, ValueError) as error:
+        raise _cannot_write(path, error) from error
+    if present is not None and _takes_a_stream(path, present):
+        with _streaming(path) as temporary:
+            yield temporary
+        return
+    if mode is None and present is not None:
+        mode = stat.S_IMODE(present.st_mode)
+    with _replacing(path, mode) as temporary:
+        yield temporary
+
+
+def refuse_inputs(path: str | Path, inputs: Iterable[str | Path]) -> None:
+    """Raise where ``path`` is one of the files that are read, under whatever name."""
+    for each in inputs:
+        try:
+            same = os.path.samefile(path, each)
+        except (OSError, ValueError):
+            continue
+        if same:
+            raise InvalidInput(f"output: {path} is the input {each}; choose another name for the output.")
+
+
+def _takes_a_stream(path: Path, present: os.stat_result) -> bool:
+    """Whether the bytes go into what is there (a pipe, a terminal) instead of replacing it."""
+    kind = present.st_mode
+    if stat.S_ISFIFO(kind) or stat.S_ISCHR(kind):
+        return True
+    if not stat.S_ISREG(kind):
+        what = "a folder" if stat.S_ISDIR(kind) else "not a file that can be written to"
+        raise InvalidInput(f"output: {path} is {what}; choose another name.")
+    return path.is_absolute() and path.parts[1] in ("dev", "proc")  # /dev/stdout sent to a file
+
+
+@contextmanager
+def _streaming(path: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / path.name
+        temporary.touch(0o600)
+        yield temporary
+        try:
+            with temporary.open("rb") as done, open(path, "wb") as sink:
+                shutil.copyfileobj(done, sink, 1 << 20)
+        except BrokenPipeError:  # whoever reads it has seen enough
+            raise
+        except OSError as error:
+            raise _cannot_write(path, error) from error
+
+
+@contextmanager
+def _replacing(path: Path, mode: int | None) -> Iterator[Path]:
+    try:
+        target = Path(os.path.realpath(path))
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part{target.suffix}")
+        created = 0o666 if mode is None else mode & 0o666 | 0o600
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, created))
     except (OSError, ValueError) as error:
         raise _cannot_write(path, error) from error
     try:
         yield temporary
-        with open(temporary, "rb") as done:
-            os.fsync(done.fileno())
-        _move(temporary, path)
-    except BaseException:
+        try:
+            _flush(temporary, mode)  # writers may have made the file anew, with another mode
+            os.replace(temporary, target)
+            _flush(target.parent)
+        except OSError as error:
+            raise _cannot_write(path, error) from error
+    finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
-        raise
+
+
+def _flush(path: Path, mode: int | None = None) -> None:
+    """Wait until the disk has what was written to a file or folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -146,13 +223,6 @@ class Versions:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _move(temporary: Path, path: Path) -> None:
-    try:
-        os.replace(temporary, path)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
 
 
 def _cannot_write(path: Path, error: Exception) -> InvalidInput:

@@ -84,11 +84,32 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point: errors become one line on stderr and an exit code."""
-    sys.exit(run(argv))
+    code = run(argv)
+    if code == 1:  # at once: after an interrupt Python may leave by a signal instead
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code; who reads our output may leave early."""
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return code
+    except BrokenPipeError:
+        pass
+    except SystemExit as request:  # click's answer to a broken pipe
+        if not isinstance(request.__context__, BrokenPipeError):
+            raise
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is not None:
+            os.dup2(nowhere, stream.fileno())
+    return 0
+
+
+def _run(argv: list[str] | None) -> int:
     try:
         outcome = cli.main(args=argv, prog_name="surelist", standalone_mode=False, color=_colour())
         return outcome if isinstance(outcome, int) else 0
@@ -101,8 +122,7 @@ def run(argv: list[str] | None = None) -> int:
         click.echo("Interrupted; nothing was written.", err=True)
         return 1
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        raise
     except Exception as error:
         return _report(error, argv)
 

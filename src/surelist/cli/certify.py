@@ -55,6 +55,7 @@ def calibrate(**given: Any) -> None:
     roles, terms = roles_of(wanted), terms_of(wanted, target_asked(wanted))
     with _input(given["past"]) as path:
         source = Source(path, given["engine"], given["spark_master"], given["on_bad_rows"], _Progress())
+        source.refuse_as_output(given["output"])
         policy = workflows.certify_source(source, roles, terms)
     _save_policy(policy, given["output"])
     quiet = given["output"] == "-"

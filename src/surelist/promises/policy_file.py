@@ -7,7 +7,6 @@ was edited, and a threshold or count that its own evidence contradicts.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -65,8 +64,7 @@ def save(policy: Certificate, path: Path) -> None:
             temporary.write_text(text, encoding="utf-8")
         salt_path(path).unlink(missing_ok=True)  # of the policy that was here before
         return
-    with writing(path) as temporary, writing(salt_path(path)) as hidden:
-        os.chmod(hidden, 0o600)
+    with writing(path) as temporary, writing(salt_path(path), mode=0o600) as hidden:
         hidden.write_text(secret, encoding="utf-8")
         temporary.write_text(text, encoding="utf-8")
 

@@ -293,7 +293,7 @@ def download(spool: Spool, kept: Draft, format: str, *, safe: bool) -> Path:
 
 def escaped(path: Path) -> Path:
     """A CSV file made safe for spreadsheets, with the separator it has."""
-    return escape_file(path, workflows.separator_of(str(path)))
+    return escape_file(path, workflows.delimiter_in(str(path)))
 
 
 def count_selection(runtime: Runtime, facts: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.bad_rows import Problem
 from surelist.tables.evidence import calibration_problems, calibration_rows
 from surelist.tables.shortlist import PoolCount, Selection, select_rows
-from surelist.tables.sources import FORMATS, Table, file_format, open_table
+from surelist.tables.sources import FORMATS, Table, file_format, files_of, open_table
 
 __all__ = [
     "FORMATS",
@@ -22,6 +22,7 @@ __all__ = [
     "calibration_problems",
     "calibration_rows",
     "file_format",
+    "files_of",
     "open_table",
     "read_columns",
     "read_text",

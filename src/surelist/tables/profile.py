@@ -6,7 +6,6 @@ this module; it makes no promise and changes nothing. What is wrong with rows is
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ import duckdb
 import narwhals as nw
 
 from surelist.errors import InvalidInput
+from surelist.tables.csv_text import header_of
 from surelist.tables.engines.duckdb import label_in, literal, number_in, quoted
 from surelist.tables.roles import GROUP, ROWS, name_expression, require_column
 from surelist.tables.sources import Table, file_format, open_table
@@ -86,8 +86,7 @@ def shape(path: Path) -> tuple[int, list[str]]:
             rows = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
             first = text.readline(_HEADER_BYTES)
-        separator = max(",;\t|", key=first.count)
-        return rows, next(csv.reader([first], delimiter=separator), [])
+        return rows, header_of(first)
     connection = duckdb.connect(":memory:")
     try:
         where = literal(str(path))

@@ -10,12 +10,14 @@ from typing import Any
 import narwhals as nw
 
 from surelist import _check as check
+from surelist._files import refuse_inputs
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.tables import bad_rows
+from surelist.tables.csv_text import delimiter_of
 from surelist.tables.engines import Frame, is_remote
 from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
-from surelist.tables.sources import Table, delimiter_of, file_format, reopen
+from surelist.tables.sources import Table, file_format, reopen
 from surelist.tables.thresholds import Limits, make_limits
 
 REASON = "shortlist_reason"
@@ -67,7 +69,10 @@ def select_rows(
 ) -> Selection:
     """Apply a filter to a pool, or to a table of many pools."""
     check.as_choice(on_bad_rows, bad_rows.ON_BAD_ROWS, "on_bad_rows")
-    form = file_format(output) if output is not None else None
+    form = None
+    if output is not None:
+        form = file_format(output)
+        refuse_inputs(os.fspath(output), table.paths)
     _require_applicable(filter, names)
     if reason and REASON in table.columns:
         raise InvalidInput(f"column {REASON!r}: the pool has one already; rename it or leave reason out.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import gzip
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -17,11 +16,12 @@ from narwhals.exceptions import NarwhalsError
 
 from surelist import _check as check
 from surelist.errors import InvalidInput, MissingDependency
+from surelist.tables.csv_text import delimiter_in, delimiter_of, explain
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
 
 FORMATS = {".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".parquet": "parquet"}
 
-_HIVE = re.compile(r"[/\\][^/\\=]+=[^/\\]*[/\\]")  # folders named column=value
+_PARTITION = re.compile(r"(?<=/)([^/=]+)=[^/]*(?=/)")  # folders named column=value
 
 
 def _silent(_: str) -> None:
@@ -38,8 +38,13 @@ class Table:
     columns: list[str]
     text: bool = False  # a CSV: every column is text, numbers are parsed where needed
     delimiter: str = ","
-    file: bool = False
+    paths: tuple[str, ...] = ()  # the files it is read from
     say: Callable[[str], None] = _silent  # called at the start of every pass over the data
+
+    @property
+    def file(self) -> bool:
+        """Whether it is read from files."""
+        return bool(self.paths)
 
     def with_frame(self, frame: Frame) -> Table:
         """The same table after a step."""
@@ -48,18 +53,25 @@ class Table:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn the engine's complaints about unreadable data into one sentence."""
-        with _reading(self.name, self.engine):
+        with _reading(self.name, self.engine, self.paths if self.text else (), self.delimiter):
             yield
 
 
 @contextmanager
-def _reading(name: str, engine: Engine) -> Iterator[None]:
+def _reading(name: str, engine: Engine, csv_files: tuple[str, ...], delimiter: str) -> Iterator[None]:
     unreadable: tuple[type[Exception], ...] = (*engine.errors, NarwhalsError)
     try:
         yield
-    except unreadable as error:
-        first = str(error).strip().splitlines()[0]
-        raise InvalidInput(f"{name}: cannot be read: {first}") from error
+    except Exception as error:
+        if engine.was_interrupted(error):
+            raise KeyboardInterrupt from error
+        if not isinstance(error, unreadable):
+            raise
+        local = tuple(each for each in csv_files if not is_remote(each))
+        reason = explain(local, delimiter)
+        if reason is None:
+            reason = f"{name}: cannot be read: {str(error).strip().splitlines()[0]}"
+        raise InvalidInput(reason) from error
 
 
 def file_format(path: str | os.PathLike[str]) -> str:
@@ -69,11 +81,6 @@ def file_format(path: str | os.PathLike[str]) -> str:
         if name.endswith(ending):
             return form
     raise InvalidInput(f"file: expected a name ending in {', '.join(FORMATS)}, got {Path(path).name!r}.")
-
-
-def delimiter_of(path: str | Path, default: str = ",") -> str:
-    """Tab for .tsv, else ``default``."""
-    return "\t" if ".tsv" in Path(path).suffixes else default
 
 
 def open_table(
@@ -135,29 +142,75 @@ def _from_stream(source: Any) -> Any:
 
 def reopen(table: Table, output: str, delimiter: str) -> Table:
     """What the table's own engine has just written."""
-    files = Files(_paths(output), file_format(output), delimiter)
+    files = Files(files_of(output), file_format(output), delimiter)
     return replace(_scan(files, table.engine, output), say=table.say)
 
 
 def _open_path(source: str, engine: str, spark_master: str | None) -> Table:
-    paths = _paths(source)
+    paths = files_of(source)
     form = file_format(paths[0])
     if any(file_format(each) != form for each in paths):
         raise InvalidInput(f"file: {source} mixes CSV and Parquet files; give one kind.")
-    delimiter = separator_of(paths[0]) if form == "csv" else ","
-    files = Files(paths, form, delimiter, partitioned=any(_HIVE.search(each) for each in paths))
+    delimiter = ","
+    if form == "csv":
+        delimiter = delimiter_of(source) if is_remote(source) else delimiter_in(paths[0])
+    files = Files(paths, form, delimiter)
+    partitions, others = _partitions(source, paths)
+    if partitions:
+        reader = reader_of(replace(files, base=source), engine, spark_master)
+        files = _partitioned(files, source, reader, partitions, others)
     return _scan(files, reader_of(files, engine, spark_master), source)
 
 
+def _partitions(source: str, paths: list[str]) -> tuple[list[str], list[str]]:
+    """Columns that folders named column=value stand for, in the folder a user named, and above it.
+
+    Only folders: whoever names a file means what is in it.
+    """
+    if is_remote(source):
+        return (_PARTITION.findall(source), []) if glob.has_magic(source) else ([], [])
+    folder = Path(source)
+    if not folder.is_dir():
+        return [], []
+    inside = [_PARTITION.findall(f"/{Path(each).relative_to(folder).as_posix()}") for each in paths]
+    above = _PARTITION.findall(f"{folder.absolute().as_posix()}/")
+    return list(dict.fromkeys(name for names in inside for name in names)), above
+
+
+def _partitioned(
+    files: Files, source: str, reader: Engine, partitions: list[str], others: list[str]
+) -> Files:
+    """With the folders' columns, unless the files have these themselves: those count."""
+    present = _scan(replace(files, paths=files.paths[:1]), reader, source).columns
+    if all(name in present for name in partitions):
+        return files
+    twice = [name for name in (*partitions, *others) if name in present]
+    if twice:
+        raise InvalidInput(
+            f"file: {source}: the folders named {twice[0]}=... and the files both have a column "
+            f"{twice[0]!r}. Rename the folders, or name the files."
+        )
+    return replace(files, base=source, unwanted=tuple(name for name in others if name not in partitions))
+
+
 def _scan(files: Files, engine: Engine, name: str) -> Table:
-    with _reading(name, engine):
+    text = files.form == "csv"
+    with _reading(name, engine, tuple(files.paths) if text else (), files.delimiter):
         frame = engine.scan(files)
         columns = frame.collect_schema().names()
-    return Table(frame, engine, name, columns, files.form == "csv", files.delimiter, file=True)
+        unwanted = [each for each in files.unwanted if each in columns]
+        if unwanted:
+            frame = frame.drop(*unwanted)
+            columns = [each for each in columns if each not in unwanted]
+    return Table(frame, engine, name, columns, text, files.delimiter, tuple(files.paths))
 
 
-def _paths(source: str) -> list[str]:
-    """The files behind a path, glob or folder; addresses go to the engine as they are."""
+def files_of(source: str | os.PathLike[str]) -> list[str]:
+    """The files behind a path, glob or folder; addresses go to the engine as they are.
+
+    A path that exists is that file or folder, brackets and stars in its name included.
+    """
+    source = os.fspath(source)
     if is_remote(source):
         return [source]
     path = Path(source)
@@ -185,18 +238,3 @@ def _folder(path: Path) -> list[str]:
     if not files:
         raise InvalidInput(f"file: {path} is a folder without files ending in {', '.join(FORMATS)}.")
     return files
-
-
-def separator_of(path: str) -> str:
-    """Tab for .tsv; else the one of , ; tab | that the header line has most of."""
-    if is_remote(path):
-        return delimiter_of(path)
-    if delimiter_of(path) == "\t":
-        return "\t"
-    opened = gzip.open if path.lower().endswith(".gz") else open
-    try:
-        with opened(path, "rb") as file:
-            header = re.sub('"[^"]*"', "", file.readline(1 << 20).decode("utf-8", errors="replace"))
-    except OSError as error:
-        raise InvalidInput(f"file: cannot read {path}: {error.strerror or error}.") from error
-    return max(",;\t|", key=header.count)

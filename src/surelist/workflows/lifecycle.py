@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from surelist import tables
-from surelist._files import updating
+from surelist._files import refuse_inputs, updating
 from surelist.errors import InvalidInput
 from surelist.lifecycle.campaign import Campaign
 from surelist.lifecycle.monitor import Monitor
@@ -99,6 +99,7 @@ class ScreenedPool:
 
 def screen_pool(state: Path, pool: Path, output: Path, *, name: str, score: str, id: str) -> ScreenedPool:
     """Shortlist a pool and remember it. The shortlist is complete before the state counts it."""
+    refuse_inputs(output, (state, pool))
     columns = tables.read_columns(pool, {"score": score, "id": id})
     with updating(state):
         campaign = Campaign.load(state)

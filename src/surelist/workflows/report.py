@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from surelist._files import writing
+from surelist._files import refuse_inputs, writing
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
 from surelist.reports import html
@@ -31,8 +31,10 @@ def write(
     ending = output.suffix.lower()
     if ending not in ENDINGS:
         raise InvalidInput(f"output: expected a name ending in .html, .pdf or .json, got {output.name!r}.")
+    inputs = [each for each in (policy, past, pool) if each is not None]
+    refuse_inputs(output, inputs)
     summary = _summary(policy, past, pool, attributes, name)
-    with writing(output) as temporary:
+    with writing(output, inputs=inputs) as temporary:
         if ending == ".pdf":
             html.write_pdf(html.render(summary), temporary)
         else:

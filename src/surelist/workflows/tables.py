@@ -21,6 +21,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.terms import Roles, Targets, Terms, make_terms
 from surelist.reports import audit
 from surelist.tables import Problem, Selection
+from surelist.tables.csv_text import delimiter_in
 from surelist.tables.profile import (
     Profile,
     category_counts,
@@ -30,12 +31,23 @@ from surelist.tables.profile import (
     profile,
     shape,
 )
-from surelist.tables.sources import separator_of
 from surelist.workflows.source import Source
 
 __all__ = [
-    "Problem", "Profile", "calibrate_table", "convert", "curve", "first_rows", "group_names",
-    "impact", "load_policy", "problems", "profile", "select_rows", "select_table", "separator_of",
+    "Problem",
+    "Profile",
+    "calibrate_table",
+    "convert",
+    "curve",
+    "delimiter_in",
+    "first_rows",
+    "group_names",
+    "impact",
+    "load_policy",
+    "problems",
+    "profile",
+    "select_rows",
+    "select_table",
     "shape",
 ]  # fmt: skip
 

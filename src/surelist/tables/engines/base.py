@@ -48,7 +48,12 @@ class Files:
     paths: list[str]
     form: str
     delimiter: str
-    partitioned: bool = False  # folders named column=value hold a column each
+    base: str | None = None  # below this folder, those named column=value hold a column each
+    unwanted: tuple[str, ...] = ()  # columns that folders above it seem to hold
+
+    @property
+    def partitioned(self) -> bool:
+        return self.base is not None
 
 
 def as_column(values: Iterable[Any], number: bool) -> Any:
@@ -69,6 +74,10 @@ class Engine(ABC):
     def is_called(self, name: str) -> bool:
         """Whether a user who asks for this engine name is asking for this engine."""
         return name in ("auto", self.name)
+
+    def was_interrupted(self, error: Exception) -> bool:
+        """Whether this is how it says that a person stopped it."""
+        return False
 
     @abstractmethod
     def scan(self, files: Files) -> Frame:

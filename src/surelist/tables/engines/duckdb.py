@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Collection
 from typing import Any
 
@@ -9,7 +10,7 @@ import duckdb
 import narwhals as nw
 import numpy as np
 
-from surelist.tables.engines.base import Engine, Files, Frame, appearing, plain
+from surelist.tables.engines.base import Engine, Files, Frame, appearing, is_remote, plain
 from surelist.ties import HEX_DIGITS
 
 
@@ -22,9 +23,13 @@ class DuckDB(Engine):
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.to_native().fetchall()]
 
+    def was_interrupted(self, error: Exception) -> bool:
+        return isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
+
     def scan(self, files: Files) -> Frame:
         """On a connection of its own."""
-        paths = f"[{', '.join(literal(each) for each in files.paths)}]"
+        exact = [each if is_remote(each) else glob.escape(each) for each in files.paths]
+        paths = f"[{', '.join(literal(each) for each in exact)}]"
         if files.form == "parquet":
             reader = f"read_parquet({paths}, hive_partitioning={str(files.partitioned).lower()})"
         else:

@@ -32,9 +32,13 @@ class Polars(Engine):
     def scan(self, files: Files) -> Frame:
         import polars
 
+        patterns = any(map(is_remote, files.paths))  # elsewhere names are names, whatever they hold
         if files.form == "parquet":
-            return nw.from_native(polars.scan_parquet(files.paths, hive_partitioning=files.partitioned))
-        scanned = polars.scan_csv(files.paths, separator=files.delimiter, infer_schema=False)
+            scanned = polars.scan_parquet(files.paths, hive_partitioning=files.partitioned, glob=patterns)
+        else:
+            scanned = polars.scan_csv(
+                files.paths, separator=files.delimiter, infer_schema=False, glob=patterns
+            )
         return nw.from_native(scanned)
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:

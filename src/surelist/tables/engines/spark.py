@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -37,11 +38,14 @@ class Spark(Engine):
 
     def scan(self, files: Files) -> Frame:
         """CSV with line breaks inside quotes."""
-        where = [each if is_remote(each) else Path(each).absolute().as_uri() for each in files.paths]
+        where = [each if is_remote(each) else _address(each) for each in files.paths]
+        reader = self.spark.read
+        if files.base is not None:
+            reader = reader.option("basePath", _address(files.base))
         if files.form == "parquet":
-            return nw.from_native(self.spark.read.parquet(*where))
+            return nw.from_native(reader.parquet(*where))
         options = {**_CSV, "sep": files.delimiter, "multiLine": "true", "mode": "FAILFAST"}
-        return nw.from_native(self.spark.read.options(**options, enforceSchema="false").csv(where))
+        return nw.from_native(reader.options(**options, enforceSchema="false").csv(where))
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.to_native().collect()]
@@ -128,6 +132,18 @@ def session(master: str | None) -> Any:
         return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     except PySparkException as error:
         raise MissingDependency(f"engine='spark': Spark did not start: {error}. {HELP}") from error
+
+
+def _address(path: str) -> str:
+    """A local path as an address; Spark would take some for patterns, and read other files."""
+    full = str(Path(path).absolute())
+    pattern = re.search(r"[][{}*?\\]", full)
+    if pattern:
+        raise InvalidInput(
+            f"file: {path}: Spark takes {pattern.group()!r} in a path for a pattern. Rename it, or use "
+            "another engine."
+        )
+    return f"file://{full}"
 
 
 def _escaped(column: str) -> str:
