@@ -190,3 +190,28 @@ def test_columns_read_whole_are_refused_in_the_same_words(tmp_path):
         workflows.curve(path, score="score", label="label", pool_size=100)
     assert str(caught.value) == problem.sentence
     assert "label='yes'" in problem.sentence
+
+
+@pytest.mark.parametrize("name", ["decimal commas", "percent signs"])
+def test_dropping_most_rows_is_an_error_not_an_empty_list_with_a_promise(tmp_path, name):
+    policy = sl.calibrate([0.9, 0.8, 0.7] * 30, [1, 1, 0] * 30, sl.Expected(1, 100))
+    path = write(tmp_path, name, CSV[name])
+    for use in (
+        lambda: sl.select_table(path, policy, score="score", on_bad_rows="drop"),
+        lambda: sl.calibrate_table(
+            path, score="score", label="label", target=sl.Expected(1, 100), on_bad_rows="drop"
+        ),
+    ):
+        with pytest.raises(sl.InvalidInput, match=r"in at least half of the 60 rows.*: 60 rows"):
+            use()
+
+
+@pytest.mark.parametrize(("bad", "fits"), [(30, True), (31, False)])
+def test_dropping_up_to_half_is_what_was_asked_for(tmp_path, bad, fits):
+    policy = sl.calibrate([0.9, 0.8, 0.7] * 30, [1, 1, 0] * 30, sl.Expected(1, 100))
+    path = write(tmp_path, "", csv_of(score=put(SCORES, *["n/a"] * bad)))
+    if fits:
+        assert sl.select_table(path, policy, score="score", on_bad_rows="drop").dropped == bad
+    else:
+        with pytest.raises(sl.InvalidInput, match="at least half"):
+            sl.select_table(path, policy, score="score", on_bad_rows="drop")

@@ -45,8 +45,26 @@ COMMANDS = {
 }
 
 
+class ReaderLeftError(Exception):
+    """Whoever reads our output has seen enough. Not a ``BrokenPipeError``: click makes exit code 1 of those."""
+
+
 class LateGroup(click.Group):
     """A group whose commands are imported on first use."""
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Read the words of the command line; may print help."""
+        try:
+            return super().make_context(*args, **options)
+        except BrokenPipeError as error:
+            raise ReaderLeftError from error
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderLeftError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of a first encounter, not of the alphabet."""
@@ -97,11 +115,8 @@ def run(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         return code
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderLeftError):
         pass
-    except SystemExit as request:  # click's answer to a broken pipe
-        if not isinstance(request.__context__, BrokenPipeError):
-            raise
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.__stdout__, sys.__stderr__):
         if stream is not None:
@@ -121,7 +136,7 @@ def _run(argv: list[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted; nothing was written.", err=True)
         return 1
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderLeftError):
         raise
     except Exception as error:
         return _report(error, argv)

@@ -41,8 +41,9 @@ class Problem:
     """Something about a table that does not fit.
 
     ``kind`` says what: score, label, missing label, missing group, unknown group, missing id,
-    repeated id, missing pool, no rows, table. ``message`` is the fact, ``sentence`` the whole of
-    what Python says about it, with what to do. Problems that do not ``stop`` anyone are warnings.
+    repeated id, missing pool, mostly dropped, no rows, table. ``message`` is the fact, ``sentence``
+    the whole of what Python says about it, with what to do. Problems that do not ``stop`` anyone
+    are warnings.
     """
 
     kind: str
@@ -99,8 +100,21 @@ def unusable_scores(columns: Columns, count: int) -> list[Problem]:
     if columns.schema[columns.names["score"]].is_integer():
         expected = "a whole number within 2^53 of 0 (larger ones lose their order as floats)"
     remedy = 'give every candidate a score, or drop these rows with on_bad_rows="drop"'
-    usable = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
-    return _rows("score", columns, "score", f"expected {expected} in every row", count, usable == 0, remedy)
+    message = f"expected {expected} in every row"
+    return _rows("score", columns, "score", message, count, _unusable(columns), remedy)
+
+
+def mostly_dropped(columns: Columns, dropped: int, rows: int) -> list[Problem]:
+    """Dropping was asked for, and would leave less than half: then the column is wrong, not its rows."""
+    if dropped * 2 <= rows:
+        return []
+    message = f"expected a finite number in at least half of the {rows:,} rows"
+    remedy = 'on_bad_rows="drop" is for a few bad rows; check the column, e.g. for decimal commas'
+    return _rows("mostly dropped", columns, "score", message, dropped, _unusable(columns), remedy)
+
+
+def _unusable(columns: Columns) -> nw.Expr:
+    return nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0)) == 0
 
 
 def wrong_labels(columns: Columns, count: int) -> list[Problem]:

@@ -174,13 +174,18 @@ def _take_census(
     for key, count in counts.items():
         if columns.group is not None and not (drop and key[-1] == bad_rows.UNUSABLE):
             sizes[key[0]] = sizes.get(key[0], 0) + count
-    problems = [] if drop else bad_rows.unusable_scores(columns, totals.get(bad_rows.UNUSABLE, 0))
+    unusable, everyone = totals.get(bad_rows.UNUSABLE, 0), sum(totals.values())
+    problems = (
+        bad_rows.mostly_dropped(columns, unusable, everyone)
+        if drop
+        else bad_rows.unusable_scores(columns, unusable)
+    )
     problems += bad_rows.wrong_labels(columns, totals.get(bad_rows.LABEL_WRONG, 0))
     if missing_labels != "unqualified":
         problems += bad_rows.missing_labels(columns, totals.get(bad_rows.LABEL_MISSING, 0))
     problems += bad_rows.wrong_groups(columns, sizes, groups)
     problems += bad_rows.wrong_ids(columns, hashed=ties == "hash")
-    if not problems and sum(totals.values()) == totals.get(bad_rows.UNUSABLE, 0):
+    if not problems and everyone == 0:
         none = f"{table.name}: expected at least one calibration row, got none."
         problems.append(bad_rows.Problem("no rows", none, none))
     return _Census(columns, counts, tuple(problems))

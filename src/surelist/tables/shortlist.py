@@ -15,7 +15,7 @@ from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.tables import bad_rows
 from surelist.tables.csv_text import delimiter_of
-from surelist.tables.engines import Frame, is_remote
+from surelist.tables.engines import Frame
 from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
 from surelist.tables.sources import Table, file_format, reopen
 from surelist.tables.thresholds import Limits, make_limits
@@ -145,7 +145,12 @@ def _stop_for_bad_rows(columns: Columns, filter: Filter, sizes: Sizes, on_bad_ro
             groups[key[-1]] = groups.get(key[-1], 0) + count
         if columns.pool is not None and key[0] is None:
             poolless += count
-    problems = [] if drop else bad_rows.unusable_scores(columns, sum(bad for _, bad in sizes.values()))
+    unusable, everyone = sum(bad for _, bad in sizes.values()), sum(map(sum, sizes.values()))
+    problems = (
+        bad_rows.mostly_dropped(columns, unusable, everyone)
+        if drop
+        else bad_rows.unusable_scores(columns, unusable)
+    )
     known = [str(each.group) for each in filter.groups]
     problems += bad_rows.wrong_groups(columns, groups, known)
     problems += bad_rows.missing_pools(columns, poolless)
@@ -169,7 +174,8 @@ def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | 
 def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
     """Whether a lazy shortlist is counted from what was written, rather than worked out again."""
     same_types = form == "parquet" or table.text
-    return table.engine.lazy and not is_remote(output) and same_types
+    there = os.path.isfile(output) or os.path.isdir(output)  # not a pipe, not in an object store
+    return table.engine.lazy and there and same_types
 
 
 def _listed(columns: Columns, shortlist: Frame) -> bad_rows.Counts:
