@@ -80,7 +80,8 @@ def test_an_engine_that_says_it_was_interrupted_is_believed(folder):
 
 
 @pytest.mark.parametrize(
-    "words", [("--help",), ("show", "policy.json"), ("select", "pool.csv", "--policy", "policy.json", "-o", "-")]
+    "words",
+    [("--help",), ("show", "policy.json"), ("select", "pool.csv", "--policy", "policy.json", "-o", "-")],
 )
 def test_a_reader_who_leaves_early_is_no_failure(folder, words):
     for _ in range(3):

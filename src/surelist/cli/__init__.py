@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -46,7 +47,7 @@ COMMANDS = {
 
 
 class ReaderLeftError(Exception):
-    """Whoever reads our output has seen enough. Not a ``BrokenPipeError``: click makes exit code 1 of those."""
+    """Whoever reads our output has seen enough; click would make exit code 1 of a ``BrokenPipeError``."""
 
 
 class LateGroup(click.Group):
