@@ -34,6 +34,8 @@ as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for ma
 @click.option("--https", is_flag=True, help="Pages are reached by https, through a proxy: secure cookies.")
 @click.option("--name", "names", multiple=True, help="Host name under which requests are answered. Repeat.")
 @click.option("--max-upload", type=int, default=512, show_default=True, help="Largest upload, in MiB.")
+@click.option("--work-seconds", type=click.IntRange(min=1), default=300, show_default=True,
+              help="Longest work on one request; then it is stopped.")  # fmt: skip
 @click.option("--keep-uploads", type=int, default=0, show_default=True,
               help="Seconds to keep uploads after their result is made.")  # fmt: skip
 @click.option("--keep-results", type=int, default=3600, show_default=True,
@@ -241,7 +243,7 @@ def _settings(options: dict[str, Any]) -> Settings:
         database=options["database"] or str(folder / "surelist.db"), folder=folder, host=options["host"],
         port=options["port"], login=options["login"], https=options["https"], names=options["names"],
         max_upload=options["max_upload"] * MIB, keep_uploads=options["keep_uploads"],
-        keep_results=options["keep_results"],
+        keep_results=options["keep_results"], work_seconds=options["work_seconds"],
     )  # fmt: skip
 
 

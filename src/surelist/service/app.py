@@ -31,6 +31,7 @@ from surelist.service.runtime import Runtime, runtime_of
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
 from surelist.service.visitor import error_page
+from surelist.service.workers import Limits, Workers
 
 FOLDER = Path(__file__).parent
 SWEEP_SECONDS = 30
@@ -44,7 +45,11 @@ def create_app(settings: Settings) -> FastAPI:
     spool = Spool(settings.spool)
     spool.sweep(starting=True)
     metrics = Metrics()
-    runtime = Runtime(settings, Registry(database), spool, metrics, Brake(settings.login_attempts))
+    workers = Workers(
+        Limits(settings.work_seconds, 2 * settings.max_upload, settings.work_memory, settings.spool)
+    )
+    brake = Brake(settings.login_attempts)
+    runtime = Runtime(settings, Registry(database), spool, metrics, brake, workers)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -53,6 +58,7 @@ def create_app(settings: Settings) -> FastAPI:
         sweeper.cancel()
         with suppress(asyncio.CancelledError):
             await sweeper
+        workers.close()
         runtime.registry.close()
         spool.close()
 

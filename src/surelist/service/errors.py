@@ -11,6 +11,7 @@ SurelistError                 400   surelist.errors
 ├── TooSlow                   408
 ├── Conflict                  409
 ├── TooLarge                  413
+├── TooMuchWork               413   stopped: it took too long or too much memory
 ├── TooManyAttempts           429   says when to try again
 ├── InternalError             500   what was not foreseen; says nothing to the outside
 ├── Busy                      503   more requests at once than the service takes
@@ -77,6 +78,18 @@ class TooLarge(SurelistError):
             message
             or f"The upload is larger than the {limit // unit:,} {name} that are accepted at this address."
             + way_out * (name == "MiB")
+        )
+
+
+class TooMuchWork(SurelistError):
+    """The work was stopped before it was done: it took too long or too much memory."""
+
+    status = 413
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"The work on this request was stopped: {what}. Nothing was recorded. Send less at once, "
+            "or use the command line, which has no such limit."
         )
 
 

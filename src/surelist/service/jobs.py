@@ -28,6 +28,7 @@ from surelist.service.runtime import Runtime
 from surelist.service.settings import Settings
 from surelist.service.spreadsheet import escape_file
 from surelist.service.uploads import Draft, Spool, Upload
+from surelist.service.workers import run
 from surelist.workflows import facts as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.demo import write_example
@@ -158,7 +159,7 @@ def named(upload: Upload, name: str) -> Iterator[None]:
 def profile(draft: Draft) -> Profile:
     """Columns, first rows and good guesses: what a person confirms."""
     with named(draft.upload, draft.filename):
-        return workflows.profile(draft.upload.path)
+        return run(workflows.profile, draft.upload.path)
 
 
 def problems(draft: Draft, columns: Mapping[str, Any]) -> tuple[Problem, ...]:
@@ -166,17 +167,17 @@ def problems(draft: Draft, columns: Mapping[str, Any]) -> tuple[Problem, ...]:
     roles = Roles(*(columns[role] for role in ("score", "label", "group", "id")))
     source = Source(draft.upload.path, name=draft.filename)
     with named(draft.upload, draft.filename):
-        return workflows.problems(source, roles, columns["missing_labels"])
+        return run(workflows.problems, source, roles, columns["missing_labels"])
 
 
 def group_names(draft: Draft, group: str) -> dict[str, int]:
     """The groups of a table and how many rows each has."""
-    return workflows.group_names(draft.upload.path, group)
+    return run(workflows.group_names, draft.upload.path, group)
 
 
 def first_rows(kept: Draft, limit: int) -> tuple[list[str], list[list[str]]]:
     """Column names and the first rows of a shortlist, as text."""
-    return workflows.first_rows(kept.upload.path, limit)
+    return run(workflows.first_rows, kept.upload.path, limit)
 
 
 # -- calibrating
@@ -190,8 +191,8 @@ def certify(
     looks = view.record_look(upload.sha256, how, request.question(), key)
     try:
         with named(upload, filename):
-            policy, evidence, share = workflow_facts.certify(
-                Source(upload.path), request.roles, request.terms
+            policy, evidence, share = run(
+                workflow_facts.certify, Source(upload.path), request.roles, request.terms
             )
     except NotCertifiable:
         runtime.metrics.refused.inc()
@@ -215,7 +216,7 @@ def curve(view: View, upload: Upload, options: Mapping[str, Any]) -> GuaranteeCu
     """The guarantee curve of an upload, for choosing after looking."""
     view.record_look(upload.sha256, "curve", _curve_question(options["alpha"], options["rule"]))
     with named(upload, "the upload"):
-        return workflows.curve(upload.path, **options)
+        return run(workflows.curve, upload.path, **options)
 
 
 def explore(view: View, draft: Draft, pool_size: float, alpha: float) -> dict[str, Any]:
@@ -223,9 +224,9 @@ def explore(view: View, draft: Draft, pool_size: float, alpha: float) -> dict[st
     view.record_look(draft.upload.sha256, "curve on the page", _curve_question(alpha, "simultaneous"))
     columns = draft.notes["columns"]
     with named(draft.upload, draft.filename):
-        return workflow_facts.evidence_at(
-            draft.upload.path, score=columns["score"], label=columns["label"], pool_size=pool_size,
-            alpha=alpha, rule="simultaneous", missing_labels=columns["missing_labels"],
+        return run(
+            workflow_facts.evidence_at, draft.upload.path, score=columns["score"], label=columns["label"],
+            pool_size=pool_size, alpha=alpha, rule="simultaneous", missing_labels=columns["missing_labels"],
         )  # fmt: skip
 
 
@@ -259,8 +260,8 @@ def select_file(
     output = runtime.spool.new_path(format or upload.format)
     try:
         with named(upload, name):
-            done = workflows.select_table(upload.path, policy, output=output, **names)
-            impact = workflows.impact(upload.path, output, attributes) if attributes else ()
+            done = run(workflows.select_table, upload.path, policy, output=output, **names)
+            impact = run(workflows.impact, upload.path, output, attributes) if attributes else ()
         result = _made(output)
         facts = workflow_facts.selection_facts(
             done, (upload.sha256, upload.format), (result.sha256, result.format), impact
@@ -287,13 +288,13 @@ def select_rows(
 def download(spool: Spool, kept: Draft, format: str, *, safe: bool) -> Path:
     """A shortlist in another format, as a file of its own."""
     path = spool.new_path(format)
-    workflows.convert(kept.upload.path, path)
+    run(workflows.convert, kept.upload.path, path)
     return escaped(path) if safe and format == "csv" else path
 
 
 def escaped(path: Path) -> Path:
     """A CSV file made safe for spreadsheets, with the separator it has."""
-    return escape_file(path, workflows.delimiter_in(str(path)))
+    return run(escape_file, path, workflows.delimiter_in(str(path)))
 
 
 def count_selection(runtime: Runtime, facts: Mapping[str, Any]) -> None:

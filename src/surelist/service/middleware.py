@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from contextvars import ContextVar
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -23,6 +24,7 @@ BODY_SECONDS = 30
 SLOWEST = 1 << 15  # bytes per second
 REQUESTS = 512  # worked on at the same time
 BODY = "surelist.body"
+client: ContextVar[Body | None] = ContextVar("client", default=None)  # who waits for the answer
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -98,6 +100,13 @@ class Body:
         self._whole = not message.get("more_body", False)
         return message
 
+    async def gone(self) -> None:
+        """Wait until the client goes away; a body that is still on its way is not waited for."""
+        if not self._whole:
+            await asyncio.Event().wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
 
 def allow_body(scope: Scope, limit: int) -> Body:
     """Let a request bring a body of this size: for handlers, once it is known who is asking."""
@@ -134,6 +143,7 @@ class Guard:
             if self._active > REQUESTS:
                 raise Busy("The service is busy. Try again shortly; nothing was recorded.")
             scope[BODY] = body
+            client.set(body)
             await self._app(scope, body.receive, answer)
         except ClientDisconnect:
             status = 499  # nobody is left to answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -16,13 +17,14 @@ from starlette.requests import Request
 
 from surelist.promises.policy import Policy
 from surelist.service.errors import NotAuthenticated
-from surelist.service.middleware import Metrics
+from surelist.service.middleware import Body, Metrics, client
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR, Brake, Token
 from surelist.service.record.record import Key, Registry
 from surelist.service.record.view import View
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
+from surelist.service.workers import Workers, serving
 
 HEAVY_JOBS = 2  # files worked on at the same time; others wait their turn
 LARGE_BODIES = 4  # held in memory at the same time
@@ -74,16 +76,28 @@ class Runtime:
     spool: Spool
     metrics: Metrics
     brake: Brake
+    workers: Workers
     heavy: anyio.CapacityLimiter | None = None
     mailbox: Mailbox | None = None
     large_bodies: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_BODIES))
     _policies: dict[str, Policy] = field(default_factory=dict)
 
     async def work(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
-        """Run something slow on a thread, a few at a time."""
+        """Run something slow on a thread, a few at a time; its heavy parts end when the client leaves."""
         if self.heavy is None:
             self.heavy = anyio.CapacityLimiter(HEAVY_JOBS)
-        return await anyio.to_thread.run_sync(lambda: job(*args, **named), limiter=self.heavy)
+        gone, waiting = threading.Event(), client.get()
+        watch = asyncio.create_task(_watch(waiting, gone)) if waiting is not None else None
+
+        def served() -> T:
+            with serving(self.workers, gone):
+                return job(*args, **named)
+
+        try:
+            return await anyio.to_thread.run_sync(served, limiter=self.heavy)
+        finally:
+            if watch is not None:
+                watch.cancel()
 
     async def read(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run a quick look at the record on a thread."""
@@ -128,6 +142,11 @@ class Runtime:
         except NotAuthenticated:
             self.brake.failed(address)
             raise
+
+
+async def _watch(waiting: Body, gone: threading.Event) -> None:
+    await waiting.gone()
+    gone.set()
 
 
 def runtime_of(request: Request) -> Runtime:

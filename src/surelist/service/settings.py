@@ -39,6 +39,8 @@ class Settings:
     draft_life: int = 3600
     session_life: int = 12 * 3600
     login_attempts: int = 10
+    work_seconds: int = 300
+    work_memory: int = 4096 * MIB
 
     def __post_init__(self) -> None:
         if not self.login and not is_loopback(self.host):

@@ -18,7 +18,7 @@ import narwhals as nw
 
 from surelist.errors import InvalidInput
 from surelist.tables.csv_text import header_of
-from surelist.tables.engines.duckdb import label_in, literal, number_in, quoted
+from surelist.tables.engines.duckdb import connect, label_in, literal, number_in, quoted
 from surelist.tables.roles import GROUP, ROWS, name_expression, require_column
 from surelist.tables.sources import Table, file_format, open_table
 
@@ -87,7 +87,7 @@ def shape(path: Path) -> tuple[int, list[str]]:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
             first = text.readline(_HEADER_BYTES)
         return rows, header_of(first)
-    connection = duckdb.connect(":memory:")
+    connection = connect()
     try:
         where = literal(str(path))
         rows = connection.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata({where})").fetchone()[0]

@@ -22,6 +22,7 @@ from surelist.promises.terms import Roles, Targets, Terms, make_terms
 from surelist.reports import audit
 from surelist.tables import Problem, Selection
 from surelist.tables.csv_text import delimiter_in
+from surelist.tables.engines.duckdb import limit as limit_duckdb
 from surelist.tables.profile import (
     Profile,
     category_counts,
@@ -39,15 +40,15 @@ __all__ = [
     "calibrate_table",
     "convert",
     "curve",
-    "delimiter_in",
-    "first_rows",
-    "group_names",
-    "impact",
+from surelist.tables.csv_text import delimiter_in
+from surelist.tables.engines.duckdb import limit as limit_duckdb
     "load_policy",
     "problems",
     "profile",
     "select_rows",
     "select_table",
+from surelist.tables.csv_text import delimiter_in
+from surelist.tables.engines.duckdb import limit as limit_duckdb
     "shape",
 ]  # fmt: skip
 

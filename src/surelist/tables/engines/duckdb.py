@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,6 +13,18 @@ import numpy as np
 
 from surelist.tables.engines.base import Engine, Files, Frame, appearing, is_remote, plain
 from surelist.ties import HEX_DIGITS
+
+_LIMITS: dict[str, str] = {}  # of this process
+
+
+def limit(memory_bytes: int, folder: Path) -> None:
+    """From now on, connections of this process take no more memory, and spill to ``folder``."""
+    _LIMITS.update(memory_limit=f"{memory_bytes}B", temp_directory=str(folder))
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """A database of its own in memory."""
+    return duckdb.connect(":memory:", config=dict(_LIMITS))
 
 
 class DuckDB(Engine):
@@ -39,7 +52,7 @@ class DuckDB(Engine):
                 f"hive_partitioning={str(files.partitioned).lower()}, "
                 "comment='', skip=0)"  # else DuckDB may take lines starting with # for comments
             )
-        return nw.from_native(duckdb.connect(":memory:").sql(f"SELECT * FROM {reader}"))
+        return nw.from_native(connect().sql(f"SELECT * FROM {reader}"))
 
     def columns(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
         raw = frame.to_native().fetchnumpy()

@@ -1,0 +1,193 @@
+"""Heavy work in processes of their own, which can be stopped.
+
+A thread cannot be stopped, so a request that takes for ever would hold its slot for ever. A
+process that works too long, or for a client who is gone, is killed and replaced by a fresh one; it may
+write no file beyond a limit, and DuckDB in it has a limit of memory and a folder of ours to spill to.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from starlette.requests import ClientDisconnect
+
+from surelist.service.errors import TooLarge, TooMuchWork
+from surelist.workflows import tables as workflows
+
+PRELOADED = ["surelist.workflows.facts", "surelist.workflows.tables", "duckdb"]
+POLL_SECONDS = 0.1
+TOO_LARGE_A_FILE = "File too large"  # what the system says of a write beyond the limit, in any engine's words
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one piece of work may take."""
+
+    seconds: float
+    file_bytes: int
+    memory_bytes: int
+    folder: Path
+
+
+class Workers:
+    """Processes that wait for work; there are never more than pieces of work under way."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+
+    def run(self, gone: threading.Event, function: Callable[..., T], *args: Any, **named: Any) -> T:
+        """The result of ``function`` in a process; stopped when time is up or ``gone`` is set."""
+        try:
+            worker = self._idle.get_nowait()
+        except Empty:
+            worker = _Worker(self.limits)
+        try:
+            result, error = worker.run(gone, (function, args, named))
+        except BaseException:
+            worker.stop()
+            raise
+        self._idle.put(worker)
+        if error is not None:
+            raise _explained(error, self.limits)
+        return result  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().stop()
+
+
+_serving: ContextVar[tuple[Workers, threading.Event] | None] = ContextVar("serving", default=None)
+
+
+@contextmanager
+def serving(workers: Workers, gone: threading.Event) -> Iterator[None]:
+    """Inside, ``run`` goes to these workers for a client who may leave."""
+    token = _serving.set((workers, gone))
+    try:
+        yield
+    finally:
+        _serving.reset(token)
+
+
+def run(function: Callable[..., T], *args: Any, **named: Any) -> T:
+    """``function`` in a worker process, for the request being served."""
+    serving = _serving.get()
+    assert serving is not None, "heavy work belongs to a request: call it through Runtime.work"
+    workers, gone = serving
+    return workers.run(gone, function, *args, **named)
+
+
+class _Worker:
+    """One process and the pipe to it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        context = _context()
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, limits, os.getpid()), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def run(self, gone: threading.Event, work: Any) -> tuple[Any, Exception | None]:
+        self._pipe.send(work)
+        deadline = time.monotonic() + self._limits.seconds
+        while not self._pipe.poll(POLL_SECONDS):
+            if gone.is_set():
+                raise ClientDisconnect
+            if time.monotonic() > deadline:
+                raise TooMuchWork(f"it was stopped after {self._limits.seconds:g} seconds")
+            if _resident(self._process.pid) > self._limits.memory_bytes:
+                raise TooMuchWork(f"it took more than {self._limits.memory_bytes >> 20:,} MiB of memory")
+        try:
+            answer: tuple[Any, Exception | None] = self._pipe.recv()
+        except EOFError:
+            raise TooMuchWork("it ended by itself, most likely for want of memory") from None
+        return answer
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+        self._pipe.close()
+
+
+def _context() -> Any:
+    """Forked from a small server that has loaded what every worker needs, where the system can do that."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    return context
+
+
+def _serve(pipe: Connection, limits: Limits, parent: int) -> None:
+    """The life of a worker: one piece of work after the other until the service is gone."""
+    _limit_files(limits.file_bytes)
+    workflows.limit_duckdb(limits.memory_bytes // 2, limits.folder)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    while True:
+        try:
+            function, args, named = pipe.recv()
+        except EOFError:
+            return
+        answer: tuple[Any, Exception | None]
+        try:
+            answer = (function(*args, **named), None)
+        except Exception as error:
+            answer = (None, error)
+        pipe.send(answer)
+
+
+def _limit_files(most: int) -> None:
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+def _end_with(parent: int) -> None:
+    """A service that was killed takes its workers with it, also in the middle of their work."""
+    while _alive(parent):
+        time.sleep(1)
+    os._exit(1)
+
+
+def _resident(process: int | None) -> int:
+    """Bytes of memory a process holds; 0 where the system does not tell."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _explained(error: Exception, limits: Limits) -> Exception:
+    if TOO_LARGE_A_FILE in str(error):
+        return TooLarge(
+            limits.file_bytes,
+            f"The result is larger than the {limits.file_bytes >> 20:,} MiB that this service writes. "
+            "Leave out columns that are not needed, or use the command line.",
+        )
+    return error
