@@ -175,3 +175,21 @@ def test_saving_to_a_folder_is_a_plain_error(tmp_path):
     with pytest.raises(sl.InvalidInput, match=r"cannot write .*folder"):
         MADE["expected"]().save(tmp_path / "folder")
     assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda raw: raw["cutoffs"][0].update(steps=raw["cutoffs"][0]["steps"] * 200_000), "200,000 steps"),
+        (lambda raw: raw["cutoffs"][0].update(rows=10**12), "more than can be checked"),
+        (lambda raw: raw.update(cutoffs=raw["cutoffs"] * 20_000), "20,000 cutoffs"),
+    ],
+)
+def test_a_file_that_would_stall_the_loader_is_refused_before_any_work(tmp_path, change, words):
+    scores = np.random.default_rng(0).random(500)
+    sl.calibrate(scores, scores > 0.5, sl.Expected(5, 100)).save(tmp_path / "policy.json")
+    raw = json.loads((tmp_path / "policy.json").read_text())
+    change(raw)
+    (tmp_path / "evil.json").write_text(json.dumps(raw))
+    with pytest.raises(sl.PolicyFileError, match=words):
+        sl.Policy.load(tmp_path / "evil.json")

@@ -18,12 +18,13 @@ from surelist.promises import wording
 from surelist.promises.proofs import Proof
 from surelist.promises.state import AnyProof, Certificate, Cutoff, Facts, Looks, Step
 from surelist.promises.target_file import TargetFields, target_fields, target_of
-from surelist.promises.targets import Expected, Level, PerPool, Recall
+from surelist.promises.targets import MOST_SIZES, Expected, Level, PerPool, Recall
 from surelist.ties import Salt
 
 FORMATS = (1, 2)  # 2: where more than counts was needed; the lowest that can say it is written
 FIRST = ("format", "promise", "alpha", "rule", "calibration_share", "cutoffs")  # what a reader wants first
 HEX = frozenset("0123456789abcdef")
+MOST_GROUPS, MOST_LOOKS, MOST_ROWS = 10_000, 1_000, 2 * 10**9
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,7 @@ def _read_salt(file: _File, text: str | None, name: str) -> Salt | None:
 
 def _build(file: _File, salt: Salt | None) -> Certificate:
     hold(bool(file.cutoffs) and all(each.steps for each in file.cutoffs), "its cutoffs have no threshold")
+    _require_checkable(file)
     return Certificate(
         cutoffs=tuple(
             Cutoff(
@@ -171,6 +173,17 @@ def _build(file: _File, salt: Salt | None) -> Certificate:
         salt=salt,
         **_facts(file),
     )
+
+
+def _require_checkable(file: _File) -> None:
+    """No file may ask for more work than the largest that calibration writes."""
+    steps = max(len(each.steps) for each in file.cutoffs)
+    hold(steps <= MOST_SIZES + 1, f"a cutoff has {steps:,} steps; there are at most {MOST_SIZES + 1:,}")
+    hold(len(file.cutoffs) <= MOST_GROUPS, f"it has {len(file.cutoffs):,} cutoffs, too many")
+    rows = sum(each.rows for each in file.cutoffs)
+    hold(rows <= MOST_ROWS, f"it speaks of {rows:,} calibration rows, more than can be checked")
+    looks = len(file.looks.rows) if file.looks is not None else 0
+    hold(looks <= MOST_LOOKS, f"it has {looks:,} looks; campaigns have at most {MOST_LOOKS:,}")
 
 
 def _verify(policy: Certificate, file: _File) -> None:
