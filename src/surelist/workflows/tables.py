@@ -35,21 +35,8 @@ from surelist.tables.profile import (
 from surelist.workflows.source import Source
 
 __all__ = [
-    "Problem",
-    "Profile",
-    "calibrate_table",
-    "convert",
-    "curve",
-from surelist.tables.csv_text import delimiter_in
-from surelist.tables.engines.duckdb import limit as limit_duckdb
-    "load_policy",
-    "problems",
-    "profile",
-    "select_rows",
-    "select_table",
-from surelist.tables.csv_text import delimiter_in
-from surelist.tables.engines.duckdb import limit as limit_duckdb
-    "shape",
+    "Problem", "Profile", "calibrate_table", "convert", "curve", "delimiter_in", "first_rows", "group_names",
+    "impact", "limit_duckdb", "load_policy", "problems", "profile", "select_rows", "select_table", "shape",
 ]  # fmt: skip
 
 REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers
