@@ -33,7 +33,7 @@ def small_file(rows: int = 3000) -> str:
 
 @pytest.fixture
 def workers(tmp_path):
-    made = Workers(Limits(1.0, 8 * MIB, 400 * MIB, tmp_path))
+    made = Workers(Limits(60, 8 * MIB, 400 * MIB, tmp_path))
     yield made
     made.close()
 
@@ -53,22 +53,22 @@ def test_results_and_errors_come_back_as_they_are(workers):
     assert workers.run(never(), os.getpid) == workers.run(never(), os.getpid) != os.getpid()
 
 
-def test_work_is_stopped_after_its_time_and_the_next_piece_is_done(workers):
+def test_work_is_stopped_after_its_time_and_the_next_piece_is_done(tmp_path):
+    workers = Workers(Limits(1, 8 * MIB, 400 * MIB, tmp_path))
     first = workers.run(never(), os.getpid)
     with pytest.raises(TooMuchWork, match="after 1 seconds"):
         workers.run(never(), time.sleep, 60)
     with pytest.raises(ProcessLookupError):
         os.kill(first, 0)
     assert workers.run(never(), max, 1, 2) == 2
+    workers.close()
 
 
 def test_work_for_a_client_who_left_is_stopped(workers):
     gone = threading.Event()
     threading.Timer(0.2, gone.set).start()
-    began = time.monotonic()
     with pytest.raises(ClientDisconnect):
-        workers.run(gone, time.sleep, 60)
-    assert time.monotonic() - began < 0.9  # before its time was up
+        workers.run(gone, time.sleep, 3600)
 
 
 def test_no_file_grows_beyond_the_limit_and_no_process_beyond_its_memory(workers, tmp_path):
