@@ -1,0 +1,147 @@
+"""How a labelling is laid out: pilot, block, shares of alpha; and how the pilot's labels choose the block.
+
+Nothing here decides a level: any choice made from the pilot alone is valid [theory: few-labels]. It decides
+how short the list comes out. A small block needs few labels per qualified row found in it, but it must hold
+enough of them. The pilot's labels give a posterior for the curve "chance to be qualified at a rank" (a
+logistic line on the normal scale of ranks); the block is the one with the shortest expected list under it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from surelist.lifecycle.block_draw import block_sizes
+
+Floats = NDArray[np.float64]
+
+WIDE = 8.0  # the pilot's block, as a multiple of the qualified rows that the target needs
+FEWEST = 40  # labels below which a pilot costs more than it brings
+MOST_APART = 100_000  # rows set aside for the pilot; more would not be used
+
+
+@dataclass(frozen=True)
+class Need:
+    """Qualified rows that a list must hold among the collection: mean and variance of T, as shares."""
+
+    mean: float
+    variance: float
+
+    def count(self, size: int, block: Floats, drawn: int, alpha: float) -> Floats:
+        """About the critical count of a sample of ``drawn`` rows of a block (normal approximation)."""
+        share = np.minimum(1.0, self.mean * size / block)
+        own = drawn * share * (1 - share) * np.maximum(0.0, 1 - drawn / block)
+        spread = np.sqrt(own + (drawn * size / block) ** 2 * self.variance)
+        found: Floats = drawn * share - float(special.ndtri(min(alpha, 0.5))) * spread + 0.5
+        return found
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The design of one labelling, before any label: how many rows, of what, at which share of alpha."""
+
+    pilot_labels: int
+    apart: int  # rows set aside for the pilot (0: the pilot's rows stay in the collection)
+    pilot_block: int
+    blocks: tuple[int, ...]
+    labels: int
+    fallback: float  # share of alpha of the pilot's own block
+
+
+def lay_out(
+    size: int,
+    labels: int,
+    need: Need,
+    *,
+    future: bool,
+    pilot: float,
+    fallback: float,
+    aside: float,
+    block: int | None,
+) -> Layout:
+    """The design for ``size`` candidates and ``labels`` labels; ``block`` given: no pilot."""
+    smallest = math.ceil(1.02 * need.mean * size) + 1
+    if labels >= size:
+        return Layout(0, 0, 0, (size,), size, 0.0)
+    if block is not None:
+        return Layout(0, 0, 0, (min(max(block, labels), size),), labels, 0.0)
+    first = round(labels * pilot)
+    apart = min(max(math.ceil(size * aside), 2 * first), MOST_APART) if future else first
+    rest = size - apart
+    if labels < FEWEST or first == 0 or rest < 2 * labels:
+        only = min(size, max(labels, math.ceil(WIDE / 2 * need.mean * size)))
+        return Layout(0, 0, 0, (only,), labels, 0.0)
+    part = apart if future else size
+    wide = min(part, max(first, math.ceil(WIDE * need.mean * part)))
+    sizes = block_sizes(min(rest, max(labels - first, smallest)), rest)
+    return Layout(first, apart if future else 0, wide, tuple(sizes), labels - first, fallback)
+
+
+def choose_block(
+    shares: Floats,
+    labels: NDArray[np.bool_],
+    size: int,
+    blocks: tuple[int, ...],
+    drawn: int,
+    need: Need,
+    alpha: float,
+    otherwise: float,
+) -> int:
+    """Number of the block with the shortest expected list, given the pilot's labels at rank ``shares``.
+
+    ``otherwise`` is the share of the collection that is listed if the block's test certifies nothing.
+    """
+    weights, curves = _posterior(shares, labels)
+    at, _ = _ranks()
+    sizes = np.asarray(blocks, dtype=np.float64)
+    ends = sizes / size
+    counts = need.count(size, sizes, drawn, alpha)
+    wanted = counts / drawn * ends  # qualified rows, as a share of all, at the threshold
+    expected = np.full(len(blocks), 0.0)
+    for weight, curve in zip(weights, curves, strict=True):
+        held = np.interp(ends, at, curve)
+        chance = np.clip(held / ends, 1e-12, 1 - 1e-12)
+        certified = special.betainc(counts, np.maximum(drawn - counts + 1, 1e-3), chance)
+        listed = np.minimum(np.interp(wanted, curve, at), ends)
+        expected += weight * (certified * listed + (1 - certified) * otherwise)
+    expected[counts > drawn] = np.inf
+    return int(np.argmin(expected)) if np.isfinite(expected).any() else len(blocks) - 1
+
+
+@cache
+def _ranks() -> tuple[Floats, Floats]:
+    """Rank shares from 1/10,000 to 1 and the normal score in the middle of each step."""
+    at = np.exp(np.linspace(math.log(1e-4), 0.0, 140))
+    middle = (np.append(0.0, at[:-1]) + at) / 2
+    return at, special.ndtri(1 - np.clip(middle, 1e-6, 1 - 1e-4))
+
+
+@cache
+def _curves() -> tuple[Floats, Floats, Floats, Floats]:
+    """Intercepts, slopes, prior and cumulative shares of qualified rows of every logistic line tried."""
+    intercepts, slopes = (
+        each.ravel() for each in np.meshgrid(np.linspace(-8, 4, 49), np.linspace(-0.3, 4.5, 25))
+    )
+    at, scores = _ranks()
+    steps = np.diff(np.append(0.0, at))
+    held = np.cumsum(special.expit(intercepts[:, None] + slopes[:, None] * scores) * steps, axis=1)
+    prior = -0.5 * ((intercepts + 2) / 3) ** 2 - 0.5 * ((slopes - 1.5) / 1.5) ** 2
+    return intercepts, slopes, prior, held
+
+
+def _posterior(shares: Floats, labels: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Weights and curves of the likely lines."""
+    intercepts, slopes, prior, held = _curves()
+    scores = special.ndtri(1 - np.clip(shares, 1e-6, 1 - 1e-6))
+    line = intercepts[:, None] + slopes[:, None] * scores
+    log = prior - np.logaddexp(0, np.where(labels, -line, line)).sum(axis=1)
+    weights = np.exp(log - log.max())
+    likely = np.argsort(-weights)[:250]
+    likely = likely[weights[likely] > 1e-4]
+    chosen = weights[likely]
+    return chosen / chosen.sum(), held[likely]

@@ -1,0 +1,200 @@
+"""What finished labels prove: thresholds of the block, of the pilot's own block, and of a control sample.
+
+The block's test and the pilot's share alpha; the larger of the two thresholds is valid at the sum. For a
+promise about the collection itself the pilot's labels in the block are known: the prefixes of the block are
+tested from the longest to shorter ones, and the first that fails ends it [theory: few-labels].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist.bounds.control import control_rule
+from surelist.errors import NotCertifiable
+from surelist.lifecycle.block_design import Need
+from surelist.lifecycle.labelling_file import Design, Sample
+from surelist.promises.few_labels import BlockSample, ControlSample, CountTarget, needed_count
+from surelist.promises.proofs import refuse
+from surelist.promises.target_file import target_of
+from surelist.promises.targets import AtLeast, Expected, Level, PerPool, Recall
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A threshold with its proof, or the refusal. ``listed``: candidates at or above it, about."""
+
+    threshold: float
+    count: int
+    rows: int
+    qualified: int
+    listed: int | None
+    listed_share: float
+    proof: Any
+    refusal: NotCertifiable | None = None
+
+
+def need(target: CountTarget, size: int) -> Need:
+    """How many qualified rows of the collection the target asks for, as a share of it."""
+    if isinstance(target, AtLeast):
+        return Need(min(1.0, target.k / size), 0.0)
+    if isinstance(target, PerPool):
+        k, m = target.k, target.sizes[0]
+        return Need(k / (m + 1), k * (m - k + 1) / ((m + 1) ** 2 * (m + 2)) + k / m / size)
+    rate = float(target.rate)
+    return Need(rate, rate * (1 - rate) / size)
+
+
+def run_tests(design: Design) -> Verdict:
+    """The larger of the thresholds that the stages certify, or the refusal."""
+    target = target_of(design.target)
+    if isinstance(target, Recall):
+        return _run_control(design, target)
+    main, fallback = _run_block(design), run_fallback(design)
+    found = [each for each in (main, fallback) if each is not None]
+    if found:
+        return max(found, key=lambda verdict: verdict.threshold)
+    return _refused(design)
+
+
+def run_fallback(design: Design) -> Verdict | None:
+    """The pilot's own block, fixed beforehand, at its share of alpha."""
+    pilot, target = design.pilot, _count_target(design)
+    alpha = design.alpha * design.fallback
+    if pilot is None or alpha == 0:
+        return None
+    size = 0 if isinstance(target, AtLeast) else design.apart
+    drawn = len(pilot.rows)
+    count = needed_count(target, size, design.pilot_block, drawn, alpha)
+    hits = np.flatnonzero(pilot.qualified(np.arange(drawn)))
+    if count > len(hits):
+        return None
+    at = int(hits[max(count, 1) - 1])
+    proof = BlockSample(
+        "block-sample", design.group, design.size, size, design.pilot_block, drawn, alpha, 0, count, "pilot"
+    )
+    return _verdict(design, pilot.scores[at], pilot.ranks[at], count, proof)
+
+
+def _run_block(design: Design) -> Verdict | None:
+    assert design.chosen is not None
+    target, sample = _count_target(design), design.main
+    members = sample.inside(design.chosen)
+    hits = members[sample.qualified(members)]  # best first
+    alpha, block = design.alpha * (1 - design.fallback), design.blocks[design.chosen]
+    if isinstance(target, AtLeast):
+        return _run_prefixes(design, target, hits, alpha, block)
+    size = design.size - design.apart
+    count = needed_count(target, size, block, design.drawn, alpha)
+    if count > len(hits):
+        return None
+    at = int(hits[count - 1])
+    proof = BlockSample(
+        "block-sample", design.group, design.size, size, block, design.drawn, alpha, 0, count, "block"
+    )
+    return _verdict(design, sample.scores[at], sample.ranks[at], count, proof)
+
+
+def _run_prefixes(
+    design: Design, target: AtLeast, hits: NDArray[np.int64], alpha: float, block: int
+) -> Verdict | None:
+    """From the whole block up, while the fresh hits suffice beside the qualified rows that are known."""
+    sample = design.main
+    fresh = np.array([sample.scores[at] for at in hits.tolist()])
+    pilot, ranks = _known(design, block)
+    best: tuple[float, int, int] | None = None
+    for threshold in np.unique(np.concatenate([fresh, pilot])):
+        count, known = int((fresh >= threshold).sum()), int((pilot >= threshold).sum())
+        if count < needed_count(target, 0, block, design.drawn, alpha, known):
+            break
+        best = float(threshold), count, known
+    if best is None:
+        return None
+    threshold, count, known = best
+    proof = BlockSample(
+        "block-sample", design.group, design.size, 0, block, design.drawn, alpha, known, count, "block"
+    )
+    every = {**dict(zip(pilot.tolist(), ranks, strict=True)), **_ranks_of(sample, hits)}
+    return _verdict(design, threshold, every[threshold], count, proof)
+
+
+def _known(design: Design, block: int) -> tuple[Floats, list[int]]:
+    """Scores and ranks of the pilot's qualified rows inside the block."""
+    pilot = design.pilot
+    if pilot is None:
+        return np.zeros(0), []
+    # the block's rows that were not in the pilot, and the pilot's rows among them
+    end = block
+    for rank in pilot.ranks:
+        if rank < end:
+            end += 1
+    inside = [at for at, rank in enumerate(pilot.ranks) if rank < end and pilot.labels[at] == "1"]
+    return np.array([pilot.scores[at] for at in inside]), [pilot.ranks[at] for at in inside]
+
+
+def _ranks_of(sample: Sample, rows: NDArray[np.int64]) -> dict[float, int]:
+    return {sample.scores[at]: sample.ranks[at] for at in rows.tolist()}
+
+
+def _run_control(design: Design, target: Recall) -> Verdict:
+    sample = design.main
+    members = np.arange(len(sample.rows))
+    hits = members[sample.qualified(members)]
+    rule = control_rule(design.size, len(members), check.as_fraction(target.share, "share"), design.alpha)
+    drop = rule.drops[len(hits)]
+    if drop < 0:
+        needed = rule.needed
+        enough = "no number of them would do" if needed is None else f"{needed:,} would do"
+        return _refusal(
+            design, f"{len(hits):,} of the {len(members):,} candidates drawn are qualified; {enough}. Draw more "
+            "candidates for a new labelling, or ask for a smaller share.", needed or 0,
+        )  # fmt: skip
+    at = int(hits[len(hits) - 1 - drop])
+    proof = ControlSample("control-sample", design.group, design.size, len(members), len(hits), drop)
+    return _verdict(design, sample.scores[at], sample.ranks[at], len(hits) - drop, proof)
+
+
+def _verdict(design: Design, threshold: float, rank: int, count: int, proof: Any) -> Verdict:
+    rows, qualified = _labelled(design)
+    return Verdict(threshold, count, rows, qualified, rank + 1, (rank + 1) / design.size, proof)
+
+
+def _labelled(design: Design) -> tuple[int, int]:
+    """Rows labelled in all, and how many of them are qualified."""
+    members = design.main.inside(design.chosen or 0)
+    rows, good = len(members), int(design.main.qualified(members).sum())
+    if design.pilot is not None:
+        rows, good = rows + len(design.pilot.rows), good + design.pilot.labels.count("1")
+    return rows, good
+
+
+def _refused(design: Design) -> Verdict:
+    assert design.chosen is not None
+    target, block = _count_target(design), design.blocks[design.chosen]
+    members = design.main.inside(design.chosen)
+    good = int(design.main.qualified(members).sum())
+    size = 0 if isinstance(target, AtLeast) else design.size - design.apart
+    count = needed_count(target, size, block, design.drawn, design.alpha * (1 - design.fallback))
+    return _refusal(
+        design, f"{count:,} qualified are needed among the {design.drawn:,} labelled of the best {block:,} "
+        f"candidates, and {good:,} are. A new labelling with more labels, or a smaller k, draws afresh.", count,
+    )  # fmt: skip
+
+
+def _refusal(design: Design, reason: str, count: int) -> Verdict:
+    rows, qualified = _labelled(design)
+    target = target_of(design.target)
+    error = refuse(target.describe(), Level(design.alpha), rows, qualified, reason, count=count)
+    return Verdict(float("nan"), count, rows, qualified, None, 1.0, None, error)
+
+
+def _count_target(design: Design) -> CountTarget:
+    target = target_of(design.target)
+    assert isinstance(target, (Expected, PerPool, AtLeast))
+    return target

@@ -1,0 +1,468 @@
+"""Few labels: from a scored collection without a single label to a certified list.
+
+``Labelling`` draws which rows to label, takes the labels in any order, and certifies the list from them
+[theory: few-labels] [theory: collection-recall]. How rows are drawn is in ``block_draw``, how the pilot
+chooses the block in ``block_design``, what the finished tests say in ``block_test``, the file in
+``labelling_file``. The draw comes from the system's randomness, once, when the labelling is started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist._files import Versions
+from surelist._version import __version__
+from surelist.drawing import axes
+from surelist.errors import InvalidInput
+from surelist.lifecycle import block_draw, labelling_file
+from surelist.lifecycle.block_design import Layout, choose_block, lay_out
+from surelist.lifecycle.block_test import Verdict, need, run_fallback, run_tests
+from surelist.lifecycle.labelling_file import MISSING, WAITING, Design, LabellingState, Sample
+from surelist.lifecycle.monitor_file import in_file, state_text
+from surelist.promises.policy import Policy
+from surelist.promises.state import Cutoff, Step
+from surelist.promises.target_file import target_fields, target_of
+from surelist.promises.targets import AtLeast, Expected, Level, PerPool, Recall
+
+Ints = NDArray[np.int64]
+LabelTarget = Expected | PerPool | AtLeast | Recall
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Rows of a collection at given ranks: row numbers, scores, and ids where there are any."""
+
+    rows: Ints
+    scores: NDArray[np.float64]
+    ids: list[str] | None
+
+
+class Collection(Protocol):
+    """A scored collection: how many candidates per group (None: all), and who is at given ranks."""
+
+    sizes: dict[str | None, int]
+
+    def at(self, group: str | None, ranks: Ints) -> Fetched:
+        """The rows at these ranks of the group's order by score, best first."""
+
+
+class ArrayCollection:
+    """A collection in memory."""
+
+    def __init__(self, scores: Any, ids: Any = None, groups: Any = None) -> None:
+        self._scores = check.as_scores(scores)
+        check.require_rows(self._scores, "scores")
+        self._ids = None if ids is None else check.as_ids(ids, len(self._scores))
+        self._order: dict[str | None, Ints] = {}
+        if groups is None:
+            self._order[None] = np.argsort(self._scores)[::-1]
+        else:
+            names = check.as_groups(groups)
+            check.require_length(names, len(self._scores), "groups")
+            for name in np.unique(names).tolist():
+                rows = np.flatnonzero(names == name)
+                self._order[name] = rows[np.argsort(self._scores[rows])[::-1]]
+        self.sizes: dict[str | None, int] = {name: len(rows) for name, rows in self._order.items()}
+
+    def at(self, group: str | None, ranks: Ints) -> Fetched:
+        rows = self._order[group][ranks]
+        ids = None if self._ids is None else [self._ids[row] for row in rows.tolist()]
+        return Fetched(rows, self._scores[rows], ids)
+
+
+class Labelling:
+    """Asks for the labels of chosen candidates and certifies a list from them.
+
+    scores
+        Scores of all candidates of the collection; higher is better.
+    target
+        ``Expected`` or ``PerPool`` for future pools like the collection; ``AtLeast(k)`` or ``Recall(share)``
+        for the collection itself. With ``groups``, one target for all or a mapping of group to target.
+    alpha
+        The chance of a false promise is at most this; groups share it evenly.
+    labels
+        How many candidates can be labelled in all; groups share them evenly.
+    ids, groups
+        One per candidate. Ids must be unique.
+    pilot, fallback, aside, block
+        The design: share of the labels for the pilot, share of alpha for the pilot's own block, share of the
+        collection set aside for the pilot (future pools only), or a fixed ``block`` and no pilot.
+    """
+
+    def __init__(
+        self,
+        scores: Any,
+        target: LabelTarget | Mapping[Any, LabelTarget],
+        *,
+        alpha: float = 0.1,
+        labels: int,
+        ids: Any = None,
+        groups: Any = None,
+        purpose: str | None = None,
+        pilot: float = 0.25,
+        fallback: float = 0.15,
+        aside: float = 0.1,
+        block: int | None = None,
+    ) -> None:
+        collection = ArrayCollection(scores, ids, groups)
+        options = {"pilot": pilot, "fallback": fallback, "aside": aside, "block": block}
+        self._begin(collection, target, alpha, labels, purpose, None, options)
+
+    @classmethod
+    def of(
+        cls,
+        collection: Collection,
+        target: LabelTarget | Mapping[Any, LabelTarget],
+        *,
+        alpha: float,
+        labels: int,
+        purpose: str | None = None,
+        columns: dict[str, str] | None = None,
+        **options: Any,
+    ) -> Labelling:
+        """A labelling of a collection that lives elsewhere, such as a table."""
+        work = cls.__new__(cls)
+        given = {"pilot": 0.25, "fallback": 0.15, "aside": 0.1, "block": None} | options
+        work._begin(collection, target, alpha, labels, purpose, columns, given)
+        return work
+
+    def _begin(
+        self, collection: Collection, target: Any, alpha: float, labels: int, purpose: str | None,
+        columns: dict[str, str] | None, options: dict[str, Any],
+    ) -> None:  # fmt: skip
+        alpha, labels = check.as_alpha(alpha), check.as_count(labels, "labels")
+        sizes = collection.sizes
+        targets = _targets(target, list(sizes))
+        for name in ("pilot", "fallback", "aside"):
+            _as_share(options[name], name)
+        if labels < len(sizes):
+            raise InvalidInput(f"labels: expected at least {len(sizes)}, one per group, got {labels}.")
+        rng = np.random.default_rng()  # the system's randomness; what it gives is recorded
+        designs = []
+        for number, (group, size) in enumerate(sizes.items()):
+            own = labels // len(sizes) + (number < labels % len(sizes))
+            designs.append(
+                _design(collection, group, targets[group], alpha / len(sizes), min(own, size), options, rng)
+            )
+        self._resume(
+            LabellingState(
+                alpha=alpha, labels=labels, created=datetime.now(UTC).isoformat(timespec="seconds"),
+                purpose=purpose, columns=columns, designs=designs,
+            ),
+            Versions(),
+        )  # fmt: skip
+
+    def _resume(self, state: LabellingState, versions: Versions) -> None:
+        self._state, self._versions = state, versions
+        self._where: dict[int, tuple[Sample, int]] = {}
+        for design in state.designs:
+            for sample in _samples(design):
+                self._where.update({row: (sample, at) for at, row in enumerate(sample.rows)})
+
+    @property
+    def alpha(self) -> float:
+        return self._state.alpha
+
+    @property
+    def columns(self) -> dict[str, str] | None:
+        """Names of the table's columns by role, where the collection is a table."""
+        return self._state.columns
+
+    @property
+    def done(self) -> bool:
+        """Whether every label that was asked for has come, or is known not to come."""
+        return len(self.ask()) == 0
+
+    def ask(self, count: int | None = None) -> Ints:
+        """Row numbers to label now: the stage at hand, best score first, or the first ``count`` of it.
+
+        Asking again returns the same rows until their labels have come.
+        """
+        rows: list[int] = []
+        for design in self._state.designs:
+            sample, members = _stage(design)
+            rows.extend(sample.rows[at] for at in members.tolist() if sample.labels[at] == WAITING)
+        most = len(rows) if count is None else check.as_count(count, "count")
+        return np.array(rows[:most], dtype=np.int64)
+
+    def ids(self, rows: Any) -> list[str]:
+        """The candidate ids of drawn rows."""
+        named = []
+        for row in np.asarray(rows).tolist():
+            sample, at = self._drawn(row)
+            if sample.ids is None:
+                raise InvalidInput("ids: the labelling was started without ids.")
+            named.append(sample.ids[at])
+        return named
+
+    def rows(self, ids: Any) -> list[int]:
+        """The row numbers of drawn candidates by their ids."""
+        known = {
+            name: row
+            for design in self._state.designs
+            for sample in _samples(design)
+            for name, row in zip(sample.ids or [], sample.rows, strict=False)
+        }
+        texts = [str(name) for name in ids]
+        for name in texts:
+            if name not in known:
+                raise InvalidInput(f"ids: candidate {name!r} was not drawn for labelling.")
+        return [known[name] for name in texts]
+
+    def tell(self, rows: Any, labels: Any) -> int:
+        """Take in labels: 1 qualified, 0 not, missing (None or NaN): it will not come. Returns how many are new.
+
+        Rows in any order and in parts. A label that contradicts an earlier one is an error. A missing
+        label counts as not qualified; for ``Recall``, which needs every label, it is an error.
+        """
+        numbers = [_as_row(row) for row in (rows.tolist() if hasattr(rows, "tolist") else list(rows))]
+        marks = _marks(labels, len(numbers))
+        stage = self._open_rows()
+        new: list[tuple[Sample, int, str]] = []
+        seen: dict[int, str] = {}
+        for row, mark in zip(numbers, marks, strict=True):
+            sample, at = self._drawn(row)
+            known = seen.get(row, sample.labels[at])
+            if known != WAITING and known != mark:
+                raise InvalidInput(
+                    f"labels: row {row} was {_said(known)} before and is {_said(mark)} now. The first stays; a "
+                    "label that was wrong means starting again with a fresh draw."
+                )
+            if known == WAITING:
+                if row not in stage:
+                    raise InvalidInput(f"rows: row {row} is not among those asked for; ask() says which are.")
+                if mark == MISSING and stage[row]:
+                    raise InvalidInput(
+                        f"labels: row {row} has no label. A recall needs the label of every row drawn: "
+                        "counting it as not qualified would make the promise false."
+                    )
+                new.append((sample, at, mark))
+            seen[row] = mark
+        for sample, at, mark in new:
+            sample.labels = sample.labels[:at] + mark + sample.labels[at + 1 :]
+        for design in self._state.designs:
+            _choose(design)
+        return len(new)
+
+    def close(self) -> int:
+        """Stop waiting for this stage's labels that have not come; returns how many. Not for ``Recall``."""
+        rows = self.ask()
+        return self.tell(rows, [None] * len(rows)) if len(rows) else 0
+
+    @property
+    def policy(self) -> Policy:
+        """The certified policy; ``NotCertifiable`` with the way out where the labels do not suffice."""
+        waiting = len(self.ask())
+        if waiting:
+            raise InvalidInput(
+                f"policy: {waiting:,} labels are still to come in this stage; ask() says which. A promise "
+                "made before would be another look."
+            )
+        designs = self._state.designs
+        cutoffs = tuple(_cutoff(design, run_tests(design)) for design in designs)
+        grouped = designs[0].group is not None
+        missing = sum(sample.labels.count(MISSING) for each in designs for sample in _samples(each))
+        return Policy(
+            cutoffs=cutoffs, alpha=self.alpha, rule="exact", created=self._state.created,
+            version=__version__, missing_labels=missing, purpose=self._state.purpose,
+            group_split="bonferroni" if grouped else None, group_rows="own" if grouped else None,
+            columns=self.columns,
+        )  # fmt: skip
+
+    def select(self, scores: Any, groups: Any = None) -> NDArray[np.bool_]:
+        """True for everyone on the list of this very collection, given its scores again.
+
+        For ``Recall`` that is everyone at or above the threshold and the sample; the policy alone selects
+        by threshold.
+        """
+        mask = self.policy.select(scores, groups=groups)
+        if len(mask) != sum(design.size for design in self._state.designs):
+            raise InvalidInput(f"scores: expected those of the collection, got {len(mask):,} values.")
+        for design in self._state.designs:
+            rows = np.array(design.main.rows, dtype=np.int64)
+            if not np.array_equal(check.as_scores(scores)[rows], np.array(design.main.scores)):
+                raise InvalidInput("scores: expected those of the collection, in its order; they differ.")
+            if isinstance(target_of(design.target), Recall):
+                mask[rows] = True
+        return mask
+
+    def describe(self) -> str:
+        """The design, what has come so far, and what is to be done."""
+        from surelist.lifecycle.labelling_text import describe
+
+        return describe(self)
+
+    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+        """Labels by rank, and the threshold where there is one (needs the ``plots`` extra)."""
+        points = [
+            (sample.ranks[at] + 1, sample.labels[at] == "1")
+            for design in self._state.designs
+            for sample in _samples(design)
+            for at in range(len(sample.rows))
+            if sample.labels[at] in "01"
+        ]
+        ends = [verdict.listed for verdict in self._verdicts() if verdict.listed is not None]
+        return axes.draw_labels(points, ends, ax, path)
+
+    def save(self, path: str | Path) -> None:
+        """Write the state as JSON; never half-written, and never over what someone else wrote."""
+        with self._versions.replacing(Path(path), state_text(self._state)):
+            pass
+
+    @classmethod
+    def load(cls, path: str | Path) -> Labelling:
+        """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
+        versions = Versions()
+        with in_file(path):
+            state = labelling_file.loads(versions.read(Path(path)), Path(path))
+        work = cls.__new__(cls)
+        work._resume(state, versions)
+        return work
+
+    def _verdicts(self) -> list[Verdict]:
+        return [] if not self.done else [run_tests(design) for design in self._state.designs]
+
+    def _drawn(self, row: int) -> tuple[Sample, int]:
+        if row not in self._where:
+            raise InvalidInput(f"rows: row {row} was not drawn for labelling; ask() says which rows were.")
+        return self._where[row]
+
+    def _open_rows(self) -> dict[int, bool]:
+        """The rows of the stages at hand; True where the label must come."""
+        open_rows: dict[int, bool] = {}
+        for design in self._state.designs:
+            sample, members = _stage(design)
+            must = isinstance(target_of(design.target), Recall)
+            open_rows.update({sample.rows[at]: must for at in members.tolist()})
+        return open_rows
+
+
+def _design(
+    collection: Collection, group: str | None, target: LabelTarget, alpha: float, labels: int,
+    options: dict[str, Any], rng: np.random.Generator,
+) -> Design:  # fmt: skip
+    size = collection.sizes[group]
+    future = isinstance(target, (Expected, PerPool))
+    if isinstance(target, Recall):
+        layout = Layout(0, 0, 0, (size,), labels, 0.0)
+    else:
+        layout = lay_out(size, labels, need(target, size), future=future, **options)
+    pilot, apart = None, np.zeros(0, dtype=np.int64)
+    if layout.pilot_labels:
+        part = block_draw.set_aside(size, layout.apart, rng) if future else np.arange(size)
+        drawn = block_draw.draw_part(part, layout.pilot_block, layout.pilot_labels, rng)
+        pilot, apart = _fetch(collection, group, drawn), part if future else drawn.ranks
+    main = block_draw.draw_blocks(apart, list(layout.blocks), layout.labels, rng)
+    return Design(
+        group=group, target=target_fields(target), alpha=alpha, size=size, apart=layout.apart,
+        pilot_block=layout.pilot_block, fallback=layout.fallback, blocks=list(layout.blocks),
+        drawn=layout.labels, chosen=None if pilot else 0, pilot=pilot,
+        main=_fetch(collection, group, main),
+    )  # fmt: skip
+
+
+def _fetch(collection: Collection, group: str | None, drawn: block_draw.RankDraw) -> Sample:
+    found = collection.at(group, drawn.ranks)
+    return Sample(
+        rows=found.rows.tolist(), ids=found.ids, scores=found.scores.tolist(), ranks=drawn.ranks.tolist(),
+        enters=drawn.enters.tolist(), leaves=drawn.leaves.tolist(), labels=WAITING * len(drawn.ranks),
+    )  # fmt: skip
+
+
+def _samples(design: Design) -> list[Sample]:
+    return [design.main] if design.pilot is None else [design.pilot, design.main]
+
+
+def _stage(design: Design) -> tuple[Sample, Ints]:
+    """The sample at hand and which of its rows are asked for."""
+    if design.chosen is None:
+        assert design.pilot is not None
+        return design.pilot, np.arange(len(design.pilot.rows))
+    return design.main, design.main.inside(design.chosen)
+
+
+def _choose(design: Design) -> None:
+    """Fix the block once the pilot is complete, before any label that tests it is asked for."""
+    if design.chosen is not None or design.pilot is None or WAITING in design.pilot.labels:
+        return
+    pilot, target = design.pilot, target_of(design.target)
+    assert isinstance(target, (Expected, PerPool, AtLeast))
+    fallback = run_fallback(design)
+    everyone = np.arange(len(pilot.rows))
+    design.chosen = choose_block(
+        (np.array(pilot.ranks) + 0.5) / design.size,
+        pilot.qualified(everyone),
+        design.size - (design.apart or len(pilot.rows)),
+        tuple(design.blocks),
+        design.drawn,
+        need(target, design.size),
+        design.alpha * (1 - design.fallback),
+        1.0 if fallback is None else fallback.listed_share,
+    )
+
+
+def _cutoff(design: Design, verdict: Verdict) -> Cutoff:
+    if verdict.refusal is not None:
+        raise verdict.refusal
+    step = Step(0, verdict.count, verdict.threshold)
+    level = Level(design.alpha, "exact")
+    target = target_of(design.target)
+    return Cutoff(
+        design.group, target, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof
+    )
+
+
+def _targets(target: Any, groups: list[str | None]) -> dict[str | None, LabelTarget]:
+    named = {check.group_name(key, "target"): each for key, each in target.items()} if isinstance(
+        target, Mapping
+    ) else dict.fromkeys(groups, target)  # fmt: skip
+    if set(named) != set(groups):
+        odd = sorted(map(str, set(named) ^ set(groups)))
+        raise InvalidInput(f"target: expected one target for each group of groups=; {odd[0]!r} has only one of both.")
+    for each in named.values():
+        if not isinstance(each, (Expected, PerPool, AtLeast, Recall)):
+            raise InvalidInput(f"target: expected Expected, PerPool, AtLeast or Recall, got {each!r}.")
+        if isinstance(each, PerPool) and (each.pool_size is None or each.sizes[0] != each.sizes[1]):
+            raise InvalidInput(
+                "pool_size: labelling promises one pool size, which covers larger pools too; give the smallest."
+            )
+    return named
+
+
+def _as_share(value: Any, name: str) -> float:
+    number = check.as_positive(value, name) if value else 0.0
+    if number >= 1:
+        raise InvalidInput(f"{name}: expected a share of at least 0 and below 1, got {value!r}.")
+    return number
+
+
+def _as_row(value: Any) -> int:
+    plain = check.plain(value)
+    if isinstance(plain, bool) or not isinstance(plain, int):
+        raise InvalidInput(f"rows: expected row numbers, got {value!r}.")
+    return plain
+
+
+def _marks(labels: Any, length: int) -> list[str]:
+    """One sign per label: 0, 1 or missing."""
+    qualified, missing = check.as_labels(labels, missing="unqualified")
+    check.require_length(qualified, length, "labels")
+    marks = ["1" if each else "0" for each in qualified.tolist()]
+    if missing:
+        array = np.asarray(labels, dtype=object)
+        for at, value in enumerate(array.tolist()):
+            if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+                marks[at] = MISSING
+    return marks
+
+
+def _said(mark: str) -> str:
+    return {"0": "not qualified", "1": "qualified", MISSING: "said not to come"}[mark]
