@@ -24,19 +24,22 @@ if TYPE_CHECKING:
     from surelist.estimator import ShortlistClassifier
     from surelist.lifecycle.campaign import Campaign
     from surelist.lifecycle.drift import Drift, drift
+    from surelist.lifecycle.labelling import Labelling
     from surelist.lifecycle.monitor import Monitor
     from surelist.lifecycle.plan import Plan
     from surelist.lifecycle.planning import plan
+    from surelist.lifecycle.stopping import StopTest
     from surelist.promises.calibration import calibrate
     from surelist.promises.curve import GuaranteeCurve, guarantee_curve
     from surelist.promises.groups import equal_opportunity
     from surelist.promises.policy import Policy
     from surelist.promises.sampled import SampledLabels
     from surelist.promises.shift import DensityRatio
-    from surelist.promises.targets import Budget, Expected, PerPool, Precision, Recall
+    from surelist.promises.targets import AtLeast, Budget, Expected, PerPool, Precision, Recall
     from surelist.workflows.tables import calibrate_table, select_table
 
 __all__ = [
+    "AtLeast",
     "Budget",
     "Campaign",
     "DensityRatio",
@@ -45,6 +48,7 @@ __all__ = [
     "GroupCutoffWarning",
     "GuaranteeCurve",
     "InvalidInput",
+    "Labelling",
     "MissingDependency",
     "Monitor",
     "NestedFitWarning",
@@ -58,6 +62,7 @@ __all__ = [
     "Recall",
     "SampledLabels",
     "ShortlistClassifier",
+    "StopTest",
     "SurelistError",
     "TableWarning",
     "__version__",
@@ -74,6 +79,7 @@ __all__ = [
 
 # public name: the module it lives in
 _LATE = {
+    "AtLeast": "promises.targets",
     "Budget": "promises.targets",
     "DensityRatio": "promises.shift",
     "PoolWarning": "errors",
@@ -85,6 +91,7 @@ _LATE = {
     "GroupCutoffWarning": "errors",
     "GuaranteeCurve": "promises.curve",
     "InvalidInput": "errors",
+    "Labelling": "lifecycle.labelling",
     "MissingDependency": "errors",
     "Monitor": "lifecycle.monitor",
     "NestedFitWarning": "errors",
@@ -95,6 +102,7 @@ _LATE = {
     "PolicyFileError": "errors",
     "Recall": "promises.targets",
     "ShortlistClassifier": "estimator",
+    "StopTest": "lifecycle.stopping",
     "SurelistError": "errors",
     "TableWarning": "errors",
     "calibrate": "promises.calibration",

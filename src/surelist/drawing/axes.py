@@ -115,6 +115,22 @@ def draw_plan(
     return _finish(axes, path)
 
 
+def draw_labels(
+    points: Sequence[tuple[int, bool]], ends: Sequence[int], ax: Any = None, path: File = None
+) -> Any:
+    """Labels by rank, on a logarithmic scale, and where the list ends."""
+    axes = new_axes() if ax is None else ax
+    for qualified, name, colour in ((True, "qualified", "exact"), (False, "not qualified", "dkw")):
+        ranks = [rank for rank, label in points if label is qualified]
+        axes.plot(ranks, [int(qualified)] * len(ranks), "|", ms=14, color=COLOURS[colour], label=name)
+    for end in ends:
+        axes.axvline(end, color=COLOURS["oracle"], ls="--", lw=1, label="end of the list")
+    axes.set_xscale("log")
+    axes.set_yticks([0, 1], ["not qualified", "qualified"])
+    _label(axes, f"{len(points):,} labels", "rank by score, best first", "")
+    return _finish(axes, path)
+
+
 def draw_campaign(
     spans: Sequence[Span], alarm: int | None, pool_size: float, title: str, ax: Any = None, path: File = None
 ) -> Any:

@@ -2,10 +2,10 @@
 
 A collection is ordered by score; rank 0 is the best. Everything that will ever be asked is drawn at the
 start and recorded, for every block that the pilot might choose, so that nothing can be redrawn and
-nothing but the drawn rows has to be kept. The sample of the next larger block keeps a random part of the one before:
-as many rows as a uniform sample of the larger block has in the smaller one (hypergeometric). So every
-block's sample is uniform, and a row is in the samples of neighbouring blocks only, from the block where it
-``enters`` to the one where it ``leaves``.
+nothing but the drawn rows has to be kept. The sample of the next larger block keeps a random part of the
+one before: as many rows as a uniform sample of the larger block has in the smaller one (hypergeometric).
+So every block's sample is uniform, and a row is in the samples of neighbouring blocks only, from the
+block where it ``enters`` to the one where it ``leaves``.
 """
 
 from __future__ import annotations

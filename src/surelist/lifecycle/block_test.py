@@ -18,7 +18,7 @@ from surelist.bounds.control import control_rule
 from surelist.errors import NotCertifiable
 from surelist.lifecycle.block_design import Need
 from surelist.lifecycle.labelling_file import Design, Sample
-from surelist.promises.few_labels import BlockSample, ControlSample, CountTarget, needed_count
+from surelist.promises.few_labels import BlockSample, ControlSample, CountTarget, about, needed_count
 from surelist.promises.proofs import refuse
 from surelist.promises.target_file import target_of
 from surelist.promises.targets import AtLeast, Expected, Level, PerPool, Recall
@@ -69,7 +69,7 @@ def run_fallback(design: Design) -> Verdict | None:
     alpha = design.alpha * design.fallback
     if pilot is None or alpha == 0:
         return None
-    size = 0 if isinstance(target, AtLeast) else design.apart
+    size = design.apart or design.size
     drawn = len(pilot.rows)
     count = needed_count(target, size, design.pilot_block, drawn, alpha)
     hits = np.flatnonzero(pilot.qualified(np.arange(drawn)))
@@ -77,7 +77,17 @@ def run_fallback(design: Design) -> Verdict | None:
         return None
     at = int(hits[max(count, 1) - 1])
     proof = BlockSample(
-        "block-sample", design.group, design.size, size, design.pilot_block, drawn, alpha, 0, count, "pilot"
+        "block-sample",
+        about(target),
+        design.group,
+        design.size,
+        size,
+        design.pilot_block,
+        drawn,
+        alpha,
+        0,
+        count,
+        "pilot",
     )
     return _verdict(design, pilot.scores[at], pilot.ranks[at], count, proof)
 
@@ -90,13 +100,23 @@ def _run_block(design: Design) -> Verdict | None:
     alpha, block = design.alpha * (1 - design.fallback), design.blocks[design.chosen]
     if isinstance(target, AtLeast):
         return _run_prefixes(design, target, hits, alpha, block)
-    size = design.size - design.apart
+    size = _free(design)
     count = needed_count(target, size, block, design.drawn, alpha)
     if count > len(hits):
         return None
     at = int(hits[count - 1])
     proof = BlockSample(
-        "block-sample", design.group, design.size, size, block, design.drawn, alpha, 0, count, "block"
+        "block-sample",
+        about(target),
+        design.group,
+        design.size,
+        size,
+        block,
+        design.drawn,
+        alpha,
+        0,
+        count,
+        "block",
     )
     return _verdict(design, sample.scores[at], sample.ranks[at], count, proof)
 
@@ -111,14 +131,24 @@ def _run_prefixes(
     best: tuple[float, int, int] | None = None
     for threshold in np.unique(np.concatenate([fresh, pilot])):
         count, known = int((fresh >= threshold).sum()), int((pilot >= threshold).sum())
-        if count < needed_count(target, 0, block, design.drawn, alpha, known):
+        if count < needed_count(target, block, block, design.drawn, alpha, known):
             break
         best = float(threshold), count, known
     if best is None:
         return None
     threshold, count, known = best
     proof = BlockSample(
-        "block-sample", design.group, design.size, 0, block, design.drawn, alpha, known, count, "block"
+        "block-sample",
+        about(target),
+        design.group,
+        design.size,
+        _free(design),
+        block,
+        design.drawn,
+        alpha,
+        known,
+        count,
+        "block",
     )
     every = {**dict(zip(pilot.tolist(), ranks, strict=True)), **_ranks_of(sample, hits)}
     return _verdict(design, threshold, every[threshold], count, proof)
@@ -152,8 +182,8 @@ def _run_control(design: Design, target: Recall) -> Verdict:
         needed = rule.needed
         enough = "no number of them would do" if needed is None else f"{needed:,} would do"
         return _refusal(
-            design, f"{len(hits):,} of the {len(members):,} candidates drawn are qualified; {enough}. Draw more "
-            "candidates for a new labelling, or ask for a smaller share.", needed or 0,
+            design, f"{len(hits):,} of the {len(members):,} candidates drawn are qualified; {enough}. Draw "
+            "more candidates for a new labelling, or ask for a smaller share.", needed or 0,
         )  # fmt: skip
     at = int(hits[len(hits) - 1 - drop])
     proof = ControlSample("control-sample", design.group, design.size, len(members), len(hits), drop)
@@ -179,11 +209,11 @@ def _refused(design: Design) -> Verdict:
     target, block = _count_target(design), design.blocks[design.chosen]
     members = design.main.inside(design.chosen)
     good = int(design.main.qualified(members).sum())
-    size = 0 if isinstance(target, AtLeast) else design.size - design.apart
-    count = needed_count(target, size, block, design.drawn, design.alpha * (1 - design.fallback))
+    count = needed_count(target, _free(design), block, design.drawn, design.alpha * (1 - design.fallback))
     return _refusal(
         design, f"{count:,} qualified are needed among the {design.drawn:,} labelled of the best {block:,} "
-        f"candidates, and {good:,} are. A new labelling with more labels, or a smaller k, draws afresh.", count,
+        f"candidates, and {good:,} are. A new labelling with more labels, or a smaller k, draws afresh.",
+        count,
     )  # fmt: skip
 
 
@@ -192,6 +222,11 @@ def _refusal(design: Design, reason: str, count: int) -> Verdict:
     target = target_of(design.target)
     error = refuse(target.describe(), Level(design.alpha), rows, qualified, reason, count=count)
     return Verdict(float("nan"), count, rows, qualified, None, 1.0, None, error)
+
+
+def _free(design: Design) -> int:
+    """Rows that the block's test is about: not set aside, and for the collection itself not in the pilot."""
+    return design.size - (design.apart or (len(design.pilot.rows) if design.pilot is not None else 0))
 
 
 def _count_target(design: Design) -> CountTarget:

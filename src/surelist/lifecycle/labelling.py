@@ -2,17 +2,17 @@
 
 ``Labelling`` draws which rows to label, takes the labels in any order, and certifies the list from them
 [theory: few-labels] [theory: collection-recall]. How rows are drawn is in ``block_draw``, how the pilot
-chooses the block in ``block_design``, what the finished tests say in ``block_test``, the file in
-``labelling_file``. The draw comes from the system's randomness, once, when the labelling is started.
+chooses the block in ``block_design``, what the finished tests say in ``block_test``, the start in
+``labelling_start``, the file in ``labelling_file``. The draw comes from the system's randomness, once, when
+the labelling is started.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,61 +21,28 @@ from surelist import _check as check
 from surelist._files import Versions
 from surelist._version import __version__
 from surelist.drawing import axes
-from surelist.errors import InvalidInput
-from surelist.lifecycle import block_draw, labelling_file
-from surelist.lifecycle.block_design import Layout, choose_block, lay_out
-from surelist.lifecycle.block_test import Verdict, need, run_fallback, run_tests
+from surelist.errors import InvalidInput, NotCertifiable
+from surelist.lifecycle import labelling_file, labelling_text
+from surelist.lifecycle.block_test import Verdict, run_tests
 from surelist.lifecycle.labelling_file import MISSING, WAITING, Design, LabellingState, Sample
+from surelist.lifecycle.labelling_start import (
+    ArrayCollection,
+    Collection,
+    LabelTarget,
+    as_share,
+    as_targets,
+    fix_block,
+    make_design,
+    samples,
+    stage,
+)
 from surelist.lifecycle.monitor_file import in_file, state_text
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff, Step
-from surelist.promises.target_file import target_fields, target_of
-from surelist.promises.targets import AtLeast, Expected, Level, PerPool, Recall
+from surelist.promises.target_file import target_of
+from surelist.promises.targets import Level, Recall
 
 Ints = NDArray[np.int64]
-LabelTarget = Expected | PerPool | AtLeast | Recall
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """Rows of a collection at given ranks: row numbers, scores, and ids where there are any."""
-
-    rows: Ints
-    scores: NDArray[np.float64]
-    ids: list[str] | None
-
-
-class Collection(Protocol):
-    """A scored collection: how many candidates per group (None: all), and who is at given ranks."""
-
-    sizes: dict[str | None, int]
-
-    def at(self, group: str | None, ranks: Ints) -> Fetched:
-        """The rows at these ranks of the group's order by score, best first."""
-
-
-class ArrayCollection:
-    """A collection in memory."""
-
-    def __init__(self, scores: Any, ids: Any = None, groups: Any = None) -> None:
-        self._scores = check.as_scores(scores)
-        check.require_rows(self._scores, "scores")
-        self._ids = None if ids is None else check.as_ids(ids, len(self._scores))
-        self._order: dict[str | None, Ints] = {}
-        if groups is None:
-            self._order[None] = np.argsort(self._scores)[::-1]
-        else:
-            names = check.as_groups(groups)
-            check.require_length(names, len(self._scores), "groups")
-            for name in np.unique(names).tolist():
-                rows = np.flatnonzero(names == name)
-                self._order[name] = rows[np.argsort(self._scores[rows])[::-1]]
-        self.sizes: dict[str | None, int] = {name: len(rows) for name, rows in self._order.items()}
-
-    def at(self, group: str | None, ranks: Ints) -> Fetched:
-        rows = self._order[group][ranks]
-        ids = None if self._ids is None else [self._ids[row] for row in rows.tolist()]
-        return Fetched(rows, self._scores[rows], ids)
 
 
 class Labelling:
@@ -140,9 +107,9 @@ class Labelling:
     ) -> None:  # fmt: skip
         alpha, labels = check.as_alpha(alpha), check.as_count(labels, "labels")
         sizes = collection.sizes
-        targets = _targets(target, list(sizes))
+        targets = as_targets(target, list(sizes))
         for name in ("pilot", "fallback", "aside"):
-            _as_share(options[name], name)
+            as_share(options[name], name)
         if labels < len(sizes):
             raise InvalidInput(f"labels: expected at least {len(sizes)}, one per group, got {labels}.")
         rng = np.random.default_rng()  # the system's randomness; what it gives is recorded
@@ -150,7 +117,9 @@ class Labelling:
         for number, (group, size) in enumerate(sizes.items()):
             own = labels // len(sizes) + (number < labels % len(sizes))
             designs.append(
-                _design(collection, group, targets[group], alpha / len(sizes), min(own, size), options, rng)
+                make_design(
+                    collection, group, targets[group], alpha / len(sizes), min(own, size), options, rng
+                )
             )
         self._resume(
             LabellingState(
@@ -164,7 +133,7 @@ class Labelling:
         self._state, self._versions = state, versions
         self._where: dict[int, tuple[Sample, int]] = {}
         for design in state.designs:
-            for sample in _samples(design):
+            for sample in samples(design):
                 self._where.update({row: (sample, at) for at, row in enumerate(sample.rows)})
 
     @property
@@ -188,7 +157,7 @@ class Labelling:
         """
         rows: list[int] = []
         for design in self._state.designs:
-            sample, members = _stage(design)
+            sample, members = stage(design)
             rows.extend(sample.rows[at] for at in members.tolist() if sample.labels[at] == WAITING)
         most = len(rows) if count is None else check.as_count(count, "count")
         return np.array(rows[:most], dtype=np.int64)
@@ -208,7 +177,7 @@ class Labelling:
         known = {
             name: row
             for design in self._state.designs
-            for sample in _samples(design)
+            for sample in samples(design)
             for name, row in zip(sample.ids or [], sample.rows, strict=False)
         }
         texts = [str(name) for name in ids]
@@ -218,7 +187,7 @@ class Labelling:
         return [known[name] for name in texts]
 
     def tell(self, rows: Any, labels: Any) -> int:
-        """Take in labels: 1 qualified, 0 not, missing (None or NaN): it will not come. Returns how many are new.
+        """Take in labels: 1 qualified, 0 not, missing (None or NaN): it will not come. Returns the new ones.
 
         Rows in any order and in parts. A label that contradicts an earlier one is an error. A missing
         label counts as not qualified; for ``Recall``, which needs every label, it is an error.
@@ -233,8 +202,8 @@ class Labelling:
             known = seen.get(row, sample.labels[at])
             if known != WAITING and known != mark:
                 raise InvalidInput(
-                    f"labels: row {row} was {_said(known)} before and is {_said(mark)} now. The first stays; a "
-                    "label that was wrong means starting again with a fresh draw."
+                    f"labels: row {row} was {_said(known)} before and is {_said(mark)} now. The first stays; "
+                    "a label that was wrong means starting again with a fresh draw."
                 )
             if known == WAITING:
                 if row not in stage:
@@ -249,7 +218,7 @@ class Labelling:
         for sample, at, mark in new:
             sample.labels = sample.labels[:at] + mark + sample.labels[at + 1 :]
         for design in self._state.designs:
-            _choose(design)
+            fix_block(design)
         return len(new)
 
     def close(self) -> int:
@@ -269,10 +238,9 @@ class Labelling:
         designs = self._state.designs
         cutoffs = tuple(_cutoff(design, run_tests(design)) for design in designs)
         grouped = designs[0].group is not None
-        missing = sum(sample.labels.count(MISSING) for each in designs for sample in _samples(each))
         return Policy(
             cutoffs=cutoffs, alpha=self.alpha, rule="exact", created=self._state.created,
-            version=__version__, missing_labels=missing, purpose=self._state.purpose,
+            version=__version__, purpose=self._state.purpose,
             group_split="bonferroni" if grouped else None, group_rows="own" if grouped else None,
             columns=self.columns,
         )  # fmt: skip
@@ -296,16 +264,20 @@ class Labelling:
 
     def describe(self) -> str:
         """The design, what has come so far, and what is to be done."""
-        from surelist.lifecycle.labelling_text import describe
-
-        return describe(self)
+        lines = labelling_text.describe(self._state.designs)
+        if not self.done:
+            return "\n".join(lines)
+        try:
+            return "\n".join([*lines, "", self.policy.describe()])
+        except NotCertifiable as error:
+            return "\n".join([*lines, "", str(error)])
 
     def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
         """Labels by rank, and the threshold where there is one (needs the ``plots`` extra)."""
         points = [
             (sample.ranks[at] + 1, sample.labels[at] == "1")
             for design in self._state.designs
-            for sample in _samples(design)
+            for sample in samples(design)
             for at in range(len(sample.rows))
             if sample.labels[at] in "01"
         ]
@@ -339,74 +311,10 @@ class Labelling:
         """The rows of the stages at hand; True where the label must come."""
         open_rows: dict[int, bool] = {}
         for design in self._state.designs:
-            sample, members = _stage(design)
+            sample, members = stage(design)
             must = isinstance(target_of(design.target), Recall)
             open_rows.update({sample.rows[at]: must for at in members.tolist()})
         return open_rows
-
-
-def _design(
-    collection: Collection, group: str | None, target: LabelTarget, alpha: float, labels: int,
-    options: dict[str, Any], rng: np.random.Generator,
-) -> Design:  # fmt: skip
-    size = collection.sizes[group]
-    future = isinstance(target, (Expected, PerPool))
-    if isinstance(target, Recall):
-        layout = Layout(0, 0, 0, (size,), labels, 0.0)
-    else:
-        layout = lay_out(size, labels, need(target, size), future=future, **options)
-    pilot, apart = None, np.zeros(0, dtype=np.int64)
-    if layout.pilot_labels:
-        part = block_draw.set_aside(size, layout.apart, rng) if future else np.arange(size)
-        drawn = block_draw.draw_part(part, layout.pilot_block, layout.pilot_labels, rng)
-        pilot, apart = _fetch(collection, group, drawn), part if future else drawn.ranks
-    main = block_draw.draw_blocks(apart, list(layout.blocks), layout.labels, rng)
-    return Design(
-        group=group, target=target_fields(target), alpha=alpha, size=size, apart=layout.apart,
-        pilot_block=layout.pilot_block, fallback=layout.fallback, blocks=list(layout.blocks),
-        drawn=layout.labels, chosen=None if pilot else 0, pilot=pilot,
-        main=_fetch(collection, group, main),
-    )  # fmt: skip
-
-
-def _fetch(collection: Collection, group: str | None, drawn: block_draw.RankDraw) -> Sample:
-    found = collection.at(group, drawn.ranks)
-    return Sample(
-        rows=found.rows.tolist(), ids=found.ids, scores=found.scores.tolist(), ranks=drawn.ranks.tolist(),
-        enters=drawn.enters.tolist(), leaves=drawn.leaves.tolist(), labels=WAITING * len(drawn.ranks),
-    )  # fmt: skip
-
-
-def _samples(design: Design) -> list[Sample]:
-    return [design.main] if design.pilot is None else [design.pilot, design.main]
-
-
-def _stage(design: Design) -> tuple[Sample, Ints]:
-    """The sample at hand and which of its rows are asked for."""
-    if design.chosen is None:
-        assert design.pilot is not None
-        return design.pilot, np.arange(len(design.pilot.rows))
-    return design.main, design.main.inside(design.chosen)
-
-
-def _choose(design: Design) -> None:
-    """Fix the block once the pilot is complete, before any label that tests it is asked for."""
-    if design.chosen is not None or design.pilot is None or WAITING in design.pilot.labels:
-        return
-    pilot, target = design.pilot, target_of(design.target)
-    assert isinstance(target, (Expected, PerPool, AtLeast))
-    fallback = run_fallback(design)
-    everyone = np.arange(len(pilot.rows))
-    design.chosen = choose_block(
-        (np.array(pilot.ranks) + 0.5) / design.size,
-        pilot.qualified(everyone),
-        design.size - (design.apart or len(pilot.rows)),
-        tuple(design.blocks),
-        design.drawn,
-        need(target, design.size),
-        design.alpha * (1 - design.fallback),
-        1.0 if fallback is None else fallback.listed_share,
-    )
 
 
 def _cutoff(design: Design, verdict: Verdict) -> Cutoff:
@@ -415,33 +323,7 @@ def _cutoff(design: Design, verdict: Verdict) -> Cutoff:
     step = Step(0, verdict.count, verdict.threshold)
     level = Level(design.alpha, "exact")
     target = target_of(design.target)
-    return Cutoff(
-        design.group, target, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof
-    )
-
-
-def _targets(target: Any, groups: list[str | None]) -> dict[str | None, LabelTarget]:
-    named = {check.group_name(key, "target"): each for key, each in target.items()} if isinstance(
-        target, Mapping
-    ) else dict.fromkeys(groups, target)  # fmt: skip
-    if set(named) != set(groups):
-        odd = sorted(map(str, set(named) ^ set(groups)))
-        raise InvalidInput(f"target: expected one target for each group of groups=; {odd[0]!r} has only one of both.")
-    for each in named.values():
-        if not isinstance(each, (Expected, PerPool, AtLeast, Recall)):
-            raise InvalidInput(f"target: expected Expected, PerPool, AtLeast or Recall, got {each!r}.")
-        if isinstance(each, PerPool) and (each.pool_size is None or each.sizes[0] != each.sizes[1]):
-            raise InvalidInput(
-                "pool_size: labelling promises one pool size, which covers larger pools too; give the smallest."
-            )
-    return named
-
-
-def _as_share(value: Any, name: str) -> float:
-    number = check.as_positive(value, name) if value else 0.0
-    if number >= 1:
-        raise InvalidInput(f"{name}: expected a share of at least 0 and below 1, got {value!r}.")
-    return number
+    return Cutoff(design.group, target, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof)
 
 
 def _as_row(value: Any) -> int:

@@ -45,8 +45,8 @@ class Sample:
 class Design:
     """One labelling of one group (or of everyone): what was drawn, what was chosen, what came back.
 
-    ``apart`` rows are set aside for the pilot (0: none); ``blocks`` count rows that are not set aside and, for
-    a promise about the collection, not in the pilot; ``chosen`` is the number of the block that is tested.
+    ``apart`` rows are set aside for the pilot (0: none); ``blocks`` count rows that are not set aside and,
+    for a promise about the collection, not in the pilot; ``chosen`` is the number of the block tested.
     """
 
     group: str | None
@@ -82,7 +82,9 @@ class LabellingState:
 def loads(text: str, path: Path) -> LabellingState:
     """A labelling's state; what does not add up is an error."""
     state = parse_state(text, LabellingState, path)
-    hold(0 < state.alpha < 1 and state.labels > 0 and bool(state.designs), "its level or labels are impossible")
+    hold(
+        0 < state.alpha < 1 and state.labels > 0 and bool(state.designs), "its level or labels are impossible"
+    )
     groups = [each.group for each in state.designs]
     hold(len(set(groups)) == len(groups), "a group appears twice")
     hold(len(groups) == 1 or None not in groups, "only some designs name a group")
@@ -104,10 +106,14 @@ def _verify(design: Design) -> None:
     for number in range(len(blocks)):
         hold(len(design.main.inside(number)) == design.drawn, "a block's sample has another size")
     if design.pilot is None:
-        hold(design.chosen == 0 and len(blocks) == 1 and design.fallback == 0, "no pilot, and blocks to choose")
+        hold(
+            design.chosen == 0 and len(blocks) == 1 and design.fallback == 0, "no pilot, and blocks to choose"
+        )
         return
     _verify_sample(design.pilot, design, 1)
-    hold(_length(design.pilot) <= design.pilot_block <= (design.apart or design.size), "its pilot does not fit")
+    hold(
+        _length(design.pilot) <= design.pilot_block <= (design.apart or design.size), "its pilot does not fit"
+    )
     waits = WAITING in design.pilot.labels
     hold((design.chosen is None) == waits, "the block was chosen before the pilot had ended, or not after")
     hold(design.chosen is None or 0 <= design.chosen < len(blocks), "the block chosen is none of its own")

@@ -32,12 +32,18 @@ FIXED_BEFORE = (
     "after a refusal, or asking for less, is not covered by these labels; a fresh draw of other rows is."
 )
 
+ONLY_RIGHT = "The labels are right."
+AVERAGE_SIZE = "The pool size is the number of candidates in a pool, or its known average."
+ANY_SIZE = "The size of a pool does not depend on how good its candidates look."
+ON_AVERAGE = (
+    "The failure rate is an average over draws of the collection and of its labels: for this one the long-"
+    "run rate may lie above alpha."
+)
+
 CountTarget = Expected | PerPool | AtLeast
 
 
-def needed_count(
-    target: CountTarget, size: int, block: int, drawn: int, alpha: float, known: int = 0
-) -> int:
+def needed_count(target: CountTarget, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
     """The critical count of a sample of ``drawn`` of the best ``block`` of ``size`` rows.
 
     ``known``: qualified rows of the collection that are known already and no part of the block.
@@ -47,6 +53,13 @@ def needed_count(
     if isinstance(target, PerPool):
         return block_pool_count(size, block, drawn, target.k, target.sizes[0], alpha)
     return block_rate_count(size, block, drawn, target.rate, alpha)
+
+
+def about(target: CountTarget) -> Literal["collection", "pools", "pool"]:
+    """What a promise is about: the collection itself, future pools on average, or a single pool."""
+    if isinstance(target, AtLeast):
+        return "collection"
+    return "pool" if isinstance(target, PerPool) else "pools"
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,7 @@ class BlockSample:
 
     __pydantic_config__ = STRICT
     kind: Literal["block-sample"]
+    about: Literal["collection", "pools", "pool"]
     group: str | None
     collection: int
     size: int
@@ -82,20 +96,19 @@ class BlockSample:
         return f"{whose} holds at least {qualified(target.k)} on average over {pools}"
 
     def wrong(self, level: Level, rows: int) -> str:
-        about = "" if self.size == 0 else f"the {number(self.collection)} candidates of the collection and "
-        draw = f"{about}those labelled"
-        return f"wrong with probability at most {percent(level.alpha)} over the draw of {draw}"
+        collection = f"the {number(self.collection)} candidates of the collection"
+        if self.about == "pool":
+            drawn = f"{collection}, those labelled and the pool together"
+            return f"wrong for at most {percent(level.alpha)} of draws of {drawn}"
+        drawn = f"{collection} and those labelled" if self.about == "pools" else "those labelled"
+        return f"wrong with probability at most {percent(level.alpha)} over the draw of {drawn}"
 
     def conditions(self, target: CountTarget, level: Level) -> tuple[str, ...]:
         about: tuple[str, ...] = (LABELS_RIGHT,)
-        if not isinstance(target, AtLeast):
-            about = (
-                COLLECTION_LIKE_POOLS,
-                "The labels are right.",
-                "The pool size is the number of candidates in a pool, or its known average."
-                if isinstance(target, Expected)
-                else "The size of a pool does not depend on how good its candidates look.",
-            )
+        if self.about == "pools":
+            about = (COLLECTION_LIKE_POOLS, ONLY_RIGHT, AVERAGE_SIZE)
+        if self.about == "pool":
+            about = (COLLECTION_LIKE_POOLS, ONLY_RIGHT, ANY_SIZE, ON_AVERAGE)
         return (*about, MISSING_COUNTS, alpha_bounds(level.alpha), DRAWN_ONCE, FIXED_BEFORE)
 
     def evidence(self, level: Level) -> str:
@@ -105,22 +118,19 @@ class BlockSample:
             f"candidates, at {percent(self.alpha)}{pilot}"
         )
 
-    def check(
-        self, target: CountTarget, level: Level, rows: int, qualified: int, threshold: float
-    ) -> None:
+    def check(self, target: CountTarget, level: Level, rows: int, qualified: int, threshold: float) -> None:
         agree(isinstance(target, (Expected, PerPool, AtLeast)), "its proof does not go with its target")
         agree(0 < self.alpha <= level.alpha, "its share of alpha is impossible")
         agree(self.drawn <= rows and 0 <= self.known <= rows - self.drawn, "the row counts differ")
-        inside = self.size if not isinstance(target, AtLeast) else self.collection
-        agree(0 < self.drawn <= self.block <= inside <= self.collection, "its block does not fit")
-        agree((self.size == 0) == isinstance(target, AtLeast), "its proof does not go with its target")
+        agree(self.about == about(target), "its proof does not go with its target")
+        agree(0 < self.drawn <= self.block <= self.size <= self.collection, "its block does not fit")
         needed = needed_count(target, self.size, self.block, self.drawn, self.alpha, self.known)
         agree(needed <= self.count <= qualified, f"{self.count} qualified are less than the {needed} needed")
 
 
 @dataclass(frozen=True)
 class ControlSample:
-    """``relevant`` qualified among ``drawn`` random rows of the collection; ``dropped`` lie below the threshold.
+    """``relevant`` qualified among ``drawn`` random rows; ``dropped`` of them lie below the threshold.
 
     The list is everyone at or above the threshold *and* the sample itself.
     """
@@ -161,7 +171,9 @@ class ControlSample:
         agree(isinstance(target, Recall), "its proof does not go with its target")
         agree(rows == self.drawn and qualified == self.relevant <= rows, "the row counts differ")
         agree(0 < self.drawn <= self.collection, "more were drawn than there are")
-        rule = control_rule(self.collection, self.drawn, check.as_fraction(target.share, "share"), level.alpha)
+        rule = control_rule(
+            self.collection, self.drawn, check.as_fraction(target.share, "share"), level.alpha
+        )
         allowed = rule.drops[self.relevant]
         agree(0 <= self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
 

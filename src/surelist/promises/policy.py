@@ -122,8 +122,11 @@ class Policy(Certificate):
         span = f"{first.threshold:.10g}"
         if len(cutoff.steps) > 1:
             span = f"{span} (pools of {first.pool_size}) to {last.threshold:.10g} ({last.pool_size} or more)"
+        shown = f"  {name}shortlist every score >= {span}"
+        if cutoff.proof is not None:
+            return [shown, f"    evidence: {cutoff.proof.evidence(cutoff.level)}"]
         lines = [
-            f"  {name}shortlist every score >= {span}",
+            shown,
             f"    evidence: {first.critical_count:,} of {cutoff.qualified:,} qualified calibration rows "
             f"(of {cutoff.rows:,}) score at or above it; alpha {cutoff.level.alpha:g}, rule {self.rule}",
         ]

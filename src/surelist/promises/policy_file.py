@@ -256,7 +256,8 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
 def _verify_proof(cutoff: Cutoff, ties: bool, looks: Looks | None) -> None:
     """A proof knows what its numbers have to be; it stands beside one threshold for all pools."""
     assert cutoff.proof is not None
-    hold(cutoff.group is None and not ties and looks is None, "its proof goes with no group, tie or look")
+    hold(not ties and looks is None, "its proof goes with no tie or look")
+    hold(cutoff.group == getattr(cutoff.proof, "group", None), "its proof is of another group")
     hold(len(cutoff.steps) == 1 and cutoff.steps[0].pool_size == 0, "its proof has one threshold")
     proof: Proof = cutoff.proof
     try:

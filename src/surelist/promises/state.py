@@ -11,6 +11,7 @@ from surelist._files import MAY_BE_ABSENT
 from surelist.filters import Threshold
 from surelist.promises.averages import Average
 from surelist.promises.chain import RankChain
+from surelist.promises.few_labels import BlockSample, ControlSample
 from surelist.promises.groups import split_alpha
 from surelist.promises.options import GroupRows, GroupSplit
 from surelist.promises.pools import NextPool
@@ -19,7 +20,10 @@ from surelist.promises.sampled import Audited, Thinning
 from surelist.promises.targets import AnyTarget, Level
 from surelist.ties import Salt
 
-AnyProof = NextPool | Average | Audited | FixedSequence | ListedBudget | FalseShare | RankChain
+AnyProof = (
+    NextPool | Average | Audited | FixedSequence | ListedBudget | FalseShare | RankChain
+    | BlockSample | ControlSample
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

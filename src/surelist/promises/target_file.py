@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from surelist._files import STRICT
-from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool, Precision, Recall
+from surelist.promises.targets import AnyTarget, AtLeast, Budget, Expected, PerPool, Precision, Recall
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,18 @@ class BudgetFields:
     pool_size: float
 
 
+@dataclass(frozen=True)
+class AtLeastFields:
+    """``AtLeast`` in a file."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["at-least"]
+    k: int
+
+
 TargetFields = (
     ExpectedFields | PerPoolFields | RecallFields
-    | AverageFields | NextPoolFields | PrecisionFields | BudgetFields
+    | AverageFields | NextPoolFields | PrecisionFields | BudgetFields | AtLeastFields
 )  # fmt: skip
 
 
@@ -103,6 +112,8 @@ def target_fields(target: AnyTarget) -> TargetFields:
         return PrecisionFields("precision", float(target.share), _float(target.start))
     if isinstance(target, Budget):
         return BudgetFields("budget", float(target.size), float(target.pool_size))
+    if isinstance(target, AtLeast):
+        return AtLeastFields("at-least", target.k)
     return RecallFields("recall", float(target.share))
 
 
@@ -125,4 +136,6 @@ def target_of(said: TargetFields) -> AnyTarget:
         return Precision(said.share, said.start)
     if isinstance(said, BudgetFields):
         return Budget(said.size, said.pool_size)
+    if isinstance(said, AtLeastFields):
+        return AtLeast(said.k)
     return Recall(said.share)

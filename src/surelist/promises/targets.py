@@ -319,7 +319,26 @@ class Budget:
 
 
 Target = Expected | PerPool | Recall  # certified by a count of qualified rows
-AnyTarget = Target | Precision | Budget
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """At least ``k`` qualified candidates on the list of one collection in hand [theory: few-labels].
+
+    For ``Labelling``: it is about these very candidates and needs no assumption about where they come from.
+    """
+
+    k: int
+    rules: ClassVar[tuple[str, ...]] = ("exact",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", check.as_count(self.k, "k"))
+
+    def describe(self) -> str:
+        return f"at least {self.k:,} qualified candidates of this collection on the list"
+
+
+AnyTarget = Target | Precision | Budget | AtLeast
 
 
 MOST_ROWS = 10**9

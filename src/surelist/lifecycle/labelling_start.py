@@ -1,0 +1,162 @@
+"""The start of a labelling: the collection as ranks, the draw, and the choice of the block after the pilot.
+
+A collection only has to say how many candidates it has and who is at given ranks of their order by score;
+arrays do it here, tables elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist.errors import InvalidInput
+from surelist.lifecycle import block_draw
+from surelist.lifecycle.block_design import Layout, choose_block, lay_out
+from surelist.lifecycle.block_test import need, run_fallback
+from surelist.lifecycle.labelling_file import WAITING, Design, Sample
+from surelist.promises.target_file import target_fields, target_of
+from surelist.promises.targets import AtLeast, Expected, PerPool, Recall
+
+Ints = NDArray[np.int64]
+LabelTarget = Expected | PerPool | AtLeast | Recall
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Rows of a collection at given ranks: row numbers, scores, and ids where there are any."""
+
+    rows: Ints
+    scores: NDArray[np.float64]
+    ids: list[str] | None
+
+
+class Collection(Protocol):
+    """A scored collection: how many candidates per group (None: all), and who is at given ranks."""
+
+    sizes: dict[str | None, int]
+
+    def at(self, group: str | None, ranks: Ints) -> Fetched:
+        """The rows at these ranks of the group's order by score, best first."""
+
+
+class ArrayCollection:
+    """A collection in memory."""
+
+    def __init__(self, scores: Any, ids: Any = None, groups: Any = None) -> None:
+        self._scores = check.as_scores(scores)
+        check.require_rows(self._scores, "scores")
+        self._ids = None if ids is None else check.as_ids(ids, len(self._scores))
+        self._order: dict[str | None, Ints] = {}
+        if groups is None:
+            self._order[None] = np.argsort(self._scores)[::-1]
+        else:
+            names = check.as_groups(groups)
+            check.require_length(names, len(self._scores), "groups")
+            for name in np.unique(names).tolist():
+                rows = np.flatnonzero(names == name)
+                self._order[name] = rows[np.argsort(self._scores[rows])[::-1]]
+        self.sizes: dict[str | None, int] = {name: len(rows) for name, rows in self._order.items()}
+
+    def at(self, group: str | None, ranks: Ints) -> Fetched:
+        rows = self._order[group][ranks]
+        ids = None if self._ids is None else [self._ids[row] for row in rows.tolist()]
+        return Fetched(rows, self._scores[rows], ids)
+
+
+def make_design(
+    collection: Collection, group: str | None, target: LabelTarget, alpha: float, labels: int,
+    options: dict[str, Any], rng: np.random.Generator,
+) -> Design:  # fmt: skip
+    """Draw everything that may be asked of one group."""
+    size = collection.sizes[group]
+    future = isinstance(target, (Expected, PerPool))
+    if isinstance(target, Recall):
+        layout = Layout(0, 0, 0, (size,), labels, 0.0)
+    else:
+        layout = lay_out(size, labels, need(target, size), future=future, **options)
+    pilot, apart = None, np.zeros(0, dtype=np.int64)
+    if layout.pilot_labels:
+        part = block_draw.set_aside(size, layout.apart, rng) if future else np.arange(size)
+        drawn = block_draw.draw_part(part, layout.pilot_block, layout.pilot_labels, rng)
+        pilot, apart = _fetch(collection, group, drawn), part if future else drawn.ranks
+    main = block_draw.draw_blocks(apart, list(layout.blocks), layout.labels, rng)
+    return Design(
+        group=group, target=target_fields(target), alpha=alpha, size=size, apart=layout.apart,
+        pilot_block=layout.pilot_block, fallback=layout.fallback, blocks=list(layout.blocks),
+        drawn=layout.labels, chosen=None if pilot else 0, pilot=pilot,
+        main=_fetch(collection, group, main),
+    )  # fmt: skip
+
+
+def _fetch(collection: Collection, group: str | None, drawn: block_draw.RankDraw) -> Sample:
+    found = collection.at(group, drawn.ranks)
+    return Sample(
+        rows=found.rows.tolist(), ids=found.ids, scores=found.scores.tolist(), ranks=drawn.ranks.tolist(),
+        enters=drawn.enters.tolist(), leaves=drawn.leaves.tolist(), labels=WAITING * len(drawn.ranks),
+    )  # fmt: skip
+
+
+def samples(design: Design) -> list[Sample]:
+    """The pilot's rows, where there is one, and the block's."""
+    return [design.main] if design.pilot is None else [design.pilot, design.main]
+
+
+def stage(design: Design) -> tuple[Sample, Ints]:
+    """The sample at hand and which of its rows are asked for."""
+    if design.chosen is None:
+        assert design.pilot is not None
+        return design.pilot, np.arange(len(design.pilot.rows))
+    return design.main, design.main.inside(design.chosen)
+
+
+def fix_block(design: Design) -> None:
+    """Fix the block once the pilot is complete, before any label that tests it is asked for."""
+    if design.chosen is not None or design.pilot is None or WAITING in design.pilot.labels:
+        return
+    pilot, target = design.pilot, target_of(design.target)
+    assert isinstance(target, (Expected, PerPool, AtLeast))
+    fallback = run_fallback(design)
+    everyone = np.arange(len(pilot.rows))
+    design.chosen = choose_block(
+        (np.array(pilot.ranks) + 0.5) / design.size,
+        pilot.qualified(everyone),
+        design.size - (design.apart or len(pilot.rows)),
+        tuple(design.blocks),
+        design.drawn,
+        need(target, design.size),
+        design.alpha * (1 - design.fallback),
+        1.0 if fallback is None else fallback.listed_share,
+    )
+
+
+def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, LabelTarget]:
+    """One target per group, of a kind that labelling can promise."""
+    named = {check.group_name(key, "target"): each for key, each in target.items()} if isinstance(
+        target, Mapping
+    ) else dict.fromkeys(groups, target)  # fmt: skip
+    if set(named) != set(groups):
+        odd = sorted(map(str, set(named) ^ set(groups)))
+        raise InvalidInput(
+            f"target: expected one target for each group of groups=; {odd[0]!r} has only one of both."
+        )
+    for each in named.values():
+        if not isinstance(each, (Expected, PerPool, AtLeast, Recall)):
+            raise InvalidInput(f"target: expected Expected, PerPool, AtLeast or Recall, got {each!r}.")
+        if isinstance(each, PerPool) and (each.pool_size is None or each.sizes[0] != each.sizes[1]):
+            raise InvalidInput(
+                "pool_size: labelling promises one pool size, which covers larger pools; give the smallest."
+            )
+    return named
+
+
+def as_share(value: Any, name: str) -> float:
+    """A share of the design: 0 or more, below 1."""
+    number = check.as_positive(value, name) if value else 0.0
+    if number >= 1:
+        raise InvalidInput(f"{name}: expected a share of at least 0 and below 1, got {value!r}.")
+    return number

@@ -1,0 +1,77 @@
+"""A labelling in words: its design, how far it is, and what comes next."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from surelist.lifecycle.labelling_file import WAITING, Design, Sample
+from surelist.lifecycle.labelling_start import stage
+from surelist.promises.phrases import counted, number, percent
+from surelist.promises.target_file import target_of
+from surelist.promises.targets import Expected, PerPool, Recall
+
+
+def describe(designs: Sequence[Design]) -> list[str]:
+    """The design of every group and how many labels are here; what to label next."""
+    lines: list[str] = []
+    waiting = 0
+    for design in designs:
+        lines += _design(design)
+        sample, members = stage(design)
+        waiting += sum(sample.labels[at] == WAITING for at in members.tolist())
+    return [*lines, f"Next: label {counted(waiting, 'candidate')}."] if waiting else lines
+
+
+def _design(design: Design) -> list[str]:
+    target = target_of(design.target)
+    whose = "" if design.group is None else f"Group {design.group!r}: "
+    lines = [f"{whose}{target.describe()}; {counted(design.size, 'candidate')}, alpha {design.alpha:g}."]
+    if isinstance(target, Recall):
+        said = (
+            f"A control sample of {design.drawn:,}, drawn at random from all {design.size:,}. The list will "
+            "be everyone at or above the threshold and the sample itself. Every label is needed."
+        )
+        return [*lines, *_wrapped(said), *_came(design.main, "control sample")]
+    if design.pilot is not None:
+        lines += _wrapped(_about_pilot(design, future=isinstance(target, (Expected, PerPool))))
+        lines += _came(design.pilot, "pilot")
+    if design.chosen is None:
+        lines += _wrapped(
+            f"Then {design.drawn:,} labels of a block that the pilot chooses, at "
+            f"{percent(design.alpha * (1 - design.fallback))}."
+        )
+        return lines
+    block = design.blocks[design.chosen]
+    how = "fixed at the start" if design.pilot is None else "chosen from the pilot, before its labels"
+    said = (
+        f"Block: the best {number(block)} candidates, {how}; {design.drawn:,} of them, drawn at random, are "
+        f"labelled and tested at {percent(design.alpha * (1 - design.fallback))}."
+    )
+    members = design.main.inside(design.chosen).tolist()
+    return [*lines, *_wrapped(said), *_came(design.main, "block", members)]
+
+
+def _about_pilot(design: Design, *, future: bool) -> str:
+    assert design.pilot is not None
+    rows = len(design.pilot.rows)
+    among = f"of {design.apart:,} candidates set aside at random" if future else "of all"
+    tail = (
+        f" They also test that block, at {percent(design.alpha * design.fallback)}, as a fall-back."
+        if design.fallback
+        else ""
+    )
+    return (
+        f"Pilot: {rows:,} labels from the best {design.pilot_block:,} {among}; they choose the block.{tail}"
+    )
+
+
+def _came(sample: Sample, name: str, members: list[int] | None = None) -> list[str]:
+    labels = sample.labels if members is None else [sample.labels[at] for at in members]
+    here = len(labels) - sum(mark == WAITING for mark in labels)
+    good = sum(mark == "1" for mark in labels)
+    return [f"  {name}: {here:,} of {len(labels):,} labels are here, {good:,} qualified."]
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 98, initial_indent="  ", subsequent_indent="  ")

@@ -1,0 +1,236 @@
+"""When to stop a review: a test of what was not reviewed, after any review whatever.
+
+``StopTest`` draws items from the rest at random and certifies a recall [theory: stop-test]. The review
+before it may have depended on everything, active learning included: the test is conditional on the rest.
+Sizes of the looks are in ``bounds.rest``.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist._files import STRICT, Versions, hold
+from surelist._version import __version__
+from surelist.bounds.rest import RestLooks, most_left, rest_looks
+from surelist.errors import InvalidInput
+from surelist.lifecycle.monitor_file import FORMAT, in_file, parse_state, state_text
+from surelist.promises.phrases import counted, percent
+
+LOOKS = 10
+
+
+@dataclass(kw_only=True)
+class StopState:
+    """All that a stop test knows, in the order of its file. ``labels``: 0, 1, or - (missing: a hit)."""
+
+    __pydantic_config__ = STRICT
+    format: Literal[1] = FORMAT
+    kind: Literal["surelist stop test"] = "surelist stop test"
+    found: int
+    rest: int
+    recall: float
+    alpha: float
+    looks: int
+    created: str
+    version: str = __version__
+    order: list[int]  # items in the order of drawing, up to the last look
+    labels: str
+
+
+class StopTest:
+    """May the review stop? Draws from the rest, look by look, until the recall is certified.
+
+    found
+        Relevant items that the review has found.
+    rest
+        Items that it has not reviewed; they are numbered 0 to rest-1.
+    recall
+        The share of all relevant items to be certified.
+    alpha
+        The chance of a false certificate is at most this, whatever the review did before.
+    looks
+        The most looks to plan. More looks cost little; the level is solved over all of them.
+    """
+
+    def __init__(
+        self, found: int, rest: int, recall: float, *, alpha: float = 0.05, looks: int = LOOKS
+    ) -> None:
+        found = 0 if check.plain(found) == 0 else check.as_count(found, "found")
+        rest, looks = check.as_count(rest, "rest"), check.as_count(looks, "looks")
+        plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_alpha(alpha), looks)
+        rng = np.random.default_rng()  # the system's randomness; what it gives is recorded
+        order = rng.permutation(rng.choice(rest, plan.sizes[-1], replace=False)).tolist()
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        state = StopState(
+            found=found, rest=rest, recall=float(recall), alpha=float(alpha), looks=looks,
+            created=created, order=order, labels="",
+        )  # fmt: skip
+        self._resume(state, plan, Versions())
+
+    def _resume(self, state: StopState, plan: RestLooks, versions: Versions) -> None:
+        self._state, self._plan, self._versions = state, plan, versions
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Items drawn in all at each look; look x certifies with at most x hits."""
+        return self._plan.sizes
+
+    @property
+    def level(self) -> float:
+        """The chance of a false certificate at the worst number of relevant items left."""
+        return self._plan.level
+
+    @property
+    def drawn(self) -> int:
+        """Items whose labels have come."""
+        return len(self._state.labels)
+
+    @property
+    def hits(self) -> int:
+        """Relevant items among those drawn; a missing label counts as one."""
+        return len(self._state.labels) - self._state.labels.count("0")
+
+    @property
+    def certified(self) -> bool:
+        """Whether the recall is certified; it stays so."""
+        return self._certified_at is not None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is to be drawn."""
+        return self.certified or self.drawn == self.sizes[-1]
+
+    @property
+    def _certified_at(self) -> int | None:
+        labels = self._state.labels
+        for look, size in enumerate(self.sizes):
+            if size > len(labels):
+                return None
+            if size == self._state.rest or size - labels[:size].count("0") <= look:
+                return look
+        return None
+
+    def ask(self, count: int | None = None) -> NDArray[np.int64]:
+        """Items of the rest to label now, in this order: up to the next look, or the first ``count`` of them.
+
+        Asking again returns the same items until their labels have come.
+        """
+        if self.over:
+            return np.zeros(0, dtype=np.int64)
+        end = next(size for size in self.sizes if size > self.drawn)
+        if count is not None:
+            end = min(end, self.drawn + check.as_count(count, "count"))
+        return np.array(self._state.order[self.drawn : end], dtype=np.int64)
+
+    def tell(self, labels: Any) -> None:
+        """Take in labels in the order of ``ask``; a missing one (None or NaN) counts as relevant."""
+        good, missing = check.as_labels(labels, missing="unqualified")
+        asked = len(self.ask())
+        if len(good) > asked:
+            raise InvalidInput(f"labels: expected at most the {asked:,} that ask() names, got {len(good):,}.")
+        marks = ["1" if each else "0" for each in good.tolist()]
+        if missing:
+            for at, value in enumerate(np.asarray(labels, dtype=object).tolist()):
+                if value is None or value != value:
+                    marks[at] = "-"
+        self._state.labels += "".join(marks)
+
+    @property
+    def recall_now(self) -> float:
+        """The recall certified by the looks so far, all of them together at alpha: a statement of its own.
+
+        A look at j items with h hits rules out every number left that would give so few hits with
+        probability at most alpha divided by the number of looks planned.
+        """
+        best = 0.0
+        for size in self.sizes:
+            if size <= self.drawn:
+                hits = size - self._state.labels[:size].count("0")
+                left = most_left(self._state.rest, size, hits, self._state.alpha / len(self.sizes))
+                whole = self._state.found + left
+                best = max(best, (self._state.found + hits) / whole if whole else 1.0)
+        return best
+
+    def describe(self) -> str:
+        """Certified, go on, or the recall that can be certified now."""
+        state = self._state
+        lines = [
+            f"Recall {percent(state.recall)}, wrong with probability at most {percent(state.alpha)} over our "
+            f"own draw; {state.found:,} relevant found, {state.rest:,} items not reviewed, {self.drawn:,} of "
+            f"them drawn with {counted(self.hits, 'hit')}.",
+            self._verdict(),
+            "Nothing is assumed about the review before or about the items: only that the labels are right, "
+            "that every item not reviewed is in the rest, and that the draw is not repeated.",
+        ]
+        return "\n".join(textwrap.fill(line, 100) for line in lines)
+
+    def _verdict(self) -> str:
+        state = self._state
+        if self.certified:
+            return (
+                f"Certified: what the review found and the hits of this draw{self._kept()} hold at least "
+                f"{percent(state.recall)} of all relevant items. Stop."
+            )
+        if self.drawn == self.sizes[-1]:
+            return (
+                f"Not certified after the last look. Certified now: a recall of {_down(self.recall_now)}. "
+                "Review more, by any method, and the rest of that can be tested again with alpha of its own."
+            )
+        look = next(number for number, size in enumerate(self.sizes) if size > self.drawn)
+        more = self.sizes[look] - self.drawn
+        now = f" Certified now: a recall of {_down(self.recall_now)}." if look else ""
+        return (
+            f"Go on: label {counted(more, 'more item')}; certified then with at most {counted(look, 'hit')} "
+            f"in all.{now}"
+        )
+
+    def _kept(self) -> str:
+        missing = self._state.labels.count("-")
+        return f", with {counted(missing, 'item')} kept whose label is missing," if missing else ""
+
+    def save(self, path: str | Path) -> None:
+        """Write the state as JSON; never half-written, and never over what someone else wrote."""
+        with self._versions.replacing(Path(path), state_text(self._state)):
+            pass
+
+    @classmethod
+    def load(cls, path: str | Path) -> StopTest:
+        """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
+        versions = Versions()
+        with in_file(path):
+            state = parse_state(versions.read(Path(path)), StopState, Path(path))
+            hold(state.found >= 0 < state.rest and state.looks > 0, "its counts are impossible")
+            hold(0 < state.alpha < 1 and 0 < state.recall < 1, "a level is impossible")
+            plan = _plan(state.found, state.rest, state.recall, state.alpha, state.looks)
+            order = state.order
+            hold(len(set(order)) == len(order) == plan.sizes[-1], "its draw has another size")
+            hold(min(order) >= 0 and max(order) < state.rest, "an item is none of the rest")
+            hold(
+                set(state.labels) <= set("01-") and len(state.labels) <= len(order),
+                "its labels are impossible",
+            )
+            test = cls.__new__(cls)
+            test._resume(state, plan, versions)
+            certified = test._certified_at
+            hold(
+                certified is None or len(state.labels) == plan.sizes[certified],
+                "labels came after the test had ended",
+            )
+        return test
+
+
+def _plan(found: int, rest: int, recall: float, alpha: float, looks: int) -> RestLooks:
+    return rest_looks(found, rest, check.as_fraction(recall, "recall"), alpha, looks)
+
+
+def _down(share: float) -> str:
+    """A share as people write it, never rounded up."""
+    return percent(int(share * 1000) / 1000)
