@@ -264,6 +264,24 @@ def test_a_calibration_row_in_the_pool_is_noticed_where_it_matters():
         policy.select([1.0, 1.0], ids=["new", 5])
 
 
+def test_of_ids_in_calibration_and_pool_exactly_those_are_noticed_that_the_conditions_name():
+    """400 rows at four scores, all of them in the pool again, one at a time."""
+    scores, labels = np.arange(400) % 4 / 4, np.arange(400) % 5 < 2
+    policy = sl.calibrate(scores, labels, sl.Expected(5, 100), ties="hash", ids=range(400))
+    noticed = []
+    for row in range(400):
+        try:
+            policy.select([scores[row]], ids=[row])
+        except sl.InvalidInput:
+            noticed.append(row)
+    assert noticed == np.flatnonzero((scores == policy.threshold) & labels).tolist()
+    assert 0 < len(noticed) < 400
+    sentence = (
+        "noticed only where a candidate scores exactly at a threshold and was a qualified calibration row"
+    )
+    assert any(sentence in each for each in policy.conditions)
+
+
 def test_the_salt_is_drawn_anew_and_never_shown():
     made = [
         sl.calibrate(np.ones(200), np.ones(200), sl.Expected(5, 100), ties="hash", ids=range(200))

@@ -196,6 +196,7 @@ def _about_options(policy: Certificate) -> list[str]:
     if policy.salt_hash is not None:
         said.append(
             "Ties are broken by a secret salt drawn once after the candidate ids were fixed; "
-            "ids are unique over calibration rows and pools."
+            "ids are unique over calibration rows and pools. An id in both is noticed only where a candidate "
+            "scores exactly at a threshold and was a qualified calibration row there."
         )
     return said
