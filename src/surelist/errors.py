@@ -43,6 +43,10 @@ class TableWarning(UserWarning):
     """Rows of a table were dropped on request, or ids occur more than once."""
 
 
+class UnreviewedWarning(UserWarning):
+    """A pool was closed before all its reviews came; the message says how many are missing."""
+
+
 @dataclass(frozen=True)
 class Shortfall:
     """Why a target is not certifiable, in numbers.

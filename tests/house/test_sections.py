@@ -128,6 +128,15 @@ PROOFS = {
         "lifecycle/test_monitor.py::test_confidence_sequence_covers_at_all_times_at_once",
         "lifecycle/test_monitor.py::test_plain_per_pool_and_recall_policies_are_refused_with_the_reason",
         "lifecycle/test_campaign.py::test_the_monitor_takes_pools_in_order_and_waits",
+        "lifecycle/test_missing_reviews.py::test_the_interval_covers_the_rate_with_a_tenth_of_the_reviews_missing",
+        "lifecycle/test_missing_reviews.py::test_each_end_takes_missing_reviews_its_own_way",
+    ],
+    "recall-alarm": [
+        "lifecycle/test_recall_alarm.py::test_the_average_bet_on_recall_wins_nothing",
+        "lifecycle/test_recall_alarm.py::test_missing_reviews_never_raise_the_evidence",
+        "lifecycle/test_recall_alarm.py::test_false_alarms_at_recall_exactly_as_promised_are_as_rare_as_promised",
+        "lifecycle/test_recall_alarm.py::test_a_recall_of_80_instead_of_90_percent_is_found_within_300_audited",
+        "lifecycle/test_recall_alarm.py::test_the_interval_covers_recall_at_every_pool_at_once",
     ],
     "planning": [
         "lifecycle/test_plan.py::test_table_agrees_with_calibrating_simulated_samples",

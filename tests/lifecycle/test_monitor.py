@@ -205,7 +205,7 @@ def test_group_rows_all_takes_the_size_of_the_whole_pool():
     )
     monitor = sl.Monitor(policy)
     monitor.observe(qualified={"a": 3, "b": 4}, pool_size=100)
-    assert monitor.tallies["b"].trials == 100
+    assert monitor.tallies["b"].total.trials == 100
 
 
 def test_group_average_keeps_the_level_by_enumeration():
@@ -227,7 +227,7 @@ def test_pools_of_pac_policies_are_the_trials():
     assert float(monitor.claims[0].rate) == pytest.approx(0.95)
     monitor.observe(qualified=5, pool_size=100)
     monitor.observe(qualified=4, pool_size=120)
-    assert (monitor.tallies[None].trials, monitor.tallies[None].successes) == (2, 1)
+    assert (monitor.tallies[None].total.trials, monitor.tallies[None].total.successes) == (2, 1)
     with pytest.raises(sl.InvalidInput, match="pools of 100 or more"):
         monitor.observe(qualified=4, pool_size=99)
 
@@ -275,18 +275,18 @@ def test_state_file_goes_on_where_it_stopped(tmp_path, policy):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda s: s.update(format=2), "format version"),
+        (lambda s: s.update(format=3), "format version"),
         (lambda s: s.update(format=True), "format version True"),
         (lambda s: s.update(kind="surelist campaign"), "not a surelist monitor"),
         (lambda s: s.update(extra=1), "does not fit"),
         (lambda s: s["watch"].pop("alarm"), "does not fit"),
         (lambda s: s["watch"].update(alpha=1.5), "impossible"),
-        (lambda s: s["watch"]["tallies"][0].update(successes=10**6), "impossible"),
+        (lambda s: s["watch"]["tallies"][0]["total"].update(successes=10**6), "impossible"),
         (lambda s: s["watch"]["tallies"][0].update(group="a"), "groups"),
         (lambda s: s["watch"]["tallies"][0]["log_wealth"].pop(), "impossible"),
         (lambda s: s["watch"]["tallies"][0].update(more=1), "tallies.0.more"),
-        (lambda s: s["watch"]["tallies"][0].update(trials=3000.0), "tallies.0.trials"),
-        (lambda s: s["watch"]["tallies"][0].pop("successes_before"), "tallies.0.successes_before"),
+        (lambda s: s["watch"]["tallies"][0]["total"].update(trials=3000.0), "tallies.0.total.trials"),
+        (lambda s: s["watch"]["tallies"][0]["before"].pop("successes"), "tallies.0.before.successes"),
         (lambda s: s["watch"]["memory"].update(kept={"a": 1}), "memory.kept.a"),
         (lambda s: s["watch"]["memory"].pop("forgotten"), "memory.forgotten"),
         (lambda s: s["watch"]["alarm"].update(e_value=float("inf")), "Infinity"),

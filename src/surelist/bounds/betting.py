@@ -17,6 +17,9 @@ is a non-negative supermartingale that starts at 1, and so is the average. Ville
 the chance that it *ever* reaches 1/alpha is at most alpha, however long it runs and however
 often it is looked at. Z may depend on the past through a threshold that was fixed before.
 
+With an ``audit_rate`` a, Z = (1-r) after a qualified candidate on the list and -(r/a) after one who was
+not and was audited: its mean is P(Y=1, listed) - r P(Y=1), at least 0 while recall is at least r.
+
 ``interval``: all rates p for which the beta mixture of likelihood ratios against p is below
 1/alpha. For the true rate the mixture is a martingale, so by the same inequality the interval
 covers it at all times at once with probability at least 1-alpha, as long as the rate does not
@@ -35,19 +38,27 @@ from numpy.typing import NDArray
 from scipy import special
 
 DROPS = np.geomspace(0.01, 0.95, 24)  # fixed beforehand; part of the state file's format
+RECALL_DROPS = np.geomspace(0.05, 0.8, len(DROPS))  # of bets on recall: audits are few, so no small drops
+SHARES = np.geomspace(1e-4, 0.95, 40)  # of the wealth staked by the bets behind ``recall_interval``
 PRIOR_ROWS = 20.0  # weight of the mixture of ``interval``, centred at the promised rate
 
 
 class Bets:
     """The wealth of all bets against "the rate is at least ``rate``", pool by pool.
 
-    ``logs[i]`` is ln of the weighted wealth of all bets on the i-th drop that have started.
+    ``logs[i]`` is ln of the weighted wealth of all bets on the i-th drop that have started. With an
+    ``audit_rate`` the rate is recall: of qualified candidates those listed are successes, and a
+    failure is seen with that probability only [theory: recall-alarm].
     """
 
     def __init__(
-        self, rate: float | Fraction, logs: NDArray[np.float64] | None = None, pools: int = 0
+        self,
+        rate: float | Fraction,
+        logs: NDArray[np.float64] | None = None,
+        pools: int = 0,
+        audit_rate: float | None = None,
     ) -> None:
-        self.rate = rate
+        self.rate, self.audit_rate = rate, audit_rate
         self.logs = np.full(len(DROPS), math.log(0.5)) if logs is None else logs
         self.pools = pools
 
@@ -57,7 +68,7 @@ class Bets:
         if self.pools > 1:
             weight = (_waiting(self.pools - 1) - _waiting(self.pools)) / 2
             self.logs = np.logaddexp(self.logs, math.log(weight))
-        after_success, after_failure = _stakes(self.rate)
+        after_success, after_failure = _stakes(self.rate, self.audit_rate)
         self.logs = self.logs + successes * after_success + (trials - successes) * after_failure
 
     @property
@@ -76,10 +87,20 @@ def _waiting(pool: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def _stakes(rate: float | Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """ln of what each bet is multiplied by after a success, and after a failure."""
+def _stakes(
+    rate: float | Fraction, audit_rate: float | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """ln of what each bet is multiplied by after a success, and after a failure.
+
+    A failure that is seen with probability a only counts 1/a times; the share d of the wealth that
+    grows fastest when recall r has dropped to r' = r (1 - drop) is then drop * a / (r' + (1 - r') a).
+    """
     p = math.nextafter(float(rate), 0.0)  # below the promise: never more evidence than there is
-    return np.log1p(-DROPS), np.log1p(DROPS * (p / (1 - p)))
+    if audit_rate is None:
+        return np.log1p(-DROPS), np.log1p(DROPS * (p / (1 - p)))
+    lower = p * (1 - RECALL_DROPS)
+    shares = RECALL_DROPS * audit_rate / (lower + (1 - lower) * audit_rate)
+    return np.log1p(-shares), np.log1p(shares * (p / (1 - p)) / audit_rate)
 
 
 def interval(rate: float | Fraction, trials: int, successes: int, alpha: float) -> tuple[float, float]:
@@ -94,6 +115,29 @@ def interval(rate: float | Fraction, trials: int, successes: int, alpha: float) 
 
     centre = successes / trials if trials else 0.5
     return _edge(0.0, centre, outside), _edge(1.0, centre, outside)
+
+
+def recall_interval(
+    audit_rate: float, listed: tuple[int, int], missed: tuple[int, int], alpha: float
+) -> tuple[float, float]:
+    """Recalls that the counts do not speak against, at every time at once.
+
+    Qualified candidates on the lists, and among those audited: each as the fewest and the most that
+    there may be. Bets that recall is below r win more the larger r is, those that it is above r the
+    smaller, so each end is where the average of its bets reaches 2/alpha.
+    """
+    limit = math.log(2 / alpha) + math.log(len(SHARES))
+
+    def won(favourable: int, odds: float, others: int) -> bool:
+        logs = favourable * np.log1p(SHARES * odds) + others * np.log1p(-SHARES)
+        return bool(np.exp(np.minimum(logs - limit, 1.0)).sum() >= 1)
+
+    def odds(r: float) -> float:
+        return max(r, 1e-12) / max(1 - r, 1e-12) / audit_rate
+
+    low = _edge(0.0, 1.0, lambda r: won(listed[0], 1 / odds(r), missed[1]))
+    high = _edge(1.0, 0.0, lambda r: won(missed[0], odds(r), listed[1]))
+    return low, max(low, high)
 
 
 def _edge(end: float, centre: float, outside: Callable[[float], bool]) -> float:

@@ -72,12 +72,19 @@ def plan(**options: Any) -> None:
 @click.argument("reviews", type=click.Path(path_type=Path))
 @click.option("--policy", type=click.Path(path_type=Path), help="Policy to watch; needed the first time.")
 @click.option("--alpha", type=float, help="How often a false alarm may come, ever (first time; 0.05).")
+@click.option(
+    "--audit-rate", type=float, metavar="SHARE",
+    help="For --recall policies: every unlisted candidate was reviewed with this probability (first time).",
+)  # fmt: skip
 @click.option("--pool", default="pool", show_default=True, help="Column with the pool's name.")
 @click.option("--pool-size", default="pool_size", show_default=True, help="Column: candidates in the pool.")
 @click.option(
     "--qualified", default="qualified", show_default=True,
     help="Column: qualified candidates on the shortlist; blank while reviews are missing.",
 )  # fmt: skip
+@click.option("--unreviewed", help="Column: candidates on the shortlist whose review never came.")
+@click.option("--missed", help="Column: audited candidates who turned out qualified, with --audit-rate.")
+@click.option("--unaudited", help="Column: candidates drawn for the audit whose review never came.")
 @click.option("--group", help="Column with the group, for policies with groups: one row per pool and group.")
 @as_json
 def watch(state: Path, reviews: Path, json_: bool, **options: Any) -> int:
@@ -90,6 +97,7 @@ def watch(state: Path, reviews: Path, json_: bool, **options: Any) -> int:
     \b
     Example:
       surelist watch monitor.json pools.csv --policy policy.json
+      surelist watch recall.json pools.csv --policy recall-policy.json --audit-rate 0.05 --missed missed
     """
     from surelist.workflows import lifecycle as living
 
@@ -100,6 +108,7 @@ def watch(state: Path, reviews: Path, json_: bool, **options: Any) -> int:
         click.echo(json.dumps({
             "new": done.new, "known": done.known, "waiting_for": done.blocked, "pools": monitor.pools,
             "e_value": monitor.e_value, "alarm": monitor.alarm, "interval": low_high,
+            "unreviewed": {group or "": each.total.unreviewed for group, each in monitor.tallies.items()},
             "promise": monitor.policy.promise,
         }))  # fmt: skip
     else:

@@ -288,8 +288,8 @@ class Campaign:
     def close(self, pool: Any) -> int:
         """Stop waiting for a pool's missing reviews; returns how many were missing.
 
-        They stay "not qualified" in the evidence and count as qualified in the monitor: on the
-        safe side both times, whatever the reason for giving up.
+        They stay "not qualified" in the evidence, count as qualified in the monitor's alarm, and both
+        ways in its interval: on the safe side each time, whatever the reason for giving up.
         """
         screened = self._screened(pool)
         missing = 0 if screened is None else self.reviews.close(screened)
@@ -356,7 +356,9 @@ class Campaign:
             elif screened.look != self.reviews.watched:
                 self.monitor.threshold_changed(self.policy)
             self.reviews.watched = screened.look
-            self.monitor.observe(qualified=screened.at_most_qualified, pool_size=screened.size)
+            self.monitor.observe(
+                qualified=screened.qualified, pool_size=screened.size, unreviewed=screened.unknown
+            )
             if self.monitor.raised is not None and self.monitor.raised.pools == self.monitor.pools:
                 self.monitor.name_alarm(screened.pool)
 

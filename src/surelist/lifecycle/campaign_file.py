@@ -25,7 +25,7 @@ class CampaignState:
     """All that a campaign knows, in the order of its file; the defaults are those of a new one."""
 
     __pydantic_config__ = STRICT
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
     kind: Literal["surelist campaign"] = "surelist campaign"
     promise: str = ""
     target: ExpectedFields

@@ -8,45 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._files import Versions, hold
-from surelist.bounds import betting
 from surelist.drawing import axes
 from surelist.errors import InvalidInput
 from surelist.lifecycle import monitor_file
+from surelist.lifecycle.claims import Claim, claims_of, reviews_of
 from surelist.lifecycle.monitor_file import Alarm, Tally, Watch, in_file
 from surelist.lifecycle.seen import Memory, as_name
 from surelist.promises.phrases import number, percent
 from surelist.promises.policy import Policy
-from surelist.promises.state import Cutoff
-from surelist.promises.targets import Expected, PerPool, Recall
 
-
-@dataclass(frozen=True)
-class Claim:
-    """What is tested for one group: the mean of its trials is at least ``rate``.
-
-    A trial is a candidate of a pool (1 = qualified and on the shortlist) for ``Expected``
-    targets, and a whole pool (1 = at least ``k`` of them) for ``PerPool`` targets.
-    """
-
-    group: str | None
-    rate: Fraction
-    k: int | None = None
-    smallest_pool: int = 0
-
-    def trials(self, qualified: int, pool_size: int) -> tuple[int, int]:
-        """Trials and successes of one reviewed pool."""
-        if self.k is None:
-            return pool_size, qualified
-        return 1, int(qualified >= self.k)
+UNKNOWN = ", whatever the missing reviews would say; in the alarm they speak for the promise."
 
 
 class Monitor:
@@ -66,60 +46,101 @@ class Monitor:
     ``"bernstein"`` are tested per pool, against the share of pools that may fall short.
     ``PerPool`` with ``rule="exact"`` is refused: its alpha is an average over calibration
     samples, so a sound policy may have a higher failure rate for its own sample, and an alarm
-    would be no news. ``Recall`` is refused: who was not shortlisted is not reviewed.
+    would be no news. ``Recall`` targets need an audit of the unlisted, ``audit_rate``, and are
+    tested per qualified candidate that reviews or audit have shown.
+
+    Reviews that never come are told with ``unreviewed=``. In the alarm they count as qualified, in
+    the interval both ways: never as an outcome that nobody has seen.
 
     alpha
         How often a false alarm may be raised, over the whole future.
+    audit_rate
+        For ``Recall``: the probability with which every candidate who is not shortlisted is reviewed
+        all the same, independently of everything else; ``draw_audit`` draws them.
     """
 
-    def __init__(self, policy: Policy, alpha: float = 0.05) -> None:
+    def __init__(self, policy: Policy, alpha: float = 0.05, *, audit_rate: float | None = None) -> None:
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy: expected a Policy, got {type(policy).__name__}.")
         if policy.withdrawn is not None:
             raise InvalidInput("policy: it promises nothing any more, so there is nothing to watch.")
         self._policy = policy
         self.alpha = check.as_alpha(alpha)
-        self.claims = tuple(_claim(cutoff, policy) for cutoff in policy.cutoffs)
+        self.claims = claims_of(policy, audit_rate)
+        self.audit_rate = self.claims[0].audit_rate
         self.tallies = {claim.group: Tally(claim.group) for claim in self.claims}
-        self.bets = {claim.group: betting.Bets(claim.rate) for claim in self.claims}
+        self.bets = {claim.group: claim.bets() for claim in self.claims}
         self.pools = 0
         self.raised: Alarm | None = None
         self._memory = Memory()
         self._versions = Versions()
 
-    def observe(self, *, qualified: Any, pool_size: Any, review_id: Any = None) -> bool:
-        """Count one complete pool; True if it is new, False if this review was counted before.
+    def observe(
+        self,
+        *,
+        qualified: Any,
+        pool_size: Any,
+        unreviewed: Any = 0,
+        missed: Any = None,
+        unaudited: Any = 0,
+        review_id: Any = None,
+    ) -> bool:
+        """Count one pool; True if it is new, False if this review was counted before.
 
         qualified
             How many candidates on the pool's shortlist turned out qualified; with groups a
             mapping of group to number.
         pool_size
             How many candidates the pool had, shortlisted or not; with groups a mapping too.
+        unreviewed
+            How many on the shortlist have no review and will not get one; with groups a mapping.
+        missed, unaudited
+            With an ``audit_rate``: how many of the audited candidates turned out qualified, and how
+            many drawn for the audit have no review and will not get one; with groups mappings.
         review_id
             A name for this pool's review. The same name with the same numbers changes nothing,
             so a job may be run again; with other numbers it is an error.
         """
-        counts = self._counts(qualified, pool_size)
+        given = {"qualified": qualified, "pool_size": pool_size, "unreviewed": unreviewed, "missed": missed,
+                 "unaudited": unaudited}  # fmt: skip
+        shared = self._policy.group_rows == "all" and not isinstance(pool_size, Mapping)
+        reviews = reviews_of(self.claims, shared, given)
         name = None if review_id is None else as_name(review_id, "review_id")
-        if name is not None:
-            note = " ".join(f"{count}/{size}" for count, size in counts.values())
-            known = self._memory.recall(name, "review_id")
-            if known == note:
-                return False
-            if known is not None:
-                raise InvalidInput(
-                    f"review_id: {name!r} was counted before with other numbers ({known} qualified, now "
-                    f"{note}). A review counts once; a correction cannot be taken back into the test."
-                )
-            self._memory.keep(name, note)
-        for claim in self.claims:
-            trials = claim.trials(*counts[claim.group])
-            self.tallies[claim.group].add(*trials)
-            self.bets[claim.group].add(*trials)
+        if name is not None and self._counted_before(name, " ".join(review.note for review in reviews)):
+            return False
+        for claim, review in zip(self.claims, reviews, strict=True):
+            counts = claim.counts(review)
+            self.tallies[claim.group].total += counts
+            self.bets[claim.group].add(counts.trials, counts.successes + counts.unreviewed)
         self.pools += 1
         if self.raised is None and self.speaks_against:
             self.raised = Alarm(self.pools, name, self.e_value)
         return True
+
+    def _counted_before(self, name: str, note: str) -> bool:
+        known = self._memory.recall(name, "review_id")
+        if known is None:
+            self._memory.keep(name, note)
+        elif known != note:
+            raise InvalidInput(
+                f"review_id: {name!r} was counted before with other numbers ({known} qualified, now "
+                f"{note}). A review counts once; a correction cannot be taken back into the test."
+            )
+        return known is not None
+
+    def draw_audit(self, listed: Any) -> NDArray[np.bool_]:
+        """Whom to review though not shortlisted: True with probability ``audit_rate`` each.
+
+        ``listed`` is the shortlist, as ``policy.select`` gives it. Draw once per pool and keep the
+        result: drawing again until it suits breaks the test.
+        """
+        if self.audit_rate is None:
+            raise InvalidInput("audit_rate: this monitor has none, so there is no audit to draw.")
+        unlisted = ~np.asarray(listed, dtype=np.bool_)
+        drawn: NDArray[np.bool_] = unlisted & (
+            np.random.default_rng().random(len(unlisted)) < self.audit_rate
+        )
+        return drawn
 
     @property
     def log_e_value(self) -> float:
@@ -152,12 +173,12 @@ class Monitor:
         """Confidence sequence per group: where the rate lies, at every time at once.
 
         The rate is that of qualified shortlisted candidates per candidate (per pool: of pools
-        that hold enough) since the threshold last changed. It covers the true rate after every
-        pool at once with probability at least 1-alpha, if the rate stays what it is.
+        that hold enough; with an audit: recall) since the threshold last changed. It covers the
+        true rate after every pool at once with probability at least 1-alpha, if the rate stays what
+        it is: missing reviews count as not qualified for the lower end, as qualified for the upper.
         """
         return {
-            claim.group: betting.interval(claim.rate, *self.tallies[claim.group].since, self.alpha)
-            for claim in self.claims
+            claim.group: claim.interval(self.tallies[claim.group].since, self.alpha) for claim in self.claims
         }
 
     @property
@@ -176,20 +197,21 @@ class Monitor:
 
     def describe(self) -> str:
         """Where things stand, for a person."""
-        lines = []
-        for claim in self.claims:
-            who = "" if claim.group is None else f"group {claim.group!r}: "
-            tally, (low, high) = self.tallies[claim.group], self.intervals[claim.group]
-            what = "candidates qualified and shortlisted" if claim.k is None else "pools with enough"
-            lines.append(
-                f"{who}{tally.successes:,} of {tally.trials:,} {what}; promised at least "
-                f"{percent(float(claim.rate))}, under this threshold {100 * low:.2f}% to {100 * high:.2f}%."
-            )
+        lines = [self._describe(claim) for claim in self.claims]
         lines.append(
             f"{number(self.pools)} pools, e-value {self.e_value:.3g}, alarm at {1 / self.alpha:.3g}: "
             + ("ALARM. " + self.policy.promise if self.alarm else "no alarm.")
         )
         return "\n".join(lines)
+
+    def _describe(self, claim: Claim) -> str:
+        who = "" if claim.group is None else f"group {claim.group!r}: "
+        total, (low, high) = self.tallies[claim.group].total, self.intervals[claim.group]
+        unknown = total.unreviewed + total.unaudited
+        return (
+            f"{who}{claim.describe(total)}; promised at least {percent(float(claim.rate))}, under this "
+            f"threshold {100 * low:.2f}% to {100 * high:.2f}%" + (UNKNOWN if unknown else ".")
+        )
 
     def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
         """Where the rates lie, and what was promised (needs the ``plots`` extra; ``path``: also a file)."""
@@ -199,8 +221,10 @@ class Monitor:
         ]
         state = "ALARM" if self.alarm else "no alarm"
         title = f"{number(self.pools)} pools, e-value {self.e_value:.3g}, {state}"
-        per = "candidate" if self.claims[0].k is None else "pool"
-        return axes.draw_rates(rates, title, f"rate per {per}, under this threshold", ax, path)
+        per = (
+            "recall" if self.audit_rate else f"rate per {'candidate' if self.claims[0].k is None else 'pool'}"
+        )
+        return axes.draw_rates(rates, title, f"{per}, under this threshold", ax, path)
 
     @property
     def state(self) -> Watch:
@@ -208,7 +232,7 @@ class Monitor:
         tallies = [
             replace(tally, log_wealth=self.bets[group].logs.tolist()) for group, tally in self.tallies.items()
         ]
-        return Watch(self.alpha, self.pools, tallies, self.raised, self._memory)
+        return Watch(self.alpha, self.audit_rate, self.pools, tallies, self.raised, self._memory)
 
     def resume(self, state: Watch) -> Monitor:
         """Go on from ``state``, which another monitor of the same policy had."""
@@ -216,8 +240,8 @@ class Monitor:
              "the monitor's groups are not those of the policy")  # fmt: skip
         for tally in state.tallies:
             self.tallies[tally.group] = tally
-            rate = self.bets[tally.group].rate
-            self.bets[tally.group] = betting.Bets(rate, np.asarray(tally.log_wealth), state.pools)
+        for claim, tally in zip(self.claims, state.tallies, strict=True):
+            self.bets[claim.group] = claim.bets(np.asarray(tally.log_wealth), state.pools)
         self.pools, self.raised, self._memory = state.pools, state.alarm, state.memory
         hold(self.alarm or not self.speaks_against, "the alarm was taken out")
         return self
@@ -233,7 +257,7 @@ class Monitor:
         versions = Versions()
         with in_file(path):
             policy, state = monitor_file.loads(versions.read(Path(path)), Path(path))
-            monitor = Monitor(policy, state.alpha).resume(state)
+            monitor = Monitor(policy, state.alpha, audit_rate=state.audit_rate).resume(state)
         monitor._versions = versions
         return monitor
 
@@ -243,68 +267,13 @@ class Monitor:
         The alarm's evidence goes on (a threshold fixed before its pools may change between
         them); the confidence sequence starts afresh, since the rate is another.
         """
-        if tuple(_claim(cutoff, policy) for cutoff in policy.cutoffs) != self.claims:
+        if claims_of(policy, self.audit_rate) != self.claims:
             raise InvalidInput("policy: expected the same promises as before.")
         self._policy = policy
         for tally in self.tallies.values():
-            tally.trials_before, tally.successes_before = tally.trials, tally.successes
+            tally.before = tally.total
 
     def name_alarm(self, name: str) -> None:
         """Say which pool raised the alarm, where reviews have no ids of their own."""
         assert self.raised is not None
         self.raised = Alarm(self.raised.pools, name, self.raised.e_value)
-
-    def _counts(self, qualified: Any, pool_size: Any) -> dict[str | None, tuple[int, int]]:
-        shared = self._policy.group_rows == "all" and not isinstance(pool_size, Mapping)
-        counts = {}
-        for claim in self.claims:
-            count = _whole(self._of(qualified, claim, "qualified"), "qualified", claim)
-            size = pool_size if shared else self._of(pool_size, claim, "pool_size")
-            size = _whole(size, "pool_size", claim)
-            if count > size:
-                raise InvalidInput(f"qualified: expected at most pool_size={size}, got {count}.")
-            if size < claim.smallest_pool:
-                raise InvalidInput(
-                    f"pool_size: the promise covers pools of {claim.smallest_pool} or more, got {size}."
-                )
-            counts[claim.group] = count, size
-        return counts
-
-    def _of(self, value: Any, claim: Claim, name: str) -> Any:
-        if claim.group is None:
-            return value
-        groups = sorted(str(claim.group) for claim in self.claims)
-        if not isinstance(value, Mapping):
-            raise InvalidInput(f"{name}: expected a mapping with the groups {groups}, got {value!r}.")
-        given = {check.group_name(key, name): each for key, each in value.items()}
-        if sorted(given) != groups:
-            raise InvalidInput(f"{name}: expected the groups {groups}, got {sorted(given)}.")
-        return given[claim.group]
-
-
-def _claim(cutoff: Cutoff, policy: Policy) -> Claim:
-    target = cutoff.target
-    if isinstance(target, Expected):
-        return Claim(cutoff.group, target.rate)
-    if isinstance(target, Recall):
-        raise InvalidInput(
-            "policy: a Recall promise cannot be watched: qualified candidates who were not shortlisted are "
-            "never reviewed. Review a random sample of the others and calibrate again."
-        )
-    assert isinstance(target, PerPool)
-    if policy.rule == "exact":
-        raise InvalidInput(
-            'policy: a PerPool promise of rule="exact" cannot be watched: its alpha is an average over '
-            "calibration samples, and for about a third of them a sound policy fails more often than that. "
-            'Calibrate with rule="pac", which bounds the failure rate of this policy.'
-        )
-    rate = 1 - check.as_fraction(cutoff.level.pool_alpha, "alpha")
-    return Claim(cutoff.group, rate, target.k, target.sizes[0])
-
-
-def _whole(value: Any, name: str, claim: Claim) -> int:
-    ok = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
-    if not ok:
-        who = "" if claim.group is None else f"[{claim.group!r}]"
-        raise InvalidInput(f"{name}{who}: expected a whole number of at least 0, got {value!r}.")
-    return int(value)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -21,29 +21,44 @@ from surelist.promises import policy_file
 from surelist.promises.phrases import percent
 from surelist.promises.policy import Policy
 
-FORMAT: Literal[1] = 1
+FORMAT: Literal[2] = 2
 Shape = TypeVar("Shape")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What reviews have shown. Missing reviews are counted apart, never taken for an outcome.
+
+    ``successes`` are known, ``unreviewed`` might be. Of an audit: ``missed`` candidates turned out
+    qualified though unlisted, ``unaudited`` ones were drawn and not reviewed.
+    """
+
+    trials: int = 0
+    successes: int = 0
+    unreviewed: int = 0
+    missed: int = 0
+    unaudited: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass
 class Tally:
-    """Trials and successes of one group: in all, and before the threshold last changed."""
+    """The counts of one group: in all, and before the threshold last changed."""
 
     group: str | None
-    trials: int = 0
-    successes: int = 0
-    trials_before: int = 0
-    successes_before: int = 0
+    total: Counts = field(default_factory=Counts)
+    before: Counts = field(default_factory=Counts)
     log_wealth: list[float] = field(default_factory=list)  # of the bets, where this is in a file
 
-    def add(self, trials: int, successes: int) -> None:
-        self.trials += trials
-        self.successes += successes
-
     @property
-    def since(self) -> tuple[int, int]:
-        """Trials and successes since the threshold last changed."""
-        return self.trials - self.trials_before, self.successes - self.successes_before
+    def since(self) -> Counts:
+        """The counts since the threshold last changed."""
+        return self.total - self.before
 
 
 @dataclass(frozen=True)
@@ -69,6 +84,7 @@ class Watch:
     """All that a monitor knows, the policy aside."""
 
     alpha: float
+    audit_rate: float | None
     pools: int
     tallies: list[Tally]
     alarm: Alarm | None
@@ -78,7 +94,7 @@ class Watch:
 @dataclass
 class _MonitorFile:
     __pydantic_config__ = STRICT
-    format: Literal[1]
+    format: Literal[2]
     kind: Literal["surelist monitor"]
     version: str
     policy: dict[str, Any]
@@ -103,13 +119,11 @@ def loads(text: str, path: Path) -> tuple[Policy, Watch]:
 def verify(watch: Watch) -> None:
     """What can be checked without the policy."""
     hold(0 < watch.alpha < 1 and watch.pools >= 0, "the monitor's level or count of pools is impossible")
+    hold(watch.audit_rate is None or 0 < watch.audit_rate <= 1, "the audit rate is impossible")
     for tally in watch.tallies:
-        hold(
-            0 <= tally.successes_before <= tally.successes <= tally.trials
-            and 0 <= tally.trials_before <= tally.trials
-            and len(tally.log_wealth) == len(DROPS),
-            "the monitor's counts are impossible",
-        )
+        whole = min(astuple(tally.before) + astuple(tally.since)) >= 0
+        fitting = tally.total.successes + tally.total.unreviewed <= tally.total.trials
+        hold(whole and fitting and len(tally.log_wealth) == len(DROPS), "the monitor's counts are impossible")
     if watch.alarm is not None:
         hold(watch.alarm.e_value * watch.alpha >= 1 - 1e-9, "the alarm's e-value is below its level")
 
@@ -131,5 +145,45 @@ def state_text(file: Any) -> str:
 
 
 def parse_state(text: str, shape: type[Shape], path: Path) -> Shape:
-    """A state file of the kind that ``shape`` describes."""
+    """A state file of the kind that ``shape`` describes; one of the first format is brought up to date."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raw = json.loads(text)
+        if raw["format"] == 1 and raw["format"] is not True:
+            text = json.dumps(_from_first_format(raw))
     return parse(text, shape, FORMAT, f"state: {path}")
+
+
+def _from_first_format(raw: dict[str, Any]) -> dict[str, Any]:
+    """Counts were flat, and missing reviews of closed pools were among the successes.
+
+    How many is known for campaigns only, and there at most: reviews that are missing of pools that no
+    longer wait for them. A monitor of its own was fed complete pools.
+    """
+    closed = _missing_of_closed_pools(raw) if "screened" in raw else 0
+    watch = raw["watch"]
+    if watch is not None:
+        watch["audit_rate"] = None
+        watch["tallies"] = [_from_flat(tally, closed) for tally in watch["tallies"]]
+    return {**raw, "format": FORMAT}
+
+
+def _missing_of_closed_pools(raw: dict[str, Any]) -> int:
+    waiting = set(raw["waiting"])
+    open_: int = sum(each["labels"].count("?") for each in raw["screened"] if each["pool"] in waiting)
+    return max(0, int(raw["missing"]) - open_)
+
+
+def _from_flat(tally: dict[str, Any], closed: int) -> dict[str, Any]:
+    successes, before = tally.pop("successes"), tally.pop("successes_before")
+    unknown = min(closed, successes - before)
+    rest = {"missed": 0, "unaudited": 0}
+    return {
+        "total": {
+            "trials": tally.pop("trials"),
+            "successes": successes - unknown,
+            "unreviewed": unknown,
+            **rest,
+        },
+        "before": {"trials": tally.pop("trials_before"), "successes": before, "unreviewed": 0, **rest},
+        **tally,
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist.errors import InvalidInput
+from surelist.errors import InvalidInput, UnreviewedWarning
 
 Floats = NDArray[np.float64]
 Marks = NDArray[np.uint8]
@@ -44,9 +45,9 @@ class Screened:
         return self.closed or self.unknown == 0
 
     @property
-    def at_most_qualified(self) -> int:
-        """Missing reviews of a closed pool count as qualified: fewer alarms, never more."""
-        return len(self.labels) - self.labels.count(OTHER)
+    def qualified(self) -> int:
+        """How many are known to be qualified."""
+        return self.labels.count(QUALIFIED)
 
     @cached_property
     def cost(self) -> int:
@@ -128,8 +129,16 @@ class Reviews:
         for screened in islice(self.kept.values(), len(self.kept) - 1):
             if cost <= CHARACTERS:
                 break
-            screened.closed = True
             cost -= screened.cost
+            if not screened.done:
+                screened.closed = True
+                warnings.warn(
+                    f"pool {screened.pool!r} is closed to make room for newer ones: {screened.unknown} of "
+                    "its reviews have not come. They stay not qualified in the evidence, and unknown to the "
+                    "monitor.",
+                    UnreviewedWarning,
+                    stacklevel=5,
+                )
 
     def _drop(self) -> None:
         while self._cost > CHARACTERS and len(self.kept) > 1:

@@ -44,27 +44,28 @@ def watch(
     *,
     policy: Path | None,
     alpha: float | None,
+    audit_rate: float | None = None,
     pool: str,
-    pool_size: str,
-    qualified: str,
     group: str | None = None,
+    **columns: str | None,
 ) -> Watched:
     """Feed the pools of a table to the monitor in ``state``, in the order of the table.
 
-    Stops at the first pool whose number of qualified candidates is missing: pools count in
-    order. The state is made from ``policy`` the first time, and written when all went well.
+    ``columns`` say where ``Monitor.observe`` finds its numbers. Stops at the first pool whose number
+    of qualified candidates (or of missed ones, with an audit) is missing: pools count in order. The
+    state is made from ``policy`` the first time, and written when all went well.
     """
-    columns = {"id": pool, "pool_size": pool_size, "qualified": qualified, "group": group}
-    reviewed = _pools(tables.read_text(reviews, columns), grouped=group is not None)
+    table = tables.read_text(reviews, {"id": pool, "group": group, **columns})
+    reviewed = _pools(table, [name for name in columns if columns[name]], grouped=group is not None)
     new = known = 0
     blocked = None
     with updating(state):
-        monitor = _monitor(state, policy, alpha)
-        for name, count, size in reviewed:
-            if count is None:
+        monitor = _monitor(state, policy, alpha, audit_rate)
+        for name, numbers in reviewed.items():
+            if numbers is None:
                 blocked = name
                 break
-            if monitor.observe(qualified=count, pool_size=size, review_id=name):
+            if monitor.observe(**numbers, review_id=name):
                 new += 1
             else:
                 known += 1
@@ -138,38 +139,56 @@ def load_campaign(state: Path) -> Campaign:
     return Campaign.load(state)
 
 
-def _monitor(state: Path, policy: Path | None, alpha: float | None) -> Monitor:
+def _monitor(state: Path, policy: Path | None, alpha: float | None, audit_rate: float | None) -> Monitor:
     if not state.exists():
         if policy is None:
             raise InvalidInput(f"state: {state} does not exist yet; give --policy to start watching one.")
-        return Monitor(Policy.load(policy), 0.05 if alpha is None else alpha)
+        return Monitor(Policy.load(policy), 0.05 if alpha is None else alpha, audit_rate=audit_rate)
     monitor = Monitor.load(state)
     if policy is not None and Policy.load(policy).cutoffs != monitor._policy.cutoffs:
         raise InvalidInput(f"policy: {state} watches another policy than {policy}; give each its own state.")
-    if alpha is not None and alpha != monitor.alpha:
-        raise InvalidInput(
-            f"alpha: {state} was started at {monitor.alpha:g}, got {alpha:g}. It cannot change on the way."
-        )
+    for name, asked, begun in (
+        ("alpha", alpha, monitor.alpha),
+        ("audit_rate", audit_rate, monitor.audit_rate),
+    ):
+        if asked is not None and asked != begun:
+            began = "without one" if begun is None else f"at {begun:g}"
+            raise InvalidInput(
+                f"{name}: {state} was started {began}, got {asked:g}. It cannot change on the way."
+            )
     return monitor
 
 
-def _pools(found: dict[str, Any], *, grouped: bool) -> list[tuple[str, Any, Any]]:
-    """One entry per pool, in the order of first appearance; groups as mappings."""
-    pools: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
-    rows = zip(
-        found["id"], found["qualified"], found["pool_size"], found.get("group", found["id"]), strict=True
-    )
-    for row, (name, count, size, group) in enumerate(rows):
-        if name is None or (grouped and group is None):
+def _pools(table: dict[str, Any], roles: list[str], *, grouped: bool) -> dict[str, dict[str, Any] | None]:
+    """The numbers of each pool, in the order of first appearance; by group as mappings.
+
+    None for a pool that waits for reviews: its number of qualified or of missed candidates is blank.
+    """
+    pools: dict[str, dict[str, dict[str, int | None]]] = {}
+    for row, name in enumerate(table["id"]):
+        group = table["group"][row] if grouped else ""
+        if name is None or group is None:
             raise InvalidInput(f"pools: row {row} has no name; every pool needs one.")
-        counts, sizes = pools.setdefault(str(name), ({}, {}))
-        key = str(group) if grouped else ""
-        if key in counts:
+        groups = pools.setdefault(str(name), {})
+        if str(group) in groups:
             raise InvalidInput(f"pools: pool {str(name)!r} appears twice, the second time in row {row}.")
-        counts[key], sizes[key] = _whole(count, "qualified", row), _whole(size, "pool_size", row)
-    if grouped:
-        return [(n, None if None in w.values() else w, s) for n, (w, s) in pools.items()]
-    return [(n, w[""], s[""]) for n, (w, s) in pools.items()]
+        groups[str(group)] = {role: _number(table[role][row], role, row) for role in roles}
+    return {name: _numbers(groups, roles, grouped) for name, groups in pools.items()}
+
+
+def _numbers(
+    groups: dict[str, dict[str, int | None]], roles: list[str], grouped: bool
+) -> dict[str, Any] | None:
+    numbers = {role: {group: own[role] for group, own in groups.items()} for role in roles}
+    if any(None in numbers.get(role, {}).values() for role in ("qualified", "missed")):
+        return None
+    return numbers if grouped else {role: own[""] for role, own in numbers.items()}
+
+
+def _number(text: Any, role: str, row: int) -> int | None:
+    """Blank means nobody for those whose reviews never came, and unknown for everything else."""
+    number = _whole(text, role, row)
+    return 0 if number is None and role in ("unreviewed", "unaudited") else number
 
 
 def _label(text: str | None, column: str, row: int) -> float | None:

@@ -1,0 +1,191 @@
+"""What a monitor tests, and what it is fed: claims about rates, and reviews of pools in numbers.
+
+Missing reviews are never taken for an outcome: they count as whatever speaks for the promise in the
+alarm, and both ways in the interval [theory: watching, recall-alarm].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from surelist import _check as check
+from surelist.bounds import betting
+from surelist.errors import InvalidInput
+from surelist.lifecycle.monitor_file import Counts
+from surelist.promises.phrases import percent
+from surelist.promises.policy import Policy
+from surelist.promises.state import Cutoff
+from surelist.promises.targets import Expected, PerPool, Recall
+
+
+@dataclass(frozen=True)
+class Review:
+    """What was seen of one pool, for one group."""
+
+    qualified: int
+    pool_size: int
+    unreviewed: int = 0
+    missed: int = 0
+    unaudited: int = 0
+
+    @property
+    def note(self) -> str:
+        """All of it, to tell a replay from a correction."""
+        more = (self.unreviewed, self.missed, self.unaudited)
+        return f"{self.qualified}/{self.pool_size}" + ("+" + "+".join(map(str, more)) if any(more) else "")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is tested for one group: the mean of its trials is at least ``rate``.
+
+    A trial is a candidate of a pool (1 = qualified and on the shortlist) for ``Expected`` targets, a
+    whole pool (1 = at least ``k`` of them) for ``PerPool`` targets, and for ``Recall`` a qualified
+    candidate, seen on the list (1) or, with probability ``audit_rate``, in the audit (0).
+    """
+
+    group: str | None
+    rate: Fraction
+    k: int | None = None
+    smallest_pool: int = 0
+    audit_rate: float | None = None
+
+    def describe(self, counts: Counts) -> str:
+        """What was seen, and what was not, for a person."""
+        unreviewed = f"{counts.unreviewed:,} more on the shortlists have no review" * bool(counts.unreviewed)
+        if self.audit_rate is not None:
+            parts = [
+                f"{counts.successes:,} qualified candidates on the lists, {counts.missed:,} among the "
+                f"{percent(self.audit_rate)} of the others who were audited",
+                unreviewed,
+                f"{counts.unaudited:,} drawn for the audit have no review" * bool(counts.unaudited),
+            ]
+        elif self.k is None:
+            parts = [
+                f"{counts.successes:,} of {counts.trials:,} candidates qualified and shortlisted",
+                unreviewed,
+            ]
+        else:
+            unknown = f"{counts.unreviewed:,} more for lack of reviews unknown" * bool(counts.unreviewed)
+            parts = [f"{counts.successes:,} of {counts.trials:,} pools with enough", unknown]
+        return ", ".join(filter(None, parts))
+
+    def counts(self, review: Review) -> Counts:
+        """Trials and successes of one reviewed pool; what is not known stays unknown."""
+        if self.audit_rate is not None:
+            seen = review.qualified + review.unreviewed + review.missed
+            return Counts(seen, review.qualified, review.unreviewed, review.missed, review.unaudited)
+        if self.k is None:
+            return Counts(review.pool_size, review.qualified, review.unreviewed)
+        enough, perhaps = review.qualified >= self.k, review.qualified + review.unreviewed >= self.k
+        return Counts(1, int(enough), int(perhaps) - int(enough))
+
+    def bets(self, logs: Any = None, pools: int = 0) -> betting.Bets:
+        return betting.Bets(self.rate, logs, pools, self.audit_rate)
+
+    def interval(self, counts: Counts, alpha: float) -> tuple[float, float]:
+        """Where the rate lies, whatever the missing reviews would have said."""
+        least, most = counts.successes, counts.successes + counts.unreviewed
+        if self.audit_rate is not None:
+            missed = counts.missed, counts.missed + counts.unaudited
+            return betting.recall_interval(self.audit_rate, (least, most), missed, alpha)
+        low, _ = betting.interval(self.rate, counts.trials, least, alpha)
+        _, high = betting.interval(self.rate, counts.trials, most, alpha)
+        return low, high
+
+
+def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
+    """What can be tested of a policy; raises where nothing can."""
+    if not policy.grouped and len(policy.cutoffs) > 1:
+        raise InvalidInput("policy: it makes several promises of one list; calibrate and watch each on its own.")
+    claims = tuple(_claim(cutoff, policy, audit_rate) for cutoff in policy.cutoffs)
+    if audit_rate is not None and not all(claim.audit_rate for claim in claims):
+        raise InvalidInput("audit_rate: an audit goes with Recall promises only; leave it out.")
+    return claims
+
+
+def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
+    target = cutoff.target
+    if isinstance(target, Expected) and target.pool_size is not None and target.of != "value":
+        return Claim(cutoff.group, target.rate)
+    if isinstance(target, Recall):
+        if audit_rate is None:
+            raise InvalidInput(
+                "audit_rate: a Recall promise cannot be watched without an audit: qualified candidates who "
+                "were not shortlisted are never reviewed. Review each unlisted candidate with a fixed "
+                "probability, e.g. audit_rate=0.05."
+            )
+        share = check.as_fraction(target.share, "share")
+        return Claim(cutoff.group, share, audit_rate=check.as_alpha(audit_rate, "audit_rate"))
+    if not isinstance(target, PerPool) or target.pool_size is None:
+        raise InvalidInput(
+            f"policy: no alarm watches this promise ({target.describe()}); those that are watched are "
+            "Expected(k, pool_size), Recall, and PerPool(k, pool_size) with rule='pac'."
+        )
+    if policy.rule == "exact":
+        raise InvalidInput(
+            'policy: a PerPool promise of rule="exact" cannot be watched: its alpha is an average over '
+            "calibration samples, and for up to half of them a sound policy fails more often than that. "
+            'Calibrate with rule="pac", which bounds the failure rate of this policy.'
+        )
+    rate = 1 - check.as_fraction(cutoff.level.pool_alpha, "alpha")
+    return Claim(cutoff.group, rate, target.k, target.sizes[0])
+
+
+def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, Any]) -> list[Review]:
+    """One review per claim from what ``Monitor.observe`` was given; mappings where there are groups."""
+    audited = claims[0].audit_rate is not None
+    if audited != (given["missed"] is not None):
+        raise InvalidInput(
+            "missed: expected how many of the audited candidates turned out qualified, got nothing."
+            if audited
+            else "missed: this monitor has no audit_rate, so there is no audit; leave it out."
+        )
+    reviews = []
+    for claim in claims:
+        numbers = {}
+        for name, value in given.items():
+            if audited or name != "missed":
+                mine = value if shared_size and name == "pool_size" else _of(value, claims, claim, name)
+                numbers[name] = _whole(mine, name, claim)
+        reviews.append(Review(**numbers))
+        _require_fitting(claim, reviews[-1])
+    return reviews
+
+
+def _require_fitting(claim: Claim, review: Review) -> None:
+    size = review.pool_size
+    counted = review.qualified + review.unreviewed + review.missed + review.unaudited
+    if review.qualified > size:
+        raise InvalidInput(f"qualified: expected at most pool_size={size}, got {review.qualified}.")
+    if counted > size:
+        raise InvalidInput(f"pool_size: expected at least all who are counted, {counted}, got {size}.")
+    if size < claim.smallest_pool:
+        raise InvalidInput(
+            f"pool_size: the promise covers pools of {claim.smallest_pool} or more, got {size}."
+        )
+
+
+def _of(value: Any, claims: Sequence[Claim], claim: Claim, name: str) -> Any:
+    if claim.group is None or (value == 0 and name != "qualified" and not isinstance(value, Mapping)):
+        return value
+    groups = sorted(str(each.group) for each in claims)
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{name}: expected a mapping with the groups {groups}, got {value!r}.")
+    given = {check.group_name(key, name): each for key, each in value.items()}
+    if sorted(given) != groups:
+        raise InvalidInput(f"{name}: expected the groups {groups}, got {sorted(given)}.")
+    return given[claim.group]
+
+
+def _whole(value: Any, name: str, claim: Claim) -> int:
+    ok = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
+    if not ok:
+        who = "" if claim.group is None else f"[{claim.group!r}]"
+        raise InvalidInput(f"{name}{who}: expected a whole number of at least 0, got {value!r}.")
+    return int(value)
