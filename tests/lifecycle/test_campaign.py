@@ -443,6 +443,8 @@ def test_bad_arguments():
     scores, labels = next(pools(rng, 1, size=300))
     for options, message in [
         ({"target": sl.Recall(0.9)}, "Expected target"),
+        ({"target": sl.Expected(5)}, "Expected target"),
+        ({"target": sl.Expected(5, 100, of="value")}, "Expected target"),
         ({"schedule": (3, 3)}, "increasing"),
         ({"schedule": 5}, "increasing"),
         ({"schedule": (0, 3)}, "at least 1"),

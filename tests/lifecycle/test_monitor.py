@@ -10,6 +10,7 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.bounds import betting
 from surelist.lifecycle.seen import CHARACTERS, Memory, natural
+from tests.helpers import simulated_pools
 
 
 def policy_of(target, rule="exact", rows=2000, **options):
@@ -241,6 +242,16 @@ def test_plain_per_pool_and_recall_policies_are_refused_with_the_reason(policy):
         sl.Monitor(policy.withdraw("gone."))
     with pytest.raises(sl.InvalidInput, match="expected a Policy"):
         sl.Monitor("policy.json")
+
+
+def test_promises_that_no_alarm_watches_are_refused_with_those_that_are():
+    scores, labels = next(simulated_pools.pools(np.random.default_rng(0), 1, size=3000))
+    whole = sl.calibrate(scores, labels, sl.PerPool(1), pools=np.arange(3000) // 50)
+    with pytest.raises(sl.InvalidInput, match="no alarm watches this promise"):
+        sl.Monitor(whole)
+    both = sl.calibrate(scores, labels, [sl.Expected(5, 100), sl.Recall(0.5)])
+    with pytest.raises(sl.InvalidInput, match="several promises of one list"):
+        sl.Monitor(both)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from surelist._files import Versions, hold
 from surelist._version import __version__
 from surelist.bounds.sequential import FirstCrossing
 from surelist.drawing import axes
-from surelist.errors import InvalidInput, NotCertifiable, Shortfall
+from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_file
 from surelist.lifecycle.campaign_file import CampaignState
@@ -37,6 +37,7 @@ from surelist.lifecycle.schedule import (
     Update,
     as_schedule,
     campaign_lines,
+    refusal,
     replay,
     shortest_list,
     spending,
@@ -49,7 +50,7 @@ from surelist.promises.evidence import fingerprint_of
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff, Looks, Step
 from surelist.promises.target_file import ExpectedFields
-from surelist.promises.targets import Expected, Level, estimate_rows
+from surelist.promises.targets import Expected, Level
 
 UNCERTIFIED = ("refuse", "everyone")
 
@@ -95,8 +96,10 @@ class Campaign:
         qualified, missing = check.as_labels(labels, missing=missing_labels)
         check.require_rows(array, "scores")
         check.require_length(qualified, len(array), "labels")
-        if not isinstance(target, Expected):
-            raise InvalidInput(f"target: campaigns promise an Expected target, got {target!r}.")
+        if not isinstance(target, Expected) or target.pool_size is None or target.of != "count":
+            raise InvalidInput(
+                f"target: campaigns promise an Expected target (k, pool_size), got {target!r}."
+            )
         state = CampaignState(
             target=ExpectedFields("expected", float(target.k), float(target.pool_size)),
             alpha=check.as_alpha(alpha),
@@ -113,7 +116,7 @@ class Campaign:
         self._listed.add(array)
         self._look()
         if self.chosen is None and uncertified == "refuse":
-            raise self._refusal(int(np.count_nonzero(qualified)))
+            raise refusal(target, self.budgets[0], self.updates[0], int(np.count_nonzero(qualified)))
 
     def _resume(
         self, target: Expected, state: CampaignState, walk: FirstCrossing, versions: Versions
@@ -393,18 +396,4 @@ class Campaign:
         return (
             f"off schedule after {self.pools} pools; {when}. A time picked by looking at scores or labels "
             "breaks the promise."
-        )
-
-    def _refusal(self, qualified: int) -> NotCertifiable:
-        level = Level(self.budgets[0], "exact")
-        return NotCertifiable(
-            Shortfall(
-                target=f"{self.target.describe()} (a campaign's first look at alpha={level.alpha:g})",
-                rows=self.rows,
-                qualified_available=qualified,
-                critical_count=self.updates[0].count,
-                largest_k=self.target.largest(self.rows, qualified, level),
-                largest_share=None,
-                rows_needed=estimate_rows(self.target, self.rows, qualified, level),
-            )
         )

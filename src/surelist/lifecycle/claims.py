@@ -102,7 +102,7 @@ class Claim:
 def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
     """What can be tested of a policy; raises where nothing can."""
     if not policy.grouped and len(policy.cutoffs) > 1:
-        raise InvalidInput("policy: it makes several promises of one list; calibrate and watch each on its own.")
+        raise InvalidInput("policy: it makes several promises of one list; watch each on its own.")
     claims = tuple(_claim(cutoff, policy, audit_rate) for cutoff in policy.cutoffs)
     if audit_rate is not None and not all(claim.audit_rate for claim in claims):
         raise InvalidInput("audit_rate: an audit goes with Recall promises only; leave it out.")

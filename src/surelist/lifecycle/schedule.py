@@ -11,9 +11,9 @@ from surelist import _check as check
 from surelist._files import hold
 from surelist.bounds.counts import binomial_tail
 from surelist.bounds.sequential import FirstCrossing
-from surelist.errors import InvalidInput
+from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.lifecycle.score_sketch import ScoreCounts
-from surelist.promises.targets import Expected
+from surelist.promises.targets import Expected, Level, estimate_rows
 
 GROWTH, UPDATES = 4, 10
 LEGEND = "list: expected length; seen: average so far; | and floor: about the shortest list achievable"
@@ -100,6 +100,22 @@ def replay(
         if update.threshold != previous:
             previous, chosen = update.threshold, look
     return walk, chosen
+
+
+def refusal(target: Expected, alpha: float, first: Update, qualified: int) -> NotCertifiable:
+    """Why the first look certifies nothing."""
+    level = Level(alpha, "exact")
+    return NotCertifiable(
+        Shortfall(
+            target=f"{target.describe()} (a campaign's first look at alpha={alpha:g})",
+            rows=first.rows,
+            qualified_available=qualified,
+            critical_count=first.count,
+            largest_k=target.largest(first.rows, qualified, level),
+            largest_share=None,
+            rows_needed=estimate_rows(target, first.rows, qualified, level),
+        )
+    )
 
 
 def surely_at_boundary(rows: int, target: Expected, alpha: float) -> int:
