@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from surelist._files import STRICT, hold
 from surelist._version import __version__
-from surelist.lifecycle.monitor_file import FORMAT, parse_state
+from surelist.lifecycle.monitor_file import parse_state
 from surelist.promises.target_file import TargetFields, target_of
 from surelist.promises.targets import PerPool
 
@@ -68,7 +68,7 @@ class LabellingState:
     """All that a labelling knows, in the order of its file."""
 
     __pydantic_config__ = STRICT
-    format: Literal[1] = FORMAT
+    format: Literal[1] = 1
     kind: Literal["surelist labelling"] = "surelist labelling"
     alpha: float
     labels: int

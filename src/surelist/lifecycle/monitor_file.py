@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from surelist._files import STRICT, hold, parse, plain
 from surelist._version import __version__
@@ -146,11 +146,13 @@ def state_text(file: Any) -> str:
 
 def parse_state(text: str, shape: type[Shape], path: Path) -> Shape:
     """A state file of the kind that ``shape`` describes; one of the first format is brought up to date."""
-    with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raw = json.loads(text)
-        if raw["format"] == 1 and raw["format"] is not True:
-            text = json.dumps(_from_first_format(raw))
-    return parse(text, shape, FORMAT, f"state: {path}")
+    version = get_args(get_type_hints(shape)["format"])
+    if version == (FORMAT,):
+        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raw = json.loads(text)
+            if raw["format"] == 1 and raw["format"] is not True:
+                text = json.dumps(_from_first_format(raw))
+    return parse(text, shape, version, f"state: {path}")
 
 
 def _from_first_format(raw: dict[str, Any]) -> dict[str, Any]:

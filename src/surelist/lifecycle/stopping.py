@@ -21,7 +21,7 @@ from surelist._files import STRICT, Versions, hold
 from surelist._version import __version__
 from surelist.bounds.rest import RestLooks, most_left, rest_looks
 from surelist.errors import InvalidInput
-from surelist.lifecycle.monitor_file import FORMAT, in_file, parse_state, state_text
+from surelist.lifecycle.monitor_file import in_file, parse_state, state_text
 from surelist.promises.phrases import counted, percent
 
 LOOKS = 10
@@ -32,7 +32,7 @@ class StopState:
     """All that a stop test knows, in the order of its file. ``labels``: 0, 1, or - (missing: a hit)."""
 
     __pydantic_config__ = STRICT
-    format: Literal[1] = FORMAT
+    format: Literal[1] = 1
     kind: Literal["surelist stop test"] = "surelist stop test"
     found: int
     rest: int
