@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.responses import HTMLResponse
 
+from surelist.promises.policy import Policy
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
 from surelist.service.record.chain import Entry
@@ -23,12 +25,12 @@ def receipt(made: Written | Entry) -> dict[str, Any]:
 
 
 def policy(saved: SavedPolicy) -> dict[str, Any]:
-    made = saved.policy
+    made, looks = saved.policy, saved.entry.facts.get("earlier_looks", [])
     return {
         "hash": saved.hash,
         "name": saved.name,
         "promise": made.promise,
-        "conditions": list(made.conditions),
+        "conditions": [*made.conditions, *look_conditions(made, looks)],
         "alpha": made.alpha,
         "rule": made.rule,
         "cutoffs": [
@@ -43,9 +45,35 @@ def policy(saved: SavedPolicy) -> dict[str, Any]:
         ],
         "purpose": made.purpose,
         "retired": saved.retired is not None,
-        "earlier_looks": len(saved.entry.facts.get("earlier_looks", [])),
+        "earlier_looks": len(looks),
         "receipt": receipt(saved.entry),
     }
+
+
+def look_conditions(made: Policy, looks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What was chosen when: sentences for the looks before this promise was fixed."""
+    free = [look for look in looks if made.rule == look.get("rule") == "simultaneous"]
+    same = [look for look in free if look.get("alpha") == made.alpha]
+    others = [look for look in looks if look not in same]
+    sentences = []
+    if same:
+        sentences.append(
+            "It was chosen after looking at the simultaneous curve at the same alpha; that is covered."
+        )
+    if others:
+        seen = "; ".join(_seen(look) for look in others[:5]) + ("; …" if len(others) > 5 else "")
+        times = "once" if len(others) == 1 else f"{len(others):,} times"
+        sentences.append(
+            f"Before it was fixed, its calibration rows had been looked at {times} with another question "
+            f"({seen}). If the promise was chosen because of that, alpha does not cover it."
+        )
+    return sentences
+
+
+def _seen(look: Mapping[str, Any]) -> str:
+    asked = "; ".join(look.get("targets", {}).values()) or "the curve"
+    alpha = "" if "alpha" in asked else f" at alpha {report.percent(look.get('alpha'))}"
+    return f"{report.moment(str(look.get('at', '')))}: {asked}{alpha}, {look.get('rule')} rule"
 
 
 def policy_file(saved: SavedPolicy) -> dict[str, Any]:

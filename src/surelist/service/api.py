@@ -134,7 +134,7 @@ async def curve(
 ) -> Any:
     """For every list size the qualified candidates certified, all at once: for choosing after looking."""
     async with table_body(request, runtime, past=True) as upload:
-        made = await runtime.work(jobs.curve, view, upload, options.model_dump())
+        made = await runtime.work(jobs.curve, view, upload, *options.split())
     return {
         "rule": made.rule, "alpha": made.alpha, "pool_size": made.pool_size, "rows": made.rows,
         "list_size": made.list_size.tolist(), "qualified": made.qualified.tolist(),

@@ -69,26 +69,31 @@ async def promise_form(ident: str, me: Me) -> Response:
     return await _promise_page(me, view, draft)
 
 
-async def _promise_page(me: Visitor, view: View, draft: Draft, problem: str | None = None) -> Response:
+async def _promise_page(
+    me: Visitor, view: View, draft: Draft, problem: InvalidInput | None = None
+) -> Response:
     if "columns" not in draft.notes:
         return to(f"/drafts/{draft.id}")
     group = draft.notes["columns"]["group"]
     groups = await me.runtime.work(jobs.group_names, draft, group) if group else {}
-    looks = await me.runtime.read(view.looks, draft.upload.sha256)
+    looks = await me.runtime.work(jobs.looks, view, draft)
     return me.show(
         "promise.html", 400 if problem else 200, draft=draft, groups=groups, looks=looks,
         asked=draft.notes.get("asked") or wizard.DEFAULTS, problem=problem,
+        wrong=getattr(problem, "field", None), shown=wizard.mark_of(draft.notes["columns"]),
     )  # fmt: skip
 
 
 @router.post("/drafts/{ident}/promise")
 async def fix_promise(ident: str, me: Me) -> Response:
     view, draft = await _opened(me, ident)
-    draft = me.spool.note(draft, asked=wizard.asked_of(await me.form()))
+    form = await me.form()
+    wizard.require_shown(form, draft.notes.get("columns"))
+    draft = me.spool.note(draft, asked=wizard.asked_of(form))
     try:
         await me.runtime.work(_certify, me, view, draft)
     except InvalidInput as error:
-        return await _promise_page(me, view, draft, str(error))
+        return await _promise_page(me, view, draft, error)
     return to(f"/drafts/{ident}/result")
 
 
@@ -112,27 +117,35 @@ async def result(ident: str, me: Me) -> Response:
         return to(f"/drafts/{ident}/promise")
     if "refused" in outcome:
         return me.show("refused.html", draft=draft, refused=outcome["refused"], asked=draft.notes["asked"])
-    return me.show("result.html", draft=draft, **wizard.result(draft))
+    shown = wizard.mark_of(outcome)
+    return me.show("result.html", draft=draft, shown=shown, **wizard.result(draft))
 
 
 @router.get("/drafts/{ident}/explore")
 async def explore(
-    ident: str, me: Me, pool_size: Annotated[str, Query()] = "", alpha: Annotated[str, Query()] = ""
+    ident: str,
+    me: Me,
+    pool_size: Annotated[str | None, Query()] = None,
+    alpha: Annotated[str | None, Query()] = None,
 ) -> Response:
     view, draft = await _opened(me, ident)
     if "columns" not in draft.notes:
         return to(f"/drafts/{ident}")
     size, percent = wizard.curve_of(draft, pool_size, alpha)
     evidence = await me.runtime.work(jobs.explore, view, draft, size, percent / 100)
-    shown = wizard.exploration(evidence)
-    return me.show("explore.html", draft=draft, evidence=evidence, pool_size=size, alpha=percent, **shown)
+    return me.show(
+        "explore.html", draft=draft, evidence=evidence, pool_size=size, alpha=percent,
+        shown=wizard.mark_of(draft.notes["columns"]), **wizard.exploration(evidence),
+    )  # fmt: skip
 
 
 @router.post("/drafts/{ident}/save")
 async def save_policy(ident: str, me: Me) -> Response:
     view, draft = await _opened(me, ident)
-    name = str((await me.form()).get("name", "")).strip()[:200] or draft.filename
+    form = await me.form()
+    name = str(form.get("name", "")).strip()[:200] or draft.filename
     outcome = draft.notes.get("outcome") or {}
+    wizard.require_shown(form, outcome)
     if "policy" not in outcome:
         raise InvalidInput("policy: nothing is certified yet. Choose a promise first.")
     written = await me.runtime.written(
@@ -199,9 +212,13 @@ async def _opened(me: Visitor, ident: str) -> tuple[View, Draft]:
 
 async def _stored(me: Visitor, form: FormData, *, past: bool) -> tuple[Upload, str]:
     file = form.get("file")
-    if not isinstance(file, UploadFile) or not file.filename:
-        raise InvalidInput("file: choose a CSV or Parquet file first.")
-    return await me.runtime.work(jobs.store, me.runtime, file.file, file.filename, past=past), file.filename
+    try:
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise InvalidInput("file: choose a CSV or Parquet file first.")
+        upload = await me.runtime.work(jobs.store, me.runtime, file.file, file.filename, past=past)
+        return upload, file.filename
+    finally:
+        await form.close()
 
 
 def _form_with_file(me: Visitor) -> int:

@@ -187,17 +187,21 @@ def certify(
     runtime: Runtime, view: View, request: CalibrationRequest, upload: Upload, how: str, filename: str,
     key: Key | None = None,
 ) -> Certified:  # fmt: skip
-    """One look at the rows, put on record; raises ``NotCertifiable``."""
-    looks = view.record_look(upload.sha256, how, request.question(), key)
-    try:
-        with named(upload, filename):
-            policy, evidence, share = run(
-                workflow_facts.certify, Source(upload.path), request.roles, request.terms
-            )
-    except NotCertifiable:
+    """One look at the rows, put on record when there is something to see; raises ``NotCertifiable``.
+
+    A request that fails for another reason (a column that is not there) shows nothing: no look.
+    """
+    with named(upload, filename):
+        source = Source(upload.path, name=filename)
+        rows, outcome = run(workflow_facts.certify, source, request.roles, request.terms)
+    looks = view.record_look(rows, upload.sha256, how, request.question(), key)
+    if isinstance(outcome, NotCertifiable):
         runtime.metrics.refused.inc()
-        raise
-    facts = {"rows_sha256": upload.sha256, "evidence": evidence, "earlier_looks": looks}
+        raise outcome
+    policy, evidence, share = outcome
+    facts = {
+        "rows_sha256": upload.sha256, "rows_fingerprint": rows, "evidence": evidence, "earlier_looks": looks,
+    }  # fmt: skip
     return Certified(policy, facts, share)
 
 
@@ -212,22 +216,38 @@ def calibrate(
     return view.policy(written.entry.subject)
 
 
-def curve(view: View, upload: Upload, options: Mapping[str, Any]) -> GuaranteeCurve:
+def curve(view: View, upload: Upload, roles: Roles, options: Mapping[str, Any]) -> GuaranteeCurve:
     """The guarantee curve of an upload, for choosing after looking."""
-    view.record_look(upload.sha256, "curve", _curve_question(options["alpha"], options["rule"]))
     with named(upload, "the upload"):
-        return run(workflows.curve, upload.path, **options)
+        rows, made = run(workflow_facts.curve, Source(upload.path, name="the upload"), roles, **options)
+    question = _curve_question(options["alpha"], options["rule"])
+    view.record_look(rows, upload.sha256, "curve", question)
+    return made
 
 
 def explore(view: View, draft: Draft, pool_size: float, alpha: float) -> dict[str, Any]:
-    """The simultaneous curve of a draft's rows as a report shows it."""
-    view.record_look(draft.upload.sha256, "curve on the page", _curve_question(alpha, "simultaneous"))
+    """The simultaneous curve of a draft's rows as a report shows it. Another alpha is another look."""
     columns = draft.notes["columns"]
     with named(draft.upload, draft.filename):
-        return run(
-            workflow_facts.evidence_at, draft.upload.path, score=columns["score"], label=columns["label"],
-            pool_size=pool_size, alpha=alpha, rule="simultaneous", missing_labels=columns["missing_labels"],
+        rows, shown = run(
+            workflow_facts.evidence_at, *_past(draft), pool_size=pool_size, alpha=alpha, rule="simultaneous",
+            missing_labels=columns["missing_labels"],
         )  # fmt: skip
+    question = _curve_question(alpha, "simultaneous")
+    view.record_look(rows, draft.upload.sha256, "curve on the page", question)
+    return shown
+
+
+def looks(view: View, draft: Draft) -> list[dict[str, Any]]:
+    """What was asked of a draft's rows before, under whatever name and in whatever order they came."""
+    with named(draft.upload, draft.filename):
+        rows = run(workflow_facts.fingerprint, *_past(draft))
+    return view.looks(rows, draft.upload.sha256)
+
+
+def _past(draft: Draft) -> tuple[Source, Roles]:
+    columns = draft.notes["columns"]
+    return Source(draft.upload.path, name=draft.filename), Roles(columns["score"], columns["label"])
 
 
 def _curve_question(alpha: float, rule: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from surelist._check import MissingLabels
 from surelist.promises.options import OPTIONS, CurveRule, GroupRows, GroupSplit, PromiseKind, Rule, Ties
-from surelist.promises.terms import roles_of, target_asked, terms_of
+from surelist.promises.terms import Roles, roles_of, target_asked, terms_of
 from surelist.service.jobs import CalibrationRequest
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -62,6 +62,10 @@ class CurveOptions(Options):
     alpha: float = _option("curve.alpha", gt=0, lt=1)
     rule: CurveRule = _option("curve.rule")
     missing_labels: MissingLabels = _option("missing_labels")
+
+    def split(self) -> tuple[Roles, dict[str, Any]]:
+        """Which column is what, and everything else."""
+        return Roles(self.score, self.label), self.model_dump(exclude={"score", "label"})
 
 
 class SelectOptions(Options):

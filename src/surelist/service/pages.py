@@ -128,7 +128,7 @@ async def selection(ident: str, me: Me) -> Response:
         shown = wizard.shortlist(saved.policy, entry, kept, names, rows)
     return me.show(
         "selection.html", entry=entry, facts=entry.facts, policy=answers.policy(saved), shown=shown,
-        kept=kept, reviews=reviews, limit=SHOWN,
+        reviews=reviews, limit=SHOWN, viewer=view.actor.role == "viewer",
     )  # fmt: skip
 
 

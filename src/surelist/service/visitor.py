@@ -77,6 +77,7 @@ class Visitor:
         except (LookupError, UnicodeError, ValueError):
             raise InvalidInput("form: expected text in UTF-8, got another encoding.") from None
         if self.fresh or form.get("csrf") != access.csrf_token(self.cookie):
+            await form.close()
             raise Forbidden("This form is no longer valid. Go back, load the page again and repeat.")
         return form
 

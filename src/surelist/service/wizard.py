@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -15,12 +17,18 @@ from surelist.promises.terms import one_target, roles_of, terms_of
 from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, summarise
 from surelist.service import answers
+from surelist.service.errors import Conflict
 from surelist.service.jobs import CalibrationRequest, Problem
 from surelist.service.record.chain import Entry
 from surelist.service.record.record import SavedPolicy
 from surelist.service.uploads import Draft
 
 ROLES = ("score", "label", "group", "id")
+PROMISES = ("expected", "per-pool", "recall")
+AFTER_LOOKING = (
+    "After looking, only a promise on average can be certified: its rule is true for every number at once. "
+    "For this promise take fresh rows that nobody has looked at and fix it before, or choose “On average”."
+)
 MEANINGS = {"score": "the score", "label": "the label (1 = qualified)"}
 DEFAULTS: dict[str, Any] = {
     "promise": "expected", "k": "5", "pool_size": "100", "share": "95", "alpha": "10", "purpose": "",
@@ -68,11 +76,31 @@ def unchosen(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     ][:1]
 
 
+class FieldError(InvalidInput):
+    """A field of the form does not fit; the page says so beside it."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def mark_of(value: Any) -> str:
+    """What a form carries to say what it shows: a short hash."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def require_shown(form: Mapping[str, Any], value: Any) -> None:
+    """Refuse a form that shows something else than what it would act on: another tab went on."""
+    if form.get("shown") != mark_of(value):
+        raise Conflict(
+            "This page shows something else than what was chosen last for this upload, perhaps in another "
+            "tab. Nothing was done. Load the page again to see how it stands, then repeat."
+        )
+
+
 def asked_of(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The promise as a person typed it; checked when it is certified."""
-    asked: dict[str, Any] = {
-        name: str(form.get(name) or default) for name, default in DEFAULTS.items() if name != "groups"
-    }
+    """The promise as a person typed it; checked when it is certified. An empty field stays empty."""
+    asked: dict[str, Any] = {name: str(form.get(name) or "") for name in DEFAULTS if name != "groups"}
     asked["groups"] = {
         str(form[name]): str(form.get(f"k-{name[6:]}") or "") for name in form if name.startswith("group-")
     }
@@ -83,38 +111,49 @@ def request_of(draft: Draft) -> CalibrationRequest:
     """The calibration that the draft's choices describe."""
     columns, asked = draft.notes["columns"], draft.notes["asked"]
     promise, group = asked["promise"], columns["group"]
-    said = {**columns, "alpha": _share(asked["alpha"], "alpha", "how often it may be false")}
-    said["purpose"] = (asked["purpose"].strip() or None) if group else None
-    said["group_rows"] = "all" if group and promise != "recall" else "own"
-    after_looking = asked["rule"] == "simultaneous" and promise == "expected"
-    said["rule"] = "simultaneous" if after_looking else "exact"
+    if promise not in PROMISES:
+        raise FieldError("promise", "Choose what is to be promised.")
+    if asked["rule"] not in ("exact", "simultaneous"):
+        raise FieldError("rule", "Say whether the promise was fixed before looking at these rows.")
+    options = {**columns, "rule": asked["rule"]}
+    options["alpha"] = _share(asked["alpha"], "alpha", "how often it may be false")
+    options["purpose"] = (asked["purpose"].strip() or None) if group else None
+    options["group_rows"] = "all" if group and promise != "recall" else "own"
+    fields: dict[str | None, str] = (
+        {name: f"k-{number}" for number, name in enumerate(asked["groups"], 1)} if group else {None: "k"}
+    )
     wanted: dict[str | None, str] = dict(asked["groups"]) if group else {None: asked["k"]}
-    targets = {name: _target(promise, k, asked, name) for name, k in wanted.items()}
-    return CalibrationRequest(roles_of(said), terms_of(said, targets if group else targets[None]))
+    targets = {name: _target(promise, k, asked, fields[name], name) for name, k in wanted.items()}
+    if any(asked["rule"] not in target.rules for target in targets.values()):
+        raise FieldError("rule", AFTER_LOOKING)
+    return CalibrationRequest(roles_of(options), terms_of(options, targets if group else targets[None]))
 
 
-def _target(promise: PromiseKind, k: str, asked: Mapping[str, Any], name: str | None) -> Target:
+def _target(promise: PromiseKind, k: str, asked: Mapping[str, Any], field: str, name: str | None) -> Target:
     if promise == "recall":
         return one_target(promise, share=_share(asked["share"], "share", "the share to keep"))
     whose = f" of {name}" if name is not None else ""
-    size = _number(asked["pool_size"], "the pool size")
-    return one_target(promise, k=_number(k, f"how many qualified you need{whose}"), pool_size=size)
+    size = _number(asked["pool_size"], "pool_size", "the pool size")
+    needed = _number(k, field, f"how many qualified you need{whose}")
+    return one_target(promise, k=needed, pool_size=size)
 
 
 def _share(percent: str, name: str, what: str) -> float:
-    share = _number(percent, what) / 100
+    share = _number(percent, name, what) / 100
     if not 0 < share < 1:
-        raise InvalidInput(f"{name}: expected a percentage between 0 and 100.")
+        raise FieldError(name, f"{what}: expected a percentage between 0 and 100, got {percent[:40]!r}.")
     return share
 
 
-def _number(text: str, what: str) -> float:
+def _number(text: str, field: str, what: str) -> float:
+    if not text.strip():
+        raise FieldError(field, f"{what}: this field is empty. Enter a number.")
     try:
         value = float(text)
     except ValueError:
-        raise InvalidInput(f"{what}: expected a number such as 2.5, got {text[:40]!r}.") from None
+        raise FieldError(field, f"{what}: expected a number such as 2.5, got {text[:40]!r}.") from None
     if not math.isfinite(value) or value <= 0:
-        raise InvalidInput(f"{what}: expected a number above 0, got {text[:40]!r}.")
+        raise FieldError(field, f"{what}: expected a number above 0, got {text[:40]!r}.")
     return value
 
 
@@ -127,13 +166,14 @@ def result(draft: Draft) -> dict[str, Any]:
     listed = outcome["share"] * size
     mark, paper = None, None
     if asked["promise"] == "expected" and not policy.grouped:
-        k = _number(asked["k"], "k")
+        k = float(asked["k"])
         mark = (listed, k)
         paper = shortest(evidence["curves"]["dkw"], k)
     return {
         "policy": policy, "evidence": evidence, "listed": listed, "paper": paper, "asked": asked,
         "picture": report.curve_picture(evidence, mark), "looks": facts["earlier_looks"],
         "cutoffs": summarise(policy)["cutoffs"],
+        "conditions": [*policy.conditions, *answers.look_conditions(policy, facts["earlier_looks"])],
     }  # fmt: skip
 
 
@@ -143,14 +183,13 @@ def shortest(curve: Mapping[str, Any], k: float) -> float | None:
     return next((size for size, certified in points if certified >= k), None)
 
 
-def curve_of(draft: Draft, pool_size: str, alpha: str) -> tuple[float, float]:
-    """Pool size and percentage of the curve to explore."""
-    asked = draft.notes.get("asked") or DEFAULTS
-    size = _number(pool_size or asked["pool_size"], "the pool size")
-    percent = _number(alpha or asked["alpha"], "how often it may be false")
-    if not percent < 100:
-        raise InvalidInput("alpha: expected a percentage between 0 and 100.")
-    return size, percent
+def curve_of(draft: Draft, pool_size: str | None, alpha: str | None) -> tuple[float, float]:
+    """Pool size and percentage of the curve to explore: as in the address, else as asked before."""
+    asked = {**DEFAULTS, **{name: text for name, text in draft.notes.get("asked", {}).items() if text}}
+    size = _number(asked["pool_size"] if pool_size is None else pool_size, "pool_size", "the pool size")
+    percent = asked["alpha"] if alpha is None else alpha
+    _share(percent, "alpha", "how often it may be false")
+    return size, float(percent)
 
 
 def exploration(evidence: Mapping[str, Any]) -> dict[str, Any]:

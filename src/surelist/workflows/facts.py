@@ -17,8 +17,8 @@ import numpy as np
 from surelist import tables
 from surelist._check import MissingLabels
 from surelist._version import __version__
-from surelist.errors import InvalidInput
-from surelist.promises.curve import guarantee_curve, pointwise_curve
+from surelist.errors import InvalidInput, NotCertifiable
+from surelist.promises.curve import GuaranteeCurve, guarantee_curve, pointwise_curve
 from surelist.promises.policy import Policy
 from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
 from surelist.promises.terms import Roles, Terms
@@ -30,15 +30,57 @@ from surelist.workflows.source import Source
 CURVE_POINTS = 240
 
 
-def certify(source: Source, roles: Roles, terms: Terms) -> tuple[Policy, dict[str, Any], float]:
-    """A policy, the evidence for it, and the share of the rows that it would shortlist.
+Certification = tuple[Policy, dict[str, Any], float]
 
-    The table is opened once.
+
+def certify(source: Source, roles: Roles, terms: Terms) -> tuple[str, Certification | NotCertifiable]:
+    """The rows' fingerprint; with it a policy, its evidence and the share it would shortlist, or a refusal.
+
+    The table is opened once. A refusal is returned and not raised: it is a look at the rows too.
     """
-    table = source.open()
-    policy = workflows.certify_source(replace(source, table=table), roles, terms)
-    columns = _columns(table, policy)
-    return policy, _evidence(columns, policy), _listed_share(columns, policy)
+    rows = _Rows(source, roles)
+    try:
+        policy = workflows.certify_source(rows.source, roles, terms)
+    except NotCertifiable as refusal:
+        return rows.fingerprint, refusal
+    made = policy, _evidence(rows.columns, policy), _listed_share(rows.columns, policy)
+    return rows.fingerprint, made
+
+
+def curve(source: Source, roles: Roles, **options: Any) -> tuple[str, GuaranteeCurve]:
+    """The rows' fingerprint and their guarantee curve."""
+    rows = _Rows(source, roles)
+    return rows.fingerprint, guarantee_curve(rows.columns["score"], rows.columns["label"], **options)
+
+
+def evidence_at(source: Source, roles: Roles, **options: Any) -> tuple[str, dict[str, Any]]:
+    """The rows' fingerprint and what a report shows of them, with no policy yet."""
+    rows = _Rows(source, roles)
+    return rows.fingerprint, _shown(rows.columns, **options)
+
+
+def fingerprint(source: Source, roles: Roles) -> str:
+    """What rows are known by, whatever their file is called."""
+    return _Rows(source, roles).fingerprint
+
+
+class _Rows:
+    """An opened table of past candidates, its columns read once."""
+
+    def __init__(self, source: Source, roles: Roles) -> None:
+        self.source = replace(source, table=source.open())
+        names = {"score": roles.score, "label": roles.label, "group": roles.group}
+        self.columns = tables.read_columns(self.source.table, names)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the multiset of (score, label): the same rows in any order, with any other columns."""
+        scores, labels = self.columns["score"], self.columns["label"]
+        order = np.lexsort((labels, scores))
+        digest = hashlib.sha256(b"surelist rows 1")
+        for values in (scores, labels):
+            digest.update(np.ascontiguousarray(values[order] + 0.0, dtype="<f8").data)
+        return digest.hexdigest()
 
 
 def evidence_for(policy: Policy, source: Path) -> dict[str, Any]:
@@ -46,11 +88,6 @@ def evidence_for(policy: Policy, source: Path) -> dict[str, Any]:
     if not {"score", "label"} <= (policy.columns or {}).keys():
         raise InvalidInput("past: the policy does not say which columns it was calibrated on.")
     return _evidence(_columns(tables.open_table(source), policy), policy)
-
-
-def evidence_at(source: Path, *, score: str, label: str, **options: Any) -> dict[str, Any]:
-    """The same of rows with no policy yet: ``pool_size``, ``alpha``, ``rule``, ``missing_labels``."""
-    return _shown(tables.read_columns(source, {"score": score, "label": label}), **options)
 
 
 def _shown(

@@ -61,10 +61,7 @@ $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$
 
 
 # a policy's selections without reading through the log; also for records made before it existed
-_POLICY_OF = {
-    "sqlite": "json_extract(details, '$.policy')",
-    "postgresql": "(details::json ->> 'policy')",
-}
+_JSON_TEXT = {"sqlite": "json_extract(details, '$.{}')", "postgresql": "(details::json ->> '{}')"}
 _BY_POLICY = "CREATE INDEX IF NOT EXISTS log_by_policy ON log ({policy}, seq) WHERE action = 'selection.made'"
 
 
@@ -149,7 +146,11 @@ class Database:
     @property
     def policy_of_selection(self) -> str:
         """SQL for the policy that a ``selection.made`` entry of the log is about."""
-        return _POLICY_OF[self.kind]
+        return self.json_text("policy")
+
+    def json_text(self, name: str) -> str:
+        """SQL for a text in an entry's details."""
+        return _JSON_TEXT[self.kind].format(name)
 
     def columns(self) -> dict[str, list[str]]:
         """The columns of every table, in the order in which tables are made."""

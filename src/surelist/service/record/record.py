@@ -213,6 +213,16 @@ class Registry:
         )
         return [Entry(*row) for row in rows]
 
+    def looks(self, rows: str, file: str, limit: int = 100) -> list[Entry]:
+        """Looks at these rows or this file; looks before there were fingerprints are known by the file."""
+        part = self.database.json_text("file")
+        entries = self.database.read(
+            f"SELECT {COLUMNS} FROM log WHERE action = 'rows.looked' AND (subject IN (?, ?) OR {part} = ?) "
+            "ORDER BY seq DESC LIMIT ?",
+            [rows, file, file, limit],
+        )
+        return [Entry(*row) for row in reversed(entries)]
+
     def reviews(self, selection: str) -> dict[str, bool]:
         """The latest review of each candidate of a selection."""
         return {c: bool(q) for c, q in _reviewed(self.database.read, selection)}

@@ -60,11 +60,11 @@ class View:
         self.actor.require_all_policies()
         return self._registry.entries(limit=limit, before=before)
 
-    def looks(self, rows: str) -> list[dict[str, Any]]:
-        """What was asked of the very same rows before, oldest first."""
+    def looks(self, rows: str, file: str) -> list[dict[str, Any]]:
+        """What was asked before of these rows (by their fingerprint) or of this file, oldest first."""
         self.actor.require_all_policies()
-        entries = self._registry.entries(action="rows.looked", subject=rows, limit=100)
-        return [{"seq": entry.seq, "at": entry.at, **entry.facts} for entry in reversed(entries)]
+        entries = self._registry.looks(rows, file)
+        return [{"seq": entry.seq, "at": entry.at, **entry.facts} for entry in entries]
 
     def replayed(self, key: Key | None) -> Entry | None:
         """What is on record under an idempotency key already, if the request was the same."""
@@ -73,15 +73,15 @@ class View:
     # -- writing
 
     def record_look(
-        self, rows: str, how: str, question: dict[str, Any], key: Key | None = None
+        self, rows: str, file: str, how: str, question: dict[str, Any], key: Key | None = None
     ) -> list[dict[str, Any]]:
         """Put on record that these rows were looked at; returns earlier looks with another question.
 
         The same request again under the same idempotency key is the same look.
         """
-        earlier = self.looks(rows)
+        earlier = self.looks(rows, file)
         again = Key(f"{key.name} (look)", key.request) if key is not None else None
-        facts = {"how": how, **question}
+        facts = {"how": how, "file": file, **question}
         self._registry.append(self.actor.name, "rows.looked", rows, facts, key=again).result()
         return [look for look in earlier if {name: look.get(name) for name in question} != question]
 

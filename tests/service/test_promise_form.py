@@ -1,0 +1,214 @@
+"""The page's forms say what they show and act on that alone; looks are counted by the rows themselves."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from tests.helpers.service import csv_text
+from tests.service.test_access import form_token
+from tests.service.test_api import CSV, make_policy, rows_of
+
+ASKED = {"promise": "expected", "k": "5", "pool_size": "100", "share": "95", "alpha": "10", "rule": "exact"}
+
+
+class Tab:
+    """A browser tab: pages as they were loaded, forms sent from them."""
+
+    def __init__(self, client: TestClient, text: str) -> None:
+        self.client, self.csrf = client, form_token(client, "/")
+        sent = client.post("/drafts", data={"csrf": self.csrf}, files={"file": ("past.csv", text)})
+        self.url = sent.url.path
+        self.choose()
+
+    def choose(self, **columns: str):
+        chosen = {"score": "score", "label": "qualified", **columns}
+        return self.client.post(self.url, data={"csrf": self.csrf, **chosen})
+
+    def shown(self, page: str) -> str:
+        return re.search(r'name="shown" value="([0-9a-f]{32})"', self.client.get(self.url + page).text).group(
+            1
+        )
+
+    def ask(self, shown: str | None = None, **asked: str):
+        shown = shown or self.shown("/promise")
+        data = {"csrf": self.csrf, "shown": shown, **ASKED, **asked}
+        return self.client.post(f"{self.url}/promise", data=data)
+
+    def save(self, shown: str):
+        return self.client.post(f"{self.url}/save", data={"csrf": self.csrf, "shown": shown, "name": "p"})
+
+
+@pytest.fixture
+def tab(local_client, past) -> Tab:
+    return Tab(local_client, past)
+
+
+def looks(client) -> int:
+    return len(client.app.state.runtime.registry.entries(action="rows.looked"))
+
+
+@pytest.mark.parametrize("promise", ["per-pool", "recall"])
+def test_after_looking_is_refused_at_the_field_where_no_rule_covers_it(tab, local_client, promise):
+    answer = tab.ask(promise=promise, rule="simultaneous", k="3")
+    assert answer.status_code == 400
+    assert "only a promise on average" in answer.text
+    assert re.search(r'value="simultaneous" checked aria-invalid="true"', answer.text)
+    assert looks(local_client) == 0
+    assert tab.ask(promise=promise, rule="exact", k="3").status_code == 200
+
+
+@pytest.mark.parametrize("field", ["k", "pool_size", "alpha"])
+def test_an_empty_field_is_an_error_at_that_field(tab, local_client, field):
+    answer = tab.ask(**{field: ""})
+    assert answer.status_code == 400
+    assert "this field is empty" in answer.text
+    invalid = re.findall(r"<input[^>]*aria-invalid[^>]*>", answer.text)
+    assert [re.search('name="([^"]+)"', each).group(1) for each in invalid] == [field]
+    assert 'value=""' in invalid[0]
+    assert looks(local_client) == 0
+
+
+def test_an_empty_share_is_an_error_for_recall_only(tab):
+    assert tab.ask(promise="recall", share="").status_code == 400
+    assert tab.ask(promise="expected", share="").status_code == 200
+
+
+def test_a_form_without_a_promise_or_a_time_is_an_error(tab):
+    assert tab.ask(promise="").status_code == 400
+    assert tab.ask(rule="").status_code == 400
+
+
+def test_an_empty_group_field_is_an_error_at_that_field(tab):
+    tab.choose(group="site")
+    groups = {f"group-{n}": name for n, name in enumerate(("east", "north", "south", "west"), 1)}
+    wanted = {f"k-{n}": "1" for n in range(1, 5)} | {"k-3": ""}
+    answer = tab.ask(purpose="outreach", **groups, **wanted)
+    assert answer.status_code == 400
+    assert "how many qualified you need of south: this field is empty" in answer.text
+    assert re.search(r'name="k-3"[^>]*aria-invalid', answer.text)
+
+
+def test_saving_stores_what_the_tab_shows_or_nothing(tab, local_client):
+    tab.ask(k="4")
+    first = tab.shown("/result")
+    tab.ask(k="6")  # in another tab
+    conflict = tab.save(first)
+    assert conflict.status_code == 409
+    assert "another tab" in conflict.json()["error"]["message"]
+    assert local_client.get("/api/v1/policies").json() == []
+    assert tab.save(tab.shown("/result")).status_code == 200
+    assert "at least 6 qualified" in local_client.get("/api/v1/policies").json()[0]["promise"]
+
+
+def test_a_promise_is_certified_on_the_columns_its_form_was_shown_with(local_client, past):
+    text = "\n".join(f"{line},{'other' if n == 0 else n % 7}" for n, line in enumerate(past.splitlines()))
+    tab = Tab(local_client, text)
+    shown = tab.shown("/promise")
+    tab.choose(score="other")  # in another tab
+    assert tab.ask(shown=shown).status_code == 409
+    assert looks(local_client) == 0
+
+
+def shuffled(text: str) -> str:
+    rows = list(csv.DictReader(io.StringIO(text)))
+    order = np.random.default_rng(0).permutation(len(rows))
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, ["note", *rows[0]], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({"note": f"n{n}", **rows[n]} for n in order)
+    return out.getvalue()
+
+
+def test_the_same_rows_shuffled_and_with_a_column_added_are_the_same_rows(client, past):
+    client.post("/api/v1/calibrate?k=30&pool_size=100", content=past, headers=CSV)
+    again = make_policy(client, shuffled(past))
+    assert again["earlier_looks"] == 1
+    assert "at least 30 qualified" in again["conditions"][-1]
+    other = make_policy(client, csv_text(2000, labelled=True, seed=9))
+    assert other["earlier_looks"] == 0
+
+
+def test_the_page_knows_rows_that_were_looked_at_under_another_name(local_client, past):
+    local_client.post("/api/v1/curve", content=past, headers=CSV)
+    assert (
+        "have been looked at 1 time before"
+        in local_client.get(Tab(local_client, shuffled(past)).url + "/promise").text
+    )
+
+
+@pytest.mark.parametrize(
+    "query", ["k=5&pool_size=100&score=scor", "k=5&pool_size=100&label=age", "k=5&pool_size=100&group=site"]
+)
+def test_a_request_that_fails_before_anything_is_seen_is_no_look(client, past, query):
+    assert client.post(f"/api/v1/calibrate?{query}", content=past, headers=CSV).status_code == 400
+    assert client.post("/api/v1/curve?score=scor", content=past, headers=CSV).status_code == 400
+    assert looks(client) == 0
+
+
+def test_a_repeated_idempotency_key_is_no_look(client, past):
+    for _ in range(3):
+        answer = client.post(
+            "/api/v1/calibrate?k=5&pool_size=100", content=past, headers={**CSV, "Idempotency-Key": "once"}
+        )
+        assert answer.status_code == 201
+    assert looks(client) == 1
+
+
+def test_another_alpha_on_the_explore_page_is_a_look_and_the_conditions_say_so(tab, local_client):
+    assert local_client.get(f"{tab.url}/explore?pool_size=100&alpha=20").status_code == 200
+    assert local_client.get(f"{tab.url}/explore?pool_size=100&alpha=10").status_code == 200
+    assert looks(local_client) == 2
+    tab.ask(rule="simultaneous", alpha="10", k="4")
+    page = local_client.get(f"{tab.url}/result").text
+    assert "simultaneous curve at the same alpha; that is covered" in page
+    assert "the curve at alpha 20 %, simultaneous rule" in page
+    tab.save(tab.shown("/result"))
+    saved = local_client.get("/api/v1/policies").json()[0]
+    assert any("alpha 20 %" in condition for condition in saved["conditions"])
+
+
+def test_exploring_at_the_promised_alpha_is_covered(tab, local_client):
+    local_client.get(f"{tab.url}/explore?pool_size=100&alpha=7")
+    tab.ask(rule="simultaneous", alpha="7", k="4")
+    page = local_client.get(f"{tab.url}/result").text
+    assert "that is covered" in page
+    assert "alpha does not cover it" not in page
+
+
+@pytest.mark.parametrize("field", ["pool_size", "alpha"])
+def test_an_empty_field_on_the_explore_page_is_an_error(tab, local_client, field):
+    answer = local_client.get(f"{tab.url}/explore", params={"pool_size": "100", "alpha": "10", field: ""})
+    assert answer.status_code == 400
+    assert "this field is empty" in answer.text
+    assert looks(local_client) == 0
+
+
+def test_a_viewer_is_told_that_candidates_are_not_for_viewers(settings, past, pool):
+    from dataclasses import replace
+
+    from surelist.service.app import create_app
+    from tests.service.test_access import log_in, token
+
+    with TestClient(create_app(replace(settings, login=True)), base_url="http://localhost") as client:
+        operator = token(client, "operator")
+        policy = make_policy_as(client, past, operator)
+        made = client.post(
+            f"/api/v1/policies/{policy}/select", json={"rows": rows_of(pool)}, headers=operator
+        ).json()["selection"]["id"]
+        log_in(client, "viewer")
+        text = client.get(f"/selections/{made}").text
+        assert "shown to operators and admins only" in text
+        assert "not kept on this server any more" not in text
+        log_in(client, "operator")
+        assert "not kept on this server any more" in client.get(f"/selections/{made}").text
+
+
+def make_policy_as(client, past, headers) -> str:
+    answer = client.post("/api/v1/calibrate?k=5&pool_size=100", content=past, headers={**CSV, **headers})
+    return answer.json()["hash"]
