@@ -143,6 +143,39 @@ PROOFS = {
         "lifecycle/test_plan.py::test_smallest_n_is_the_smallest",
         "lifecycle/test_plan.py::test_pilot_intervals_are_honest",
     ],
+    "rank-chain": [
+        "bounds/test_rank_chain.py::test_the_bound_holds_at_every_position_of_the_boundary",
+        "bounds/test_rank_chain.py::test_the_chain_keeps_its_level",
+        "promises/test_more_promises.py::test_the_rank_chain_is_false_at_most_alpha_wherever_the_boundary_lies",
+    ],
+    "pools": [
+        "bounds/test_pools.py::test_the_rank_is_the_largest_one_that_keeps_the_level",
+        "bounds/test_pools.py::test_pac_rank_is_the_largest_valid_one",
+        "bounds/test_pools.py::test_false_certificates_over_all_totals",
+        "promises/test_whole_pools.py::test_the_next_pool_over_every_order_of_pools",
+        "promises/test_whole_pools.py::test_the_average_is_false_at_most_alpha_at_the_boundary",
+        "promises/test_whole_pools.py::test_pools_sorted_by_outcome_change_nothing",
+    ],
+    "precision": [
+        "bounds/test_precision.py::test_a_false_answer_is_at_most_alpha_over_every_sample",
+        "bounds/test_precision.py::test_average_false_share_over_every_order_and_labels",
+        "promises/test_more_promises.py::test_precision_is_false_at_most_alpha_where_it_first_falls_short",
+    ],
+    "sampled-labels": [
+        "bounds/test_sampled.py::test_the_level_holds_at_every_split_of_the_rate",
+        "bounds/test_sampled.py::test_the_p_value_is_at_most_alpha_where_certified",
+        "promises/test_more_promises.py::test_audited_labels_are_false_at_most_alpha_at_every_split",
+        "promises/test_more_promises.py::test_thinned_labels_are_false_at_most_alpha",
+    ],
+    "best-of": [
+        "promises/test_more_promises.py::test_the_best_of_several_is_false_at_most_alpha_and_uncorrected_it_is_not",
+    ],
+    "budget": [
+        "promises/test_more_promises.py::test_a_budget_certifies_at_most_the_truth",
+        "promises/test_more_promises.py::test_the_list_of_a_budget_ends_before_the_tie",
+    ],
+    "value": ["promises/test_whole_pools.py::test_values_of_rows_are_false_at_most_alpha_at_the_boundary"],
+    "two-promises": ["promises/test_more_promises.py::test_two_promises_share_alpha_and_one_list"],
     "testing": ["house/test_mutants.py::test_mutant_is_caught"],
     "slips": [
         "bounds/test_guarantees.py::test_bernstein_inverse_and_sign",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ LOST = 1e-13  # probability beyond the terms that are summed, and rounding
 Floats = NDArray[np.float64]
 
 
+@lru_cache(maxsize=4096)
 def audit_count(rows: int, above: int, rate: Rate, audit_rate: Rate, alpha: float) -> int:
     """need(N1): the smallest N2 that certifies ``rate``; rows + 1 where none does.
 
@@ -39,6 +41,7 @@ def audit_count(rows: int, above: int, rate: Rate, audit_rate: Rate, alpha: floa
     return smallest(lambda count: split.certified(above, count, alpha), 0, rows, guess)
 
 
+@lru_cache(maxsize=4096)
 def edge_count(rows: int, rate: Rate, audit_rate: Rate, alpha: float) -> int:
     """The smallest N1 that needs no audited row: as many certify a threshold at or above the edge too.
 

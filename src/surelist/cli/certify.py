@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from surelist.cli.options import as_json, asked, option, options, promise_options, reading_options
+from surelist.cli.options import (
+    as_json,
+    asked,
+    option,
+    options,
+    promise_options,
+    reading_options,
+    special_options,
+)
 from surelist.errors import InvalidInput
 from surelist.promises.options import OPTIONS
 
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
 @click.argument("past", type=click.Path(allow_dash=True))
 @options("score", "label")
 @promise_options
+@special_options
 @options("alpha", "rule", "calibration_share", "group", "target", "purpose", "group_split", "group_rows")
 @options("ties", "id", "missing_labels")
 @click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
@@ -46,6 +55,8 @@ def calibrate(**given: Any) -> None:
           --expect 5 --pool-size 100 --alpha 0.1 -o policy.json
       surelist calibrate past.csv --group sex --target "women=3.8/76" --target "men=1.2/24" \\
           --purpose "outreach, not selection" -o policy.json
+      surelist calibrate past.csv --per-pool 5 --pool query -o policy.json
+      surelist calibrate past.csv --precision 0.8 --start 0.1 --unlabelled other.csv -o policy.json
     """
     from surelist.promises.terms import roles_of, target_asked, terms_of
     from surelist.workflows import tables as workflows
@@ -56,7 +67,9 @@ def calibrate(**given: Any) -> None:
     with _input(given["past"]) as path:
         source = Source(path, given["engine"], given["spark_master"], given["on_bad_rows"], _Progress())
         source.refuse_as_output(given["output"])
-        policy = workflows.certify_source(source, roles, terms)
+        policy = workflows.certify_source(
+            source, roles, terms, given["unlabelled"], (given["audit_rate"], given["audited_below"])
+        )
     _save_policy(policy, given["output"])
     quiet = given["output"] == "-"
     if given["json_"] and not quiet:

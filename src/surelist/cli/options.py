@@ -11,7 +11,10 @@ import click
 from surelist.promises.options import OPTIONS, PROMISES, PromiseKind
 
 Decorator = Callable[[Any], Any]
-FLAGS: dict[str, PromiseKind] = {"expect": "expected", "per_pool": "per-pool", "recall": "recall"}
+FLAGS: dict[str, PromiseKind] = {
+    "expect": "expected", "per_pool": "per-pool", "recall": "recall", "pool_recall": "pool-recall",
+    "precision": "precision", "budget": "budget",
+}  # fmt: skip
 
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
 
@@ -62,6 +65,12 @@ promise_options = stacked(
     click.option("--recall", type=float, metavar="SHARE", help=PROMISES["recall"]),
     option("pool_size"),
 )
+special_options = stacked(
+    click.option("--pool-recall", type=float, metavar="SHARE", help=PROMISES["pool-recall"]),
+    click.option("--precision", type=float, metavar="SHARE", help=PROMISES["precision"]),
+    click.option("--budget", type=float, metavar="K", help=PROMISES["budget"]),
+    *(option(name) for name in ("pool", "spread", "start", "unlabelled", "audit_rate", "audited_below")),
+)
 reading_options = options("on_bad_rows", "engine", "spark_master")
 
 
@@ -73,13 +82,14 @@ def asked(given: dict[str, Any]) -> dict[str, Any]:
             raise click.UsageError('With --group, say the promise per group: --target "name=K/M".')
         return given
     if len(kinds) != 1:
-        raise click.UsageError("Say what to promise: one of --expect K, --per-pool K, --recall SHARE.")
+        more = ", --pool-recall SHARE, --precision SHARE, --budget K" if "precision" in given else ""
+        raise click.UsageError(f"Say what to promise: one of --expect K, --per-pool K, --recall SHARE{more}.")
     promise, amount = FLAGS[kinds[0]], given[kinds[0]]
-    if promise == "recall":
+    if promise in ("recall", "pool-recall", "precision"):
         if given["pool_size"]:
-            raise click.UsageError("--pool-size does not go with --recall; leave it out.")
+            raise click.UsageError(f"--pool-size does not go with --{promise}; leave it out.")
         return {**given, "promise": promise, "share": amount}
-    if not given["pool_size"]:
+    if not given["pool_size"] and not given.get("pool"):
         raise click.UsageError("--pool-size M is needed: how many candidates a pool has.")
     return {**given, "promise": promise, "k": amount}
 

@@ -25,9 +25,10 @@ from surelist.promises.evidence import ArrayEvidence, Evidence
 from surelist.promises.options import GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
+from surelist.promises.pools import PoolRows
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.shift import DensityRatio
-from surelist.promises.special import Rows, is_special, read_labels, special_cutoff, together
+from surelist.promises.special import Rows, is_special, pools_cutoff, read_labels, special_cutoff, together
 from surelist.promises.state import Cutoff, Shift, Step
 from surelist.promises.targets import (
     AnyTarget,
@@ -179,7 +180,16 @@ def _warn_of_pools(rows: Rows, policy: Policy) -> None:
         return
     codes, pools = check.as_codes(rows.pools, len(rows.scores))
     listed = rows.labels & (rows.scores >= policy.cutoffs[0].steps[0].threshold)
-    warn_of_pools(pool_effect(listed, codes, pools, policy.alpha), policy.alpha, policy.cutoffs[0].target)
+    sizes, totals = (np.bincount(each, minlength=pools) for each in (codes, codes[listed]))
+    warn_of_pools(pool_effect(sizes, totals, policy.alpha), policy.alpha, policy.cutoffs[0].target)
+
+
+def certify_pools(rows: PoolRows, terms: Terms, fingerprint: str | None, **facts: Any) -> Policy:
+    """Certify the one target of ``terms`` from whole pools."""
+    _require_plain(terms, None)
+    require_labels(terms, facts.get("missing_labels", 0))
+    cutoff = pools_cutoff(rows, terms.all_targets[0], terms.level, fingerprint)
+    return _policy([cutoff], terms, **facts)
 
 
 def _require_plain(terms: Terms, ids: Any) -> None:

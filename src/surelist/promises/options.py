@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from surelist._check import EngineName, MissingLabels, OnBadRows
 
-PromiseKind = Literal["expected", "per-pool", "recall"]
+PromiseKind = Literal["expected", "per-pool", "recall", "pool-recall", "precision", "budget"]
 Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein", "fdr"]
 CurveRule = Literal["simultaneous", "dkw"]
 GroupSplit = Literal["bonferroni", "sidak"]
@@ -22,6 +22,9 @@ PROMISES: dict[PromiseKind, str] = {
     "expected": "At least K qualified in an average pool.",
     "per-pool": "At least K qualified in every single pool.",
     "recall": "Keep this share of all qualified candidates.",
+    "pool-recall": "Keep this share of every pool's own qualified candidates; needs the pool column.",
+    "precision": "At least this share of the list is qualified; needs unlabelled scores.",
+    "budget": "Certify what a list of K of M candidates holds; needs unlabelled scores.",
 }
 
 
@@ -40,11 +43,24 @@ OPTIONS: dict[str, Option] = {
     "label": Option("qualified", str, "Column with the label, 1 = qualified."),
     "group": Option(None, str, "Column with the group; needs a target per group and a purpose."),
     "id": Option(None, str, "Column with candidate ids, for randomised ties."),
-    "pool": Option(None, str, "Column that says which pool a candidate is in, for many pools."),
-    "promise": Option("expected", PromiseKind, "Promised are k on average, k in every pool, or a share."),
+    "pool": Option(
+        None,
+        str,
+        "Column that says which pool a candidate is in; without a pool size whole pools are the units.",
+    ),
+    "promise": Option(
+        "expected",
+        PromiseKind,
+        "Promised are k on average, k in every pool, a share kept, a share of the list, or what k hold.",
+    ),
     "k": Option(None, float, "Qualified candidates that are promised.", "K"),
-    "share": Option(None, float, "For recall: the share of all qualified that is kept.", "SHARE"),
+    "share": Option(None, float, "For recall and precision: the share that is promised.", "SHARE"),
     "pool_size": Option(None, str, "Candidates in a pool; for promises per pool also a range, 50-200.", "M"),
+    "spread": Option(None, float, "For averages over whole pools: a guess of their standard deviation."),
+    "start": Option(None, float, "For precision: the share of candidates where the walk begins.", "SHARE"),
+    "unlabelled": Option(None, str, "File with scores of other candidates, without labels.", "FILE"),
+    "audit_rate": Option(None, float, "Rate at which rows below audited_below were labelled.", "RATE"),
+    "audited_below": Option(None, float, "Every row at or above this score was labelled.", "SCORE"),
     "largest_pool": Option(None, int, "For promises per pool: the largest pool, instead of a range."),
     "target": Option(
         (),

@@ -22,6 +22,7 @@ from surelist.filters import Filter, GroupFilter
 from surelist.promises import policy_file, wording
 from surelist.promises.averages import Average
 from surelist.promises.pools import NextPool, ranks_within
+from surelist.promises.proofs import Proof
 from surelist.promises.reference import FalseShare, scores_fingerprint
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import Expected, PerPool
@@ -124,7 +125,13 @@ class Policy(Certificate):
             span = f"{span} (pools of {first.pool_size}) to {last.threshold:.10g} ({last.pool_size} or more)"
         shown = f"  {name}shortlist every score >= {span}"
         if cutoff.proof is not None:
-            return [shown, f"    evidence: {cutoff.proof.evidence(cutoff.level)}"]
+            proof: Proof = cutoff.proof
+            listed = (
+                f"the best {-first.threshold:.0f} of each pool" if self.by_rank else f"every score >= {span}"
+            )
+            said = f"{proof.evidence(cutoff.level)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
+            wrapped = textwrap.fill(said, 96, initial_indent="    evidence: ", subsequent_indent="    ")
+            return [f"  shortlist {listed}", wrapped]
         lines = [
             shown,
             f"    evidence: {first.critical_count:,} of {cutoff.qualified:,} qualified calibration rows "

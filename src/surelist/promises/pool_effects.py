@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
@@ -35,17 +35,16 @@ class PoolEffect:
     failure_rate: float
 
 
-def pool_effect(listed: NDArray[np.bool_], codes: NDArray[np.int64], pools: int, alpha: float) -> PoolEffect:
-    """Test whether listed qualified rows (``listed``) cluster in pools."""
-    sizes = np.bincount(codes, minlength=pools)
-    totals = np.bincount(codes[listed], minlength=pools)
-    rate = float(totals.sum()) / len(codes)
+def pool_effect(sizes: NDArray[Any], totals: NDArray[Any], alpha: float) -> PoolEffect:
+    """Test whether listed qualified rows, ``totals`` of the ``sizes`` of each pool, cluster in pools."""
+    pools, rows = len(sizes), int(sizes.sum())
+    rate = float(totals.sum()) / rows
     if pools < 2 or not 0 < rate < 1:
         return PoolEffect(pools, 1.0, 1.0, alpha)
     deviation = (totals - sizes * rate) ** 2
     chi_square = float((deviation / (sizes * rate * (1 - rate))).sum())
     p_value = float(special.gammaincc((pools - 1) / 2, chi_square / 2))
-    inflation = float(deviation.sum()) / (len(codes) * rate * (1 - rate)) * pools / (pools - 1)
+    inflation = float(deviation.sum()) / (rows * rate * (1 - rate)) * pools / (pools - 1)
     failure = float(special.ndtr(special.ndtri(min(alpha, 0.5)) / math.sqrt(max(inflation, 1.0))))
     return PoolEffect(pools, inflation, p_value, failure)
 

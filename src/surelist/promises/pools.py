@@ -72,6 +72,12 @@ class PoolRows:
         worth = None if values.dtype == np.bool_ else values[order].astype(np.float64)
         return cls(pools, len(scores), scores[order], codes[order], worth)
 
+    @classmethod
+    def of_qualified(cls, rows: int, pools: int, scores: Floats, codes: Ints) -> PoolRows:
+        """From the qualified rows alone; pools without any have no code."""
+        order = np.argsort(-scores, kind="stable")
+        return cls(pools, rows, scores[order], codes[order])
+
     @property
     def qualified(self) -> int:
         return len(self.scores)

@@ -147,7 +147,8 @@ def certify_audited(scores: Floats, sampled: SampledLabels, target: Expected, le
     top = scores >= edge
     above, below = int(np.count_nonzero(good & top)), scores[good & ~top]
     rows, available = len(scores), len(below)
-    needed = audit_count(rows, above, target.rate, sampled.probability, level.alpha)
+    audit_rate = check.as_rate(sampled.probability, "probability")
+    needed = audit_count(rows, above, target.rate, audit_rate, level.alpha)
     if needed > available:
         raise refuse(
             target.describe(), level, rows, above + available,
@@ -156,7 +157,7 @@ def certify_audited(scores: Floats, sampled: SampledLabels, target: Expected, le
             f"it, and there are {available:,}: audit more rows, or ask for less.",
             count=needed,
         )  # fmt: skip
-    enough = edge_count(rows, target.rate, sampled.probability, level.alpha)
+    enough = edge_count(rows, target.rate, audit_rate, level.alpha)
     if needed == 0:  # every label above the edge is known: no audited row decides
         known = scores[good & top]
         threshold = float(np.partition(known, above - enough)[above - enough])

@@ -84,6 +84,12 @@ def has_values(target: AnyTarget) -> bool:
     return isinstance(target, Expected) and target.of == "value"
 
 
+def needs_columns(target: AnyTarget) -> bool:
+    """Whether a target needs every row, not only counts or qualified rows."""
+    by_rank = isinstance(target, PerPool) and target.by == "rank"
+    return isinstance(target, (Precision, Budget)) or has_values(target) or by_rank
+
+
 def is_special(target: AnyTarget, rows: Rows) -> bool:
     """Whether a target, or how its labels came about, needs more than counts."""
     if isinstance(target, (Precision, Budget)) or of_whole_pools(target) or has_values(target):
@@ -99,12 +105,28 @@ def special_cutoff(rows: Rows, target: AnyTarget, level: Level, most: float = ma
     ``most`` is the highest threshold that another promise allows.
     """
     found = _certify(rows, target, level, most)
-    if found is None:
-        return None
-    return Cutoff(
-        None, target, level, found.rows, found.qualified, (Step(0, found.count, found.threshold),),
-        _fingerprint(rows), found.proof,
-    )  # fmt: skip
+    return None if found is None else _cutoff(found, target, level, _fingerprint(rows))
+
+
+def pools_cutoff(rows: PoolRows, target: AnyTarget, level: Level, fingerprint: str | None) -> Cutoff:
+    """The cutoff of a target whose units are whole pools."""
+    _require_pool_rule(target, level)
+    if isinstance(target, Expected):
+        return _cutoff(certify_average(rows, target, level), target, level, fingerprint)
+    assert isinstance(target, PerPool)
+    return _cutoff(certify_next_pool(rows, target, level), target, level, fingerprint)
+
+
+def _cutoff(found: Certified, target: AnyTarget, level: Level, fingerprint: str | None) -> Cutoff:
+    step = Step(0, found.count, found.threshold)
+    return Cutoff(None, target, level, found.rows, found.qualified, (step,), fingerprint, found.proof)
+
+
+def _require_pool_rule(target: AnyTarget, level: Level) -> None:
+    if isinstance(target, Expected) and level.rule != "exact":
+        raise InvalidInput(f'rule: averages over pools and of values go with "exact", got {level.rule!r}.')
+    if level.rule == "bernstein":
+        raise InvalidInput('rule: whole pools go with "exact" and "pac", got \'bernstein\'.')
 
 
 def _certify(rows: Rows, target: AnyTarget, level: Level, most: float) -> Certified | None:
@@ -129,10 +151,7 @@ def _certify(rows: Rows, target: AnyTarget, level: Level, most: float) -> Certif
 def _by_units(rows: Rows, target: Expected | PerPool, level: Level) -> Certified:
     if rows.unlabelled is not None:
         raise InvalidInput("unlabelled: does not go with whole pools or values; leave it out.")
-    if isinstance(target, Expected) and level.rule != "exact":
-        raise InvalidInput(f'rule: averages over pools and of values go with "exact", got {level.rule!r}.')
-    if level.rule == "bernstein":
-        raise InvalidInput('rule: whole pools go with "exact" and "pac", got \'bernstein\'.')
+    _require_pool_rule(target, level)
     if target.pool_size is not None:  # of values: every row is a unit
         assert isinstance(target, Expected)
         units = PoolRows.of(rows.scores, rows.labels, np.arange(len(rows.scores)), len(rows.scores))
@@ -176,7 +195,10 @@ def _other_scores(unlabelled: Any, target: AnyTarget) -> Floats:
 
 
 def together(cutoffs: Sequence[Cutoff]) -> tuple[Cutoff, ...]:
-    """Several promises of one list: the lowest threshold keeps every count, and precision passed there."""
+    """Several promises of one list [theory: two-promises]: the lowest threshold keeps every count.
+
+    Precision was walked last, and passed at that very threshold.
+    """
     threshold = min(each.steps[0].threshold for each in cutoffs)
     return tuple(replace(each, steps=(replace(each.steps[0], threshold=threshold),)) for each in cutoffs)
 

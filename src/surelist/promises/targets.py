@@ -52,10 +52,11 @@ class Requirement:
 class Expected:
     """At least ``k`` qualified candidates on the shortlist of an average pool.
 
-    With ``pool_size``, the number of candidates in a pool or its expectation where pools vary, rows are
-    the units [theory: exact]; k may be fractional. Without it whole pools are the units and their size is
-    what it may be: calibrate with ``pools=`` [theory: pools]; ``spread`` is a guess, made beforehand, of
-    the standard deviation of what a pool's list holds (a bad guess costs length, never validity).
+    With ``pool_size``, the number of candidates in a pool or its expectation where pools vary
+    [theory: random-pool-size], rows are the units [theory: exact]; k may be fractional. Without it whole
+    pools are the units and their size is what it may be: calibrate with ``pools=`` [theory: pools];
+    ``spread`` is a guess, made beforehand, of the standard deviation of what a pool's list holds (a bad
+    guess costs length, never validity).
     ``of="value"``: labels are amounts of at least 0 instead of 0 and 1, and k is an amount [theory: value].
     """
 

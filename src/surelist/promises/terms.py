@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from surelist import _check as check
 from surelist._check import MissingLabels
@@ -27,6 +27,7 @@ KINDS: dict[str, PromiseKind] = {
     "expect": "expected", "expected": "expected", "pool": "per-pool", "per-pool": "per-pool",
     "recall": "recall",
 }  # fmt: skip
+SPECIAL = ("pool-recall", "precision", "budget")
 GRAMMAR = '"NAME=K/M", "NAME=pool:K/M" or "NAME=recall:SHARE"'
 
 Targets = AnyTarget | Sequence[AnyTarget] | Mapping[Any, AnyTarget]
@@ -149,8 +150,32 @@ def target_asked(asked: Mapping[str, Any]) -> Targets:
     if asked.get("group") is None:
         if texts:
             raise InvalidInput("target: targets by group need group=, the column with the group.")
+        if size is None or promise in SPECIAL:
+            special = special_target(promise, asked, size)
+            if special is not None:
+                return special
         return one_target(promise, k=asked.get("k"), pool_size=size, share=asked.get("share"))
     return group_targets(texts, promise, size)
+
+
+def special_target(promise: PromiseKind, asked: Mapping[str, Any], size: Any) -> AnyTarget | None:
+    """A target that needs more than counts; None where none was asked for."""
+    k, share = asked.get("k"), asked.get("share")
+    if promise in ("pool-recall", "precision") and share is None:
+        raise InvalidInput(f"share: expected a number between 0 and 1 for a {promise} promise.")
+    if promise == "precision":
+        return Precision(cast(float, share), asked.get("start"))
+    if promise == "pool-recall":
+        return PerPool(recall=share)
+    if promise == "budget":
+        if k is None or size is None:
+            raise InvalidInput("pool_size: a budget is K of M candidates: k and pool_size go together.")
+        return Budget(k, _number(size, "pool_size"))
+    if asked.get("pool") is None or k is None or promise == "recall":
+        return None
+    if promise == "expected":
+        return Expected(k, spread=asked.get("spread"))
+    return PerPool(_whole(k))  # type: ignore[arg-type]
 
 
 def one_target(

@@ -37,6 +37,8 @@ class CalibrateOptions(Options):
     pool_size: Number | PoolRange | None = _option("pool_size")
     largest_pool: int | None = _option("largest_pool", ge=1, le=10**9)
     share: float | None = _option("share", gt=0, lt=1)
+    pool: Name | None = _option("pool")
+    spread: Number | None = _option("spread")
     alpha: float = _option("alpha", gt=0, lt=1)
     rule: Rule = _option("rule")
     calibration_share: float = _option("calibration_share", gt=0, lt=1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from surelist.errors import InvalidInput
 from surelist.tables import bad_rows
-from surelist.tables.roles import GROUP, ID, LABEL, SCORE, Columns, find_columns, require_column
+from surelist.tables.roles import GROUP, ID, LABEL, POOL, SCORE, Columns, find_columns, require_column
 from surelist.tables.sources import Table, open_table
 
 WEIGHT = "weight"
@@ -27,14 +27,19 @@ def read_columns(source: Any, columns: Mapping[str, str | None]) -> dict[str, An
     weight = columns.get(WEIGHT)
     roles = find_columns(table, **{role: name for role, name in columns.items() if role != WEIGHT})
     wanted: dict[str, Any] = {SCORE: nw.when(roles.usable).then(roles.score)}
-    for alias, expression in ((LABEL, roles.label), (GROUP, roles.group), (ID, roles.ident)):
+    for alias, expression in (
+        (LABEL, roles.label),
+        (GROUP, roles.group),
+        (ID, roles.ident),
+        (POOL, roles.pool),
+    ):
         if expression is not None:
             wanted[alias] = expression
     table.say("reading columns")
     with table.reading():
         fetched = table.engine.columns(roles.frame.with_columns(**wanted).select(*wanted), (SCORE, LABEL))
     _stop_for_bad_rows(roles, fetched[SCORE], fetched.get(LABEL))
-    named = {SCORE: "score", LABEL: "label", GROUP: "group", ID: "id"}
+    named = {SCORE: "score", LABEL: "label", GROUP: "group", ID: "id", POOL: "pool"}
     arrays = {named[alias]: values for alias, values in fetched.items()}
     if weight is not None:
         arrays[WEIGHT] = read_columns(table, {"score": weight})["score"]

@@ -18,7 +18,7 @@ from surelist import _check as check
 from surelist.errors import InvalidInput
 from surelist.tables import bad_rows
 from surelist.tables.order_statistics import OrderStatistics
-from surelist.tables.roles import GROUP, ID, ROWS, SCORE, Columns, find_columns
+from surelist.tables.roles import GROUP, ID, POOL, ROWS, SCORE, Columns, find_columns
 from surelist.tables.sources import Table
 
 
@@ -44,6 +44,8 @@ class _Scores:
         roles = {SCORE: columns.score} | ({GROUP: columns.group} if columns.group is not None else {})
         if columns.ident is not None:
             roles[ID] = columns.ident
+        if columns.pool is not None:
+            roles[POOL] = columns.pool
         self.columns = columns
         self.frame = (
             columns.frame.filter((columns.label == 1) & columns.usable).with_columns(**roles).select(*roles)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,15 @@ import numpy as np
 from surelist import tables
 from surelist._check import EngineName, MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
-from surelist.promises.calibration import certify, certify_arrays, requirements
+from surelist.promises.calibration import certify, certify_arrays, certify_pools, requirements
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
 from surelist.promises.options import CurveRule, GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.policy import Policy
+from surelist.promises.pool_effects import pool_effect, warn_of_pools
+from surelist.promises.pools import PoolRows
+from surelist.promises.sampled import SampledLabels
+from surelist.promises.special import has_values, needs_columns, of_whole_pools
 from surelist.promises.terms import Roles, Targets, Terms, make_terms
 from surelist.reports import audit
 from surelist.tables import Problem, Selection
@@ -40,17 +45,20 @@ __all__ = [
 ]  # fmt: skip
 
 REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers
+WITH_POOLS = (*REMEMBERED, "pool")
 
 
 def calibrate_table(
     table: Any,
     *,
-    score: str,
-    label: str,
+    score: str | Sequence[str],
+    label: str | SampledLabels,
     target: Targets,
     group: str | None = None,
     id: str | None = None,
     weight: str | None = None,
+    pool: str | None = None,
+    unlabelled: Any = None,
     alpha: float = 0.1,
     rule: Rule = "exact",
     purpose: str | None = None,
@@ -73,7 +81,13 @@ def calibrate_table(
         A path, glob or folder of CSV or Parquet; a pandas, polars or PySpark DataFrame, a pyarrow
         table, a DuckDB relation, or anything that streams Arrow.
     score, label, group, id, weight
-        Names of columns. ``id`` is needed by ``ties="hash"`` only.
+        Names of columns. ``id`` is needed by ``ties="hash"`` only. Several score columns are certified
+        each at its share of alpha and the one with the shortest list is kept; a label column of
+        ``SampledLabels("label", ...)`` is missing where a row was not drawn.
+    pool
+        Column that says which pool a row is in: as ``pools`` of ``calibrate``.
+    unlabelled
+        A table with the score columns of other candidates, or the scores themselves.
     on_bad_rows
         ``"drop"`` leaves out rows without a finite score, and says so in the policy; the promise
         is then about candidates who have one. Rows without a *label* are never dropped.
@@ -87,36 +101,113 @@ def calibrate_table(
     its columns into memory, because the draw depends on the order of rows.
     """
     source = Source(table, engine, spark_master, on_bad_rows, progress)
-    roles = Roles(score, label, group, id, weight)
     terms = make_terms(
         target, groups_given=group is not None, alpha=alpha, rule=rule, purpose=purpose,
         group_split=group_split, group_rows=group_rows, calibration_share=calibration_share, ties=ties,
         missing_labels=missing_labels,
     )  # fmt: skip
+    if isinstance(label, SampledLabels) or not isinstance(score, str) or unlabelled is not None:
+        if weight is not None:
+            raise InvalidInput("weight: goes with one score column and plain labels.")
+        return _certify_columns(
+            source, score, label, Roles(None, None, group, id, weight, pool), terms, unlabelled
+        )
+    roles = Roles(score, label, group, id, weight, pool)
     if weight is None and weight_bound is None:
         return certify_source(source, roles, terms)
     if on_bad_rows != "error":
         raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
-    arrays = tables.read_columns(source.open(), roles.names("score", "label", "group", "id", "weight"))
+    arrays = tables.read_columns(source.open(), roles.names(*WITH_POOLS, "weight"))
     policy = certify_arrays(
         arrays["score"], arrays["label"], terms, groups=arrays.get("group"), ids=arrays.get("id"),
         weights=arrays.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact, seed=seed,
+        pools=arrays.get("pool"),
     )  # fmt: skip
-    return policy.with_columns(**roles.names(*REMEMBERED))
+    return policy.with_columns(**roles.names(*WITH_POOLS))
 
 
-def certify_source(source: Source, roles: Roles, terms: Terms) -> Policy:
-    """What ``calibrate_table`` does, from values: for the front ends."""
+def certify_source(
+    source: Source, roles: Roles, terms: Terms, unlabelled: Any = None,
+    audited: tuple[float | None, float | None] = (None, None),
+) -> Policy:  # fmt: skip
+    """What ``calibrate_table`` does, from values: for the front ends. ``audited``: a rate, and an edge."""
+    if audited != (None, None):
+        if None in audited:
+            raise InvalidInput("audit_rate: audit_rate and audited_below go together; give both or neither.")
+        label = SampledLabels(roles.label, probability=audited[0], above=audited[1])
+        return _certify_columns(source, roles.score or "", label, roles, terms, unlabelled)
     if terms.ties == "hash" and roles.id is None:
         raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
+    if any(needs_columns(each) for each in terms.all_targets) or terms.also or unlabelled is not None:
+        return _certify_columns(source, roles.score or "", roles.label or "", roles, terms, unlabelled)
+    names = roles.names(*WITH_POOLS)
+    if any(of_whole_pools(each) for each in terms.all_targets):
+        return _certify_pools(source, names, terms)
     rows = tables.calibration_rows(
-        source.open(), list(terms.targets), names=roles.names(*REMEMBERED), group_rows=terms.group_rows,
+        source.open(), list(terms.targets), names=names, group_rows=terms.group_rows,
         ties=terms.ties, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
     )  # fmt: skip
     needed = requirements(rows.evidence, terms)
     rows.expect({name: [each.count for each in counts] for name, counts in needed.items()})
     policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
-    return policy.with_columns(**roles.names(*REMEMBERED))
+    if roles.pool is not None and not terms.grouped:
+        sizes, totals = tables.pool_totals(rows, policy.cutoffs[0].steps[0].threshold)
+        warn_of_pools(pool_effect(sizes, totals, terms.alpha), terms.alpha, terms.all_targets[0])
+    return policy.with_columns(**names)
+
+
+def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -> Policy:
+    """Whole pools as units: one pass counts them, another fetches the qualified rows."""
+    found = tables.pooled_rows(
+        source.open(), names=names, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows
+    )
+    rows = PoolRows.of_qualified(found.rows, found.pools, found.scores, found.codes)
+    policy = certify_pools(
+        rows, terms, found.fingerprint, missing_labels=found.missing_labels, dropped_rows=found.dropped
+    )
+    return policy.with_columns(**names)
+
+
+def _certify_columns(
+    source: Source,
+    score: str | Sequence[str],
+    label: str | SampledLabels,
+    roles: Roles,
+    terms: Terms,
+    unlabelled: Any,
+) -> Policy:
+    """Promises that need every row: the columns are read into memory."""
+    if source.on_bad_rows != "error":
+        raise InvalidInput('on_bad_rows: this promise goes with "error" only; clean the table first.')
+    names = [score] if isinstance(score, str) else list(score)
+    sampled = label if isinstance(label, SampledLabels) else None
+    column: str = label if isinstance(label, str) else label.labels
+    opened, values = source.open(), any(has_values(each) for each in terms.all_targets)
+    arrays = {each: tables.read_columns(opened, {"score": each})["score"] for each in names}
+    beside = tables.read_columns(
+        opened, {"score": names[0], **roles.names("group", "id", "pool"), "label": None if values else column}
+    )
+    labels = tables.read_columns(opened, {"score": column})["score"] if values else beside["label"]
+    if sampled is not None:
+        rate = sampled.probability
+        known = tables.read_columns(opened, {"score": rate})["score"] if isinstance(rate, str) else rate
+        labels = replace(sampled, labels=labels, probability=known)
+    others = _other_scores(unlabelled, names)
+    one = isinstance(score, str)
+    policy = certify_arrays(
+        arrays[names[0]] if one else arrays, labels, terms, groups=beside.get("group"), ids=beside.get("id"),
+        pools=beside.get("pool"), unlabelled=others.get(names[0]) if one else others or None,
+    )  # fmt: skip
+    chosen = names[0] if policy.choice is None else policy.choice.chosen
+    return policy.with_columns(score=chosen, label=column, **roles.names("group", "id", "pool"))
+
+
+def _other_scores(unlabelled: Any, names: Sequence[str]) -> dict[str, Any]:
+    if unlabelled is None:
+        return {}
+    if isinstance(unlabelled, (np.ndarray, list, tuple)) and len(names) == 1:
+        return {names[0]: unlabelled}
+    return {name: tables.read_columns(unlabelled, {"score": name})["score"] for name in names}
 
 
 def select_table(
@@ -152,6 +243,8 @@ def select_table(
         Add a column ``shortlist_reason`` with the threshold that let the candidate in.
     """
     remembered = policy.columns or {}
+    if policy.choice is not None and score not in (None, policy.choice.chosen):
+        raise InvalidInput(f"score: this policy was made for {policy.choice.chosen!r}, got {score!r}.")
     names = {"score": score or remembered.get("score"), "pool": pool}
     if policy.grouped:
         names["group"] = group or remembered.get("group")

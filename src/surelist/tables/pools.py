@@ -1,0 +1,98 @@
+"""What calibration asks of a table of whole pools: the qualified rows with their pool, and counts by pool.
+
+Only qualified rows are fetched; how many pools there are is counted where the table is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist.errors import InvalidInput
+from surelist.tables.evidence import CalibrationRows, calibration_rows
+from surelist.tables.roles import POOL, ROWS, SCORE, Columns
+from surelist.tables.sources import Table
+
+LISTED = ROWS + "_listed"
+
+
+@dataclass(frozen=True)
+class PooledRows:
+    """The qualified rows of all pools, and how many rows and pools there are."""
+
+    rows: int
+    pools: int
+    scores: NDArray[np.float64]
+    codes: NDArray[np.int64]
+    missing_labels: int
+    dropped: int
+    fingerprint: str | None
+
+
+def pooled_rows(
+    table: Table, *, names: Mapping[str, str | None], missing_labels: str, on_bad_rows: str
+) -> PooledRows:
+    """Whole pools of a table, after the same checks as for rows."""
+    counted = calibration_rows(
+        table, [None], names=names, group_rows="own", ties="include", missing_labels=missing_labels,
+        on_bad_rows=on_bad_rows,
+    )  # fmt: skip
+    evidence = counted.evidence[None]
+    columns, frame = evidence.scores.columns, evidence.scores.frame
+    pools = _pools(columns)
+    columns.table.say("fetching the qualified rows of all pools")
+    with columns.table.reading():
+        fetched = columns.table.engine.columns(frame.select(SCORE, POOL), (SCORE,))
+    codes = _codes(fetched[POOL])
+    return PooledRows(
+        evidence.rows,
+        pools,
+        fetched[SCORE],
+        codes,
+        counted.missing_labels,
+        counted.dropped,
+        evidence.fingerprint,
+    )
+
+
+def pool_totals(counted: CalibrationRows, threshold: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rows of each pool, and how many of them are qualified and score at least ``threshold``."""
+    columns = counted.evidence[None].scores.columns
+    assert columns.pool is not None
+    assert columns.label is not None
+    _pools(columns)
+    listed = nw.when((columns.label == 1) & (columns.score >= threshold)).then(1).otherwise(0)
+    marked = columns.frame.filter(columns.usable).with_columns(**{POOL: columns.pool, LISTED: listed})
+    by_pool = marked.select(POOL, LISTED).group_by(POOL).agg(nw.len().alias(ROWS), nw.col(LISTED).sum())
+    rows = columns.rows(by_pool, "counting by pool")
+    return np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
+
+
+def _pools(columns: Columns) -> int:
+    """How many pools the usable rows are in; a row without one is an error."""
+    if columns.pool is None:
+        raise InvalidInput("pool: whole pools need the column that says which pool a row is in; pass pool=.")
+    named = columns.frame.filter(columns.usable).select(**{POOL: columns.pool})
+    asked = named.select(nw.col(POOL).n_unique().alias(ROWS), nw.col(POOL).null_count().alias(LISTED))
+    pools, missing = columns.rows(asked, "counting pools")[0]
+    if missing:
+        raise InvalidInput(
+            f"column {columns.names['pool']!r}: {missing:,} rows have no pool. Every row needs one, for "
+            "example "
+            '"unknown".'
+        )
+    return int(pools)
+
+
+def _codes(values: Any) -> NDArray[np.int64]:
+    """Pools as numbers, in any order."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return check.as_codes(values, len(values))[0] if len(values) else np.empty(0, dtype=np.int64)
+    numbers: dict[Any, int] = {}
+    return np.fromiter((numbers.setdefault(each, len(numbers)) for each in values), np.int64, len(values))
