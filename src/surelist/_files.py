@@ -14,7 +14,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -229,10 +229,17 @@ def _cannot_write(path: Path, error: Exception) -> InvalidInput:
     return InvalidInput(f"output: cannot write {path}: {getattr(error, 'strerror', None) or error}.")
 
 
-def parse(text: str, shape: type[Shape], version: int | Collection[int] | None, name: str) -> Shape:
+def parse(
+    text: str,
+    shape: type[Shape],
+    version: int | Collection[int] | None,
+    name: str,
+    upgrade: Callable[[Any], Any] | None = None,
+) -> Shape:
     """``text`` as ``shape``; ``name`` says in errors which file it is, e.g. "policy: p.json".
 
     No unknown or missing fields, no conversions, no infinities. ``version`` None: it has none.
+    ``upgrade`` turns what an earlier version wrote into the shape of today.
     """
     from pydantic import ValidationError
 
@@ -242,6 +249,9 @@ def parse(text: str, shape: type[Shape], version: int | Collection[int] | None, 
         raise PolicyFileError(f"{name} is not valid JSON: {error}.") from error
     if version is not None:
         _check_head(raw, shape, version, name)
+    if upgrade is not None:
+        raw = upgrade(raw)
+        text = json.dumps(raw)
     try:
         value: Shape = _adapter(cast(Hashable, shape)).validate_json(text)
     except ValidationError as error:

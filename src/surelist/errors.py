@@ -72,7 +72,8 @@ class NotCertifiable(SurelistError):
     """The calibration rows cannot certify the target [theory: one-idea].
 
     Carries the fields of :class:`Shortfall`. Trying again on the same rows is not covered
-    by the promise; fresh rows are, and ``rule="simultaneous"`` or a campaign started on those.
+    by the promise; fresh rows are, and for ``Expected`` targets ``rule="simultaneous"`` or a campaign
+    started on those.
     """
 
     status = 422
@@ -126,13 +127,18 @@ def _explain(s: Shortfall) -> str:
     else:
         parts.append("These rows could certify no k at all.")
     if s.rows_needed is not None:
-        parts.append(f"About {s.rows_needed:,} calibration rows would do.")
+        parts.append(
+            f"About {s.rows_needed:,} calibration rows would do, at the share of qualified rows seen here."
+        )
     else:
         parts.append("At the share of qualified rows seen here no number of rows would do: ask for less.")
-    explore = ' or rule="simultaneous"' if s.simultaneous_rule else ""
+    less = "a smaller share" if s.largest_share is not None else "a smaller k"
+    looks = ""
+    if s.simultaneous_rule:
+        looks = '; on those, a campaign or rule="simultaneous" allows more than one look'
     parts.append(
-        "Trying again on the same rows (a smaller k, another rule, more rows added) is not covered by "
-        f"the promise. Fresh rows are; on those, a campaign{explore} allows more than one look."
+        f"Trying again on the same rows ({less}, another rule, more rows added) is not covered by "
+        f"the promise. Fresh rows are{looks}."
     )
     return " ".join(parts)
 

@@ -22,13 +22,14 @@ PLAN = {
     "_files": set(),
     "_version": set(),
     "ties": set(),
+    "score_summary": set(),
     "examples": set(),
     "bounds": set(),
     "drawing": set(),
     "filters": {"ties"},
-    "promises": {"bounds", "drawing", "filters", "ties"},
+    "promises": {"bounds", "drawing", "filters", "score_summary", "ties"},
     "lifecycle": {"bounds", "promises", "drawing", "filters", "ties"},
-    "tables": {"filters", "ties"},
+    "tables": {"filters", "score_summary", "ties"},
     "reports": {"bounds", "promises", "drawing"},
     "estimator": {"promises"},
     "workflows": {"promises", "lifecycle", "tables", "reports", "filters", "examples"},
@@ -39,7 +40,7 @@ PLAN = {
     "__main__": {"cli"},
     "__init__": {"public"},
 }
-NUMBERS_ONLY = ("bounds", "promises", "lifecycle", "drawing", "filters", "ties", "_check")
+NUMBERS_ONLY = ("bounds", "promises", "lifecycle", "drawing", "filters", "score_summary", "ties", "_check")
 TABLES = {"pandas", "polars", "pyarrow", "duckdb", "narwhals", "sklearn", "pickle"}
 HEAVY = {
     "pandas",

@@ -137,7 +137,7 @@ def test_conditions_name_what_the_promise_rests_on():
         ],
         "dkw": ["chosen after looking"],
         "simultaneous": ["chosen after looking"],
-        "per pool": ["about a third of samples", "does not depend on how good"],
+        "per pool": ["of samples the long-run rate", "does not depend on how good"],
         "recall": ["about half the time"],
         "groups": ["known, not estimated", "not legal advice", "outreach"],
         "sidak": ["disjoint"],
@@ -164,6 +164,7 @@ def test_a_larger_count_than_needed_is_valid(tmp_path):
     """Another version of a rule may have asked for more: such a file still loads."""
     raw = policy_file.to_dict(MADE["simultaneous"]())
     raw["cutoffs"][0]["steps"][0]["critical_count"] += 1
+    raw["cutoffs"][0]["steps"][0]["reached"] += 1
     assert sl.Policy.loads(json.dumps(raw)).rule == "simultaneous"
     raw["cutoffs"][0]["steps"][0]["critical_count"] -= 2
     with pytest.raises(sl.PolicyFileError, match="less than the"):

@@ -164,6 +164,19 @@ def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: Any = None, 
     return _finish(axes, path)
 
 
+def draw_scores(
+    curves: Mapping[str, tuple[Numbers, Numbers]], thresholds: Numbers, ax: Any = None, path: File = None
+) -> Any:
+    """The share of rows at or above each score, one line per group, and where the thresholds are."""
+    axes = new_axes() if ax is None else ax
+    for name, (scores, shares) in curves.items():
+        axes.plot(scores, shares, label=name)
+    for at, threshold in enumerate(thresholds):
+        axes.axvline(threshold, color=ALARM, lw=1, ls=":", label=None if at else "threshold")
+    _label(axes, "Calibration rows by score", "score", "share at or above it")
+    return _finish(axes, path)
+
+
 def draw_shares(
     shares: Mapping[str, float], title: str, y_title: str, ax: Any = None, path: File = None
 ) -> Any:

@@ -209,7 +209,9 @@ class Campaign:
         assert update.threshold is not None
         step = Step(0, update.count, update.threshold)
         level = Level(self.alpha, "exact")
-        cutoff = Cutoff(None, self.target, level, update.rows, update.count, (step,), self.fingerprint)
+        cutoff = Cutoff(
+            None, self.target, level, update.rows, update.count, (step,), self.fingerprint, "arrays 1"
+        )
         policy = Policy(
             cutoffs=(cutoff,), alpha=self.alpha, rule="exact", created=self.created, version=__version__,
             looks=looks,

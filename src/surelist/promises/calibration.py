@@ -8,7 +8,9 @@ qualified scores. ``calibrate`` supplies them from arrays, ``tables`` from any e
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,7 +31,7 @@ from surelist.promises.pools import PoolRows
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.shift import DensityRatio
 from surelist.promises.special import Rows, is_special, pools_cutoff, read_labels, special_cutoff, together
-from surelist.promises.state import Cutoff, Shift, Step
+from surelist.promises.state import Cutoff, SeedFrom, Shift, Step
 from surelist.promises.targets import (
     AnyTarget,
     Expected,
@@ -41,9 +43,11 @@ from surelist.promises.targets import (
     estimate_rows,
 )
 from surelist.promises.terms import Targets, Terms, make_terms
+from surelist.score_summary import FINGERPRINT, Reached, RowSummary
 from surelist.ties import Salt
 
 _THINNING = 0x5EED5EED
+SEED_BITS = 53  # a whole number that every reader of JSON can hold
 
 
 def calibrate(
@@ -63,7 +67,7 @@ def calibrate(
     weights: Any = None,
     weight_bound: float | None = None,
     weights_exact: bool = False,
-    seed: int = 0,
+    seed: int | None = None,
     missing_labels: MissingLabels = "error",
     pools: Any = None,
     unlabelled: Any = None,
@@ -96,7 +100,9 @@ def calibrate(
         salt and the candidates' ``ids``.
     weights, weight_bound, weights_exact, seed
         Density ratios of pool to calibration rows and their known bound, for a known shift:
-        rows are kept with probability weight/weight_bound, once, by ``seed``.
+        rows are kept with probability weight/weight_bound, once. The promise is over the rows and
+        this thinning, so its seed is drawn from the system's randomness and recorded; a ``seed``
+        given here is for repeating a calibration, and the conditions then say what it rests on.
     missing_labels
         ``"unqualified"`` keeps rows without a label as not qualified; they are never dropped.
     pools
@@ -119,8 +125,8 @@ def calibrate(
 
 def certify_arrays(
     scores: Any, labels: Any, terms: Terms, *, groups: Any = None, ids: Any = None, weights: Any = None,
-    weight_bound: float | None = None, weights_exact: bool = False, seed: int = 0, pools: Any = None,
-    unlabelled: Any = None,
+    weight_bound: float | None = None, weights_exact: bool = False, seed: int | None = None,
+    pools: Any = None, unlabelled: Any = None,
 ) -> Policy:  # fmt: skip
     """Certify ``terms`` from columns in memory."""
     if isinstance(weights, DensityRatio):
@@ -169,7 +175,8 @@ def _certify_rows(rows: Rows, terms: Terms, facts: dict[str, Any]) -> Policy:
         cutoff = special_cutoff(rows, target, terms.level, most) if is_special(target, rows) else None
         if cutoff is None:
             evidence = ArrayEvidence.of(rows.scores, rows.labels, None, None, terms, None)
-            cutoff = _cutoff(evidence, None, target, terms)
+            steps = _steps(evidence, _required(evidence, None, target, terms.level), None, set())
+            cutoff = _cutoff(evidence, None, target, terms, steps)
         cutoffs[target] = cutoff
         most = min(most, cutoff.steps[0].threshold)
     return _policy(together([cutoffs[each] for each in terms.all_targets]), terms, **facts)
@@ -184,11 +191,11 @@ def _warn_of_pools(rows: Rows, policy: Policy) -> None:
     warn_of_pools(pool_effect(sizes, totals, policy.alpha), policy.alpha, policy.cutoffs[0].target)
 
 
-def certify_pools(rows: PoolRows, terms: Terms, fingerprint: str | None, **facts: Any) -> Policy:
+def certify_pools(rows: PoolRows, terms: Terms, kept: RowSummary | None, **facts: Any) -> Policy:
     """Certify the one target of ``terms`` from whole pools."""
     _require_plain(terms, None)
     require_labels(terms, facts.get("missing_labels", 0))
-    cutoff = pools_cutoff(rows, terms.all_targets[0], terms.level, fingerprint)
+    cutoff = pools_cutoff(rows, terms.all_targets[0], terms.level, kept)
     return _policy([cutoff], terms, **facts)
 
 
@@ -222,12 +229,13 @@ def certify(
     ``salt`` is for tests; by default it is drawn here, after the ids are fixed.
     """
     require_labels(terms, missing_labels)
-    requirements(evidence, terms)  # refuses before a salt is drawn
+    required = requirements(evidence, terms)  # refuses before a salt is drawn
     if terms.ties == "hash":
         salt = salt or Salt.draw()
     spent: set[int] = set()
+    steps = {name: _steps(evidence[name], each, salt, spent) for name, each in required.items()}
     cutoffs = [
-        _cutoff(evidence[name], name, target, terms, salt, spent) for name, target in terms.targets.items()
+        _cutoff(evidence[name], name, target, terms, steps[name]) for name, target in terms.targets.items()
     ]
     if salt is not None:
         salt = Salt(salt.key, frozenset(spent))
@@ -246,14 +254,6 @@ def require_labels(terms: Terms, missing: int) -> None:
         )
 
 
-def _cutoff(
-    rows: Evidence, name: str | None, target: AnyTarget, terms: Terms, salt: Salt | None = None,
-    spent: set[int] | None = None,
-) -> Cutoff:  # fmt: skip
-    steps = _steps(rows, _required(rows, name, target, terms.level), salt, set() if spent is None else spent)
-    return Cutoff(name, target, terms.level, rows.rows, rows.qualified, steps, rows.fingerprint)
-
-
 def _policy(cutoffs: Sequence[Cutoff], terms: Terms, *, salt: Salt | None = None, **facts: Any) -> Policy:
     return Policy(
         cutoffs=tuple(cutoffs),
@@ -269,6 +269,32 @@ def _policy(cutoffs: Sequence[Cutoff], terms: Terms, *, salt: Salt | None = None
         salt=salt,
         **facts,
     )
+
+
+def _cutoff(
+    evidence: Evidence, name: str | None, target: AnyTarget, terms: Terms, steps: tuple[Step, ...]
+) -> Cutoff:
+    """The thresholds with what is kept of the rows behind them."""
+    summary = evidence.summary([steps[0].threshold, steps[-1].threshold])
+    total = summary.scores.total
+    told = {
+        at: _told(steps[at], each, total)
+        for at, each in zip((0, len(steps) - 1), summary.reached, strict=True)
+    }
+    return Cutoff(
+        name, target, terms.level, evidence.rows, evidence.qualified,
+        tuple(told.get(at, step) for at, step in enumerate(steps)), summary.fingerprint, FINGERPRINT,
+        summary.scores,
+    )  # fmt: skip
+
+
+def _told(step: Step, reached: Reached, total: int) -> Step:
+    """With how much of the calibration rows the threshold shortlists, and would if ties were broken."""
+    needed = step.critical_count - reached.qualified_above
+    part = needed / (reached.qualified - reached.qualified_above)
+    untied = (reached.rows_above + part * (reached.rows - reached.rows_above)) / total
+    share = reached.rows / total if step.tie_break is None else untied
+    return replace(step, reached=reached.qualified, share=share, share_untied=untied)
 
 
 def requirements(
@@ -351,7 +377,7 @@ def _calibration_ids(ids: Any, ties: str, rows: int) -> list[str] | None:
 
 
 def _thin(
-    weights: Any, bound: float | None, exact: bool, seed: int, rows: int
+    weights: Any, bound: float | None, exact: bool, seed: int | None, rows: int
 ) -> tuple[NDArray[np.bool_] | None, Shift | None]:
     """Rejection sampling [theory: shift]: the kept rows are i.i.d. from the pool's population."""
     if (weights is None) != (bound is None):
@@ -360,10 +386,12 @@ def _thin(
         return None, None
     bound = check.as_positive(bound, "weight_bound")
     ratio = check.as_weights(weights, rows, bound) / bound
+    origin: SeedFrom = "system" if seed is None else "caller"
+    seed = secrets.randbits(SEED_BITS) if seed is None else seed
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InvalidInput(f"seed: expected a whole number of at least 0, got {seed!r}.")
     # a stream of our own: the same seed elsewhere must not be the same numbers as here
     kept = np.random.default_rng([int(seed), _THINNING]).random(rows) < ratio
     if not kept.any():
         raise InvalidInput("weights: no calibration row was kept; weight_bound is far too large.")
-    return kept, Shift(bound, rows, int(seed), check.as_flag(exact, "weights_exact"))
+    return kept, Shift(bound, rows, int(seed), check.as_flag(exact, "weights_exact"), origin)

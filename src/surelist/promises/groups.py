@@ -29,6 +29,11 @@ def split_alpha(alpha: float, groups: int, split: str = "bonferroni") -> float:
     return alpha / groups
 
 
+def joint_alpha(alpha: float, groups: int) -> float:
+    """The chance that one of several independent groups fails, each at ``alpha``: sidak, the other way."""
+    return -math.expm1(groups * math.log1p(-alpha))
+
+
 def equal_opportunity(labels: Any, groups: Any, k: float, pool_size: float) -> dict[str, Expected]:
     """Targets per group in proportion to each group's qualified candidates, summing to k.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from surelist import _check as check
 from surelist import bounds
+from surelist.drawing import axes
 from surelist.errors import InvalidInput
 from surelist.filters import Filter, GroupFilter
 from surelist.promises import policy_file, wording
@@ -36,7 +37,7 @@ class ExcessBound:
     """Qualified candidates beyond the target, each bound holding with probability >= 1-alpha."""
 
     paper: float | None
-    count: float
+    count: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +73,11 @@ class Policy(Certificate):
         """How far above the target the list may lie, per disjoint group; for ``Expected`` targets.
 
         ``paper``: Proposition 3 (monotone score without atoms). ``count``: from the count
-        alone, for untied qualified scores; far tighter. See [theory: dkw].
+        alone, far tighter; only for a target fixed beforehand and untied scores (ties broken by hash
+        are untied), else None. See [theory: dkw].
         """
         found: dict[str | None, ExcessBound] = {}
-        if self.looks is not None or self.overlapping or self.missing_labels:
+        if self.looks is not None or self.overlapping or self.missing_labels or not wording.covered(self):
             return found  # the best of looks, lists that help one another, unknown qualified rows: none holds
         if self.choice is not None or (len(self.cutoffs) > 1 and not self.grouped):
             return found
@@ -110,6 +112,7 @@ class Policy(Certificate):
         lines = [self.promise, ""]
         for cutoff in self.cutoffs:
             lines += self._describe(cutoff)
+        lines += [f"  warning: {each}" for each in self.warnings]
         lines += ["", f"  made {self.created} with surelist {self.version}", "", "The promise rests on:"]
         lines += [
             textwrap.fill(each, 96, initial_indent="  - ", subsequent_indent="    ")
@@ -118,31 +121,25 @@ class Policy(Certificate):
         return "\n".join(lines)
 
     def _describe(self, cutoff: Cutoff) -> list[str]:
-        name = f"group {cutoff.group!r}: " if cutoff.group is not None else ""
-        first, last = cutoff.steps[0], cutoff.steps[-1]
-        span = f"{first.threshold:.10g}"
-        if len(cutoff.steps) > 1:
-            span = f"{span} (pools of {first.pool_size}) to {last.threshold:.10g} ({last.pool_size} or more)"
-        shown = f"  {name}shortlist every score >= {span}"
+        shown = f"  {wording.threshold(cutoff)}"
         if cutoff.proof is not None:
             proof: Proof = cutoff.proof
-            listed = (
-                f"the best {-first.threshold:.0f} of each pool" if self.by_rank else f"every score >= {span}"
-            )
+            if self.by_rank:
+                shown = f"  shortlist the best {-cutoff.steps[0].threshold:.0f} of each pool"
             said = f"{proof.evidence(cutoff.level)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
             wrapped = textwrap.fill(said, 96, initial_indent="    evidence: ", subsequent_indent="    ")
-            return [f"  shortlist {listed}", wrapped]
+            return [shown, wrapped]
         lines = [
             shown,
-            f"    evidence: {first.critical_count:,} of {cutoff.qualified:,} qualified calibration rows "
-            f"(of {cutoff.rows:,}) score at or above it; alpha {cutoff.level.alpha:g}, rule {self.rule}",
+            f"    evidence: {wording.evidence(cutoff)}; alpha {cutoff.level.alpha:g}, rule {self.rule}",
         ]
         bound = self.excess_bound.get(cutoff.group)
-        if bound is not None:
+        if bound is not None and bound.count is not None:
             lines.append(
                 f"    at most {bound.count:.3g} qualified more than asked for, with probability at least "
-                f"{1 - cutoff.level.alpha:g} (untied scores)"
+                f"{1 - cutoff.level.alpha:g}"
             )
+        lines += [f"    {each}" for each in wording.about_scores(cutoff, (self.columns or {}).get("score"))]
         if cutoff.fingerprint:
             lines.append(f"    calibration rows: sha256 {cutoff.fingerprint}")
         return lines
@@ -158,6 +155,25 @@ class Policy(Certificate):
         """Whether whole pools were the units of calibration."""
         proof = self.cutoffs[0].proof
         return isinstance(proof, NextPool) or (isinstance(proof, Average) and proof.unit == "pool")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should look at: a score that ranks the wrong way, labels that are all alike, ties."""
+        return wording.warnings(self)
+
+    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+        """The share of calibration rows at or above each score, and the thresholds (``plots`` extra)."""
+        curves = {
+            cutoff.group or "calibration rows": cutoff.scores.shares()
+            for cutoff in self.cutoffs
+            if cutoff.scores is not None
+        }
+        if not curves:
+            raise InvalidInput(
+                "plot: this policy keeps no scores; an earlier version made it, or a campaign."
+            )
+        marks = [step.threshold for cutoff in self.cutoffs for step in (cutoff.steps[0], cutoff.steps[-1])]
+        return axes.draw_scores(curves, sorted(set(marks)), ax, path)
 
     def select(self, scores: Any, groups: Any = None, ids: Any = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist.
@@ -220,4 +236,6 @@ def _excess(cutoff: Cutoff, target: Expected) -> ExcessBound:
     alpha, m = cutoff.level.alpha, target.pool_size
     dkw = bounds.critical_count(n, target.rate, alpha, "dkw")
     paper = bounds.excess_paper(n, m, alpha) if count <= dkw else None
-    return ExcessBound(paper, bounds.excess_count(n, count, target.k, m, alpha))
+    # the law of one count: after looking, the count at hand is one of many
+    fixed = cutoff.level.rule == "exact" and not cutoff.steps[0].tied
+    return ExcessBound(paper, bounds.excess_count(n, count, target.k, m, alpha) if fixed else None)

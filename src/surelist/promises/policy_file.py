@@ -19,9 +19,17 @@ from surelist.promises.proofs import Proof
 from surelist.promises.state import AnyProof, Certificate, Cutoff, Facts, Looks, Step
 from surelist.promises.target_file import TargetFields, target_fields, target_of
 from surelist.promises.targets import MOST_SIZES, Expected, Level, PerPool, Recall
+from surelist.score_summary import INTERVALS, ScoreSummary
 from surelist.ties import Salt
 
-FORMATS = (1, 2)  # 2: where more than counts was needed; the lowest that can say it is written
+FORMAT: Literal[2] = 2
+READS = (1, 2)
+NEW_IN_2: dict[str, dict[str, Any]] = {  # what files of version 1 do not say: nothing is known of it
+    "steps": {"reached": None, "share": None, "share_untied": None},
+    "cutoffs": {"fingerprint_by": None, "scores": None},
+    "shift": {"seed_from": "version 1"},
+}
+ONLY_IN_2 = {"": {"choice", "thinning"}, "cutoffs": {"proof"}}  # left out where there is none
 FIRST = ("format", "promise", "alpha", "rule", "calibration_share", "cutoffs")  # what a reader wants first
 HEX = frozenset("0123456789abcdef")
 MOST_GROUPS, MOST_LOOKS, MOST_ROWS = 10_000, 1_000, 2 * 10**9
@@ -36,13 +44,15 @@ class _Cutoff:
     qualified: int
     steps: tuple[Step, ...]
     fingerprint: str | None
+    fingerprint_by: str | None
+    scores: ScoreSummary | None
     proof: AnyProof | None = field(default=None, metadata=MAY_BE_ABSENT)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _File(Facts):
     __pydantic_config__ = STRICT
-    format: Literal[1, 2]
+    format: Literal[2]
     promise: str
     calibration_share: float
     cutoffs: tuple[_Cutoff, ...]
@@ -112,7 +122,7 @@ def dumps(policy: Certificate) -> str:
 def to_dict(policy: Certificate) -> dict[str, Any]:
     """The policy as plain values, in the order of the file."""
     file = _File(
-        format=_format(policy),
+        format=FORMAT,
         promise=wording.promise(policy),
         calibration_share=policy.cutoffs[0].level.calibration_share,
         cutoffs=tuple(_dump_cutoff(cutoff) for cutoff in policy.cutoffs),
@@ -129,13 +139,29 @@ def _facts(known: Facts) -> dict[str, Any]:
 
 def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Certificate:
     """A policy from JSON text; every contradiction is an error that says what is wrong."""
-    file = parse(text, _File, FORMATS, f"policy: {name}")
+    file = parse(text, _File, READS, f"policy: {name}", _upgraded)
     try:
         policy = _build(file, _read_salt(file, salt_text, name))
         _verify(policy, file)
     except SurelistError as error:
         raise PolicyFileError(f"policy: {name}: {error}") from error
     return policy
+
+
+def _upgraded(raw: Any) -> Any:
+    """A file of version 1 as one of version 2; a field that version 1 did not have is refused there."""
+    return {**_filled(raw, ""), "format": FORMAT} if raw["format"] == 1 else raw
+
+
+def _filled(value: Any, name: str) -> Any:
+    if isinstance(value, list):
+        return [_filled(each, name) for each in value]
+    if not isinstance(value, dict):
+        return value
+    new = NEW_IN_2.get(name, {})
+    unknown = value.keys() & (new.keys() | ONLY_IN_2.get(name, set()))
+    named = {f"{key} (unknown in version 1)": None for key in unknown}
+    return {key: _filled(each, key) for key, each in value.items()} | new | named
 
 
 def _read_salt(file: _File, text: str | None, name: str) -> Salt | None:
@@ -165,6 +191,8 @@ def _build(file: _File, salt: Salt | None) -> Certificate:
                 qualified=each.qualified,
                 steps=each.steps,
                 fingerprint=each.fingerprint,
+                fingerprint_by=each.fingerprint_by,
+                scores=each.scores,
                 proof=each.proof,
             )
             for each in file.cutoffs
@@ -192,7 +220,6 @@ def _verify(policy: Certificate, file: _File) -> None:
     grouped = None not in groups
     hold(not grouped or len(set(groups)) == len(groups), "a group appears twice")
     hold(grouped or set(groups) == {None}, "only some cutoffs name a group")
-    hold(file.format == _format(policy), "its format version is not that of what it says")
     hold(
         grouped == (policy.group_split is not None) == (policy.group_rows is not None),
         "groups and their settings do not go together",
@@ -201,6 +228,7 @@ def _verify(policy: Certificate, file: _File) -> None:
     hold(grouped or not policy.overlapping, "groups overlap, and there are none")
     kinds = {type(cutoff.target) for cutoff in policy.cutoffs}
     hold(not grouped or len(kinds) == 1, "groups have targets of several kinds")
+    hold(grouped or len(kinds) == len(groups), "a promise appears twice")
     hold(Recall not in kinds or policy.group_rows != "all", "Recall does not go with all rows")
     hold(Recall not in kinds or not policy.missing_labels, "Recall does not go with missing labels")
     hold(
@@ -222,12 +250,14 @@ def _verify(policy: Certificate, file: _File) -> None:
         hold(
             len({each.steps[0].threshold for each in policy.cutoffs}) == 1, "its promises have several lists"
         )
-        hold(len(kinds) == len(groups), "a promise appears twice")
     if policy.choice is not None:
         scores = policy.choice.scores
         hold(len(set(scores)) == len(scores) > 0, "a score appears twice")
         hold(policy.choice.chosen in scores, "the score chosen is none of those looked at")
-    hold(wording.promise(policy) == file.promise, "the promise does not say what the evidence says")
+    hold(
+        file.promise in (wording.promise(policy), wording.promise_before(policy)),
+        "the promise does not say what the evidence says",
+    )
 
 
 def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
@@ -245,6 +275,7 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
     else:
         _verify_counts(cutoff)
     hold(max(step.critical_count for step in cutoff.steps) <= cutoff.qualified, "too few qualified rows")
+    _verify_summary(cutoff)
     order = [(step.threshold, step.tie_break or 0) for step in cutoff.steps]
     hold(order == sorted(order), "thresholds fall while critical counts fall")
     hold(
@@ -266,6 +297,28 @@ def _verify_proof(cutoff: Cutoff, ties: bool, looks: Looks | None) -> None:
         if isinstance(error, SurelistError):
             raise
         raise PolicyFileError("its proof does not go with its target.") from error
+
+
+def _verify_summary(cutoff: Cutoff) -> None:
+    """What is kept of the rows may not contradict the counts."""
+    for step in cutoff.steps:
+        if step.reached is not None:
+            hold(step.critical_count <= step.reached <= cutoff.qualified, "too few rows reach a threshold")
+        for share in (step.share, step.share_untied):
+            hold(share is None or 0 <= share <= 1, "a share is not between 0 and 1")
+    scores = cutoff.scores
+    if scores is None:
+        return
+    hold(scores.auc is None or 0 <= scores.auc <= 1, "the AUC is not between 0 and 1")
+    hold(len(scores.scores) == len(scores.rows) > 0, "the sketch of scores is not complete")
+    hold(len(scores.scores) <= 2 * INTERVALS, "the sketch of scores is too long")
+    ends = [scores.lowest, *scores.scores[1:], scores.highest]
+    hold(scores.lowest == scores.scores[0] and ends == sorted(ends), "the sketch of scores is out of order")
+    hold(min(scores.rows) >= 0 and cutoff.qualified <= scores.total <= cutoff.rows, "the sketch lacks rows")
+    hold(
+        all(scores.lowest <= step.threshold <= scores.highest for step in cutoff.steps),
+        "a threshold lies outside the scores",
+    )
 
 
 def _verify_counts(cutoff: Cutoff) -> None:
@@ -308,12 +361,7 @@ def _dump_cutoff(cutoff: Cutoff) -> _Cutoff:
         qualified=cutoff.qualified,
         steps=cutoff.steps,
         fingerprint=cutoff.fingerprint,
+        fingerprint_by=cutoff.fingerprint_by,
+        scores=cutoff.scores,
         proof=cutoff.proof,
-    )
-
-
-def _format(policy: Certificate) -> Literal[1, 2]:
-    beyond = policy.choice or policy.thinning or any(each.proof for each in policy.cutoffs)
-    return (
-        2 if beyond or len(policy.cutoffs) > 1 > len({each.group for each in policy.cutoffs} - {None}) else 1
     )

@@ -18,7 +18,7 @@ from surelist import _check as check
 from surelist.errors import InvalidInput
 from surelist.promises.averages import certify_average
 from surelist.promises.chain import certify_chain, chain_helps
-from surelist.promises.evidence import fingerprint_of
+from surelist.promises.evidence import ArrayEvidence
 from surelist.promises.pools import PoolRows, certify_next_pool
 from surelist.promises.proofs import Certified
 from surelist.promises.reference import certify_budget, certify_false_share, certify_precision
@@ -26,6 +26,7 @@ from surelist.promises.sampled import SampledLabels, Thinning, certify_audited, 
 from surelist.promises.state import Cutoff, Step
 from surelist.promises.targets import AnyTarget, Budget, Expected, Level, PerPool, Precision
 from surelist.promises.terms import Terms
+from surelist.score_summary import FINGERPRINT, RowSummary
 
 Floats = NDArray[np.float64]
 
@@ -105,21 +106,24 @@ def special_cutoff(rows: Rows, target: AnyTarget, level: Level, most: float = ma
     ``most`` is the highest threshold that another promise allows.
     """
     found = _certify(rows, target, level, most)
-    return None if found is None else _cutoff(found, target, level, _fingerprint(rows))
+    return None if found is None else _cutoff(found, target, level, _summary(rows))
 
 
-def pools_cutoff(rows: PoolRows, target: AnyTarget, level: Level, fingerprint: str | None) -> Cutoff:
+def pools_cutoff(rows: PoolRows, target: AnyTarget, level: Level, kept: RowSummary | None) -> Cutoff:
     """The cutoff of a target whose units are whole pools."""
     _require_pool_rule(target, level)
     if isinstance(target, Expected):
-        return _cutoff(certify_average(rows, target, level), target, level, fingerprint)
+        return _cutoff(certify_average(rows, target, level), target, level, kept)
     assert isinstance(target, PerPool)
-    return _cutoff(certify_next_pool(rows, target, level), target, level, fingerprint)
+    return _cutoff(certify_next_pool(rows, target, level), target, level, kept)
 
 
-def _cutoff(found: Certified, target: AnyTarget, level: Level, fingerprint: str | None) -> Cutoff:
+def _cutoff(found: Certified, target: AnyTarget, level: Level, kept: RowSummary | None) -> Cutoff:
     step = Step(0, found.count, found.threshold)
-    return Cutoff(None, target, level, found.rows, found.qualified, (step,), fingerprint, found.proof)
+    told: dict[str, Any] = {}
+    if kept is not None:
+        told = {"fingerprint": kept.fingerprint, "fingerprint_by": FINGERPRINT, "scores": kept.scores}
+    return Cutoff(None, target, level, found.rows, found.qualified, (step,), proof=found.proof, **told)
 
 
 def _require_pool_rule(target: AnyTarget, level: Level) -> None:
@@ -200,12 +204,20 @@ def together(cutoffs: Sequence[Cutoff]) -> tuple[Cutoff, ...]:
     Precision was walked last, and passed at that very threshold.
     """
     threshold = min(each.steps[0].threshold for each in cutoffs)
-    return tuple(replace(each, steps=(replace(each.steps[0], threshold=threshold),)) for each in cutoffs)
+    return tuple(replace(each, steps=(_lowered(each.steps[0], threshold),)) for each in cutoffs)
 
 
-def _fingerprint(rows: Rows) -> str:
-    """SHA-256 of the rows behind a promise."""
-    if isinstance(rows.labels, SampledLabels):
-        _, good = rows.labels.read(len(rows.scores))
-        return fingerprint_of(len(rows.scores), good, rows.scores)
-    return fingerprint_of(len(rows.scores), rows.labels > 0, rows.scores)
+def _lowered(step: Step, threshold: float) -> Step:
+    """At a lower threshold nothing is known of how many reach it."""
+    if step.threshold == threshold:
+        return step
+    return replace(step, threshold=threshold, reached=None, share=None, share_untied=None)
+
+
+def _summary(rows: Rows) -> RowSummary:
+    """What is kept of the rows behind a promise; an amount above 0 counts as qualified."""
+    sampled = isinstance(rows.labels, SampledLabels)
+    good = rows.labels.read(len(rows.scores))[1] if sampled else rows.labels > 0
+    kept = ArrayEvidence(len(good), rows.scores[good], rows.scores, good).summary([])
+    # of rows that were not labelled nobody knows how they rank
+    return replace(kept, scores=replace(kept.scores, auc=None)) if sampled else kept

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from surelist._files import MAY_BE_ABSENT
 from surelist.filters import Threshold
@@ -18,12 +19,14 @@ from surelist.promises.pools import NextPool
 from surelist.promises.reference import FalseShare, FixedSequence, ListedBudget
 from surelist.promises.sampled import Audited, Thinning
 from surelist.promises.targets import AnyTarget, Level
+from surelist.score_summary import ScoreSummary
 from surelist.ties import Salt
 
 AnyProof = (
     NextPool | Average | Audited | FixedSequence | ListedBudget | FalseShare | RankChain
     | BlockSample | ControlSample
 )  # fmt: skip
+SeedFrom = Literal["system", "caller", "version 1"]
 
 
 @dataclass(frozen=True)
@@ -31,18 +34,32 @@ class Step:
     """One threshold: for pools of at least ``pool_size``, shortlist scores >= ``threshold``.
 
     With randomised ties, candidates exactly at the threshold need a tie number of at least
-    ``tie_break``.
+    ``tie_break``. ``reached`` is how many qualified calibration rows score at least ``threshold``
+    (more than the critical count where scores are tied), ``share`` the share of all rows that would
+    be shortlisted, ``share_untied`` the same with ties broken at random; all three are known for the
+    first and the last step.
     """
 
     pool_size: int
     critical_count: int
     threshold: float
     tie_break: int | None = None
+    reached: int | None = None
+    share: float | None = None
+    share_untied: float | None = None
+
+    @property
+    def tied(self) -> bool:
+        """Whether everyone tied at the threshold is let in, and fewer would have been enough."""
+        return self.tie_break is None and self.reached is not None and self.reached > self.critical_count
 
 
 @dataclass(frozen=True)
 class Cutoff:
-    """What was certified for one group (``group=None``: for everyone), with its evidence."""
+    """What was certified for one group (``group=None``: for everyone), with its evidence.
+
+    ``fingerprint_by`` names the algorithm of ``fingerprint``; None: one of an earlier version.
+    """
 
     group: str | None
     target: AnyTarget
@@ -51,6 +68,8 @@ class Cutoff:
     qualified: int
     steps: tuple[Step, ...]
     fingerprint: str | None = None
+    fingerprint_by: str | None = None
+    scores: ScoreSummary | None = None  # None in policies of earlier versions and of campaigns
     proof: AnyProof | None = None  # where more than a count was needed
 
     @property
@@ -61,12 +80,17 @@ class Cutoff:
 
 @dataclass(frozen=True)
 class Shift:
-    """Calibration rows were thinned by density ratios to look like the pool [theory: shift]."""
+    """Calibration rows were thinned by density ratios to look like the pool [theory: shift].
+
+    The promise holds over the draw of the rows *and* of the seed, so the seed must come from the
+    system's randomness. ``seed_from`` "version 1": a constant unless the caller gave another.
+    """
 
     weight_bound: float
     rows_before: int
     seed: int
     weights_exact: bool
+    seed_from: SeedFrom = "version 1"
 
 
 @dataclass(frozen=True)

@@ -219,6 +219,14 @@ class PerPool:
         alpha = level.alpha if level.rule == "exact" else level.pool_alpha
         return bounds.pac_rate(self.k, self.sizes[0], alpha)
 
+    def often_above(self, pool_size: int, rows: int, count: int, level: Level) -> float:
+        """Of samples of this size, the share whose own long-run failure rate lies above alpha.
+
+        For untied scores: the rate of qualified listed is Beta(count, rows-count+1), and failures
+        are too frequent where it is below the rate that ``pac`` asks for [theory: per-pool].
+        """
+        return bounds.binomial_tail(rows, bounds.pac_rate(self.k, pool_size, level.alpha), count)
+
     def largest(self, rows: int, qualified: int, level: Level) -> float:
         """Largest whole k certifiable for the smallest pool; 0 where none."""
         low, high = 0, self.sizes[0]
@@ -254,9 +262,17 @@ class Recall:
         object.__setattr__(self, "share", check.as_alpha(self.share, "share"))
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
-        if qualified == 0:
-            return (Requirement(0, 1),)
+        fewest = self.fewest(level)
+        if qualified < fewest:
+            return (Requirement(0, fewest),)
         return (Requirement(0, bounds.critical_count(qualified, self.share, level.alpha)),)
+
+    def fewest(self, level: Level) -> int:
+        """The smallest number of qualified rows that certify anything: share^number <= alpha."""
+        number = max(1, math.floor(math.log(level.alpha) / math.log(self.share)) - 1)
+        while number < MOST_ROWS and bounds.critical_count(number, self.share, level.alpha) > number:
+            number += 1
+        return number
 
     def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
         """The smallest valid count (there is one step, at 0)."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from surelist.promises.groups import joint_alpha
 from surelist.promises.phrases import (
     NO_ROW_LEFT_OUT,
     POOL_SIZE_KNOWN,
@@ -18,12 +19,12 @@ from surelist.promises.phrases import (
     qualified,
 )
 from surelist.promises.proofs import Proof
-from surelist.promises.state import Certificate, Cutoff
+from surelist.promises.state import Certificate, Cutoff, Shift
 from surelist.promises.targets import AnyTarget, Expected, PerPool, Recall
 
 
-def promise(policy: Certificate) -> str:
-    """One English sentence with the numbers."""
+def promise(policy: Certificate, *, before: bool = False) -> str:
+    """One English sentence with the numbers; ``before``: as files of version 1 say it."""
     if policy.withdrawn is not None:
         return f"Nothing is promised any more: {policy.withdrawn}"
     claims = "; ".join(_claim(cutoff, policy) for cutoff in policy.cutoffs)
@@ -32,7 +33,12 @@ def promise(policy: Certificate) -> str:
         together = (
             "this statement and those of the campaign's other thresholds, earlier and later, together are"
         )
-    return f"{claims[0].upper()}{claims[1:]}; {together} {_confidence(policy)}."
+    return f"{claims[0].upper()}{claims[1:]}; {together} {_confidence(policy, before)}."
+
+
+def promise_before(policy: Certificate) -> str:
+    """The sentence in files of version 1; another one for sidak with a rule of two levels."""
+    return promise(policy, before=True)
 
 
 def _claim(cutoff: Cutoff, policy: Certificate) -> str:
@@ -51,33 +57,118 @@ def _claim(cutoff: Cutoff, policy: Certificate) -> str:
     return f"{whose} keeps at least {percent(target.share)} of all qualified candidates"
 
 
-def _confidence(policy: Certificate) -> str:
+def _confidence(policy: Certificate, before: bool) -> str:
     level, alpha = policy.cutoffs[0].level, percent(policy.alpha)
     if len(policy.cutoffs) > 1 and not policy.grouped:
-        drawn = f"the {policy.cutoffs[0].rows:,} calibration rows"
+        drawn = _rows(policy)
         pool = any(isinstance(each.target, PerPool) for each in policy.cutoffs)
         return f"wrong with probability at most {alpha} over the draw of {drawn}{' and the pool' * pool}"
     if policy.cutoffs[0].proof is not None:
         whole = replace(level, alpha=policy.alpha)
         return _proof(policy.cutoffs[0]).wrong(whole, policy.cutoffs[0].rows)
-    rows = _listed([f"{cutoff.rows:,}" for cutoff in policy.cutoffs])
-    if policy.group_rows == "all":  # the same rows serve every group
-        rows = f"{policy.cutoffs[0].rows:,}"
+    rows = _rows(policy)
     if not isinstance(policy.cutoffs[0].target, PerPool):
-        drawn = "its rows and pools" if policy.looks is not None else f"the {rows} calibration rows"
+        drawn = "its rows and pools" if policy.looks is not None else rows
         return f"wrong with probability at most {alpha} over the draw of {drawn}"
     if policy.rule == "exact":
-        return f"wrong for at most {alpha} of draws of calibration rows and pool together"
+        thinned = ", their thinning" if policy.shift is not None and covered(policy) else ""
+        return f"wrong for at most {alpha} of draws of calibration rows{thinned} and pool together"
+    if policy.group_split == "sidak" and not before:
+        each = (level.calibration_alpha, level.pool_alpha)
+        both = [percent(joint_alpha(part, len(policy.cutoffs))) for part in each]
+        return (
+            f"wrong with probability at most {alpha}, and with at most {both[0]} over the draw of {rows}, "
+            f"{both[1]} over the pool"
+        )
     if policy.grouped:
         share = level.calibration_share
         return (
-            f"wrong with probability at most {alpha}, {percent(share)} of which is over the draw of the "
-            f"{rows} calibration rows and {percent(1 - share)} over the pool"
+            f"wrong with probability at most {alpha}, {percent(share)} of which is over the draw of "
+            f"{rows} and {percent(1 - share)} over the pool"
         )
     return (
         f"right for each pool with probability at least 1 - {percent(level.pool_alpha)}, except with "
-        f"probability at most {percent(level.calibration_alpha)} over the draw of the {rows} calibration rows"
+        f"probability at most {percent(level.calibration_alpha)} over the draw of {rows}"
     )
+
+
+def _rows(policy: Certificate) -> str:
+    """What was drawn: the rows, and the thinning where they were thinned."""
+    if policy.shift is not None and covered(policy):
+        return f"{policy.shift.rows_before:,} calibration rows and their thinning"
+    counts = [f"{cutoff.rows:,}" for cutoff in policy.cutoffs]
+    if policy.group_rows != "own":  # the same rows serve every group, or every promise
+        counts = counts[:1]
+    return f"the {_listed(counts)} calibration rows"
+
+
+def threshold(cutoff: Cutoff) -> str:
+    """Who is shortlisted, in words."""
+    name = f"group {cutoff.group!r}: " if cutoff.group is not None else ""
+    first, last = cutoff.steps[0], cutoff.steps[-1]
+    span = f"{first.threshold:.10g}"
+    if len(cutoff.steps) > 1:
+        span = f"{span} (pools of {first.pool_size}) to {last.threshold:.10g} ({last.pool_size} or more)"
+    if first.tie_break is None:
+        return f"{name}shortlist every score >= {span}"
+    return f"{name}shortlist every score > {span}, and those at it whom the hash of their id lets in"
+
+
+def evidence(cutoff: Cutoff) -> str:
+    """The count that was needed, and the count there is."""
+    first = cutoff.steps[0]
+    of = f"of {cutoff.qualified:,} qualified calibration rows (of {cutoff.rows:,})"
+    if first.reached is None:
+        return f"at least {first.critical_count:,} {of} score at or above it, as many as needed"
+    if first.reached == first.critical_count:
+        return f"{first.critical_count:,} {of} score at or above it, as many as needed"
+    if first.tie_break is not None:
+        return (
+            f"{first.reached:,} {of} score at or above it; ties at it were broken so that "
+            f"{first.critical_count:,} count, as many as needed"
+        )
+    return f"{first.reached:,} {of} score at or above it, and {first.critical_count:,} were needed"
+
+
+def about_scores(cutoff: Cutoff, column: str | None) -> list[str]:
+    """The score column, its range and AUC on the calibration rows, and the list to expect."""
+    scores, share = cutoff.scores, cutoff.steps[0].share
+    if scores is None:
+        return []
+    name = f"score column {column!r}" if column is not None else "scores"
+    auc = "AUC not known" if scores.auc is None else f"AUC {scores.auc:.2f}"
+    lines = [f"{name}: {scores.lowest:.6g} to {scores.highest:.6g} on the calibration rows, {auc}"]
+    if share is not None:
+        lines.append(f"of the calibration rows {percent(round(share, 4))} would be shortlisted")
+    return lines
+
+
+def warnings(policy: Certificate) -> tuple[str, ...]:
+    """What does not break the promise and should be looked at all the same."""
+    said = []
+    for cutoff in policy.cutoffs:
+        whose = f" of group {cutoff.group!r}" if cutoff.group is not None else ""
+        scores, first = cutoff.scores, cutoff.steps[0]
+        if scores is not None and scores.auc is not None and scores.auc < 0.5:
+            said.append(
+                f"qualified rows{whose} score lower than the others (AUC {scores.auc:.2f}, 0.5 is chance): "
+                "is it the right score column, and is a higher score better?"
+            )
+        if scores is not None and cutoff.qualified == scores.total:
+            said.append(f"every calibration row{whose} is qualified: is it the right label column?")
+        if first.tied and first.share and first.share_untied:
+            longer = percent(round(first.share / first.share_untied - 1, 3))
+            said.append(
+                f"ties at the threshold{whose} let in {first.reached:,} qualified rows where "
+                f"{first.critical_count:,} were needed: lists are about {longer} longer than with ties "
+                'broken by candidate id, ties="hash".'
+            )
+    return tuple(said)
+
+
+def covered(policy: Certificate) -> bool:
+    """False for promises of an earlier version that are known not to hold."""
+    return policy.shift is None or policy.shift.seed_from != "version 1"
 
 
 def _listed(words: list[str]) -> str:
@@ -106,7 +197,7 @@ def _common(policy: Certificate) -> list[str]:
     """The conditions of every count rule."""
     said = [
         SCORE_FIXED,
-        ROWS_ALIKE,
+        _populations(policy),
         NO_ROW_LEFT_OUT,
         alpha_bounds(policy.alpha),
     ]
@@ -115,6 +206,16 @@ def _common(policy: Certificate) -> list[str]:
         if cutoff.proof is None:
             said.extend(_about_target(policy, cutoff.target))
     return said
+
+
+def _populations(policy: Certificate) -> str:
+    if policy.shift is None:
+        return ROWS_ALIKE
+    return (
+        "Calibration rows are drawn independently from one population, and the candidates of future pools "
+        "from another; the weights are the density ratio of the second to the first, and who is alike in "
+        "what the weights depend on is as likely to be qualified in both."
+    )
 
 
 def _looks(policy: Certificate) -> str:
@@ -129,10 +230,11 @@ def _looks(policy: Certificate) -> str:
             "Every k and every threshold is covered at once: the target may have been chosen "
             "after looking at these rows, alpha and the rule not."
         )
+    expected = isinstance(policy.cutoffs[0].target, Expected)
+    again = ", and the simultaneous rule or a campaign where it was chosen before looking" if expected else ""
     return (
-        "One look: target, alpha and rule were fixed before looking at these rows. Trying again "
-        "on the same rows (another k or rule, more rows until it works) is not covered; fresh rows are, "
-        "and the simultaneous rule or a campaign where it was chosen before looking."
+        "One look: target, alpha and rule were fixed before looking at these rows. Trying again on the "
+        f"same rows (another target or rule, more rows until it works) is not covered; fresh rows are{again}."
     )
 
 
@@ -146,7 +248,7 @@ def _about_target(policy: Certificate, target: AnyTarget) -> list[str]:
         said = ["The size of a pool does not depend on how good its candidates look."]
         if policy.rule == "exact":
             said.append(
-                "The failure rate is an average over calibration samples: for about a third of "
+                f"The failure rate is an average over calibration samples: for {_often_above(policy)} of "
                 'samples the long-run rate lies above alpha. rule="pac" bounds it for this sample.'
             )
         return said
@@ -154,6 +256,32 @@ def _about_target(policy: Certificate, target: AnyTarget) -> list[str]:
         "The share is that of the whole population; in a single pool the share kept may lie below it, "
         "about half the time if the promise is only just true."
     ]
+
+
+def _often_above(policy: Certificate) -> str:
+    shares = [
+        cutoff.target.often_above(step.pool_size, cutoff.rows, step.critical_count, cutoff.level)
+        for cutoff in policy.cutoffs
+        for step in (cutoff.steps[0], cutoff.steps[-1])
+        if isinstance(cutoff.target, PerPool)
+    ]
+    low, high = (f"{100 * share:.0f}%" for share in (min(shares), max(shares)))
+    return f"about {low if low == high else f'{low} to {high}'}"
+
+
+def _seed(shift: Shift) -> str:
+    if shift.seed_from == "system":
+        return "the seed of the thinning was drawn from the system's randomness, once, and not drawn again."
+    if shift.seed_from == "caller":
+        return (
+            f"the seed of the thinning, {shift.seed}, was given by the caller: it has to have been drawn at "
+            "random, once, after the rows were fixed. A seed that was chosen, or tried again, is not covered."
+        )
+    return (
+        f"but this promise is NOT covered: an earlier version thinned the rows by a seed ({shift.seed}) that "
+        "was the same for everyone unless another was given. Given a fixed seed the kept rows are no sample "
+        "of the pool's population (up to 61% of such promises at 10% were false). Calibrate again."
+    )
 
 
 def _about_options(policy: Certificate) -> list[str]:
@@ -191,7 +319,7 @@ def _about_options(policy: Certificate) -> list[str]:
         kind = "the weights" if policy.shift.weights_exact else "the estimated weights"
         said.append(
             f"Conditional on {kind}: the density ratios of pool to calibration rows are right, their "
-            f"bound {policy.shift.weight_bound:g} was fixed beforehand, and the seed was not redrawn."
+            f"bound {policy.shift.weight_bound:g} was fixed beforehand, and {_seed(policy.shift)}"
         )
     if policy.salt_hash is not None:
         said.append(

@@ -55,7 +55,13 @@ def summarise(
         "created": policy.created,
         "missing_labels": policy.missing_labels,
         "cutoffs": [_cutoff(each) for each in policy.cutoffs],
-        "excess": [{"group": group, "count": bound.count} for group, bound in policy.excess_bound.items()],
+        "excess": [
+            {"group": group, "count": bound.count}
+            for group, bound in policy.excess_bound.items()
+            if bound.count is not None
+        ],
+        "score_column": (policy.columns or {}).get("score"),
+        "warnings": list(policy.warnings),
         "policy_sha256": policy_sha256,
         "rows_sha256": rows_sha256,
         "earlier_looks": [dict(look) for look in earlier_looks],
@@ -113,6 +119,7 @@ def _cutoff(cutoff: Cutoff) -> dict[str, Any]:
         "steps": [asdict(step) for step in cutoff.steps[:STEPS_SHOWN]],
         "more_steps": max(0, len(cutoff.steps) - STEPS_SHOWN),
         "fingerprint": cutoff.fingerprint,
+        "scores": asdict(cutoff.scores) if cutoff.scores is not None else None,
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +16,12 @@ import narwhals as nw
 
 from surelist import _check as check
 from surelist.errors import InvalidInput
+from surelist.score_summary import RowSummary
 from surelist.tables import bad_rows
 from surelist.tables.order_statistics import OrderStatistics
 from surelist.tables.roles import GROUP, ID, POOL, ROWS, SCORE, Columns, find_columns
 from surelist.tables.sources import Table
+from surelist.tables.summary import summarise_rows
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,22 @@ class _Scores:
         if any(missing.values()):
             self.known.update(self.order.find(missing))
 
+    @cached_property
+    def summaries(self) -> dict[Any, tuple[tuple[float, float], RowSummary]]:
+        """Per group its lowest and highest threshold so far, and the summary of its rows there."""
+        limits: dict[Any, tuple[float, float]] = {}
+        for (group, _), score in self.known.items():
+            lowest, highest = limits.get(group, (score, score))
+            limits[group] = (min(lowest, score), max(highest, score))
+        made = summarise_rows(self.columns, *self.span, limits)
+        return {group: (limits[group], made[group]) for group in limits}
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The smallest and the largest qualified score of all groups."""
+        ends = [end for bins in self.order.bins.values() for each in bins for end in (each.low, each.high)]
+        return min(ends, default=0.0), max(ends, default=0.0)
+
 
 @dataclass(frozen=True)
 class TableEvidence:
@@ -74,8 +92,8 @@ class TableEvidence:
     scores: _Scores
 
     @cached_property
-    def fingerprint(self) -> str | None:
-        """SHA-256 of the row count and of the binned scores: the same on every engine, in any order."""
+    def old_fingerprint(self) -> str:
+        """The fingerprint "table 1" of earlier versions: row count and binned qualified scores."""
         digest = hashlib.sha256(b"surelist table 1" + struct.pack("<qq", self.rows, self.qualified))
         for each in self.scores.order.bins.get(self.raw, []):
             digest.update(struct.pack("<ddq", each.low + 0.0, each.high + 0.0, each.rows))
@@ -84,6 +102,13 @@ class TableEvidence:
     def nth_largest(self, counts: Sequence[int]) -> list[float]:
         self.scores.prefetch({self.raw: counts})
         return [self.scores.known[self.raw, count] for count in counts]
+
+    def summary(self, thresholds: Sequence[float]) -> RowSummary:
+        if not thresholds:
+            return summarise_rows(self.scores.columns, *self.scores.span, {self.raw: ()})[self.raw]
+        limits, made = self.scores.summaries[self.raw]
+        reached = dict(zip(limits, made.reached, strict=True))
+        return replace(made, reached=tuple(reached[each] for each in thresholds))
 
     def tied(self, threshold: float) -> tuple[int, list[str]]:
         qualified, columns = self.scores.frame, self.scores.columns

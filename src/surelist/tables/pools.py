@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist.errors import InvalidInput
+from surelist.score_summary import RowSummary
 from surelist.tables.evidence import CalibrationRows, calibration_rows
 from surelist.tables.roles import POOL, ROWS, SCORE, Columns
 from surelist.tables.sources import Table
@@ -32,7 +33,7 @@ class PooledRows:
     codes: NDArray[np.int64]
     missing_labels: int
     dropped: int
-    fingerprint: str | None
+    summary: RowSummary
 
 
 def pooled_rows(
@@ -57,7 +58,7 @@ def pooled_rows(
         codes,
         counted.missing_labels,
         counted.dropped,
-        evidence.fingerprint,
+        evidence.summary([]),
     )
 
 

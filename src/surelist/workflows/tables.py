@@ -68,7 +68,7 @@ def calibrate_table(
     ties: Ties = "include",
     weight_bound: float | None = None,
     weights_exact: bool = False,
-    seed: int = 0,
+    seed: int | None = None,
     missing_labels: MissingLabels = "error",
     on_bad_rows: OnBadRows = "error",
     engine: EngineName = "auto",
@@ -163,7 +163,7 @@ def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -
     )
     rows = PoolRows.of_qualified(found.rows, found.pools, found.scores, found.codes)
     policy = certify_pools(
-        rows, terms, found.fingerprint, missing_labels=found.missing_labels, dropped_rows=found.dropped
+        rows, terms, found.summary, missing_labels=found.missing_labels, dropped_rows=found.dropped
     )
     return policy.with_columns(**names)
 

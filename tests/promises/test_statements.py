@@ -1,0 +1,380 @@
+"""What a policy says of itself is true of the case at hand: counts, ties, seeds, columns, fingerprints."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import surelist as sl
+from surelist.promises import policy_file
+from surelist.promises.targets import Level
+from surelist.score_summary import FINGERPRINT, INTERVALS
+
+FILES = Path(__file__).parent / "files"
+rng = np.random.default_rng(20)
+SCORES = rng.random(3_000)
+LABELS = rng.random(3_000) < SCORES**2
+TARGET = sl.Expected(5, 100)
+
+
+# -- the thinning of weights
+
+
+def bad_case(generator: np.random.Generator, **seed: Any) -> bool:
+    """Certified, and false: nobody short of everyone holds what is asked, so any certificate is."""
+    n, a, r = 100, 0.2, 0.1691
+    bound = 1 / (a + (1 - a) * r)
+    labels = generator.random(n) < a
+    weights = np.where(labels, bound, r * bound)
+    target = sl.Expected(100 * bound * a, 100)
+    try:
+        sl.calibrate(generator.random(n), labels, target, weights=weights, weight_bound=bound, **seed)
+    except sl.NotCertifiable:
+        return False
+    return True
+
+
+def test_a_promise_with_weights_is_false_at_most_as_often_as_alpha_says():
+    generator, runs = np.random.default_rng(3), 1_500
+    false = sum(bad_case(generator) for _ in range(runs))
+    assert stats.binom.sf(false - 1, runs, 0.1) > 1e-6, false / runs
+    constant = sum(bad_case(generator, seed=0) for _ in range(300))
+    assert stats.binom.sf(constant - 1, 300, 0.1) < 1e-6, "a constant seed is what this test is about"
+
+
+def weighted(**seed: Any) -> sl.Policy:
+    return sl.calibrate(SCORES, LABELS, TARGET, weights=1 - SCORES, weight_bound=1.0, **seed)
+
+
+def test_the_seed_of_the_thinning_comes_from_the_system_is_drawn_once_and_recorded(tmp_path):
+    first, second = weighted(), weighted()
+    assert first.shift is not None
+    assert second.shift is not None
+    assert first.shift.seed != second.shift.seed
+    assert first.shift.seed_from == "system"
+    again = weighted(seed=first.shift.seed)
+    assert [cutoff.steps for cutoff in again.cutoffs] == [cutoff.steps for cutoff in first.cutoffs]
+    first.save(tmp_path / "p.json")
+    assert sl.Policy.load(tmp_path / "p.json").shift == first.shift
+    assert "3,000 calibration rows and their thinning" in first.promise
+    per_pool = sl.calibrate(SCORES, LABELS, sl.PerPool(5, 100), weights=1 - SCORES, weight_bound=1.0)
+    assert "calibration rows, their thinning and pool together" in per_pool.promise
+
+
+def test_a_seed_that_was_given_is_said_in_the_conditions():
+    assert "given by the caller" in weighted(seed=17).conditions[-1]
+    assert "17" in weighted(seed=17).conditions[-1]
+    assert "given by the caller" not in " ".join(weighted().conditions)
+
+
+@pytest.mark.parametrize("name", ["weights", "weights-default-seed"])
+def test_an_old_policy_with_the_constant_seed_says_that_its_promise_is_not_covered(name, tmp_path):
+    policy = sl.Policy.load(FILES / f"{name}.json")
+    assert "NOT covered" in " ".join(policy.conditions)
+    assert policy.excess_bound == {}
+    assert policy.select(SCORES).any()
+    policy.save(tmp_path / "again.json")
+    again = sl.Policy.load(tmp_path / "again.json")
+    assert again == policy
+    assert "NOT covered" in " ".join(again.conditions)
+
+
+def test_conditions_under_weights_do_not_contradict_one_another():
+    text = " ".join(weighted().conditions)
+    assert "same population" not in text
+    assert "density ratio" in text
+    assert "same population" in " ".join(sl.calibrate(SCORES, LABELS, TARGET).conditions)
+
+
+# -- ties
+
+
+def test_with_ties_the_evidence_says_how_many_were_needed_and_how_many_there_are():
+    rounded = np.round(SCORES, 1)
+    policy = sl.calibrate(rounded, LABELS, sl.Expected(3, 100))
+    cutoff, step = policy.cutoffs[0], policy.cutoffs[0].steps[0]
+    found = int((LABELS & (rounded >= step.threshold)).sum())
+    assert found == step.reached
+    assert step.reached > step.critical_count
+    text = policy.describe()
+    assert f"{found} of {cutoff.qualified:,} qualified" in text
+    assert f"{step.critical_count} were needed" in text
+    hashed = sl.calibrate(rounded, LABELS, sl.Expected(3, 100), ties="hash", ids=range(3_000))
+    assert step.share == pytest.approx((rounded >= step.threshold).mean())
+    assert hashed.cutoffs[0].steps[0].share == pytest.approx(step.share_untied)
+    assert f"about {100 * round(step.share / step.share_untied - 1, 3):.6g}% longer" in text
+    assert 'ties="hash"' in text
+    untied = sl.calibrate(SCORES, LABELS, TARGET)
+    assert "longer" not in untied.describe()
+    assert "as many as needed" in untied.describe()
+
+
+def test_the_share_that_a_hash_policy_expects_is_the_share_it_selects():
+    rounded = np.round(SCORES, 1)
+    ids = [f"c{row}" for row in range(3_000)]
+    policy = sl.calibrate(rounded, LABELS, sl.Expected(3, 100), ties="hash", ids=ids)
+    fresh = policy.select(rounded, ids=[f"new {each}" for each in ids]).mean()
+    assert policy.cutoffs[0].steps[0].share == pytest.approx(fresh, abs=0.02)
+
+
+def test_a_hash_policy_does_not_say_that_everyone_at_the_threshold_is_shortlisted():
+    rounded = np.round(SCORES, 1)
+    policy = sl.calibrate(rounded, LABELS, sl.Expected(3, 100), ties="hash", ids=range(3_000))
+    text = policy.describe()
+    assert "shortlist every score >=" not in text
+    assert f"shortlist every score > {policy.cutoffs[0].steps[0].threshold:.10g}, and those at it" in text
+
+
+# -- the score column
+
+
+def test_a_policy_shows_its_score_column_with_range_and_auc():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"age": SCORES, "qualified": LABELS.astype(int)})
+    policy = sl.calibrate_table(table, score="age", label="qualified", target=TARGET)
+    scores = policy.cutoffs[0].scores
+    assert scores is not None
+    exact = stats.mannwhitneyu(SCORES[LABELS], SCORES[~LABELS]).statistic / LABELS.sum() / (~LABELS).sum()
+    assert scores.auc == pytest.approx(exact, abs=0.002)
+    assert (scores.lowest, scores.highest) == (SCORES.min(), SCORES.max())
+    assert f"score column 'age': {SCORES.min():.6g} to {SCORES.max():.6g}" in policy.describe()
+    assert not policy.warnings
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 2])
+def test_the_auc_of_rounded_scores_counts_ties_half(decimals):
+    rounded = np.round(SCORES * 100, decimals)
+    exact = stats.mannwhitneyu(rounded[LABELS], rounded[~LABELS]).statistic / LABELS.sum() / (~LABELS).sum()
+    scores = sl.calibrate(rounded, LABELS, TARGET).cutoffs[0].scores
+    assert scores is not None
+    assert scores.auc == pytest.approx(exact, abs=0.002)
+
+
+def test_a_score_that_ranks_the_wrong_way_and_labels_all_alike_are_pointed_out():
+    backwards = sl.calibrate(1 - SCORES, LABELS, TARGET)
+    assert any("AUC 0.1" in each and "right score column" in each for each in backwards.warnings)
+    assert "warning:" in backwards.describe()
+    alike = sl.calibrate(SCORES, np.ones(3_000), TARGET)
+    assert any("every calibration row is qualified" in each for each in alike.warnings)
+    assert alike.cutoffs[0].scores is not None
+    assert alike.cutoffs[0].scores.auc is None
+
+
+# -- what is kept of the scores
+
+
+@pytest.mark.parametrize(
+    "scores", [SCORES, 850 * SCORES, np.exp(30 * SCORES), SCORES - 0.5, np.round(SCORES, 1)]
+)
+def test_the_sketch_counts_every_row_once_and_its_shares_are_those_of_the_rows(scores):
+    policy = sl.calibrate(scores, LABELS, TARGET)
+    sketch = policy.cutoffs[0].scores
+    assert sketch is not None
+    assert sketch.total == 3_000
+    assert len(sketch.rows) <= INTERVALS
+    for edge, share in zip(*sketch.shares(), strict=True):
+        assert share == pytest.approx((scores >= edge).mean())
+        assert sketch.share_at_least(edge) == pytest.approx((share, share))
+    for threshold in np.quantile(scores, np.linspace(0, 1, 37)):
+        low, high = sketch.share_at_least(threshold)
+        assert low - 1e-9 <= (scores >= threshold).mean() <= high + 1e-9
+    assert sketch.share_at_least(scores.max() + 1) == (0, 0)
+    assert sketch.share_at_least(scores.min() - 1) == (1, 1)
+
+
+def test_a_policy_file_of_version_1_has_no_sketch_and_may_not_smuggle_one_in():
+    raw = json.loads((FILES / "expected-exact.json").read_text())
+    policy = sl.Policy.loads(json.dumps(raw))
+    assert policy.cutoffs[0].scores is None
+    assert policy.cutoffs[0].fingerprint_by is None
+    assert policy_file.to_dict(policy)["format"] == 2
+    raw["cutoffs"][0]["scores"] = None
+    with pytest.raises(sl.PolicyFileError, match="scores"):
+        sl.Policy.loads(json.dumps(raw))
+
+
+def test_a_sketch_that_contradicts_the_counts_is_refused():
+    raw = policy_file.to_dict(sl.calibrate(SCORES, LABELS, TARGET))
+    change: dict[str, Any]
+    for change in (
+        {"auc": 1.5},
+        {"rows": [1] * len(raw["cutoffs"][0]["scores"]["rows"])},
+        {"lowest": 0.5},
+        {"highest": 0.5},
+        {"scores": raw["cutoffs"][0]["scores"]["scores"][::-1]},
+        {"rows": [], "scores": []},
+    ):
+        wrong = json.loads(json.dumps(raw))
+        wrong["cutoffs"][0]["scores"].update(change)
+        with pytest.raises(sl.PolicyFileError, match="contradicts itself"):
+            sl.Policy.loads(json.dumps(wrong))
+    for change in ({"reached": 3}, {"share": 1.2}, {"share_untied": -0.1}):
+        wrong = json.loads(json.dumps(raw))
+        wrong["cutoffs"][0]["steps"][0].update(change)
+        with pytest.raises(sl.PolicyFileError, match="contradicts itself"):
+            sl.Policy.loads(json.dumps(wrong))
+
+
+# -- fingerprints
+
+
+def fingerprint(scores: Any, labels: Any) -> str:
+    cutoff = sl.calibrate(scores, labels, sl.Expected(1, 100)).cutoffs[0]
+    assert cutoff.fingerprint_by == FINGERPRINT
+    assert cutoff.fingerprint is not None
+    return cutoff.fingerprint
+
+
+@pytest.mark.parametrize("scores", [SCORES, np.round(1000 * SCORES), -np.exp(20 * SCORES), 1e-12 * SCORES])
+def test_the_fingerprint_is_that_of_the_multiset_of_scores_and_labels(scores):
+    first = fingerprint(scores, LABELS)
+    order = rng.permutation(3_000)
+    assert fingerprint(scores[order], LABELS[order]) == first
+    swapped, other = LABELS.copy(), scores.copy()
+    one, two = np.flatnonzero(LABELS)[5], np.flatnonzero(~LABELS)[5]
+    swapped[[one, two]] = swapped[[two, one]]
+    if scores[one] != scores[two]:
+        assert fingerprint(scores, swapped) != first
+    other[7] = np.nextafter(other[7], 1) if scores is SCORES else other[8]
+    assert scores is SCORES or other[7] == scores[7] or fingerprint(other, LABELS) != first
+    assert fingerprint(scores[:-1], LABELS[:-1]) != first
+
+
+def test_two_samples_of_whole_numbers_with_the_same_counts_and_range_are_told_apart():
+    generator = np.random.default_rng(5)
+    seen = set()
+    for _ in range(300):
+        scores = np.concatenate([[0, 100], generator.integers(0, 101, 198)]).astype(float)
+        labels = np.zeros(200, dtype=bool)
+        labels[generator.permutation(200)[:40]] = True
+        seen.add(fingerprint(scores, labels))
+    assert len(seen) == 300
+
+
+# -- bounds that hold only for a target fixed beforehand
+
+
+@pytest.mark.parametrize("rule", ["dkw", "simultaneous"])
+def test_after_looking_only_the_papers_bound_on_the_excess_is_given(rule):
+    bound = sl.calibrate(SCORES, LABELS, TARGET, rule=rule).excess_bound[None]
+    assert bound.count is None
+    fixed = sl.calibrate(SCORES, LABELS, TARGET).excess_bound[None]
+    assert fixed.count is not None
+    assert fixed.paper is not None
+    assert "more than asked for" not in sl.calibrate(SCORES, LABELS, TARGET, rule=rule).describe()
+
+
+def test_no_count_bound_on_the_excess_where_scores_are_tied():
+    rounded = np.round(SCORES, 1)
+    assert sl.calibrate(rounded, LABELS, TARGET).excess_bound[None].count is None
+    hashed = sl.calibrate(rounded, LABELS, TARGET, ties="hash", ids=range(3_000))
+    assert hashed.excess_bound[None].count is not None
+
+
+def test_the_count_bound_on_the_excess_is_false_for_some_k_of_a_curve_far_too_often():
+    """Why it is not given after looking: of the counts on a curve some lies beyond its bound."""
+    generator, runs, n, alpha = np.random.default_rng(8), 400, 300, 0.1
+    counts = np.arange(5, 120)
+    upper = special.betaincinv(counts, n - counts + 1, 1 - alpha)
+    false = 0
+    for _ in range(runs):
+        gaps = generator.exponential(size=n + 1)
+        rates = np.cumsum(gaps)[:-1] / gaps.sum()  # the rate at the c-th largest of n untied scores
+        false += bool((rates[counts - 1] > upper).any())
+    assert stats.binom.sf(false - 1, runs, 2 * alpha) < 1e-6, false / runs
+
+
+# -- sentences with numbers
+
+
+@pytest.mark.parametrize(("n", "k", "m", "share"), [(100, 20, 1_000, 0.12), (10**6, 20, 1_000, 0.5)])
+def test_how_many_samples_fail_more_often_than_alpha_is_worked_out_for_the_policy(n, k, m, share):
+    target, level = sl.PerPool(k, m), Level(0.1)
+    count = target.requirements(n, n, level)[0].count
+    assert target.often_above(m, n, count, level) == pytest.approx(share, abs=0.03)
+
+
+def test_the_share_of_samples_above_alpha_is_that_of_simulated_samples():
+    n, k, m, alpha = 200, 5, 60, 0.1
+    target, level = sl.PerPool(k, m), Level(alpha)
+    count = target.requirements(n, n, level)[0].count
+    rates = np.random.default_rng(2).beta(count, n - count + 1, 20_000)
+    above = int((stats.binom.cdf(k - 1, m, rates) > alpha).sum())
+    said = target.often_above(m, n, count, level)
+    assert stats.binomtest(above, 20_000, said).pvalue > 1e-6
+    policy = sl.calibrate(SCORES[:n], np.ones(n), target)
+    assert f"for about {100 * said:.0f}% of samples" in " ".join(policy.conditions)
+
+
+def test_sidak_with_two_levels_says_how_much_each_part_may_fail():
+    groups = np.where(SCORES * 1000 % 1 < 0.5, "a", "b")
+    targets = {"a": sl.PerPool(3, 50), "b": sl.PerPool(3, 50)}
+    made: Any = {"groups": groups, "purpose": "x", "rule": "pac"}
+    policy = sl.calibrate(SCORES, LABELS, targets, group_split="sidak", **made)
+    each = (1 - 0.9**0.5) / 2
+    part = 100 * (1 - (1 - each) ** 2)
+    assert part == pytest.approx(5.066, abs=0.001)
+    assert policy.promise.count(f"{part:.6g}%") == 2
+    assert "50% of which" not in policy.promise
+    assert "50% of which" in sl.calibrate(SCORES, LABELS, targets, **made).promise
+    raw = policy_file.to_dict(policy)
+    raw["promise"] = raw["promise"].partition(", and with at most")[0]
+    with pytest.raises(sl.PolicyFileError, match="promise"):
+        sl.Policy.loads(json.dumps(raw))
+
+
+# -- refusals
+
+
+def test_a_refused_recall_says_how_many_qualified_rows_it_takes_and_nothing_that_recall_does_not_have():
+    labels = np.zeros(3_000)
+    labels[:10] = 1
+    with pytest.raises(sl.NotCertifiable) as caught:
+        sl.calibrate(SCORES, labels, sl.Recall(0.95))
+    refused = caught.value
+    assert refused.critical_count == 45
+    assert refused.rows_needed == pytest.approx(45 * 300, rel=0.01)
+    message = str(refused)
+    assert "needs 45 qualified calibration rows and 10 of 3,000 are" in message
+    assert "smaller k" not in message
+    assert "campaign" not in message
+    assert "a smaller share" in message
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
+def test_the_fewest_qualified_rows_for_a_recall_are_the_smallest_that_certify(share, alpha):
+    target, level = sl.Recall(share), Level(alpha)
+    fewest = target.fewest(level)
+    assert share**fewest <= alpha * (1 + 1e-9)
+    assert fewest == 1 or share ** (fewest - 1) > alpha * (1 - 1e-9)
+    assert target.requirements(10**6, fewest, level)[0].count <= fewest
+    assert target.requirements(10**6, fewest - 1, level)[0].count > fewest - 1
+
+
+@pytest.mark.parametrize("target", [sl.PerPool(90, 100), sl.Recall(0.999)])
+def test_a_refusal_mentions_campaigns_only_where_there_are_any(target):
+    with pytest.raises(sl.NotCertifiable) as caught:
+        sl.calibrate(SCORES, LABELS, target)
+    assert "campaign" not in str(caught.value)
+    with pytest.raises(sl.NotCertifiable, match="campaign"):
+        sl.calibrate(SCORES, LABELS, sl.Expected(90, 100))
+    for fine in (sl.PerPool(1, 100), sl.Recall(0.9)):
+        assert "campaign" not in " ".join(sl.calibrate(SCORES, LABELS, fine).conditions)
+
+
+def test_a_policy_draws_the_scores_it_keeps(tmp_path):
+    pytest.importorskip("matplotlib")
+    policy = sl.calibrate(SCORES, LABELS, TARGET)
+    axes = policy.plot(path=tmp_path / "scores.png")
+    assert (tmp_path / "scores.png").stat().st_size > 1_000
+    assert len(axes.lines) == 2
+    bare = dataclasses.replace(policy, cutoffs=(dataclasses.replace(policy.cutoffs[0], scores=None),))
+    with pytest.raises(sl.InvalidInput, match="keeps no scores"):
+        bare.plot()
