@@ -34,6 +34,8 @@ COMMANDS = {
         "Does the promise still hold? An alarm from reviewed pools.",
     ),
     "campaign": ("lifecycle", "campaign", "Screen pools under one promise; learn from reviews."),
+    "label": ("labelling", "label", "Which rows to label; a certified list from a few labels."),
+    "stop": ("labelling", "stop", "May a review stop? A test of what was not reviewed."),
     "demo": ("certify", "demo", "Make an example, calibrate, select, and show the result."),
     "report": ("service", "report", "Write the audit report of a policy."),
     "serve": ("service", "serve", "Start the app: page, API and record."),

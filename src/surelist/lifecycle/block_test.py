@@ -180,7 +180,7 @@ def _run_control(design: Design, target: Recall) -> Verdict:
     drop = rule.drops[len(hits)]
     if drop < 0:
         needed = rule.needed
-        enough = "no number of them would do" if needed is None else f"{needed:,} would do"
+        enough = "no number of qualified ones would do" if needed is None else f"{needed:,} would do"
         return _refusal(
             design, f"{len(hits):,} of the {len(members):,} candidates drawn are qualified; {enough}. Draw "
             "more candidates for a new labelling, or ask for a smaller share.", needed or 0,

@@ -172,6 +172,21 @@ class Labelling:
             named.append(sample.ids[at])
         return named
 
+    def score(self, row: int) -> float:
+        """The score of a drawn row."""
+        sample, at = self._drawn(row)
+        return sample.scores[at]
+
+    @property
+    def sampled(self) -> list[int]:
+        """The rows of the block or control sample that are tested; for ``Recall`` they are on the list."""
+        return [
+            design.main.rows[at]
+            for design in self._state.designs
+            if design.chosen is not None
+            for at in design.main.inside(design.chosen).tolist()
+        ]
+
     def rows(self, ids: Any) -> list[int]:
         """The row numbers of drawn candidates by their ids."""
         known = {
@@ -242,7 +257,7 @@ class Labelling:
             cutoffs=cutoffs, alpha=self.alpha, rule="exact", created=self._state.created,
             version=__version__, purpose=self._state.purpose,
             group_split="bonferroni" if grouped else None, group_rows="own" if grouped else None,
-            columns=self.columns,
+            columns=_roles(self.columns),
         )  # fmt: skip
 
     def select(self, scores: Any, groups: Any = None) -> NDArray[np.bool_]:
@@ -315,6 +330,11 @@ class Labelling:
             must = isinstance(target_of(design.target), Recall)
             open_rows.update({sample.rows[at]: must for at in members.tolist()})
         return open_rows
+
+
+def _roles(columns: dict[str, str] | None) -> dict[str, str] | None:
+    """What a policy remembers of a table: its columns, not where it was."""
+    return None if columns is None else {role: name for role, name in columns.items() if role != "table"}
 
 
 def _cutoff(design: Design, verdict: Verdict) -> Cutoff:

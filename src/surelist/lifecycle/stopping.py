@@ -39,6 +39,7 @@ class StopState:
     recall: float
     alpha: float
     looks: int
+    table: str | None  # where the rest is, if it is a table
     created: str
     version: str = __version__
     order: list[int]  # items in the order of drawing, up to the last look
@@ -58,10 +59,19 @@ class StopTest:
         The chance of a false certificate is at most this, whatever the review did before.
     looks
         The most looks to plan. More looks cost little; the level is solved over all of them.
+    table
+        A path to remember: where the rest is.
     """
 
     def __init__(
-        self, found: int, rest: int, recall: float, *, alpha: float = 0.05, looks: int = LOOKS
+        self,
+        found: int,
+        rest: int,
+        recall: float,
+        *,
+        alpha: float = 0.05,
+        looks: int = LOOKS,
+        table: str | None = None,
     ) -> None:
         found = 0 if check.plain(found) == 0 else check.as_count(found, "found")
         rest, looks = check.as_count(rest, "rest"), check.as_count(looks, "looks")
@@ -71,12 +81,17 @@ class StopTest:
         created = datetime.now(UTC).isoformat(timespec="seconds")
         state = StopState(
             found=found, rest=rest, recall=float(recall), alpha=float(alpha), looks=looks,
-            created=created, order=order, labels="",
+            table=table, created=created, order=order, labels="",
         )  # fmt: skip
         self._resume(state, plan, Versions())
 
     def _resume(self, state: StopState, plan: RestLooks, versions: Versions) -> None:
         self._state, self._plan, self._versions = state, plan, versions
+
+    @property
+    def table(self) -> str | None:
+        """Where the rest is, if it is a table."""
+        return self._state.table
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -212,7 +227,10 @@ class StopTest:
             plan = _plan(state.found, state.rest, state.recall, state.alpha, state.looks)
             order = state.order
             hold(len(set(order)) == len(order) == plan.sizes[-1], "its draw has another size")
-            hold(min(order) >= 0 and max(order) < state.rest, "an item is none of the rest")
+            hold(
+                min(order, default=0) >= 0 and max(order, default=0) < state.rest,
+                "an item is none of the rest",
+            )
             hold(
                 set(state.labels) <= set("01-") and len(state.labels) <= len(order),
                 "its labels are impossible",

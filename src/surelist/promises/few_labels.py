@@ -113,9 +113,10 @@ class BlockSample:
 
     def evidence(self, level: Level) -> str:
         pilot = f", with {counted(self.known, 'qualified row')} of the pilot" if self.known else ""
+        part = f" of {self.size:,} set aside" if self.stage == "pilot" and self.size < self.collection else ""
         return (
             f"{self.count:,} qualified are needed among {self.drawn:,} labelled of the best {self.block:,} "
-            f"candidates, at {percent(self.alpha)}{pilot}"
+            f"candidates{part}, at {percent(self.alpha)}{pilot}"
         )
 
     def check(self, target: CountTarget, level: Level, rows: int, qualified: int, threshold: float) -> None:
@@ -125,7 +126,8 @@ class BlockSample:
         agree(self.about == about(target), "its proof does not go with its target")
         agree(0 < self.drawn <= self.block <= self.size <= self.collection, "its block does not fit")
         needed = needed_count(target, self.size, self.block, self.drawn, self.alpha, self.known)
-        agree(needed <= self.count <= qualified, f"{self.count} qualified are less than the {needed} needed")
+        agree(self.count <= min(self.drawn, qualified), "more qualified than there are")
+        agree(needed <= self.count, f"{self.count} qualified are less than the {needed} needed")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,260 @@
+"""Few labels: list length, refusals and false certificates, beside the exact rule and the best possible.
+
+    python benchmarks/labels.py [--runs 200] [--part pools|sizes|collection|recall|stop|acs|reviews]
+
+Everything goes through ``surelist.Labelling`` and ``surelist.StopTest`` with the system's randomness. A list
+of a refused run counts as everyone. Populations: ``surelist.examples`` and six binormal ones (share qualified, AUC,
+k of 100). Real data is read from ../shared/data and skipped with a message where it is absent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+import surelist as sl
+from surelist import bounds, examples
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Population = Callable[[np.random.Generator, int], tuple[Floats, Bools]]
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+BINORMAL = (
+    (0.19, 0.87, 5),
+    (0.12, 0.88, 4),
+    (0.30, 0.75, 10),
+    (0.05, 0.93, 2),
+    (0.50, 0.80, 20),
+    (0.19, 0.65, 5),
+)
+ALPHA = 0.1
+
+
+def binormal(share: float, auc: float) -> Population:
+    shift = float(np.sqrt(2) * special.ndtri(auc))
+
+    def draw(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
+        labels = rng.random(size) < share
+        return rng.standard_normal(size) + shift * labels, labels
+
+    return draw
+
+
+def boundary(population: Population, rate: float) -> tuple[float, Floats]:
+    """The threshold of the shortest list that holds the rate, and a large sorted sample to measure lists on."""
+    scores, labels = population(np.random.default_rng(0), 3_000_000)
+    order = np.argsort(-scores)
+    held = np.cumsum(labels[order])
+    return float(scores[order][np.searchsorted(held, rate * len(scores))]), np.sort(scores)
+
+
+def listed(scores: Floats, threshold: float) -> float:
+    """Candidates of 100 at or above the threshold."""
+    return 100 * (1 - float(np.searchsorted(scores, threshold)) / len(scores))
+
+
+def answer(work: sl.Labelling, labels: Bools) -> sl.Policy | None:
+    while len(rows := work.ask()):
+        work.tell(rows, labels[rows])
+    try:
+        return work.policy
+    except sl.NotCertifiable:
+        return None
+
+
+def pools(name: str, population: Population, k: int, size: int, budget: int, runs: int) -> float:
+    """Future pools: mean list length as a multiple of the oracle's."""
+    rng, target = np.random.default_rng(1), sl.Expected(k, 100)
+    limit, everyone = boundary(population, k / 100)
+    best = listed(everyone, limit)
+    lists, false, refused, exact = [], 0, 0, []
+    count = bounds.critical_count(budget, k / 100, ALPHA)
+    for _ in range(runs):
+        scores, labels = population(rng, size)
+        policy = answer(sl.Labelling(scores, target, alpha=ALPHA, labels=budget), labels)
+        refused += policy is None
+        lists.append(100.0 if policy is None else listed(everyone, policy.threshold))
+        false += policy is not None and policy.threshold > limit
+        good = np.sort(scores[:budget][labels[:budget]])
+        exact.append(listed(everyone, float(good[-count])) if len(good) >= count else 100.0)
+    mean, random = float(np.mean(lists)), float(np.mean(exact))
+    print(
+        f"{name:<22}{size:>9,}{budget:>7,}{mean:>8.2f}{mean / best:>7.2f} x{random:>9.2f}{random / best:>7.2f} x"
+        f"{best:>8.2f}{refused / runs:>9.1%}{false / runs:>8.1%}",
+        flush=True,
+    )
+    return mean / best
+
+
+HEAD = (
+    f"{'population':<22}{'N':>9}{'labels':>7}{'list':>8}{'':>9}{'random':>9}{'':>9}{'oracle':>8}{'refused':>9}"
+    f"{'false':>8}"
+)
+
+
+def future(runs: int, size: int, budgets: tuple[int, ...], binormal_budgets: tuple[int, ...]) -> None:
+    print(HEAD)
+    for budget in budgets:
+        pools("surelist.examples", examples.population, 5, size, budget, runs)
+    for budget in binormal_budgets:
+        ratios = [
+            pools(f"{q:.0%}, AUC {auc:.2f}, k={k}", binormal(q, auc), k, size, budget, runs)
+            for q, auc, k in BINORMAL
+        ]
+        print(f"{'mean of the six':<22}{size:>9,}{budget:>7,}{'':>8}{np.mean(ratios):>7.2f} x")
+
+
+def collection(runs: int) -> None:
+    """A collection in hand: 20,000 candidates, at least 1,000 qualified on the list."""
+    rng, lengths, false, refused = np.random.default_rng(2), [], 0, 0
+    for _ in range(runs):
+        scores, labels = examples.population(rng, 20_000)
+        work = sl.Labelling(scores, sl.AtLeast(1000), alpha=ALPHA, labels=300)
+        policy = answer(work, labels)
+        best = int(np.searchsorted(np.cumsum(labels[np.argsort(-scores)]), 1000)) + 1
+        mask = scores >= policy.threshold if policy else np.ones(len(scores), dtype=bool)
+        refused += policy is None
+        lengths.append(mask.sum() / best)
+        false += int(labels[mask].sum()) < 1000
+    print(
+        f"collection of 20,000, k = 1,000, 300 labels: list {np.mean(lengths):.3f} x the oracle's, "
+        f"refused {refused / runs:.1%}, false {false / runs:.1%}"
+    )
+
+
+def recall() -> None:
+    """What the solved level of a control sample gives over the binomial rule."""
+    from fractions import Fraction
+
+    from surelist.bounds.control import binomial_drops, control_level, control_rule
+
+    for size, drawn, share in ((2000, 600, "0.95"), (10_000, 2500, "0.95"), (10_000, 2500, "0.8")):
+        start = time.perf_counter()
+        rule = control_rule(size, drawn, Fraction(share), ALPHA)
+        took = time.perf_counter() - start
+        plain = binomial_drops(drawn, Fraction(share), ALPHA)
+        level = control_level(size, drawn, Fraction(share), tuple(plain.tolist()))
+        print(
+            f"N = {size:,}, n = {drawn:,}, r = {share}: level {rule.level:.4f} over every R, {rule.needed} relevant "
+            f"items suffice; binomial {level:.4f}, {int(np.argmax(plain >= 0))}; solved in {took:.1f} s"
+        )
+
+
+def stop(runs: int) -> None:
+    """Stop test: 8,000 not reviewed, 195 found, recall .95, alpha .05."""
+    plan = sl.StopTest(195, 8000, 0.95, alpha=0.05)
+    print(f"looks {plan.sizes}; level {plan.level:.5f}")
+    for left in (0, 2, 5, 11):
+        drawn, certified, false = [], 0, 0
+        for _ in range(runs):
+            test = sl.StopTest(195, 8000, 0.95, alpha=0.05)
+            labels = np.zeros(8000)
+            labels[:left] = 1
+            while len(rows := test.ask()):
+                test.tell(labels[rows])
+            drawn.append(test.drawn)
+            certified += test.certified
+            false += test.certified and 195 + test.hits < 0.95 * (195 + left)
+        print(
+            f"  {left:>2} left: {np.mean(drawn):>6,.0f} drawn, certified {certified / runs:.1%}, false {false / runs:.1%}"
+        )
+
+
+def census(runs: int) -> None:
+    """Census: employed people of 20,000 drawn, score by logistic regression on other rows."""
+    path = DATA / "acs2024_24states.parquet"
+    if not path.is_file():
+        print(f"census: skipped, {path} is not here.")
+        return
+    import pyarrow.parquet as pq
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    columns = ["AGEP", "SCHL", "MAR", "DIS", "SEX", "CIT"]
+    table = pq.read_table(path, columns=[*columns, "employed"]).slice(0, 700_000)
+    features = np.column_stack([table[name].to_numpy().astype(float) for name in columns])
+    labels = table["employed"].to_numpy().astype(bool)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(features[:50_000], labels[:50_000])
+    rng = np.random.default_rng(3)
+    scores = model.decision_function(features[50_000:]) + 1e-9 * rng.random(len(labels) - 50_000)
+    labels = labels[50_000:]
+
+    def draw(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
+        rows = rng.choice(len(scores), min(size, len(scores)), replace=False)
+        return scores[rows], labels[rows]
+
+    print(HEAD)
+    for budget in (100, 300, 1000):
+        pools("census 2024, k=20", draw, 20, 20_000, budget, runs)
+
+
+def reviews(runs: int) -> None:
+    """Review topics: each a collection; recall .9 from a control sample of 30 %, and the rest of a half review."""
+    path = DATA / "clef_tar_2019.parquet"
+    if not path.is_file():
+        print(f"reviews: skipped, {path} is not here.")
+        return
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=["review", "score", "label"])
+    topic, score = table["review"].to_numpy(zero_copy_only=False), table["score"].to_numpy().astype(float)
+    label = table["label"].to_numpy().astype(bool)
+    print(
+        f"{'topic':<10}{'abstracts':>10}{'relevant':>9}{'certified':>10}{'listed':>8}{'recall':>8}{'false':>7}"
+    )
+    for name in sorted(set(topic.tolist())):
+        own = topic == name
+        scores, labels = score[own], label[own]
+        drawn = max(1, round(0.3 * len(scores)))
+        shares, kept, false, certified = [], [], 0, 0
+        for _ in range(runs):
+            work = sl.Labelling(scores, sl.Recall(0.9), alpha=ALPHA, labels=drawn)
+            policy = answer(work, labels)
+            if policy is None:
+                continue
+            mask = work.select(scores)
+            certified += 1
+            shares.append(mask.mean())
+            kept.append(labels[mask].sum() / labels.sum())
+            false += kept[-1] < 0.9
+        cells = f"{np.mean(shares):>8.2f}{np.mean(kept):>8.3f}" if shares else f"{'-':>8}{'-':>8}"
+        print(
+            f"{name:<10}{len(scores):>10,}{labels.sum():>9}{certified / runs:>10.0%}{cells}{false / runs:>7.1%}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument(
+        "--part", choices=("pools", "sizes", "collection", "recall", "stop", "acs", "reviews")
+    )
+    options = parser.parse_args()
+    runs, part = options.runs, options.part
+    if part in (None, "pools"):
+        future(runs, 100_000, (100, 300, 1000), (300,))
+    if part in (None, "sizes"):
+        for size in (5_000, 20_000):
+            future(runs, size, (100, 300, 1000), (100, 300, 1000))
+    if part in (None, "collection"):
+        collection(runs)
+    if part in (None, "recall"):
+        recall()
+    if part in (None, "stop"):
+        stop(runs)
+    if part in (None, "acs"):
+        census(runs)
+    if part in (None, "reviews"):
+        reviews(max(20, runs // 4))
+
+
+if __name__ == "__main__":
+    main()

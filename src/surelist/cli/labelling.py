@@ -1,0 +1,199 @@
+"""label and stop: which rows to label, and when a review may stop. Exit code 3: not certifiable."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from surelist.cli.options import as_json, asked, option, promise_options
+
+state_argument = click.argument("state", type=click.Path(path_type=Path))
+state_option = click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write."
+)
+sheet_option = click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Sheet to fill in: .csv or .tsv."
+)
+count_option = click.option("--count", type=int, help="Only the first so many of this stage.")
+final_option = click.option("--final", is_flag=True, help="Blank labels of this sheet will not come.")
+label_option = option("label", default="label")
+
+
+@click.group()
+def label() -> None:
+    """From a scored collection without labels to a certified list: which rows to label.
+
+    \b
+    Example:
+      surelist label start candidates.parquet --expect 5 --pool-size 100 --labels 300 -o work.json
+      surelist label next work.json -o sheet.csv
+      surelist label record work.json sheet.csv
+      surelist label status work.json --policy policy.json
+    """
+
+
+@label.command(name="start", no_args_is_help=True)
+@click.argument("collection", type=click.Path(path_type=Path))
+@promise_options
+@click.option("--at-least", type=int, metavar="K", help="Promise K qualified on the list of this collection.")
+@click.option("--labels", type=int, required=True, help="How many rows can be labelled in all.")
+@option("alpha")
+@option("score")
+@click.option("--id", "id", help="Column with the candidate's id, kept for the drawn rows.")
+@click.option("--block", type=int, help="Label rows of this many best candidates, without a pilot.")
+@state_option
+@as_json
+def start_label(collection: Path, output: Path, json_: bool, **options: Any) -> None:
+    """Draw the rows to label from COLLECTION, a table of scored candidates.
+
+    --expect and --per-pool promise about future pools like it; --at-least and --recall about the
+    collection itself, whatever it is.
+    """
+    from surelist.promises.targets import AtLeast
+    from surelist.promises.terms import target_asked
+    from surelist.workflows import labelling
+
+    at_least = options.pop("at_least")
+    others = [name for name in ("expect", "per_pool", "recall") if options[name] is not None]
+    if (at_least is not None) + len(others) != 1:
+        raise click.UsageError("Say what to promise: one of --expect, --per-pool, --at-least, --recall.")
+    target: Any = AtLeast(at_least) if at_least is not None else target_asked(asked(options))
+    work = labelling.start_labelling(
+        collection, output, target, labels=options["labels"], alpha=options["alpha"],
+        score=options["score"], id=options["id"], block=options["block"],
+    )  # fmt: skip
+    _say(json_, work.describe(), state=str(output), waiting=len(work.ask()))
+
+
+@label.command(name="next", no_args_is_help=True)
+@state_argument
+@sheet_option
+@count_option
+@label_option
+@as_json
+def next_label(state: Path, output: Path, count: int | None, label: str, json_: bool) -> None:
+    """Write a sheet with the rows to label now, all their columns and an empty label column."""
+    from surelist.workflows import labelling
+
+    rows = labelling.next_labels(state, output, count=count, label=label)
+    said = f"{rows:,} rows to label are in {output}." if rows else "Nothing is to be labelled: see status."
+    _say(json_, said, rows=rows, sheet=str(output) if rows else None)
+
+
+@label.command(name="record", no_args_is_help=True)
+@state_argument
+@click.argument("sheet", type=click.Path(path_type=Path))
+@label_option
+@final_option
+@as_json
+def record_label(state: Path, sheet: Path, label: str, final: bool, json_: bool) -> None:
+    """Take a filled-in SHEET back; in parts, in any order, and again."""
+    from surelist.workflows import labelling
+
+    done = labelling.record_labels(state, sheet, label=label, final=final)
+    _say(json_, f"{done.new:,} new labels; {done.waiting:,} to come.", new=done.new, waiting=done.waiting)
+
+
+@label.command(name="status", no_args_is_help=True)
+@state_argument
+@click.option("--policy", type=click.Path(path_type=Path), help="Write the certified policy.")
+@click.option("--shortlist", type=click.Path(path_type=Path), help="Write the list of the collection itself.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw the labels by rank.")
+@as_json
+def status_label(
+    state: Path, policy: Path | None, shortlist: Path | None, plot: Path | None, json_: bool
+) -> None:
+    """The design, what has come, and the promise. Exit code 3 when the labels do not suffice."""
+    from surelist.workflows import labelling
+
+    work = labelling.load_labelling(state)
+    if plot:
+        work.plot(path=plot)
+    waiting = len(work.ask())
+    if waiting and (policy or shortlist):
+        raise click.UsageError(f"{waiting:,} labels are still to come; nothing is certified before.")
+    if waiting:
+        _say(json_, work.describe(), waiting=waiting, promise=None)
+        return
+    made = labelling.finish_labelling(work, policy=policy, shortlist=shortlist)
+    _say(json_, work.describe(), waiting=0, promise=made.promise, thresholds=[*made.thresholds.values()])
+
+
+@click.group()
+def stop() -> None:
+    """May a review stop? A test of what was not reviewed, after any review whatever.
+
+    \b
+    Example:
+      surelist stop start rest.csv --found 195 --recall 0.95 -o stop.json
+      surelist stop next stop.json -o sheet.csv
+      surelist stop record stop.json sheet.csv
+      surelist stop status stop.json
+    """
+
+
+@stop.command(name="start", no_args_is_help=True)
+@click.argument("rest", type=click.Path(path_type=Path))
+@click.option("--found", type=int, required=True, help="Relevant items that the review has found.")
+@click.option("--recall", type=float, required=True, help="Share of all relevant items to certify.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="How often it may be wrong.")
+@click.option("--looks", type=int, default=10, show_default=True, help="The most looks to plan.")
+@state_option
+@as_json
+def start_stop(rest: Path, output: Path, json_: bool, **options: Any) -> None:
+    """Plan the looks at REST, a table of everything that was not reviewed, and draw from it."""
+    from surelist.workflows import labelling
+
+    test = labelling.start_stop(rest, output, **options)
+    _say(json_, test.describe(), state=str(output), looks=list(test.sizes), level=test.level)
+
+
+@stop.command(name="next", no_args_is_help=True)
+@state_argument
+@sheet_option
+@count_option
+@label_option
+@as_json
+def next_stop(state: Path, output: Path, count: int | None, label: str, json_: bool) -> None:
+    """Write a sheet with the items to label now, up to the next look."""
+    from surelist.workflows import labelling
+
+    rows = labelling.next_items(state, output, count=count, label=label)
+    said = f"{rows:,} items to label are in {output}." if rows else "Nothing is to be labelled: see status."
+    _say(json_, said, rows=rows, sheet=str(output) if rows else None)
+
+
+@stop.command(name="record", no_args_is_help=True)
+@state_argument
+@click.argument("sheet", type=click.Path(path_type=Path))
+@label_option
+@final_option
+@as_json
+def record_stop(state: Path, sheet: Path, label: str, final: bool, json_: bool) -> None:
+    """Take a filled-in SHEET back, in its order; a label that will not come counts as relevant."""
+    from surelist.workflows import labelling
+
+    test = labelling.record_items(state, sheet, label=label, final=final)
+    _say(json_, test.describe(), drawn=test.drawn, hits=test.hits, certified=test.certified)
+
+
+@stop.command(name="status", no_args_is_help=True)
+@state_argument
+@as_json
+def status_stop(state: Path, json_: bool) -> int:
+    """Certified, go on, or not certified after the last look (exit code 3)."""
+    from surelist.workflows import labelling
+
+    test = labelling.load_stop(state)
+    _say(
+        json_, test.describe(), drawn=test.drawn, hits=test.hits, certified=test.certified, over=test.over,
+        recall_now=test.recall_now,
+    )  # fmt: skip
+    return 3 if test.over and not test.certified else 0
+
+
+def _say(json_: bool, text: str, **facts: Any) -> None:
+    click.echo(json.dumps(facts) if json_ else text)

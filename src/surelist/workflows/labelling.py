@@ -1,0 +1,236 @@
+"""Use cases of labelling and stopping on files: the only code their front ends call.
+
+Of the collection only the scores are read, to rank it, and the drawn rows are fetched. A sheet to fill in
+has the rows' own columns, their row number and an empty label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surelist import tables
+from surelist._files import updating
+from surelist.errors import InvalidInput
+from surelist.lifecycle.labelling import Labelling
+from surelist.lifecycle.labelling_start import ArrayCollection, Fetched, Ints
+from surelist.lifecycle.stopping import StopTest
+from surelist.promises.policy import Policy
+from surelist.promises.targets import Recall
+from surelist.tables.rows import count_rows, rows_at, write_listed, write_sheet
+from surelist.workflows.lifecycle import LABELS
+
+ROW = "surelist_row"
+
+
+class TableCollection(ArrayCollection):
+    """A table as a collection: scores (and groups) come in, ids of the drawn rows only."""
+
+    def __init__(self, path: Path, score: str, ident: str | None, group: str | None) -> None:
+        self._table = tables.open_table(path)
+        self._ident = ident
+        arrays = tables.read_columns(self._table, {"score": score, "group": group})
+        super().__init__(arrays["score"], groups=arrays.get("group"))
+
+    def at(self, group: str | None, ranks: Ints) -> Fetched:
+        found = super().at(group, ranks)
+        if self._ident is None:
+            return found
+        place = self._table.columns.index(self._ident)
+        ids = [row[place] for row in rows_at(self._table, found.rows.tolist())]
+        missing = next(
+            (row for row, name in zip(found.rows.tolist(), ids, strict=True) if name in (None, "")), None
+        )
+        if missing is not None:
+            raise InvalidInput(
+                f"column {self._ident!r}: row {missing} has no id. Give every candidate an id."
+            )
+        return Fetched(found.rows, found.scores, [str(name) for name in ids])
+
+
+def start_labelling(
+    collection: Path, state: Path, target: Any, *, labels: int, alpha: float, score: str,
+    id: str | None = None, group: str | None = None, **options: Any,
+) -> Labelling:  # fmt: skip
+    """Draw what is to be labelled; an existing state is not overwritten."""
+    _require_new(state)
+    source = tables.open_table(collection)
+    for role, name in (("id", id), ("group", group)):
+        if name is not None and name not in source.columns:
+            raise InvalidInput(f"{role}: column {name!r} is not in {source.name}.")
+    columns = {"table": str(Path(collection).absolute()), "score": score}
+    columns |= {role: name for role, name in (("id", id), ("group", group)) if name is not None}
+    held = TableCollection(collection, score, id, group)
+    work = Labelling.of(held, target, alpha=alpha, labels=labels, columns=columns, **options)
+    work.save(state)
+    return work
+
+
+def next_labels(state: Path, output: Path, *, count: int | None, label: str) -> int:
+    """Write a sheet with the rows to label now; returns how many. Asking again gives the same rows."""
+    work = Labelling.load(state)
+    rows = work.ask(count).tolist()
+    if rows:
+        columns = _columns(work)
+        table = tables.open_table(columns["table"])
+        fetched = rows_at(table, rows)
+        _same_scores(work, rows, [row[table.columns.index(columns["score"])] for row in fetched])
+        _write_sheet(output, table, rows, fetched, label)
+    return len(rows)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What ``record_labels`` did."""
+
+    work: Labelling
+    new: int
+    waiting: int
+
+
+def record_labels(state: Path, sheet: Path, *, label: str, final: bool) -> Recorded:
+    """Take a sheet back. Blank labels are still to come, or with ``final`` will not come."""
+    rows, labels = _read_sheet(sheet, label)
+    with updating(state):
+        work = Labelling.load(state)
+        told = [(row, mark) for row, mark in zip(rows, labels, strict=True) if mark is not None]
+        new = work.tell([row for row, _ in told], [mark for _, mark in told]) if told else 0
+        if final:
+            waiting = set(work.ask().tolist())
+            gone = [row for row, mark in zip(rows, labels, strict=True) if mark is None and row in waiting]
+            new += work.tell(gone, [None] * len(gone)) if gone else 0
+        work.save(state)
+    return Recorded(work, new, len(work.ask()))
+
+
+def load_labelling(state: Path) -> Labelling:
+    """Read and verify a labelling's state."""
+    return Labelling.load(state)
+
+
+def finish_labelling(work: Labelling, *, policy: Path | None, shortlist: Path | None) -> Policy:
+    """The certified policy, written where asked for; and the list of the collection itself."""
+    made = work.policy
+    if policy is not None:
+        made.save(policy)
+    if shortlist is not None:
+        columns, table = _columns(work), tables.open_table(_columns(work)["table"])
+        if made.grouped:
+            raise InvalidInput("shortlist: with groups, write the policy and use select on the collection.")
+        kept = work.sampled if isinstance(made.cutoffs[0].target, Recall) else []
+        write_listed(table, shortlist, columns["score"], made.threshold, kept)
+    return made
+
+
+def start_stop(rest: Path, state: Path, *, found: int, recall: float, alpha: float, looks: int) -> StopTest:
+    """Plan the looks at the table of what was not reviewed, and draw from it."""
+    _require_new(state)
+    table = tables.open_table(rest)
+    size = count_rows(table)
+    if size == 0:
+        raise InvalidInput(f"{table.name}: has no rows; nothing is left to test.")
+    test = StopTest(found, size, recall, alpha=alpha, looks=looks, table=str(Path(rest).absolute()))
+    test.save(state)
+    return test
+
+
+def next_items(state: Path, output: Path, *, count: int | None, label: str) -> int:
+    """Write a sheet with the items to label now; returns how many."""
+    test = StopTest.load(state)
+    rows = test.ask(count).tolist()
+    if rows:
+        if test.table is None:
+            raise InvalidInput(
+                f"state: {state} was started without a table of the rest; ask() names its rows."
+            )
+        table = tables.open_table(test.table)
+        _write_sheet(output, table, rows, rows_at(table, rows), label)
+    return len(rows)
+
+
+def record_items(state: Path, sheet: Path, *, label: str, final: bool) -> StopTest:
+    """Take a sheet back, in the order of drawing; ``final``: a blank will not come and counts as relevant."""
+    rows, labels = _read_sheet(sheet, label)
+    by_row = dict(zip(rows, labels, strict=True))
+    with updating(state):
+        test = StopTest.load(state)
+        told: list[float | None] = []
+        for row in test.ask().tolist():
+            mark = by_row.get(row)
+            if mark is None and not (final and row in by_row):
+                break
+            told.append(mark)
+        later = [row for row in test.ask().tolist()[len(told) :] if by_row.get(row) is not None]
+        if later:
+            raise InvalidInput(
+                f"labels: row {later[0]} has a label, and one drawn before it has none. Labels count in the "
+                "order of the sheet; fill the gap, or say that it stays blank (--final)."
+            )
+        test.tell(told)
+        test.save(state)
+    return test
+
+
+def load_stop(state: Path) -> StopTest:
+    """Read and verify a stop test's state."""
+    return StopTest.load(state)
+
+
+def _require_new(state: Path) -> None:
+    if state.exists():
+        raise InvalidInput(
+            f"output: {state} exists. A draw is made once: go on with it, or give a new one another name."
+        )
+
+
+def _columns(work: Labelling) -> dict[str, str]:
+    columns = work.columns
+    if columns is None or "table" not in columns:
+        raise InvalidInput("state: this labelling was not started from a table; use it from Python.")
+    return columns
+
+
+def _same_scores(work: Labelling, rows: list[int], scores: list[Any]) -> None:
+    """The table must still be the one that was drawn from."""
+    for row, score in zip(rows, scores, strict=True):
+        if not np.isclose(float(score), work.score(row), rtol=1e-12, atol=0):
+            raise InvalidInput(
+                f"table: row {row} has score {score}, and had {work.score(row)!r} when it was drawn. The "
+                "collection has changed since; a labelling is about the one it was started with."
+            )
+
+
+def _write_sheet(output: Path, table: Any, rows: list[int], fetched: list[Any], label: str) -> None:
+    kept = [place for place, name in enumerate(table.columns) if name != label]
+    if ROW in table.columns:
+        raise InvalidInput(f"column {ROW!r}: the table has one already; rename it.")
+    header = [ROW, *(table.columns[place] for place in kept), label]
+    body = [
+        [row, *(values[place] for place in kept), None] for row, values in zip(rows, fetched, strict=True)
+    ]
+    write_sheet(output, header, body, table.paths)
+
+
+def _read_sheet(sheet: Path, label: str) -> tuple[list[int], list[float | None]]:
+    columns = tables.read_text(sheet, {"id": ROW, "label": label})
+    rows: list[int] = []
+    for line, text in enumerate(columns["id"]):
+        if text is None or not text.strip().removesuffix(".0").isdecimal():
+            raise InvalidInput(
+                f"column {ROW!r}: expected the row number of the sheet, got {text!r} in row {line}."
+            )
+        rows.append(int(text.strip().removesuffix(".0")))
+    again = next((row for row in rows if rows.count(row) > 1), None) if len(set(rows)) < len(rows) else None
+    if again is not None:
+        raise InvalidInput(f"column {ROW!r}: row {again} appears twice in {sheet}.")
+    return rows, [_mark(text, label, line) for line, text in enumerate(columns["label"])]
+
+
+def _mark(text: str | None, name: str, line: int) -> float | None:
+    plain = "" if text is None else text.strip().lower()
+    if plain and plain not in LABELS:
+        raise InvalidInput(f"column {name!r}: expected 0, 1 or blank, got {text!r} in row {line}.")
+    return LABELS[plain] if plain else None

@@ -1,0 +1,188 @@
+"""label and stop at the command line: sheets out, sheets back, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from surelist import cli, examples
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    header, rows = examples.trial_rows(np.random.default_rng(3), 1500, labelled=True)
+    with open("candidates.csv", "w", newline="") as file:
+        sheet = csv.writer(file)
+        sheet.writerow(header[:-1])
+        sheet.writerows(row[:-1] for row in rows)
+    return [row[-1] for row in rows]
+
+
+def run(*words: str) -> int:
+    return cli.run(list(words))
+
+
+def fill(name: str, truth: list[str], keep: slice = slice(None)) -> None:
+    with open(name, newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows[keep]:
+        row["label"] = truth[int(row["surelist_row"])]
+    with open(name, "w", newline="") as file:
+        sheet = csv.DictWriter(file, rows[0].keys())
+        sheet.writeheader()
+        sheet.writerows(rows)
+
+
+def test_from_a_table_without_labels_to_a_policy_and_a_list(place, capsys):
+    start = ("label", "start", "candidates.csv", "--expect", "5", "--pool-size", "100", "--labels", "160")
+    assert run(*start, "--id", "candidate", "-o", "work.json") == 0
+    assert run("label", "status", "work.json", "--policy", "policy.json") == 2  # labels are to come
+    assert run("label", "next", "work.json", "-o", "sheet.csv") == 0
+    first = Path("sheet.csv").read_text()
+    assert run("label", "next", "work.json", "-o", "again.csv") == 0
+    assert Path("again.csv").read_text() == first  # the same rows
+    assert first.splitlines()[0] == "surelist_row,candidate,age,site,score,label"
+    fill("sheet.csv", place, slice(0, 10))
+    assert run("label", "record", "work.json", "sheet.csv") == 0  # in parts
+    fill("sheet.csv", place)
+    assert run("label", "record", "work.json", "sheet.csv") == 0
+    assert run("label", "next", "work.json", "-o", "sheet.csv") == 0
+    fill("sheet.csv", place)
+    assert run("label", "record", "work.json", "sheet.csv", "--final") == 0
+    capsys.readouterr()
+    assert (
+        run("label", "status", "work.json", "--policy", "policy.json", "--shortlist", "list.csv", "--json")
+        == 0
+    )
+    said = json.loads(capsys.readouterr().out)
+    assert "on average over pools of 100 candidates" in said["promise"]
+    assert run("select", "candidates.csv", "--policy", "policy.json", "-o", "selected.csv") == 0
+    assert Path("list.csv").read_text() == Path("selected.csv").read_text()
+
+
+def test_recall_puts_the_sample_on_the_list_and_refuses_with_exit_code_3(place, capsys):
+    assert (
+        run("label", "start", "candidates.csv", "--recall", "0.8", "--labels", "400", "-o", "work.json") == 0
+    )
+    run("label", "next", "work.json", "-o", "sheet.csv")
+    assert run("label", "record", "work.json", "sheet.csv", "--final") == 2  # blank labels: recall needs them
+    fill("sheet.csv", place)
+    assert run("label", "record", "work.json", "sheet.csv") == 0
+    assert run("label", "status", "work.json", "--shortlist", "list.csv") == 0
+    with open("sheet.csv", newline="") as file:
+        drawn = {row["candidate"] for row in csv.DictReader(file)}
+    with open("list.csv", newline="") as file:
+        assert drawn <= {row["candidate"] for row in csv.DictReader(file)}
+    run("label", "start", "candidates.csv", "--recall", "0.99", "--labels", "20", "-o", "few.json")
+    run("label", "next", "few.json", "-o", "few.csv")
+    fill("few.csv", place)
+    run("label", "record", "few.json", "few.csv")
+    capsys.readouterr()
+    assert run("label", "status", "few.json") == 3
+    assert "Not certifiable" in capsys.readouterr().err
+
+
+def test_what_does_not_fit_is_said_and_changes_nothing(place, capsys):
+    start = ("label", "start", "candidates.csv", "--at-least", "20", "--labels", "100", "-o", "work.json")
+    assert run(*start) == 0
+    assert run(*start) == 2
+    assert "work.json exists. A draw is made once" in capsys.readouterr().err
+    assert run("label", "start", "candidates.csv", "--labels", "9", "-o", "x.json") == 2
+    assert (
+        run(
+            "label",
+            "start",
+            "candidates.csv",
+            "--at-least",
+            "2",
+            "--recall",
+            ".5",
+            "--labels",
+            "9",
+            "-o",
+            "x",
+        )
+        == 2
+    )
+    assert (
+        run(
+            "label",
+            "start",
+            "candidates.csv",
+            "--at-least",
+            "2",
+            "--labels",
+            "9",
+            "--id",
+            "no",
+            "-o",
+            "x.json",
+        )
+        == 2
+    )
+    run("label", "next", "work.json", "-o", "sheet.csv")
+    before = Path("work.json").read_bytes()
+    text = Path("sheet.csv").read_text().splitlines()
+    Path("bad.csv").write_text("\n".join([text[0], text[1] + "maybe"]))
+    assert run("label", "record", "work.json", "bad.csv") == 2
+    Path("twice.csv").write_text("\n".join([text[0], text[1] + "1", text[1] + "1"]))
+    assert run("label", "record", "work.json", "twice.csv") == 2
+    assert Path("work.json").read_bytes() == before
+    lines = Path("candidates.csv").read_text().splitlines()
+    Path("candidates.csv").write_text("\n".join([lines[0], *lines[:0:-1]]))
+    assert run("label", "next", "work.json", "-o", "sheet.csv") == 2
+    assert "The collection has changed since" in " ".join(capsys.readouterr().err.split())
+
+
+def test_stop_goes_on_until_it_is_certified(place, capsys):
+    none = ["0"] * 1500
+    assert run("stop", "start", "candidates.csv", "--found", "150", "--recall", "0.9", "-o", "stop.json") == 0
+    assert run("stop", "status", "stop.json") == 0
+    assert run("stop", "next", "stop.json", "-o", "sheet.csv", "--count", "20") == 0
+    fill("sheet.csv", none, slice(5, 20))
+    assert run("stop", "record", "stop.json", "sheet.csv") == 2  # a gap
+    fill("sheet.csv", none)
+    assert run("stop", "record", "stop.json", "sheet.csv") == 0
+    capsys.readouterr()
+    while True:
+        run("stop", "status", "stop.json", "--json")
+        said = json.loads(capsys.readouterr().out.splitlines()[-1])
+        if said["over"]:
+            break
+        run("stop", "next", "stop.json", "-o", "sheet.csv")
+        fill("sheet.csv", none)
+        run("stop", "record", "stop.json", "sheet.csv")
+        capsys.readouterr()
+    assert said["certified"]
+    assert said["hits"] == 0
+
+
+def test_stop_without_a_certificate_ends_with_exit_code_3(place, capsys):
+    every = ["1"] * 1500
+    run(
+        "stop",
+        "start",
+        "candidates.csv",
+        "--found",
+        "5",
+        "--recall",
+        "0.9",
+        "--looks",
+        "2",
+        "-o",
+        "stop.json",
+    )
+    while (
+        run("stop", "next", "stop.json", "-o", "sheet.csv") == 0 and "Nothing" not in capsys.readouterr().out
+    ):
+        fill("sheet.csv", every)
+        run("stop", "record", "stop.json", "sheet.csv")
+        capsys.readouterr()
+    code = run("stop", "status", "stop.json")
+    said = capsys.readouterr().out
+    assert (code == 3) == ("Not certified after the last look" in said)

@@ -1,0 +1,352 @@
+"""Labelling and StopTest as a person meets them: asking, telling, files, refusals, sentences."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import surelist as sl
+from surelist import examples
+
+
+def collection(size: int = 3000, seed: int = 0):
+    return examples.population(np.random.default_rng(seed), size)
+
+
+def finish(work: sl.Labelling, labels) -> None:
+    while len(rows := work.ask()):
+        work.tell(rows, labels[rows])
+
+
+def test_the_whole_way_and_the_file_says_the_same(tmp_path):
+    scores, labels = collection()
+    work = sl.Labelling(scores, sl.Expected(5, 100), alpha=0.1, labels=120)
+    first = work.ask()
+    assert np.array_equal(first, work.ask())
+    assert len(first) == 30
+    assert np.array_equal(work.ask(7), first[:7])
+    assert work.tell(first[::-1][:10], labels[first[::-1][:10]]) == 10  # in parts, in any order
+    path = tmp_path / "work.json"
+    work.save(path)
+    again = sl.Labelling.load(path)
+    assert set(again.ask()) == set(first) - set(first[::-1][:10])
+    finish(again, labels)
+    again.save(path)
+    loaded = sl.Labelling.load(path)
+    assert loaded.policy.cutoffs == again.policy.cutoffs
+    policy = tmp_path / "policy.json"
+    loaded.policy.save(policy)
+    assert sl.Policy.load(policy).promise == loaded.policy.promise
+    assert loaded.describe() == again.describe()
+    listed = loaded.select(scores)
+    assert np.array_equal(listed, scores >= loaded.policy.threshold)
+
+
+def test_the_draw_is_the_systems_and_differs_every_time():
+    scores, _ = collection()
+    asked = {tuple(sl.Labelling(scores, sl.AtLeast(50), labels=100).ask().tolist()) for _ in range(5)}
+    assert len(asked) == 5
+
+
+def test_the_block_is_fixed_by_the_pilot_alone(tmp_path):
+    """The same pilot labels give the same block whatever the other labels are; they cannot come earlier."""
+    scores, labels = collection()
+    work = sl.Labelling(scores, sl.AtLeast(60), labels=120)
+    pilot = work.ask()
+    design = work._state.designs[0]
+    outside = next(row for row in design.main.rows if row not in set(pilot.tolist()))
+    with pytest.raises(sl.InvalidInput, match=f"row {outside} is not among those asked for"):
+        work.tell([outside], [1])
+    path = tmp_path / "work.json"
+    work.save(path)
+    blocks = []
+    for others in (0, 1):
+        copy = sl.Labelling.load(path)
+        copy.tell(pilot, labels[pilot])
+        blocks.append(copy._state.designs[0].chosen)
+        main = copy.ask()
+        copy.tell(main, np.full(len(main), others))
+        assert copy._state.designs[0].chosen == blocks[-1]
+    assert blocks[0] == blocks[1]
+
+
+def test_missing_labels_count_as_not_qualified_but_never_for_recall():
+    scores, labels = collection()
+    work = sl.Labelling(scores, sl.AtLeast(20), labels=100)
+    rows = work.ask()
+    work.tell(rows[:-2], labels[rows[:-2]])
+    work.tell(rows[-2:], [None, float("nan")])
+    assert "-" in work._state.designs[0].pilot.labels
+    rows = work.ask()
+    work.tell(rows[:-1], labels[rows[:-1]])
+    assert work.close() == 1
+    assert work.done
+    recall = sl.Labelling(scores, sl.Recall(0.8), labels=200)
+    rows = recall.ask()
+    with pytest.raises(sl.InvalidInput, match="A recall needs the label of every row drawn"):
+        recall.tell(rows[:1], [None])
+    with pytest.raises(sl.InvalidInput, match="A recall needs"):
+        recall.close()
+    with pytest.raises(sl.InvalidInput, match="200 labels are still to come"):
+        _ = recall.policy
+
+
+def test_contradictions_strangers_and_nonsense_change_nothing():
+    scores, _ = collection()
+    work = sl.Labelling(scores, sl.AtLeast(20), labels=100)
+    rows = work.ask()
+    work.tell(rows[:1], [1])
+    assert work.tell(rows[:1], [1]) == 0
+    for wrong, match in (
+        ((rows[:1], [0]), "was qualified before and is not qualified now"),
+        (([10**6], [1]), "row 1000000 was not drawn"),
+        ((rows[1:3], [1]), "labels: expected 2 values"),
+        ((rows[1:2], [2]), "expected 0 or 1"),
+        (([1.5], [1]), "expected row numbers, got 1.5"),
+        ((np.array([rows[1], rows[1]]), [0, 1]), "was not qualified before and is qualified now"),
+    ):
+        before = json.dumps(work._state.designs[0].pilot.labels)
+        with pytest.raises(sl.InvalidInput, match=match):
+            work.tell(*wrong)
+        assert json.dumps(work._state.designs[0].pilot.labels) == before
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "match"),
+    [
+        (sl.Precision(0.5), {}, "expected Expected, PerPool, AtLeast or Recall"),
+        (sl.PerPool(2, (50, 100)), {}, "one pool size"),
+        (sl.Expected(5, 100), {"labels": 0}, "labels: expected a whole number"),
+        (sl.Expected(5, 100), {"alpha": 1.2}, "alpha: expected"),
+        (sl.Expected(5, 100), {"pilot": 1.0}, "pilot: expected a share"),
+        ({"a": sl.AtLeast(3)}, {}, "one target for each group"),
+    ],
+)
+def test_what_cannot_be_promised_is_refused_at_the_start(target, options, match):
+    scores, _ = collection(200)
+    with pytest.raises(sl.InvalidInput, match=match):
+        sl.Labelling(scores, target, **{"labels": 50, **options})
+
+
+def test_not_certifiable_says_what_was_needed():
+    scores, _ = collection()
+    work = sl.Labelling(scores, sl.AtLeast(500), labels=100)
+    finish(work, np.zeros(3000))
+    with pytest.raises(sl.NotCertifiable, match="qualified are needed among the 75 labelled of the best"):
+        _ = work.policy
+    assert "Not certifiable" in work.describe()
+    recall = sl.Labelling(scores, sl.Recall(0.99), labels=30)
+    finish(recall, np.zeros(3000))
+    with pytest.raises(sl.NotCertifiable, match="0 of the 30 candidates drawn are qualified"):
+        _ = recall.policy
+
+
+def test_groups_share_alpha_and_labels():
+    scores, labels = collection()
+    groups = np.where(np.arange(3000) % 3 == 0, "a", "b")
+    work = sl.Labelling(
+        scores, {"a": sl.AtLeast(20), "b": sl.AtLeast(40)}, labels=200, groups=groups, purpose="a test"
+    )
+    finish(work, labels)
+    policy = work.policy
+    assert [cutoff.level.alpha for cutoff in policy.cutoffs] == [0.05, 0.05]
+    assert "of these 1,000 candidates of group 'a'" in policy.promise[0].lower() + policy.promise[1:]
+    assert work.select(scores, groups=groups).sum() > 60
+    assert policy.filter.grouped
+
+
+def test_small_collections_are_labelled_whole():
+    scores, labels = collection(40)
+    work = sl.Labelling(scores, sl.AtLeast(3), labels=100)
+    assert len(work.ask()) == 40
+    finish(work, labels)
+    best = np.sort(scores[labels])[::-1]
+    assert work.policy.threshold == best[2]  # everyone labelled: the third best itself
+
+
+def test_sentences_are_about_the_case_at_hand():
+    scores, labels = collection()
+    for target, said, unsaid in (
+        (sl.AtLeast(20), "Of these 3,000 candidates", "population"),
+        (sl.Expected(5, 100), "on average over pools of 100", "Nothing is assumed"),
+        (sl.PerPool(2, 100), "and the pool together", "Nothing is assumed"),
+        (sl.Recall(0.5), "together with the 200 candidates that were drawn", "population"),
+    ):
+        work = sl.Labelling(scores, target, labels=200)
+        finish(work, labels)
+        text = work.policy.describe()
+        assert said in text
+        assert unsaid not in text
+
+
+def test_ids_name_the_rows():
+    scores, labels = collection(300)
+    names = [f"c{row}" for row in range(300)]
+    work = sl.Labelling(scores, sl.AtLeast(5), labels=60, ids=names)
+    rows = work.ask()
+    assert work.ids(rows) == [names[row] for row in rows]
+    assert work.rows(work.ids(rows)) == rows.tolist()
+    with pytest.raises(sl.InvalidInput, match="'x' was not drawn"):
+        work.rows(["x"])
+    del labels
+
+
+def test_the_state_file_is_small_and_strict(tmp_path):
+    scores, labels = collection(200_000)
+    work = sl.Labelling(scores, sl.Expected(5, 100), labels=1000)
+    path = tmp_path / "work.json"
+    work.save(path)
+    assert path.stat().st_size < 1_000_000
+    rows = work.ask()
+    work.tell(rows, labels[rows])
+    work.save(path)
+    good = json.loads(path.read_text())
+
+    def damaged(change) -> None:
+        raw = json.loads(json.dumps(good))
+        change(raw, raw["designs"][0])
+        path.write_text(json.dumps(raw))
+        with pytest.raises(sl.PolicyFileError):
+            sl.Labelling.load(path)
+
+    damaged(lambda raw, design: raw.update(format=2))
+    damaged(lambda raw, design: raw.update(more=1))
+    damaged(lambda raw, design: design.update(alpha=0.2))
+    damaged(lambda raw, design: design.update(chosen=None))
+    damaged(lambda raw, design: design.update(chosen=999))
+    damaged(lambda raw, design: design.update(fallback=1.5))
+    damaged(lambda raw, design: design["main"]["rows"].__setitem__(0, design["pilot"]["rows"][0]))
+    damaged(lambda raw, design: design["main"]["ranks"].reverse())
+    damaged(lambda raw, design: design["main"]["leaves"].__setitem__(0, 10**6))
+    damaged(lambda raw, design: design["blocks"].append(10**9))
+    damaged(lambda raw, design: design["pilot"].update(labels="2" * len(design["pilot"]["labels"])))
+
+
+def test_nobody_overwrites_a_labelling_they_have_not_read(tmp_path):
+    scores, _ = collection(300)
+    path = tmp_path / "work.json"
+    sl.Labelling(scores, sl.AtLeast(5), labels=60).save(path)
+    with pytest.raises(sl.InvalidInput, match="exists and would be lost"):
+        sl.Labelling(scores, sl.AtLeast(5), labels=60).save(path)
+
+
+def test_a_policy_file_that_contradicts_its_evidence_is_refused(tmp_path):
+    scores, labels = collection()
+    path = tmp_path / "policy.json"
+    for target, changes in (
+        (sl.AtLeast(60), {"count": 1, "drawn": 10, "alpha": 0.2, "block": 10**6, "about": "pools"}),
+        (sl.Recall(0.8), {"dropped": 60, "drawn": 10, "relevant": 3, "collection": 100}),
+    ):
+        work = sl.Labelling(scores, target, labels=300)
+        finish(work, labels)
+        work.policy.save(path)
+        good = json.loads(path.read_text())
+        for name, value in changes.items():
+            raw = json.loads(json.dumps(good))
+            raw["cutoffs"][0]["proof"][name] = value
+            path.write_text(json.dumps(raw))
+            with pytest.raises(sl.PolicyFileError):
+                sl.Policy.load(path)
+        path.unlink()
+
+
+def test_select_wants_this_very_collection():
+    scores, labels = collection(500)
+    work = sl.Labelling(scores, sl.Recall(0.5), labels=200)
+    finish(work, labels)
+    assert work.select(scores)[work.sampled].all()
+    with pytest.raises(sl.InvalidInput, match="they differ"):
+        work.select(scores[::-1])
+    with pytest.raises(sl.InvalidInput, match="expected those of the collection"):
+        work.select(scores[:-1])
+
+
+def test_the_picture_has_the_labels_and_the_end_of_the_list(tmp_path):
+    pytest.importorskip("matplotlib")
+    scores, labels = collection(500)
+    work = sl.Labelling(scores, sl.AtLeast(10), labels=80)
+    finish(work, labels)
+    axes = work.plot(path=tmp_path / "labels.png")
+    assert (tmp_path / "labels.png").stat().st_size > 1000
+    assert "80 labels" in axes.get_title(loc="left") + axes.get_title()
+
+
+def run_stop(test: sl.StopTest, labels) -> None:
+    while len(rows := test.ask()):
+        test.tell(labels[rows])
+
+
+def test_a_stop_test_from_start_to_end(tmp_path):
+    test = sl.StopTest(found=195, rest=8000, recall=0.95, alpha=0.05)
+    rows = test.ask()
+    assert len(rows) == test.sizes[0] == len(set(rows.tolist()))
+    assert rows.min() >= 0
+    assert rows.max() < 8000
+    assert np.array_equal(test.ask(5), rows[:5])
+    test.tell(np.zeros(100))
+    path = tmp_path / "stop.json"
+    test.save(path)
+    again = sl.StopTest.load(path)
+    assert np.array_equal(again.ask(), rows[100:])
+    assert "Go on: label 2,033 more items" in again.describe()
+    run_stop(again, np.zeros(8000))
+    assert again.certified
+    assert again.drawn == test.sizes[0]
+    assert len(again.ask()) == 0
+    assert "Certified" in again.describe()
+    again.save(path)
+    assert sl.StopTest.load(path).certified
+
+
+def test_a_missing_label_is_a_hit_and_hits_count():
+    test = sl.StopTest(195, 8000, 0.95)
+    rows = test.ask()
+    test.tell([None, 1] + [0] * (len(rows) - 2))
+    assert test.hits == 2
+    assert not test.certified
+    assert "Certified now: a recall of" in test.describe()
+    with pytest.raises(sl.InvalidInput, match="expected at most"):
+        test.tell(np.zeros(5000))
+    with pytest.raises(sl.InvalidInput, match="expected 0 or 1"):
+        test.tell([7])
+
+
+def test_a_stop_test_that_never_certifies_says_what_it_can():
+    test = sl.StopTest(10, 1000, 0.9, looks=3)
+    run_stop(test, np.ones(1000))
+    assert test.over
+    assert test.certified == (test.drawn == 1000)
+    if not test.certified:
+        assert "Not certified after the last look" in test.describe()
+    assert 0 <= test.recall_now <= 1
+
+
+def test_level_of_stop_tests_with_the_systems_randomness():
+    """Exactly as many left as break the recall: certificates stay within alpha, and near it."""
+    from scipy import special
+
+    runs, false = 400, 0
+    plan = sl.StopTest(20, 120, 0.8, alpha=0.2)
+    labels = np.zeros(120)
+    labels[:6] = 1  # 20 of 26 is below .8; with one hit 21 of 26 is not
+    for _ in range(runs):
+        test = sl.StopTest(20, 120, 0.8, alpha=0.2)
+        run_stop(test, labels)
+        false += test.certified and 20 + test.hits < 0.8 * 26
+    assert plan.level <= 0.2
+    assert false == 0 or special.betainc(false, runs - false + 1, 0.2) > 1e-6
+
+
+def test_damaged_stop_files_are_refused(tmp_path):
+    path = tmp_path / "stop.json"
+    sl.StopTest(20, 120, 0.8, alpha=0.2).save(path)
+    good = json.loads(path.read_text())
+    for change in (
+        {"order": good["order"][:-1]}, {"labels": "2"}, {"alpha": 0.5}, {"rest": 3}, {"found": -1},
+        {"labels": "0" * len(good["order"])}, {"kind": "surelist campaign"}, {"more": 1},
+    ):  # fmt: skip
+        path.write_text(json.dumps({**good, **change}))
+        with pytest.raises(sl.PolicyFileError):
+            sl.StopTest.load(path)
