@@ -65,6 +65,8 @@ MUTANTS = [
     ("a replay counts again", "lifecycle/monitor.py", "return known is not None", "return False", "lifecycle/test_monitor.py::test_replaying_reviews_changes_nothing"),
     ("state files without a lock", "_files.py", "if lock in held or fcntl is None:", "if True:", "lifecycle/test_lost_updates.py::test_no_increment_is_lost"),
     ("who writes last wins", "_files.py", "_digest(path.read_bytes()) == known:", "True:", "lifecycle/test_lost_updates.py::test_the_loser_of_two_writers_is_told_and_nothing_is_lost"),
+    ("a forged threshold is vouched for", "workflows/recompute.py", '("thresholds", _each(before, "threshold")', '("thresholds", _each(now, "threshold")', "reports/test_past_rows.py::test_a_forged_threshold_is_refused"),
+    ("unlabelled rows in the score bins", "reports/audit.py", "array, qualified = array[known], qualified[known]", "pass", "reports/test_past_rows.py::test_score_bins_are_those_of_labelled_rows_and_cover_with_a_third_of_labels_missing"),
     ("half the band per bin", "bounds/counts.py", "check.as_alpha(alpha), 2 * bins)", "check.as_alpha(alpha), bins)", "baselines/test_baselines.py::test_umb_counts_are_the_exact_ceilings"),
     ("> for >= in binning", "baselines/binning.py", "counts >= needed", "counts > needed", "baselines/test_baselines.py::test_umb_certifies_from_exactly_the_critical_count"),
     ("theta rounded down", "baselines/binning.py", "share * (1 + 1e-12)", "share * (1 - 1e-12)", "baselines/test_baselines.py::test_umb_share_spends_the_bound_exactly"),

@@ -136,12 +136,18 @@ def score_bins(
 ) -> tuple[ScoreBin, ...]:
     """About ``bins`` groups of rows of equal size by score, each with a 95 % exact interval.
 
-    Tied scores share a bin. This describes the calibration rows; no promise rests on it.
+    Tied scores share a bin. Rows without a label are left out: nobody knows whether they are
+    qualified. This describes the labelled calibration rows; no promise rests on it.
     """
-    array = check.as_scores(scores)
-    qualified, _ = check.as_labels(labels, missing=missing_labels)
+    array, column = check.as_scores(scores), np.asarray(labels)
+    qualified, missing = check.as_labels(column, missing=missing_labels)
     check.require_rows(array, "scores")
     check.require_length(qualified, len(array), "labels")
+    if missing:
+        known = ~np.isnan(check._numbers(column, "labels"))
+        array, qualified = array[known], qualified[known]
+    if not len(array):
+        return ()
     cuts = np.unique(np.quantile(array, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
     place = np.searchsorted(cuts, array, side="left")
     sizes = np.bincount(place, minlength=len(cuts) + 1)

@@ -17,10 +17,10 @@ LINE_STYLES = {"exact": "a", "simultaneous": "a", "dkw": "b"}
 def render(summary: Mapping[str, Any]) -> str:
     """The report as one HTML file: no scripts, nothing loaded from anywhere."""
     environment = _environment()
-    pictures = {}
+    pictures: dict[str, str | None] = {}
     if summary["evidence"]:
         pictures["curve"] = curve_picture(summary["evidence"])
-        pictures["bins"] = charts.reliability_chart(summary["evidence"]["bins"])
+        pictures["bins"] = _bins_picture(summary)
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html")
     return str(template.render(**summary, pictures=pictures, style=style, rule_names=RULE_NAMES))
@@ -42,6 +42,14 @@ def curve_picture(evidence: Mapping[str, Any], mark: tuple[float, float] | None 
         for rule, curve in in_order(evidence).items()
     ]
     return charts.guarantee_chart(lines, evidence["pool_size"], mark)
+
+
+def _bins_picture(summary: Mapping[str, Any]) -> str | None:
+    """Evidence on record from before counted unlabelled rows as not qualified: its bins are left out."""
+    evidence = summary["evidence"]
+    if not evidence["bins"] or (summary["missing_labels"] and "unlabelled" not in evidence):
+        return None
+    return charts.reliability_chart(evidence["bins"])
 
 
 def _environment() -> Any:

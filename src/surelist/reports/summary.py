@@ -55,11 +55,7 @@ def summarise(
         "created": policy.created,
         "missing_labels": policy.missing_labels,
         "cutoffs": [_cutoff(each) for each in policy.cutoffs],
-        "excess": [
-            {"group": group, "count": bound.count}
-            for group, bound in policy.excess_bound.items()
-            if bound.count is not None
-        ],
+        "excess": _excess(policy),
         "score_column": (policy.columns or {}).get("score"),
         "warnings": list(policy.warnings),
         "policy_sha256": policy_sha256,
@@ -74,6 +70,17 @@ def summarise(
         "versions": versions(policy),
         "file": policy_file.dumps(policy),
     }
+
+
+def _excess(policy: Policy) -> list[dict[str, Any]]:
+    """How much more than asked for a list may hold: by count for a fixed target, else the paper's bound."""
+    shown = []
+    for group, bound in policy.excess_bound.items():
+        fixed = policy.rule == "exact" and bound.count is not None
+        value = bound.count if fixed else bound.paper
+        if value is not None:
+            shown.append({"group": group, "count": value, "fixed": fixed})
+    return shown
 
 
 def versions(policy: Policy) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from surelist._check import OnBadRows
 from surelist.errors import InvalidInput
 from surelist.tables import bad_rows
 from surelist.tables.roles import GROUP, ID, LABEL, POOL, SCORE, Columns, find_columns, require_column
@@ -16,10 +17,13 @@ from surelist.tables.sources import Table, open_table
 WEIGHT = "weight"
 
 
-def read_columns(source: Any, columns: Mapping[str, str | None]) -> dict[str, Any]:
+def read_columns(
+    source: Any, columns: Mapping[str, str | None], on_bad_rows: OnBadRows = "error"
+) -> dict[str, Any]:
     """Columns by role, in row order: scores, labels and weights as float64, others as text.
 
-    Scores are finite and labels 0, 1 or NaN (missing); other rows are refused as in calibration.
+    Scores are finite and labels 0, 1 or NaN (missing); other rows are refused as in calibration, or
+    rows without a finite score left out with ``on_bad_rows="drop"``.
     """
     table = source if isinstance(source, Table) else open_table(source)
     if not table.engine.ordered:
@@ -38,6 +42,9 @@ def read_columns(source: Any, columns: Mapping[str, str | None]) -> dict[str, An
     table.say("reading columns")
     with table.reading():
         fetched = table.engine.columns(roles.frame.with_columns(**wanted).select(*wanted), (SCORE, LABEL))
+    if on_bad_rows == "drop":
+        finite = np.isfinite(fetched[SCORE])
+        fetched = {alias: np.asarray(values)[finite] for alias, values in fetched.items()}
     _stop_for_bad_rows(roles, fetched[SCORE], fetched.get(LABEL))
     named = {SCORE: "score", LABEL: "label", GROUP: "group", ID: "id", POOL: "pool"}
     arrays = {named[alias]: values for alias, values in fetched.items()}

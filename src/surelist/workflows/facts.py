@@ -25,6 +25,7 @@ from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
 from surelist.tables import Selection, Table
 from surelist.workflows import tables as workflows
+from surelist.workflows.recompute import can_recompute, require_rows_of
 from surelist.workflows.source import Source
 
 CURVE_POINTS = 240
@@ -84,10 +85,17 @@ class _Rows:
 
 
 def evidence_for(policy: Policy, source: Path) -> dict[str, Any]:
-    """What a report shows of the rows a policy was calibrated on."""
+    """What a report shows of the rows a policy was calibrated on; other rows are refused.
+
+    Counts, thresholds and fingerprints are worked out anew from the rows and compared; ``recomputed``
+    says whether that was possible.
+    """
     if not {"score", "label"} <= (policy.columns or {}).keys():
         raise InvalidInput("past: the policy does not say which columns it was calibrated on.")
-    return _evidence(_columns(tables.open_table(source), policy), policy)
+    recomputed = can_recompute(policy)
+    if recomputed:
+        require_rows_of(policy, Source(source))
+    return {**_evidence(_columns(tables.open_table(source), policy), policy), "recomputed": recomputed}
 
 
 def _shown(
@@ -101,7 +109,9 @@ def _shown(
         first = pointwise_curve(*rows, pool_size, alpha, missing_labels)
     curves = (first, guarantee_curve(*rows, pool_size, alpha, "dkw", missing_labels))
     bins = audit.score_bins(*rows, missing_labels=missing_labels)
+    labelled = int(np.count_nonzero(~np.isnan(rows[1])))
     return {
+        "unlabelled": len(rows[1]) - labelled,
         "pool_size": pool_size,
         "curves": {curve.rule: _thinned(curve) for curve in curves},
         "bins": [{k: _short(v) for k, v in asdict(each).items()} for each in bins],
@@ -135,7 +145,8 @@ def sha256_of(path: Path) -> str:
 
 def _columns(table: Table, policy: Policy) -> dict[str, Any]:
     names = policy.columns or {}
-    return tables.read_columns(table, {role: names.get(role) for role in ("score", "label", "group")})
+    roles = {role: names.get(role) for role in ("score", "label", "group")}
+    return tables.read_columns(table, roles, "drop" if policy.dropped_rows else "error")
 
 
 def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:

@@ -1,0 +1,135 @@
+"""A report vouches for no policy that its rows do not give, and for no label that nobody has seen."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from surelist import Expected, InvalidInput, PerPool, Recall, calibrate_table, examples
+from surelist.cli import run
+from surelist.reports import audit, html
+from surelist.reports.summary import summarise
+from surelist.workflows import report
+
+
+@pytest.fixture
+def past(tmp_path):
+    scores, labels = examples.population(np.random.default_rng(0), 2000)
+    lines = ["score,qualified,sex,id"]
+    for row, (score, label) in enumerate(zip(scores.round(3), labels, strict=True)):
+        lines.append(f"{'' if row % 97 == 0 else score},{label:d},{'fm'[row % 2]},{row}")
+    (tmp_path / "past.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path / "past.csv"
+
+
+def made(past, **options):
+    target = options.pop("target", Expected(5, 100))
+    columns = {"score": "score", "label": "qualified", "target": target, "on_bad_rows": "drop"}
+    policy = calibrate_table(past, **{**columns, **options})
+    assert policy.dropped_rows == 21
+    policy.save(past.with_name("policy.json"))
+    return past.with_name("policy.json")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"rule": "simultaneous", "alpha": 0.2},
+        {"target": PerPool(5, (100, 140)), "rule": "pac", "calibration_share": 0.7},
+        {"target": Recall(0.8)},
+        {"ties": "hash", "id": "id"},
+        {"target": {"f": Expected(2, 50), "m": Expected(2, 50)}, "group": "sex", "purpose": "a test"},
+        {"target": {"f": Expected(2, 100), "m": Expected(2, 100)}, "group": "sex", "purpose": "a test",
+         "group_rows": "all"},
+    ],
+    ids=["exact", "simultaneous", "per pool", "recall", "ties", "groups", "groups of all rows"],
+)  # fmt: skip
+def test_a_report_is_made_from_the_file_its_policy_came_from_when_rows_were_dropped(past, options):
+    report.write(made(past, **options), past.with_name("report.json"), past=past)
+    summary = json.loads(past.with_name("report.json").read_text())
+    assert summary["evidence"]["recomputed"] is True
+    report.write(past.with_name("policy.json"), past.with_name("report.html"), past=past)
+    assert "were worked out anew from the calibration file" in past.with_name("report.html").read_text()
+
+
+def test_a_forged_threshold_is_refused(past, capsys):
+    path = made(past)
+    forged = json.loads(path.read_text())
+    forged["cutoffs"][0]["steps"][0]["threshold"] += 0.05
+    path.write_text(json.dumps(forged))
+    code = run(["report", str(path), "--past", str(past), "-o", str(past.with_name("report.html"))])
+    assert code == 2
+    assert "it says thresholds" in capsys.readouterr().err
+    assert not past.with_name("report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (",1,f,", ",0,f,", "qualified rows"),
+        (",0,f,", ",1,f,", "qualified rows"),
+        ("\n,", "\n0.1,", "dropped rows"),
+        ("0.1", "0.2", "fingerprint|thresholds"),
+    ],
+)
+def test_other_rows_are_refused(past, old, new, message):
+    path = made(past)
+    past.write_text(past.read_text().replace(old, new, 7))
+    with pytest.raises(InvalidInput, match=f"not calibrated on these rows.*({message})"):
+        report.write(path, past.with_name("report.json"), past=past)
+
+
+def test_score_bins_are_those_of_labelled_rows_and_cover_with_a_third_of_labels_missing():
+    """Each bin's interval against the share among all of its rows, labels missing at random."""
+    rng, runs, wrong, bins = np.random.default_rng(3), 60, 0, 0
+    for _ in range(runs):
+        scores = rng.random(900)
+        labels = (rng.random(900) < scores).astype(float)
+        labels[rng.random(900) < 0.3] = np.nan
+        for each in audit.score_bins(scores, labels, missing_labels="unqualified"):
+            truth = (each.low + each.high) / 2
+            wrong, bins = wrong + (not each.share_low <= truth <= each.share_high), bins + 1
+    assert binom.sf(wrong - 1, bins, 0.05) > 1e-6
+    labelled = int(np.count_nonzero(~np.isnan(labels)))
+    assert (
+        sum(each.rows for each in audit.score_bins(scores, labels, missing_labels="unqualified")) == labelled
+    )
+    assert audit.score_bins(scores[:3], [None] * 3, missing_labels="unqualified") == ()
+
+
+def test_the_report_says_that_unlabelled_rows_are_left_out(tmp_path):
+    scores, labels = examples.population(np.random.default_rng(0), 2000)
+    lines = [
+        f"{score},{'' if row % 3 == 0 else int(label)}"
+        for row, (score, label) in enumerate(zip(scores, labels, strict=True))
+    ]
+    past = tmp_path / "past.csv"
+    past.write_text("score,qualified\n" + "\n".join(lines) + "\n")
+    policy = calibrate_table(
+        past, score="score", label="qualified", target=Expected(2, 100), missing_labels="unqualified"
+    )
+    policy.save(tmp_path / "policy.json")
+    report.write(tmp_path / "policy.json", tmp_path / "report.html", past=past)
+    assert "667 rows without a label are left out here" in (tmp_path / "report.html").read_text()
+    report.write(tmp_path / "policy.json", tmp_path / "report.json", past=past)
+    evidence = json.loads((tmp_path / "report.json").read_text())["evidence"]
+    del evidence["unlabelled"], evidence["recomputed"]  # as records of an earlier version have it
+    assert "Calibration curve" not in html.render(summarise(policy, evidence=evidence))
+
+
+def test_after_looking_the_report_shows_the_papers_bound_on_the_excess_only(tmp_path):
+    scores, labels = examples.population(np.random.default_rng(0), 2000)
+    past = tmp_path / "past.csv"
+    past.write_text(
+        "score,qualified\n" + "\n".join(f"{s},{int(y)}" for s, y in zip(scores, labels, strict=True)) + "\n"
+    )
+    for rule in ("exact", "simultaneous", "dkw"):
+        policy = calibrate_table(past, score="score", label="qualified", target=Expected(5, 100), rule=rule)
+        bound = policy.excess_bound[None]
+        wanted = bound.count if rule == "exact" else bound.paper
+        assert [each["count"] for each in summarise(policy)["excess"]] == [wanted]
+        assert "with the same confidence" not in html.render(summarise(policy))
