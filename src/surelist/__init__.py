@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from surelist.lifecycle.stopping import StopTest
     from surelist.promises.calibration import calibrate
     from surelist.promises.curve import GuaranteeCurve, guarantee_curve
+    from surelist.promises.evaluation import Evaluation, evaluate
     from surelist.promises.groups import equal_opportunity
     from surelist.promises.policy import Policy
     from surelist.promises.sampled import SampledLabels
     from surelist.promises.shift import DensityRatio
     from surelist.promises.targets import AtLeast, Budget, Expected, PerPool, Precision, Recall
-    from surelist.workflows.tables import calibrate_table, select_table
+    from surelist.workflows.tables import calibrate_table, evaluate_table, select_table
 
 __all__ = [
     "AtLeast",
@@ -44,6 +45,7 @@ __all__ = [
     "Campaign",
     "DensityRatio",
     "Drift",
+    "Evaluation",
     "Expected",
     "GroupCutoffWarning",
     "GuaranteeCurve",
@@ -72,6 +74,8 @@ __all__ = [
     "calibrate_table",
     "drift",
     "equal_opportunity",
+    "evaluate",
+    "evaluate_table",
     "guarantee_curve",
     "plan",
     "select_table",
@@ -79,6 +83,9 @@ __all__ = [
 
 # public name: the module it lives in
 _LATE = {
+    "Evaluation": "promises.evaluation",
+    "evaluate": "promises.evaluation",
+    "evaluate_table": "workflows.tables",
     "AtLeast": "promises.targets",
     "Budget": "promises.targets",
     "DensityRatio": "promises.shift",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surelist import Expected, calibrate, examples
+from surelist import Expected, bounds, calibrate, examples
 from surelist.cli import run
 from surelist.drawing import charts
 from surelist.errors import InvalidInput
@@ -23,7 +23,7 @@ from tests.helpers.service import csv_text
 
 @pytest.mark.parametrize(("n", "count"), [(10, 0), (10, 10), (50, 7), (1000, 3), (1, 1)])
 def test_intervals_are_those_of_scipy(n, count):
-    low, high = audit.exact_interval(n, count, 0.05)
+    low, high = bounds.exact_interval(n, count, 0.05)
     wanted = stats.binomtest(count, n).proportion_ci(0.95, method="exact")
     assert low == pytest.approx(wanted.low, abs=1e-7)
     assert high == pytest.approx(wanted.high, abs=1e-7)
@@ -32,7 +32,7 @@ def test_intervals_are_those_of_scipy(n, count):
 def test_intervals_cover_at_every_rate():
     """By enumeration: no rate is missed more often than alpha."""
     n, alpha = 40, 0.1
-    intervals = [audit.exact_interval(n, count, alpha) for count in range(n + 1)]
+    intervals = [bounds.exact_interval(n, count, alpha) for count in range(n + 1)]
     for rate in np.linspace(0.001, 0.999, 199):
         missed = [count for count, (low, high) in enumerate(intervals) if not low <= rate <= high]
         assert stats.binom.pmf(missed, n, rate).sum() <= alpha

@@ -144,6 +144,13 @@ def largest_rate(n: int, count: int, alpha: float, rule: str = "exact") -> float
     return float(special.betaincinv(count, n - count + 1, tails.safe(tails.safe(alpha))))
 
 
+def exact_interval(n: int, count: int, alpha: float) -> tuple[float, float]:
+    """Clopper-Pearson interval for a share: each side wrong with probability at most alpha/2."""
+    if n == 0:
+        return 0.0, 1.0
+    return largest_rate(n, count, alpha / 2), 1.0 - largest_rate(n, n - count, alpha / 2)
+
+
 def simultaneous_family(n: int, alpha: float) -> tuple[NDArray[np.int64], Floats]:
     """Counts c_j and rates r_j such that, with probability >= 1-alpha, all hold at once.
 

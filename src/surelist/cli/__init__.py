@@ -26,6 +26,7 @@ COMMANDS = {
     ),
     "select": ("certify", "select", "Shortlist new candidates with a policy."),
     "show": ("certify", "show", "Print what a policy promises, its conditions and evidence."),
+    "evaluate": ("certify", "evaluate", "Compare what a policy kept with its promise, on later labels."),
     "curve": ("certify", "curve", "For every list size: how many qualified are certified."),
     "plan": ("lifecycle", "plan", "How many calibration rows a target needs."),
     "watch": (

@@ -134,6 +134,33 @@ def select(
 
 
 @click.command(no_args_is_help=True)
+@click.argument("table", type=click.Path(allow_dash=True))
+@click.option("--policy", "policy_path", required=True, type=click.Path(), help="Policy file.")
+@click.option("--score", help="Column with the score; default: as calibrated.")
+@click.option("--label", help="Column with the label; default: as calibrated.")
+@click.option("--group", help="Column with the group; default: as calibrated.")
+@click.option("--id", help="Column with candidate ids; default: as calibrated.")
+@click.option("--pool", help="Column with the pool; default: as calibrated.")
+@option("engine")
+@as_json
+def evaluate(table: str, policy_path: str, json_: bool, **given: Any) -> None:
+    """Compare what a policy kept with its promise, on a TABLE of labelled candidates it never saw.
+
+    Shares come with exact 95% intervals. Rows that made the policy prove nothing here.
+
+    \b
+    Example:
+      surelist evaluate later.csv --policy policy.json
+    """
+    from surelist.workflows import tables as workflows
+
+    policy = workflows.load_policy(policy_path)
+    with _input(table) as path:
+        found = workflows.evaluate_table(path, policy, **given)
+    click.echo(json.dumps(found.to_dict()) if json_ else found.describe())
+
+
+@click.command(no_args_is_help=True)
 @click.argument("policy_path", metavar="POLICY", type=click.Path())
 @as_json
 def show(policy_path: str, json_: bool) -> None:

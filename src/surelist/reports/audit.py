@@ -51,13 +51,6 @@ class ImpactTable:
     confidence: float
 
 
-def exact_interval(n: int, count: int, alpha: float) -> tuple[float, float]:
-    """Clopper-Pearson interval for a share: each side wrong with probability at most alpha/2."""
-    if n == 0:
-        return 0.0, 1.0
-    return bounds.largest_rate(n, count, alpha / 2), 1.0 - bounds.largest_rate(n, n - count, alpha / 2)
-
-
 def impact_table(
     attributes: tuple[str, ...],
     counts: Mapping[tuple[str, ...], tuple[int, int]],
@@ -78,7 +71,8 @@ def impact_table(
     if total == 0:
         return ImpactTable(attributes, (), confidence)
     intervals = {
-        names: exact_interval(size, listed, alpha / len(counts)) for names, (size, listed) in counts.items()
+        names: bounds.exact_interval(size, listed, alpha / len(counts))
+        for names, (size, listed) in counts.items()
     }
     reference = _reference(counts, total)
     categories = [
@@ -156,6 +150,6 @@ def score_bins(
     for index in np.flatnonzero(sizes).tolist():
         inside = array[place == index]
         size, count = int(sizes[index]), int(counts[index])
-        low, high = exact_interval(size, count, 0.05)
+        low, high = bounds.exact_interval(size, count, 0.05)
         found.append(ScoreBin(float(inside.min()), float(inside.max()), size, count, count / size, low, high))
     return tuple(found)

@@ -17,6 +17,7 @@ from surelist.errors import InvalidInput
 from surelist.promises.calibration import certify, certify_arrays, certify_pools, requirements
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
+from surelist.promises.evaluation import Evaluation, evaluate
 from surelist.promises.options import CurveRule, GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
@@ -40,8 +41,23 @@ from surelist.tables.profile import (
 from surelist.workflows.source import Source
 
 __all__ = [
-    "Problem", "Profile", "calibrate_table", "convert", "curve", "delimiter_in", "first_rows", "group_names",
-    "impact", "limit_duckdb", "load_policy", "problems", "profile", "select_rows", "select_table", "shape",
+    "Problem",
+    "Profile",
+    "calibrate_table",
+    "convert",
+    "curve",
+    "delimiter_in",
+    "evaluate_table",
+    "first_rows",
+    "group_names",
+    "impact",
+    "limit_duckdb",
+    "load_policy",
+    "problems",
+    "profile",
+    "select_rows",
+    "select_table",
+    "shape",
 ]  # fmt: skip
 
 REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers
@@ -254,6 +270,33 @@ def select_table(
     opened = tables.open_table(table, engine, spark_master, progress)
     return tables.select_rows(
         opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason
+    )
+
+
+def evaluate_table(
+    table: Any, policy: Policy, *, score: str | None = None, label: str | None = None,
+    group: str | None = None, id: str | None = None, pool: str | None = None, engine: EngineName = "auto",
+) -> Evaluation:  # fmt: skip
+    """How a policy did on a table of labelled candidates that took no part in making it.
+
+    Columns are by default those the policy was calibrated on; ``pool`` says which pool a row is in.
+    """
+    remembered = policy.columns or {}
+    asked = {"score": score, "label": label, "group": group, "pool": pool, "id": id}
+    names = {role: asked[role] or remembered.get(role) for role in ("score", "label", "group", "pool")}
+    names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else None
+    for role in ("score", "label"):
+        if names[role] is None:
+            raise InvalidInput(f"{role}: this policy remembers no {role} column; pass {role}=.")
+    arrays = tables.read_columns(Source(table, engine).open(), names)
+    scores = arrays["score"] if policy.choice is None else {policy.choice.chosen: arrays["score"]}
+    return evaluate(
+        policy,
+        scores,
+        arrays["label"],
+        groups=arrays.get("group"),
+        ids=arrays.get("id"),
+        pools=arrays.get("pool"),
     )
 
 

@@ -1,0 +1,224 @@
+"""What a policy kept, on labelled rows it never saw: exact shares, and whether they fit its promise.
+
+Not a promise: a look back. "Speaks against" means that a true promise would show so little less than once in
+twenty times; a promise is false at most alpha of the time, and evaluation is how that is found out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from surelist import _check as check
+from surelist import bounds
+from surelist.errors import InvalidInput
+from surelist.promises.phrases import counted, number
+from surelist.promises.policy import Policy
+from surelist.promises.pools import NextPool
+from surelist.promises.reference import FalseShare, ListedBudget
+from surelist.promises.state import Cutoff
+from surelist.promises.targets import Budget, Expected, PerPool, Precision, Recall
+
+LEVEL = 0.05
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Share:
+    """``count`` of ``of``, with an interval that covers the true share at least 19 times in 20."""
+
+    count: int
+    of: int
+    low: float
+    high: float
+
+    @classmethod
+    def exact(cls, count: int, of: int) -> Share:
+        return cls(count, of, *bounds.exact_interval(of, count, LEVEL))
+
+    def __str__(self) -> str:
+        if self.of == 0:
+            return "none"
+        shown = f"{100 * self.count / self.of:.1f}% ({100 * self.low:.1f} to {100 * self.high:.1f}%)"
+        return f"{shown}, {self.count:,} of {self.of:,}"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the list of some rows held: of ``rows`` candidates, and of a group where there is one."""
+
+    group: str | None
+    listed: Share  # of all rows
+    found: Share  # listed and qualified, of all rows
+    recall: Share  # listed, of the qualified
+    precision: Share  # qualified, of the listed
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The rows as a whole and by group; pools that kept the promise, where it is about pools."""
+
+    promise: str
+    kept: tuple[Kept, ...]
+    pools: Share | None
+    consistent: bool
+    verdict: str
+
+    def describe(self) -> str:
+        """For a person."""
+        lines = [self.promise, ""]
+        for each in self.kept:
+            name = "all candidates" if each.group is None else f"group {each.group}"
+            lines += [
+                f"  {name}", f"    listed      {each.listed}", f"    qualified and listed, of all  "
+                f"{each.found}",
+                f"    recall      {each.recall}", f"    precision   {each.precision}",
+            ]  # fmt: skip
+        if self.pools is not None:
+            lines.append(f"  pools that kept it   {self.pools}")
+        return "\n".join([*lines, "", self.verdict])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+def evaluate(
+    policy: Policy, scores: Any, labels: Any, *, groups: Any = None, ids: Any = None, pools: Any = None
+) -> Evaluation:
+    """How the policy did on labelled rows that took no part in making it.
+
+    ``pools`` says which pool a row is in; promises about single pools are then judged pool by pool. For
+    other arguments see ``calibrate``. Rows that made the policy, or chose it, prove nothing here.
+    """
+    good, _ = check.as_labels(labels)
+    codes, count = (None, 0) if pools is None else check.as_codes(pools, len(good))
+    listed = _listed(policy, scores, groups, ids, codes, count)
+    check.require_length(good, len(listed), "labels")
+    check.require_rows(good, "labels")
+    kept = [_kept(None, listed, good)]
+    if policy.grouped:
+        kept += [_kept(name, listed & own, good & own, own) for name, own in _members(groups, policy).items()]
+    by_pool = None if codes is None else _pools(policy, listed, good, codes, count)
+    consistent, verdict = _judge(policy, kept, by_pool)
+    return Evaluation(policy.promise, tuple(kept), by_pool, consistent, verdict)
+
+
+def _listed(policy: Policy, scores: Any, groups: Any, ids: Any, codes: Any, pools: int) -> Mask:
+    """The shortlist; pool by pool where the pool decides it."""
+    by_size = any(cutoff.steps[0].pool_size > 0 for cutoff in policy.cutoffs)
+    if codes is None or not (policy.by_rank or by_size):
+        if policy.by_rank:
+            raise InvalidInput("pools: lists by rank are made pool by pool; pass pools=.")
+        return policy.select(scores, groups, ids)
+    if groups is not None or ids is not None:
+        raise InvalidInput("pools: pools of their own size go without groups= and ids=.")
+    array = check.as_scores(scores)
+    chosen = np.zeros(len(array), dtype=np.bool_)
+    order = np.argsort(codes, kind="stable")
+    for rows in np.split(order, np.cumsum(np.bincount(codes, minlength=pools))[:-1]):
+        chosen[rows] = policy.select(array[rows])
+    return chosen
+
+
+def _members(groups: Any, policy: Policy) -> dict[str, Mask]:
+    if policy.overlapping:
+        return {str(name): np.asarray(mask, dtype=np.bool_) for name, mask in groups.items()}
+    names = check.as_groups(groups)
+    return {str(cutoff.group): names == cutoff.group for cutoff in policy.cutoffs}
+
+
+def _kept(group: str | None, listed: Mask, good: Mask, rows: Mask | None = None) -> Kept:
+    total = len(listed) if rows is None else int(np.count_nonzero(rows))
+    on_list, qualified = int(np.count_nonzero(listed)), int(np.count_nonzero(good))
+    both = int(np.count_nonzero(listed & good))
+    return Kept(
+        group, Share.exact(on_list, total), Share.exact(both, total), Share.exact(both, qualified),
+        Share.exact(both, on_list),
+    )  # fmt: skip
+
+
+def _pools(policy: Policy, listed: Mask, good: Mask, codes: NDArray[np.int64], pools: int) -> Share | None:
+    """In how many pools the list holds what is promised of each."""
+    target = policy.cutoffs[0].target
+    if not isinstance(target, PerPool) or policy.grouped:
+        return None
+    held, there = (np.bincount(codes[mask], minlength=pools) for mask in (listed & good, good))
+    if target.recall is None:
+        enough = held >= target.k
+    else:
+        share = check.as_fraction(target.recall, "recall")
+        enough = held * share.denominator >= there * share.numerator
+    return Share.exact(int(np.count_nonzero(enough)), pools)
+
+
+def _judge(policy: Policy, kept: list[Kept], pools: Share | None) -> tuple[bool, str]:
+    """The smallest chance, over the promises, of so little if each were only just true."""
+    judged = [_chance(cutoff, _rows_of(cutoff, kept), pools) for cutoff in policy.cutoffs]
+    known = [each for each in judged if each is not None]
+    if not known:
+        return (
+            True,
+            "These rows alone cannot speak for or against this promise: it is about averages over pools.",
+        )
+    chance, said = min(known)
+    if chance * len(known) < LEVEL:
+        rare = f"which a true one shows {_rarely(chance)} of the time"
+        return False, f"These rows speak against the promise: {said}, {rare}."
+    return True, f"Consistent with the promise: {said}."
+
+
+def _rows_of(cutoff: Cutoff, kept: list[Kept]) -> Kept:
+    return next(each for each in kept if each.group == cutoff.group)
+
+
+def _chance(cutoff: Cutoff, kept: Kept, pools: Share | None) -> tuple[float, str] | None:
+    target, proof = cutoff.target, cutoff.proof
+    if isinstance(proof, FalseShare):
+        return None
+    if isinstance(target, PerPool):
+        if pools is None:
+            return None
+        return _pools_short(cutoff, pools)
+    if isinstance(target, Recall):
+        return _fewer(kept.recall, target.share, "of the qualified are listed")
+    if isinstance(target, Precision):
+        return _fewer(kept.precision, target.share, "of the list is qualified")
+    if isinstance(target, Expected) and (target.pool_size is None or target.of == "value"):
+        return None
+    if not isinstance(target, (Expected, Budget)):
+        return None
+    k = proof.k if isinstance(proof, ListedBudget) else float(getattr(target, "k", math.nan))
+    return _fewer(kept.found, k / float(target.pool_size), "of all candidates are qualified and listed")
+
+
+def _pools_short(cutoff: Cutoff, pools: Share) -> tuple[float, str] | None:
+    """P(so many pools fall short); None where that varies with the calibration rows in no known way."""
+    missed = pools.of - pools.count
+    said = f"{counted(missed, 'pool')} of {number(pools.of)} fell short"
+    if missed == 0:
+        return 1.0, said
+    if cutoff.level.rule != "exact":
+        return float(special.bdtrc(missed - 1, pools.of, cutoff.level.pool_alpha)), said
+    if not isinstance(cutoff.proof, NextPool):
+        return None
+    # as many new pools below the rank-th of the calibration pools, all of them exchangeable
+    return 1.0 - bounds.pool_tail(cutoff.proof.pools, missed, pools.of, cutoff.proof.rank), said
+
+
+def _fewer(share: Share, promised: float, what: str) -> tuple[float, str] | None:
+    """P(so few or fewer) where the share is exactly what is promised."""
+    if share.of == 0:
+        return None
+    said = f"{100 * share.count / share.of:.4g}% {what}, {100 * promised:.4g}% are promised"
+    return float(special.bdtr(share.count, share.of, promised)), said
+
+
+def _rarely(chance: float) -> str:
+    return f"{100 * chance:.2g}%" if chance >= 1e-6 else "less than 0.0001%"
