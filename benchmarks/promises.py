@@ -178,8 +178,8 @@ def precision(rng: np.random.Generator, runs: int) -> None:
             searched.add(judge, s, y, sl.Precision(q), unlabelled=u)
             _naive(plug, s, y, q)
             if peer.runs < min(runs, 100):
-                _mapie(peer, s, y, q, "fixed_sequence")
-                _mapie(default, s, y, q, None)
+                _mapie(peer, s, y, u, q, "fixed_sequence")
+                _mapie(default, s, y, u, q, None)
         title = f"Precision {q}, n = 1,000, half the best possible list as the start"
         table(title, [planned, searched, peer, default, plug], f"Best possible list: {100 * oracle:.1f}")
 
@@ -208,7 +208,8 @@ class _Scores:
         return np.column_stack([1 - X[:, 0], X[:, 0]])
 
 
-def _mapie(tally: Tally, s: Floats, y: NDArray[np.bool_], q: float, control: str | None) -> None:
+def _mapie(tally: Tally, s: Floats, y: NDArray[np.bool_], u: Floats, q: float, control: str | None) -> None:
+    """MAPIE on 100 thresholds, from 2 % to 60 % of candidates listed: where its walk can begin."""
     from mapie.risk_control import BinaryClassificationController
 
     extra: dict[str, Any] = {} if control is None else {"fwer_method": control}
@@ -216,7 +217,8 @@ def _mapie(tally: Tally, s: Floats, y: NDArray[np.bool_], q: float, control: str
         warnings.simplefilter("ignore")
         controller = BinaryClassificationController(
             _Scores().predict_proba, "precision", target_level=q, confidence_level=1 - ALPHA,
-            best_predict_param_choice="recall", **extra,
+            best_predict_param_choice="recall", list_predict_params=np.quantile(u, np.linspace(0.4, 0.98, 100)),
+            **extra,
         )  # fmt: skip
         controller.calibrate(s[:, None], y.astype(int))
         chosen = controller.best_predict_param
