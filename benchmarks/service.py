@@ -120,7 +120,7 @@ def concurrent(seconds: float, concurrency: int, folder: Path, database: str | N
     bare, bare_url = start([sys.executable, "-c", BARE, "8399"])
     options = ["--database", database] if database else []
     service, url = start(
-        [sys.executable, "-m", "surelist", "serve", "--port", "0", "--data", str(folder), *options]
+        [sys.executable, "-m", "surelist", "serve", "--port=0", "--no-token", "--data", str(folder), *options]
     )
     policy = policy_at(url)
     ours = f"{url}/api/v1/policies/{policy}/select"
@@ -157,7 +157,7 @@ def large(folder: Path, count: int) -> None:
         f"i % 90 AS age FROM range({count}) t(i)) TO '{path}' (FORMAT parquet)"
     )
     service, url = start(
-        [sys.executable, "-m", "surelist", "serve", "--port", "0", "--data", str(folder / "home")]
+        [sys.executable, "-m", "surelist", "serve", "--port=0", "--no-token", "--data", str(folder / "home")]
     )
     policy = policy_at(url)
     peak, done = 0, threading.Event()

@@ -192,7 +192,7 @@ class Server:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "surelist", "serve", "--port", "0", *self.options],
+            [sys.executable, "-m", "surelist", "serve", "--no-token", "--port", "0", *self.options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment,
         )  # fmt: skip
         line = self.process.stdout.readline()

@@ -173,7 +173,7 @@ def _command_line() -> None:
 
 
 def _service() -> None:
-    command = [sys.executable, "-m", "surelist", "serve", "--port", "0", "--data", "record"]
+    command = [sys.executable, "-m", "surelist", "serve", "--port=0", "--no-token", "--data", "record"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert server.stdout is not None

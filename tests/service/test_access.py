@@ -6,8 +6,10 @@ import json
 import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
+import httpx
 import pytest
 from starlette.testclient import TestClient
 
@@ -232,3 +234,107 @@ def test_tokens_and_verify_log_from_the_command_line(address, capsys):
     assert call("verify-log", "--receipt", verdict["head"])[0] == 0
     assert call("verify-log", "--receipt", "9:" + "0" * 64)[0] == 4
     assert call("verify-log", "--receipt", "nonsense")[0] == 2
+
+
+GUESS = {"Authorization": "Bearer surelist_00000000_x"}
+
+
+def test_a_valid_token_is_never_slowed_down(guarded):
+    admin = token(guarded, "admin")
+    for _ in range(15):
+        guarded.get("/api/v1/policies", headers=GUESS)
+    assert guarded.get("/api/v1/policies", headers=GUESS).status_code == 429
+    assert guarded.get("/api/v1/policies", headers=admin).status_code == 200
+    log_in(guarded)
+
+
+def test_forwarded_addresses_do_not_evade_the_brake(guarded):
+    statuses = [
+        guarded.get("/api/v1/policies", headers={**GUESS, "X-Forwarded-For": f"10.0.0.{n}"}).status_code
+        for n in range(12)
+    ]
+    assert statuses == [401] * 10 + [429] * 2
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        ("10.1.2.3", "203.0.113.7", "203.0.113.7"),
+        ("10.1.2.3", "198.51.100.1, 203.0.113.7, 10.9.9.9", "203.0.113.7"),
+        ("192.0.2.1", "203.0.113.7", "192.0.2.1"),
+        ("10.1.2.3", "", "10.1.2.3"),
+        ("10.1.2.3", "nonsense", "nonsense"),
+        ("2001:db8::1", "", "2001:db8::/64"),
+        ("2001:db8::2", "", "2001:db8::/64"),
+    ],
+)
+def test_only_a_trusted_proxy_says_who_is_asking(tmp_path, peer, forwarded, client):
+    settings = Settings(database="x", folder=tmp_path, trusted_proxies=("10.0.0.0/8",))
+    assert settings.client_of(peer, forwarded) == client
+
+
+def test_a_trusted_proxy_has_to_be_an_address(tmp_path):
+    with pytest.raises(InvalidInput, match="trusted_proxy"):
+        Settings(database="x", folder=tmp_path, trusted_proxies=("proxy.example",))
+
+
+def test_behind_a_trusted_proxy_guesses_of_one_do_not_slow_down_another(settings):
+    behind = replace(settings, login=True, trusted_proxies=("127.0.0.1",))
+    with TestClient(create_app(behind), base_url="http://localhost", client=("127.0.0.1", 5000)) as client:
+        for _ in range(12):
+            client.get("/api/v1/policies", headers={**GUESS, "X-Forwarded-For": "203.0.113.7"})
+        again = client.get("/api/v1/policies", headers={**GUESS, "X-Forwarded-For": "203.0.113.8"})
+        assert again.status_code == 401
+
+
+@pytest.fixture
+def tokened(settings):
+    with TestClient(
+        create_app(replace(settings, local_token="k" * 32)), base_url="http://localhost"
+    ) as client:
+        yield client
+
+
+def test_without_a_login_the_address_has_a_token(tokened, past):
+    page = {"accept": "text/html"}
+
+    def location(url: str) -> str:
+        return tokened.get(url, headers=page, follow_redirects=False).headers.get("location", "")
+
+    assert tokened.get("/api/v1/policies").status_code == 401
+    assert tokened.get("/metrics").status_code == 401
+    assert {location(url) for url in ("/", "/?token=wrong", "/policies")} == {"/login"}
+    assert location(f"/?token={'k' * 32}") == "/"
+    assert tokened.get("/policies").status_code == 200
+    other = TestClient(tokened.app, base_url="http://localhost")
+    assert other.get("/policies", headers=page, follow_redirects=False).status_code == 303
+    bearer = {"Authorization": f"Bearer {'k' * 32}"}
+    made = tokened.post("/api/v1/calibrate?k=5&pool_size=100", content=past, headers={**CSV, **bearer})
+    assert made.status_code == 201
+    assert made.json()["receipt"]["by"] == "local"
+    tokened.post("/logout", data={"csrf": form_token(tokened, "/")})
+    assert location("/policies") == "/login"
+    tokened.post("/login", data={"csrf": form_token(tokened, "/login"), "token": "k" * 32})
+    assert tokened.get("/policies").status_code == 200
+
+
+def test_the_printed_address_opens_the_page_and_another_does_not(tmp_path):
+    command = [sys.executable, "-m", "surelist", "serve", "--port", "0", "--data", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        address = process.stdout.readline().split(" at ")[1].split()[0]
+        base, _, key = address.partition("?token=")
+        assert len(key) >= 32
+        with httpx.Client(follow_redirects=True, headers={"accept": "text/html"}, timeout=30) as web:
+            for _ in range(100):
+                try:
+                    web.get(base + "healthz")
+                    break
+                except httpx.ConnectError:
+                    time.sleep(0.1)
+            assert web.get(base).url.path == "/login"
+            assert "Shortlists with a proof" in web.get(address).text
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()

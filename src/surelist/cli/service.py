@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import secrets
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,9 @@ as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for ma
 @database_option
 @click.option("--data", type=click.Path(file_okay=False), help="Folder for the record and uploads.")
 @click.option("--login", is_flag=True, help="Ask for a token. Needed on any address but this machine's own.")
+@click.option("--no-token", is_flag=True, help="Without a login, let every user of this machine in.")
+@click.option("--trusted-proxy", "proxies", multiple=True, metavar="ADDRESS",
+              help="Proxy whose X-Forwarded-For is believed; an address or network. Repeat.")  # fmt: skip
 @click.option("--https", is_flag=True, help="Pages are reached by https, through a proxy: secure cookies.")
 @click.option("--name", "names", multiple=True, help="Host name under which requests are answered. Repeat.")
 @click.option("--max-upload", type=int, default=512, show_default=True, help="Largest upload, in MiB.")
@@ -54,14 +58,16 @@ def serve(**options: Any) -> None:
     from surelist.service.app import create_app
 
     settings = _settings(options)
+    if settings.login:
+        with _registry(settings.database) as registry:
+            _require_token(registry)
     with _with_detail():
         app = create_app(settings)
-    if settings.login:
-        _require_token(app.state.runtime.registry)
     listener = server.listen(settings.host, settings.port)
     port = listener.getsockname()[1]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-    address = f"http://{shown}:{port}/"
+    key = f"?token={settings.local_token}" if settings.local_token else ""
+    address = f"http://{shown}:{port}/{key}"
     click.echo(f"surelist is at {address}  (stop with Ctrl+C)")
     if options["open_"]:
         webbrowser.open(address)
@@ -243,7 +249,9 @@ def _settings(options: dict[str, Any]) -> Settings:
         database=options["database"] or str(folder / "surelist.db"), folder=folder, host=options["host"],
         port=options["port"], login=options["login"], https=options["https"], names=options["names"],
         max_upload=options["max_upload"] * MIB, keep_uploads=options["keep_uploads"],
-        keep_results=options["keep_results"], work_seconds=options["work_seconds"],
+        keep_results=options["keep_results"], trusted_proxies=options["proxies"],
+        local_token=None if options["login"] or options["no_token"] else secrets.token_urlsafe(24),
+        work_seconds=options["work_seconds"],
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ HTML_ANSWER: dict[int | str, dict[str, Any]] = {
 def _role(role: str, *, all_policies: bool = False) -> Any:
     async def view(request: Request) -> View:
         runtime = runtime_of(request)
-        if not runtime.settings.login:
+        if not runtime.settings.login:  # nothing to read from the record
             return runtime.view(request, role)
         allowed = await runtime.read(runtime.view, request, role)
         if all_policies:

@@ -105,8 +105,7 @@ def _add_checks(app: FastAPI) -> None:
     @app.get("/metrics", tags=["operation"], response_class=Response)
     async def metrics(request: Request) -> Response:
         runtime = runtime_of(request)
-        if runtime.settings.login:
-            await runtime.read(runtime.view, request, "viewer")
+        await runtime.read(runtime.view, request, "viewer")
         return Response(generate_latest(runtime.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -22,25 +22,22 @@ router = APIRouter()
 
 @router.get("/login")
 async def login_form(me: Me) -> Response:
-    return me.show("login.html", problem=None) if me.settings.login else to("/")
+    return to("/") if me.settings.open_to_all else me.show("login.html", problem=None)
 
 
 @router.post("/login")
 async def login(me: Me) -> Response:
     form = await me.form()
     try:
-        token = await me.runtime.read(me.runtime.token, me.request, str(form.get("token", "")))
+        return await me.log_in(str(form.get("token", "")))
     except NotAuthenticated as error:
         return me.show("login.html", 401, problem=str(error))
-    cookie = await me.runtime.read(access.begin_session, me.runtime.registry, token, me.settings.session_life)
-    response = to("/")
-    me.set_cookie(response, cookie)
-    return response
 
 
 @router.post("/logout")
 async def logout(me: Me) -> Response:
     await me.form()
+    me.runtime.local_sessions.discard(me.owner)
     await me.runtime.read(access.end_session, me.runtime.registry, me.cookie)
     response = to("/login")
     response.delete_cookie(me.cookie_name)
@@ -48,7 +45,9 @@ async def logout(me: Me) -> Response:
 
 
 @router.get("/")
-async def home(me: Me) -> Response:
+async def home(me: Me, token: str | None = None) -> Response:
+    if token is not None and me.settings.local_token is not None:
+        return await me.log_in(token)  # the address that was printed; its token leaves the address bar
     view = await me.view()
     saved = await me.runtime.read(view.policies, 50)
     active = [answers.policy(each) for each in saved if each.retired is None]

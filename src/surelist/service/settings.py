@@ -20,6 +20,8 @@ class Settings:
     ``database`` is a path of an SQLite file or a ``postgresql://`` address. Uploads are removed
     ``keep_uploads`` seconds after their result was made (0: at once); shortlists can be
     downloaded for ``keep_results`` seconds; an upload nobody finished goes after ``draft_life``.
+    Without a login whoever has ``local_token`` is admin; where there is none, everyone on this machine.
+    ``trusted_proxies`` are the addresses or networks whose ``X-Forwarded-For`` is believed.
     """
 
     database: str
@@ -39,15 +41,47 @@ class Settings:
     draft_life: int = 3600
     session_life: int = 12 * 3600
     login_attempts: int = 10
+    local_token: str | None = None
+    trusted_proxies: tuple[str, ...] = field(default=())
     work_seconds: int = 300
     work_memory: int = 4096 * MIB
 
     def __post_init__(self) -> None:
+        for each in self.trusted_proxies:
+            try:
+                ipaddress.ip_network(each)
+            except ValueError:
+                raise InvalidInput(
+                    f"trusted_proxy: expected an address or network such as 10.0.0.0/8, got {each!r}."
+                ) from None
         if not self.login and not is_loopback(self.host):
             raise InvalidInput(
                 f"host: {self.host} can be reached from other machines, so a login is needed. "
                 "Make a token with `surelist token create --role admin`, then add --login."
             )
+
+    @property
+    def open_to_all(self) -> bool:
+        """Whether everyone who reaches the service is admin."""
+        return not self.login and self.local_token is None
+
+    def client_of(self, peer: str, forwarded: str) -> str:
+        """Who is asking: the last address that no trusted proxy has added. IPv6 by its /64 network."""
+        hops = [each.strip() for each in forwarded.split(",") if each.strip()]
+        while hops and self._trusts(peer):
+            peer = hops.pop()
+        try:
+            address = ipaddress.ip_address(peer)
+        except ValueError:
+            return peer[:100]
+        return str(ipaddress.ip_network((address, 64), strict=False)) if address.version == 6 else peer
+
+    def _trusts(self, peer: str) -> bool:
+        try:
+            address = ipaddress.ip_address(peer)
+        except ValueError:
+            return False
+        return any(address in ipaddress.ip_network(each) for each in self.trusted_proxies)
 
     @property
     def spool(self) -> Path:

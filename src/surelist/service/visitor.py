@@ -55,7 +55,7 @@ class Visitor:
     async def view(self, role: str = "viewer", *, all_policies: bool = False) -> View:
         """The record as this person may use it, with at least this role."""
         registry = self.runtime.registry
-        if not self.settings.login:
+        if self.settings.open_to_all or self.owner in self.runtime.local_sessions:
             return View(registry, LOCAL_ACTOR)
         actor = None if self.fresh else await self.runtime.read(access.find_session, registry, self.cookie)
         if actor is None:
@@ -84,11 +84,25 @@ class Visitor:
     def show(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         html = _templates.get_template(name).render(
             csrf=access.csrf_token(self.cookie), path=self.request.url.path,
-            login=self.settings.login, keep=self.settings, **values,
+            login=not self.settings.open_to_all, keep=self.settings, **values,
         )  # fmt: skip
         response = HTMLResponse(html, status)
         if self.fresh:
             self.set_cookie(response, self.cookie)
+        return response
+
+    async def log_in(self, text: str) -> Response:
+        """To the start page, with a session for whoever holds this token."""
+        token = await self.runtime.read(self.runtime.token, self.request, text)
+        if token is None:
+            cookie = access.new_cookie()
+            self.runtime.local_sessions.add(access.owner_of(cookie))
+        else:
+            cookie = await self.runtime.read(
+                access.begin_session, self.runtime.registry, token, self.settings.session_life
+            )
+        response = to("/")
+        self.set_cookie(response, cookie)
         return response
 
     def set_cookie(self, response: Response, cookie: str) -> None:

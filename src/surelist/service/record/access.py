@@ -190,22 +190,20 @@ def owner_of(cookie: str) -> str:
 
 
 class Brake:
-    """At most ``limit`` failed logins per address and minute."""
+    """At most ``limit`` failed logins per address and minute are answered; the others have to wait."""
 
     def __init__(self, limit: int, window: float = 60.0) -> None:
         self._limit, self._window = limit, window
         self._failures: dict[str, deque[float]] = defaultdict(deque)
         self._lock = threading.Lock()
 
-    def check(self, address: str) -> None:
+    def failed(self, address: str) -> None:
+        """Count a failure, or refuse to say whether it was one."""
         with self._lock:
             recent = self._recent(address)
             if len(recent) >= self._limit:
                 raise TooManyAttempts(max(1, round(self._window - (time.monotonic() - recent[0]))))
-
-    def failed(self, address: str) -> None:
-        with self._lock:
-            self._recent(address).append(time.monotonic())
+            recent.append(time.monotonic())
 
     def _recent(self, address: str) -> deque[float]:
         if len(self._failures) > 10_000:  # many addresses: forget the quiet ones
