@@ -350,3 +350,26 @@ def test_damaged_stop_files_are_refused(tmp_path):
         path.write_text(json.dumps({**good, **change}))
         with pytest.raises(sl.PolicyFileError):
             sl.StopTest.load(path)
+
+
+def test_a_plan_compares_random_labels_with_chosen_ones():
+    """What the plan says of 150 chosen labels is what labelling a simulated collection gives, nearly."""
+    from scipy import special
+
+    share, auc, target = 0.12, 0.88, sl.Expected(4, 100)
+    plan = sl.plan(target, base_rate=share, auc=auc, sizes=[150], labelling=True)
+    exact, _, chosen = plan.table
+    assert (exact.rule, chosen.rule) == ("exact", "labelling")
+    assert chosen.list_size < exact.list_size
+    assert plan.needs(0.9, "labelling") <= plan.needs(0.9)
+    assert "from chosen labels" in plan.describe()
+    rng, lists = np.random.default_rng(8), []
+    for _ in range(40):
+        labels = rng.random(20_000) < share
+        scores = rng.standard_normal(20_000) + np.sqrt(2) * special.ndtri(auc) * labels
+        work = sl.Labelling(scores, target, labels=150)
+        finish(work, labels)
+        lists.append(100 * work.select(scores).mean())
+    assert abs(np.median(lists) / chosen.list_size - 1) < 0.2
+    with pytest.raises(sl.InvalidInput, match="labelling: expected an Expected or PerPool"):
+        sl.plan(sl.Recall(0.9), base_rate=0.2, auc=0.8, labelling=True)

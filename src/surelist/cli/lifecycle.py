@@ -35,6 +35,7 @@ pool_option = click.option(
 @click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
 @click.option("--sizes", help="Calibration sizes to tabulate, e.g. 300,1000,3000.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the pilot's resampling.")
+@click.option("--labelling", is_flag=True, help="Also: as many labels of rows that surelist chooses.")
 @click.option(
     "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: .png, .svg or .pdf."
 )
@@ -55,7 +56,7 @@ def plan(**options: Any) -> None:
     found = living.plan(
         target, pilot=options["pilot"], score=options["score"], label=options["label"],
         alpha=options["alpha"], base_rate=options["base_rate"], auc=options["auc"], pools=options["pools"],
-        seed=options["seed"], **more,
+        seed=options["seed"], labelling=options["labelling"], **more,
     )  # fmt: skip
     if options["plot"]:
         found.plot(path=options["plot"])

@@ -15,12 +15,19 @@ from typing import Any
 from surelist._files import writing
 from surelist.errors import InvalidInput, MissingDependency
 
-COLOURS = {"oracle": "#444444", "exact": "#0b6e4f", "simultaneous": "#1f77b4", "dkw": "#c1440e"}
+COLOURS = {
+    "oracle": "#444444",
+    "exact": "#0b6e4f",
+    "simultaneous": "#1f77b4",
+    "dkw": "#c1440e",
+    "labelling": "#7b4ea3",
+}
 NAMES = {
     "oracle": "best possible",
     "exact": "surelist, exact rule",
     "simultaneous": "simultaneous rule",
     "dkw": "the paper's rule",
+    "labelling": "chosen labels",
 }
 ALARM = COLOURS["dkw"]
 Numbers = Sequence[float]

@@ -117,4 +117,7 @@ def _needs(each: Needed) -> str:
     if each.interval is not None:
         low, high = (("never" if end is None else f"{end:,}") for end in each.interval)
         span = f" ({low} to {high} by the pilot's base rate)"
+    if each.rule == "labelling":
+        chosen = rows.replace("rows", "labels")
+        return f"Certifiable with probability {each.assurance:.0%} from chosen labels: about {chosen}."
     return f"Certifiable with probability {each.assurance:.0%} under rule {each.rule}: {rows}{span}."

@@ -24,6 +24,7 @@ from scipy import special
 from surelist import _check as check
 from surelist import bounds
 from surelist.errors import InvalidInput
+from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row
 from surelist.lifecycle.plan import Needed, Plan, PlanRow
 from surelist.lifecycle.populations import COVERAGE, Empirical, Population, populations
 from surelist.promises.targets import Expected, Level, PerPool, Recall, Target
@@ -45,6 +46,7 @@ def plan(
     sizes: Sequence[int] = SIZES,
     pools: int = 100,
     seed: int = 0,
+    labelling: bool = False,
 ) -> Plan:
     """How many calibration rows ``target`` needs, and what more rows would save.
 
@@ -58,6 +60,8 @@ def plan(
     pools
         How many pools will be screened: beyond ``Plan.enough`` rows one more label saves less
         than one review over all of them.
+    labelling
+        Also tabulate as many labels of chosen rows of a large collection (``Labelling``).
     """
     if not isinstance(target, (Expected, PerPool, Recall)):
         raise InvalidInput(f"target: expected Expected, PerPool or Recall, got {target!r}.")
@@ -71,6 +75,14 @@ def plan(
     if _oracle_rate(target, alpha, best) > best.base_rate:
         oracle = math.nan
     needed = [_needed(target, Level(alpha, rule), a, best, rates) for rule in rules for a in (0.5, 0.9)]
+    if check.as_flag(labelling, "labelling"):
+        if isinstance(target, Recall):
+            raise InvalidInput(
+                "labelling: expected an Expected or PerPool target; for Recall labels are random anyway."
+            )
+        size = _pool_size(target)
+        table += [labelling_row(target, alpha, n, best, size, seed) for n in wanted]
+        needed += labelling_needs(target, alpha, best, seed)
     table = [_with_excess(row, oracle) for row in table]
     enough = _enough(target, Level(alpha, "exact"), best, pools, needed[1].rows)
     return Plan(target, alpha, basis, best.base_rate, oracle, tuple(table), tuple(needed), pools, enough)
