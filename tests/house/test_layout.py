@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,12 +58,14 @@ HEAVY = {
 }
 
 
+@functools.cache
 def modules() -> list[str]:
     """Every module of the package by its dotted name below ``surelist``."""
     paths = (path.relative_to(SOURCE).with_suffix("") for path in SOURCE.rglob("*.py"))
     return sorted(".".join(path.parts).removesuffix(".__init__") for path in paths)
 
 
+@functools.cache
 def source_of(module: str) -> ast.Module:
     path = SOURCE / module.replace(".", "/")
     return ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text())
@@ -134,6 +139,43 @@ def test_the_command_line_does_not_compute():
     for module in modules():
         if room_of(module) == "cli":
             assert not {name.split(".")[0] for name in imported(module)} & {"numpy", "scipy"}, module
+
+
+def test_every_module_lies_in_a_room_of_the_plan():
+    assert {room_of(module) for module in modules()} <= PLAN.keys()
+
+
+def definitions(*kinds: type[ast.AST]) -> Iterator[tuple[str, Any]]:
+    for module in modules():
+        for node in ast.walk(source_of(module)):
+            if isinstance(node, kinds):
+                yield module, node
+
+
+def length(node: Any) -> int:
+    """Lines of a function, its manual (the docstring) not counted."""
+    manual = ast.get_docstring(node, clean=False)
+    return int(node.end_lineno - node.lineno + 1 - (manual.count("\n") + 1 if manual else 0))
+
+
+def test_files_and_functions_stay_small():
+    long = {path.name: n for path in SOURCE.rglob("*.py") if (n := len(path.read_text().splitlines())) > 400}
+    assert not long
+    functions = definitions(ast.FunctionDef, ast.AsyncFunctionDef)
+    lines = {(module, node.name): length(node) for module, node in functions}
+    assert not {where: n for where, n in lines.items() if n > 60}
+    assert statistics.median(lines.values()) <= 7
+
+
+def test_no_two_classes_have_one_name():
+    where: dict[str, set[str]] = {}
+    for module, node in definitions(ast.ClassDef):
+        where.setdefault(node.name, set()).add(module)
+    assert not {name: homes for name, homes in where.items() if len(homes) > 1}
+
+
+def test_every_module_says_what_lives_in_it():
+    assert not [module for module in modules() if not ast.get_docstring(source_of(module))]
 
 
 def test_every_room_says_its_rule_in_one_sentence():

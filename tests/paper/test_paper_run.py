@@ -19,7 +19,7 @@ import surelist as sl
 from surelist.cli.paper import paper
 from surelist.paper import page, runner
 from surelist.paper.claims import claims
-from surelist.paper.experiments import Row
+from surelist.paper.experiments import Measurement
 from surelist.paper.reproduce import people, reproduce
 from surelist.paper.screening import Setup
 from surelist.paper.summary import expected_level, summarise
@@ -143,7 +143,7 @@ def test_claims_as_json(small):
 
 def read_rows(folder):
     lines = (folder / runner.JOURNAL).read_text().splitlines()[1:]
-    return [Row(*values) for line in lines for values in json.loads(line)]
+    return [Measurement(*values) for line in lines for values in json.loads(line)]
 
 
 def verdicts(rows):

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BlockVerdict:
     """A threshold with its proof, or the refusal. ``listed``: candidates at or above it, about."""
 
     threshold: float
@@ -51,7 +51,7 @@ def need(target: CountTarget, size: int) -> Need:
     return Need(rate, rate * (1 - rate) / size)
 
 
-def run_tests(design: Design) -> Verdict:
+def run_tests(design: Design) -> BlockVerdict:
     """The larger of the thresholds that the stages certify, or the refusal."""
     target = target_of(design.target)
     if isinstance(target, Recall):
@@ -63,7 +63,7 @@ def run_tests(design: Design) -> Verdict:
     return _refused(design)
 
 
-def run_fallback(design: Design) -> Verdict | None:
+def run_fallback(design: Design) -> BlockVerdict | None:
     """The pilot's own block, fixed beforehand, at its share of alpha."""
     pilot, target = design.pilot, _count_target(design)
     alpha = design.alpha * design.fallback
@@ -92,7 +92,7 @@ def run_fallback(design: Design) -> Verdict | None:
     return _verdict(design, pilot.scores[at], pilot.ranks[at], count, proof)
 
 
-def _run_block(design: Design) -> Verdict | None:
+def _run_block(design: Design) -> BlockVerdict | None:
     assert design.chosen is not None
     target, sample = _count_target(design), design.main
     members = sample.inside(design.chosen)
@@ -123,7 +123,7 @@ def _run_block(design: Design) -> Verdict | None:
 
 def _run_prefixes(
     design: Design, target: AtLeast, hits: NDArray[np.int64], alpha: float, block: int
-) -> Verdict | None:
+) -> BlockVerdict | None:
     """From the whole block up, while the fresh hits suffice beside the qualified rows that are known."""
     sample = design.main
     fresh = np.array([sample.scores[at] for at in hits.tolist()])
@@ -172,7 +172,7 @@ def _ranks_of(sample: Sample, rows: NDArray[np.int64]) -> dict[float, int]:
     return {sample.scores[at]: sample.ranks[at] for at in rows.tolist()}
 
 
-def _run_control(design: Design, target: Recall) -> Verdict:
+def _run_control(design: Design, target: Recall) -> BlockVerdict:
     sample = design.main
     members = np.arange(len(sample.rows))
     hits = members[sample.qualified(members)]
@@ -190,9 +190,9 @@ def _run_control(design: Design, target: Recall) -> Verdict:
     return _verdict(design, sample.scores[at], sample.ranks[at], len(hits) - drop, proof)
 
 
-def _verdict(design: Design, threshold: float, rank: int, count: int, proof: Any) -> Verdict:
+def _verdict(design: Design, threshold: float, rank: int, count: int, proof: Any) -> BlockVerdict:
     rows, qualified = _labelled(design)
-    return Verdict(threshold, count, rows, qualified, rank + 1, (rank + 1) / design.size, proof)
+    return BlockVerdict(threshold, count, rows, qualified, rank + 1, (rank + 1) / design.size, proof)
 
 
 def _labelled(design: Design) -> tuple[int, int]:
@@ -204,7 +204,7 @@ def _labelled(design: Design) -> tuple[int, int]:
     return rows, good
 
 
-def _refused(design: Design) -> Verdict:
+def _refused(design: Design) -> BlockVerdict:
     assert design.chosen is not None
     target, block = _count_target(design), design.blocks[design.chosen]
     members = design.main.inside(design.chosen)
@@ -217,11 +217,11 @@ def _refused(design: Design) -> Verdict:
     )  # fmt: skip
 
 
-def _refusal(design: Design, reason: str, count: int) -> Verdict:
+def _refusal(design: Design, reason: str, count: int) -> BlockVerdict:
     rows, qualified = _labelled(design)
     target = target_of(design.target)
     error = refuse(target.describe(), Level(design.alpha), rows, qualified, reason, count=count)
-    return Verdict(float("nan"), count, rows, qualified, None, 1.0, None, error)
+    return BlockVerdict(float("nan"), count, rows, qualified, None, 1.0, None, error)
 
 
 def _free(design: Design) -> int:

@@ -1,12 +1,8 @@
 """Campaigns: pools screened one after another under one promise, learning from their reviews.
 
-After review the label is known for shortlisted candidates only. For a threshold t at or above the one
-used, "qualified and scoring at least t" is nevertheless known for every candidate of the pool, so screened
-pools are calibration rows for higher thresholds. With probability at least 1-alpha *all* thresholds
-t_0 <= t_1 <= ... of the campaign are valid at once; the proof is [theory: reviews]. It counts rows *known* to
-be qualified, so a review that is late or never comes counts as "not qualified" and does no harm. Leaving a
-pool out of the rows would: whether reviews are missing may depend on the outcome. So every pool screened
-stays in, and the schedule counts pools, never labels.
+With probability at least 1-alpha *all* thresholds t_0 <= t_1 <= ... are valid at once [theory: reviews].
+A review that is late or never comes counts as not qualified. Every pool screened stays in the rows, and the
+schedule counts pools, never labels.
 """
 
 from __future__ import annotations
@@ -33,6 +29,7 @@ from surelist.lifecycle.campaign_file import CampaignState
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.monitor_file import in_file, state_text
 from surelist.lifecycle.schedule import (
+    EVERYONE,
     Epoch,
     Update,
     as_schedule,
@@ -44,7 +41,7 @@ from surelist.lifecycle.schedule import (
     surely_at_boundary,
 )
 from surelist.lifecycle.score_sketch import ScoreCounts
-from surelist.lifecycle.screened import UNKNOWN, Reviews, Screened, as_candidates
+from surelist.lifecycle.screened import UNKNOWN, PoolReviews, Screened, as_candidates
 from surelist.lifecycle.seen import as_name
 from surelist.promises.evidence import fingerprint_of
 from surelist.promises.policy import Policy
@@ -54,14 +51,9 @@ from surelist.promises.targets import Expected, Level
 
 UNCERTIFIED = ("refuse", "everyone")
 
-EVERYONE = (
-    "Nothing is promised yet: too few qualified rows are known. Everyone is shortlisted until a "
-    "scheduled update certifies a threshold."
-)
-
 
 class Campaign:
-    """Screens pools under one promise and learns from reviews (proof: see the module).
+    """Screens pools under one promise and learns from reviews [theory: reviews].
 
     scores, labels
         Calibration rows to start from, as for ``calibrate``.
@@ -128,7 +120,7 @@ class Campaign:
         self.created, self.fingerprint = state.created, state.fingerprint
         self.rows, self.pools, self.chosen = state.rows, state.pools, state.chosen
         self.updates, self.epochs = state.updates, state.epochs
-        self.reviews = Reviews(state.screened, state.waiting, state.missing, state.watched)
+        self.reviews = PoolReviews(state.screened, state.waiting, state.missing, state.watched)
         self._qualified, self._listed = ScoreCounts(state.qualified), ScoreCounts(state.listed)
         self._memory = state.memory
         self.monitor: Monitor | None = None

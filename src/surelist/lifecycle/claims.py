@@ -24,7 +24,7 @@ from surelist.promises.targets import Expected, PerPool, Recall
 
 
 @dataclass(frozen=True)
-class Review:
+class PoolReview:
     """What was seen of one pool, for one group."""
 
     qualified: int
@@ -75,7 +75,7 @@ class Claim:
             parts = [f"{counts.successes:,} of {counts.trials:,} pools with enough", unknown]
         return ", ".join(filter(None, parts))
 
-    def counts(self, review: Review) -> Counts:
+    def counts(self, review: PoolReview) -> Counts:
         """Trials and successes of one reviewed pool; what is not known stays unknown."""
         if self.audit_rate is not None:
             seen = review.qualified + review.unreviewed + review.missed
@@ -137,7 +137,7 @@ def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
     return Claim(cutoff.group, rate, target.k, target.sizes[0])
 
 
-def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, Any]) -> list[Review]:
+def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, Any]) -> list[PoolReview]:
     """One review per claim from what ``Monitor.observe`` was given; mappings where there are groups."""
     audited = claims[0].audit_rate is not None
     if audited != (given["missed"] is not None):
@@ -153,12 +153,12 @@ def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, A
             if audited or name != "missed":
                 mine = value if shared_size and name == "pool_size" else _of(value, claims, claim, name)
                 numbers[name] = _whole(mine, name, claim)
-        reviews.append(Review(**numbers))
+        reviews.append(PoolReview(**numbers))
         _require_fitting(claim, reviews[-1])
     return reviews
 
 
-def _require_fitting(claim: Claim, review: Review) -> None:
+def _require_fitting(claim: Claim, review: PoolReview) -> None:
     size = review.pool_size
     counted = review.qualified + review.unreviewed + review.missed + review.unaudited
     if review.qualified > size:

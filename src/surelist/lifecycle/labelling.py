@@ -23,7 +23,7 @@ from surelist._version import __version__
 from surelist.drawing import axes
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle import labelling_file, labelling_text
-from surelist.lifecycle.block_test import Verdict, run_tests
+from surelist.lifecycle.block_test import BlockVerdict, run_tests
 from surelist.lifecycle.labelling_file import MISSING, WAITING, Design, LabellingState, Sample
 from surelist.lifecycle.labelling_start import (
     ArrayCollection,
@@ -314,7 +314,7 @@ class Labelling:
         work._resume(state, versions)
         return work
 
-    def _verdicts(self) -> list[Verdict]:
+    def _verdicts(self) -> list[BlockVerdict]:
         return [] if not self.done else [run_tests(design) for design in self._state.designs]
 
     def _drawn(self, row: int) -> tuple[Sample, int]:
@@ -337,7 +337,7 @@ def _roles(columns: dict[str, str] | None) -> dict[str, str] | None:
     return None if columns is None else {role: name for role, name in columns.items() if role != "table"}
 
 
-def _cutoff(design: Design, verdict: Verdict) -> Cutoff:
+def _cutoff(design: Design, verdict: BlockVerdict) -> Cutoff:
     if verdict.refusal is not None:
         raise verdict.refusal
     step = Step(0, verdict.count, verdict.threshold)

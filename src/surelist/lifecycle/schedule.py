@@ -16,6 +16,11 @@ from surelist.lifecycle.score_sketch import ScoreCounts
 from surelist.promises.targets import Expected, Level, estimate_rows
 
 GROWTH, UPDATES = 4, 10
+
+EVERYONE = (
+    "Nothing is promised yet: too few qualified rows are known. Everyone is shortlisted until a "
+    "scheduled update certifies a threshold."
+)
 LEGEND = "list: expected length; seen: average so far; | and floor: about the shortest list achievable"
 
 

@@ -63,7 +63,7 @@ def as_candidates(ids: Any, rows: int) -> list[str]:
     return texts
 
 
-class Reviews:
+class PoolReviews:
     """The latest pools of a campaign; ``waiting`` are those the monitor has not seen yet.
 
     The oldest pools are dropped when all together take too much space. One that still waits for

@@ -13,7 +13,7 @@ from surelist.paper.summary import Cell, expected_level
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     """One sentence, the number beside it, the verdict. ``own`` marks surelist's, not the paper's."""
 
     experiment: str
@@ -46,13 +46,15 @@ class Results:
         return [name for name in EXPERIMENTS if name in present]
 
 
-def claims(cells: Sequence[Cell], alpha: float, group_alpha: float, test_rows: int, rows: int) -> list[Claim]:
+def claims(
+    cells: Sequence[Cell], alpha: float, group_alpha: float, test_rows: int, rows: int
+) -> list[PaperClaim]:
     """Every claim about the experiments that were run.
 
     ``rows`` is the number of calibration rows where it is not what varies.
     """
     results = Results(cells, alpha)
-    makers: dict[str, Callable[[Results], list[Claim]]] = {
+    makers: dict[str, Callable[[Results], list[PaperClaim]]] = {
         "noise": _noise,
         "calibration-size": _size,
         "diversity-noise": _diversity_noise,
@@ -65,7 +67,7 @@ def claims(cells: Sequence[Cell], alpha: float, group_alpha: float, test_rows: i
     return found
 
 
-def _noise(results: Results) -> list[Claim]:
+def _noise(results: Results) -> list[PaperClaim]:
     name = "noise"
     css, umb = results.of(name, "CSS"), _umb(results, name)
     bare = results.of(name, "Uncalibrated")
@@ -73,13 +75,13 @@ def _noise(results: Results) -> list[Claim]:
     found = [
         _reaches(name, "CSS lists hold enough qualified candidates whatever the noise.", css, results.level),
         _reaches(name, "So do those of UMB with 1 to 5 bins.", umb, results.level),
-        Claim(
+        PaperClaim(
             name,
             "Both hold enough more often than the promised 1 − α.",
             f"lowest EQ: CSS {_low(css):.2f}, UMB {_low(umb):.2f}; promised {results.level:g}",
             min(_low(css), _low(umb)) > results.level,
         ),
-        Claim(
+        PaperClaim(
             name,
             "Uncalibrated scores fail as soon as there is noise.",
             f"highest EQ with noise {_high(noisy):.2f}; without noise {bare[0].eq:.2f}",
@@ -94,12 +96,12 @@ def _noise(results: Results) -> list[Claim]:
         best = min((cell for cell in umb if cell.setting == 1), key=lambda cell: cell.ss)
         said = f"at r = 1: CSS {pure[0].ss:.1f}, {best.method} {best.ss:.1f}"
         says = "On pure noise a UMB variant is shorter."
-        found.append(Claim(name, says, said, best.ss < pure[0].ss))
+        found.append(PaperClaim(name, says, said, best.ss < pure[0].ss))
     found.append(_moves(name, "CSS pays for noise with longer lists.", css, "ss", "list size", up=True))
     return found
 
 
-def _size(results: Results) -> list[Claim]:
+def _size(results: Results) -> list[PaperClaim]:
     name = "calibration-size"
     css = results.of(name, "CSS")
     return [
@@ -111,7 +113,7 @@ def _size(results: Results) -> list[Claim]:
     ]
 
 
-def _diversity_noise(results: Results) -> list[Claim]:
+def _diversity_noise(results: Results) -> list[PaperClaim]:
     name = "diversity-noise"
     found = [_both_reach(results, name, "CSS (Diversity) holds enough in both groups whatever the noise.")]
     few = results.of(name, NO_DIVERSITY, "minority")
@@ -122,7 +124,7 @@ def _diversity_noise(results: Results) -> list[Claim]:
     found += [
         _moves(name, fewer, few, "qualified", goal.format(few[0].k), up=False),
         _moves(name, "... and more of the majority.", many, "qualified", goal.format(many[0].k), up=True),
-        Claim(
+        PaperClaim(
             name,
             "CSS (No Diversity) ends up without enough minority candidates.",
             f"minority EQ {few[0].eq:.2f} at {few[0].setting:g}, {few[-1].eq:.2f} at {few[-1].setting:g}",
@@ -134,7 +136,7 @@ def _diversity_noise(results: Results) -> list[Claim]:
     return found + [_misses(name, method, results, GROUPS) for method in ("Platt", "Isotonic")]
 
 
-def _diversity_size(results: Results) -> list[Claim]:
+def _diversity_size(results: Results) -> list[PaperClaim]:
     name = "diversity-size"
     minority = results.of(name, DIVERSITY, "minority")
     says = "CSS (Diversity) holds enough in both groups, however few minority rows."
@@ -146,7 +148,7 @@ def _diversity_size(results: Results) -> list[Claim]:
     ]
 
 
-def _exact(results: Results, name: str, group_alpha: float, test_rows: int, rows: int) -> list[Claim]:
+def _exact(results: Results, name: str, group_alpha: float, test_rows: int, rows: int) -> list[PaperClaim]:
     """surelist's own rule: about 1-alpha, because it uses the whole budget, and shorter lists."""
     grouped = EXPERIMENTS[name].grouped
     groups = GROUPS if grouped else ("all",)
@@ -157,13 +159,13 @@ def _exact(results: Results, name: str, group_alpha: float, test_rows: int, rows
     lowest = min(cells, key=lambda cell: cell.eq)
     shares = [own.ss / theirs.ss for own, theirs in zip(cells, css, strict=True)]
     return [
-        Claim(
+        PaperClaim(
             name, f"exact uses its whole budget: EQ is about {1 - alpha:g}, not 1.",
             f"EQ {lowest.eq:.2f} to {_high(cells):.2f}, mean {_mean(cells):.3f}; "
             f"{_span(levels)} to be expected, given the error of the test half",
             not any(cell.fails(level) for cell, level in zip(cells, levels, strict=True)), own=True,
         ),
-        Claim(
+        PaperClaim(
             name, "exact lists are shorter than CSS lists in every setting.",
             f"{100 * (1 - max(shares)):.0f} % to {100 * (1 - min(shares)):.0f} % shorter",
             max(shares) < 1, own=True,
@@ -186,26 +188,30 @@ def _judged(results: Results, cell: Cell, alpha: float, test_rows: int, rows: in
     return expected_level(alpha, rows, test_rows)  # groups share both alike
 
 
-def _reaches(name: str, says: str, cells: list[Cell], level: float) -> Claim:
+def _reaches(name: str, says: str, cells: list[Cell], level: float) -> PaperClaim:
     refused = sum(cell.refused for cell in cells)
     note = f"; {refused} of {sum(c.runs for c in cells)} runs refused, counted as listing everyone"
-    return Claim(name, says, f"lowest EQ {_low(cells):.2f}{note if refused else ''}", _low(cells) >= level)
+    return PaperClaim(
+        name, says, f"lowest EQ {_low(cells):.2f}{note if refused else ''}", _low(cells) >= level
+    )
 
 
-def _both_reach(results: Results, name: str, says: str) -> Claim:
+def _both_reach(results: Results, name: str, says: str) -> PaperClaim:
     low = {group: _low(results.of(name, DIVERSITY, group)) for group in GROUPS}
     said = ", ".join(f"{group} {value:.2f}" for group, value in low.items())
-    return Claim(name, says, f"lowest EQ: {said}", min(low.values()) >= results.level)
+    return PaperClaim(name, says, f"lowest EQ: {said}", min(low.values()) >= results.level)
 
 
-def _misses(name: str, method: str, results: Results, groups: Sequence[str] = ("all",)) -> Claim:
+def _misses(name: str, method: str, results: Results, groups: Sequence[str] = ("all",)) -> PaperClaim:
     said = {group: _high(results.of(name, method, group)) for group in groups}
     where = " in both groups" if len(said) > 1 else ""
     text = ", ".join(f"{group} {value:.2f}" if where else f"{value:.2f}" for group, value in said.items())
-    return Claim(name, f"{method} fails{where}.", f"highest EQ {text}", max(said.values()) < results.level)
+    return PaperClaim(
+        name, f"{method} fails{where}.", f"highest EQ {text}", max(said.values()) < results.level
+    )
 
 
-def _shorter(results: Results, name: str, says: str) -> Claim:
+def _shorter(results: Results, name: str, says: str) -> PaperClaim:
     leads = {}
     for css in results.of(name, "CSS"):
         if name == "noise" and css.setting == 1:
@@ -215,17 +221,17 @@ def _shorter(results: Results, name: str, says: str) -> Claim:
         leads[css.setting] = (best.ss - css.ss, css, best)
     lead, css, best = min(leads.values(), key=lambda entry: entry[0])
     said = f"closest at {css.setting:,g}: CSS {css.ss:.1f}, {best.method} {best.ss:.1f}"
-    return Claim(name, says, said, lead > 0)
+    return PaperClaim(name, says, said, lead > 0)
 
 
-def _moves(name: str, says: str, cells: list[Cell], value: str, what: str, *, up: bool) -> Claim:
+def _moves(name: str, says: str, cells: list[Cell], value: str, what: str, *, up: bool) -> PaperClaim:
     """The value goes one way from each setting to the next."""
     values = [getattr(cell, value) for cell in cells]
     steps = [later - earlier for earlier, later in pairwise(values)]
     holds = all(step >= 0 for step in steps) if up else all(step <= 0 for step in steps)
     first, last = cells[0].setting, cells[-1].setting
     said = f"{what} {values[0]:.2f} at {first:,g}, {values[-1]:.2f} at {last:,g}"
-    return Claim(name, says, said, holds and values[0] != values[-1])
+    return PaperClaim(name, says, said, holds and values[0] != values[-1])
 
 
 def _umb(results: Results, name: str) -> list[Cell]:

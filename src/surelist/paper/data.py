@@ -31,7 +31,7 @@ FEWEST_FEATURES = 8
 
 
 @dataclass(frozen=True)
-class Population:
+class People:
     """People to draw experiments from: features (blanks are 0), who is employed, who is minority.
 
     White alone is the majority and everyone else the minority, as in the paper.
@@ -59,15 +59,15 @@ class Population:
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
-    def first(self, rows: int) -> Population:
+    def first(self, rows: int) -> People:
         """The first ``rows`` people."""
-        return Population(
+        return People(
             self.features[:rows], self.qualified[:rows], self.minority[:rows],
             self.names, self.source, self.synthetic,
         )  # fmt: skip
 
 
-def load(paths: Sequence[Path]) -> Population:
+def load(paths: Sequence[Path]) -> People:
     """Read people from PUMS CSV files, ZIP archives of them, or Parquet files, one after another."""
     if not paths:
         raise InvalidInput("data: expected at least one file, got none.")
@@ -86,7 +86,7 @@ def load(paths: Sequence[Path]) -> Population:
         raise InvalidInput(f"data: no people in {', '.join(str(path) for path in paths)}.")
     qualified = np.concatenate([part[2] for part in parts])
     minority = features[:, names.index(RACE)] != 1
-    return Population(features, qualified, minority, names, ", ".join(path.name for path in paths))
+    return People(features, qualified, minority, names, ", ".join(path.name for path in paths))
 
 
 def columns_of(file: Path) -> list[str]:

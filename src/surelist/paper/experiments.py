@@ -15,7 +15,7 @@ import numpy as np
 import surelist as sl
 from surelist.errors import InvalidInput
 from surelist.paper import methods
-from surelist.paper.data import Population
+from surelist.paper.data import People
 from surelist.paper.evaluate import Candidates, Outcome, average
 from surelist.paper.screening import GROUPS, Scored, Setup, split, train
 
@@ -54,7 +54,7 @@ EXPERIMENTS = {
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """One line of the results: one method, one group, one run of one setting.
 
     ``eq``, ``ss`` and ``qualified`` are expectations on the whole test half; the same with
@@ -76,7 +76,7 @@ class Row:
     qualified_pools: float
 
 
-def fitting_settings(experiment: Experiment, population: Population, setup: Setup) -> tuple[float, ...]:
+def fitting_settings(experiment: Experiment, population: People, setup: Setup) -> tuple[float, ...]:
     """The settings this population is large enough for; an error if there is none."""
     rng = np.random.default_rng(0)
     halves = split(population, experiment.grouped, setup, rng)
@@ -94,13 +94,13 @@ def fitting_settings(experiment: Experiment, population: Population, setup: Setu
 
 
 def one_run(
-    population: Population,
+    population: People,
     experiment: Experiment,
     run: int,
     seed: int,
     settings: tuple[float, ...],
     setup: Setup,
-) -> list[Row]:
+) -> list[Measurement]:
     """All settings of one run."""
     rng = np.random.default_rng([seed, experiment.number, run])
     halves = split(population, experiment.grouped, setup, rng)
@@ -128,7 +128,7 @@ def _targets(test: Scored, grouped: bool, setup: Setup) -> dict[str, sl.Expected
 def _one_setting(
     experiment: Experiment, setting: float, run: int, calibration: Scored, test: Scored,
     targets: dict[str, sl.Expected], setup: Setup, rng: np.random.Generator,
-) -> list[Row]:  # fmt: skip
+) -> list[Measurement]:  # fmt: skip
     chosen = calibration.take(_calibration_rows(experiment, setting, calibration, setup))
     noise = experiment.noise(setting)
     chosen = chosen.noisy(noise, rng, experiment.grouped)
@@ -185,8 +185,8 @@ def _group(pools: Scored, group: str) -> Candidates:
 def _row(
     experiment: Experiment, setting: float, run: int, method: str, group: str,
     fitted: methods.Fitted, k: float, expected: Outcome, pools: Outcome,
-) -> Row:  # fmt: skip
-    return Row(
+) -> Measurement:  # fmt: skip
+    return Measurement(
         experiment.name, setting, run, method, group, method not in fitted.refused, k,
         _enough(expected.qualified, k), expected.size, expected.qualified,
         _enough(pools.qualified, k), pools.size, pools.qualified,
@@ -197,7 +197,7 @@ def _enough(qualified: float, k: float) -> int:
     return int(qualified >= k - 1e-9)  # the oracle reaches k exactly, up to rounding
 
 
-def _totals(rows: list[Row], k: float) -> list[Row]:
+def _totals(rows: list[Measurement], k: float) -> list[Measurement]:
     """Both groups together, per method."""
     found = []
     for method in dict.fromkeys(row.method for row in rows):
@@ -205,7 +205,7 @@ def _totals(rows: list[Row], k: float) -> list[Row]:
         won = sum(row.qualified for row in both)
         drawn = sum(row.qualified_pools for row in both)
         first = both[0]
-        totals = Row(
+        totals = Measurement(
             first.experiment, first.setting, first.run, method, "all",
             all(row.certified for row in both), k,
             _enough(won, k), sum(row.ss for row in both), won,

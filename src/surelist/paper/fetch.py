@@ -44,7 +44,7 @@ class FetchError(SurelistError):
 
 
 @dataclass(frozen=True)
-class Fetched:
+class Download:
     """One file on disk, checked."""
 
     path: Path
@@ -70,7 +70,7 @@ def fetch(
     base_url: str = BASE_URL,
     say: Say = lambda line: None,
     pause: float = 1.0,
-) -> Fetched:
+) -> Download:
     """Download one state's person file of one year, unless it is there already and unchanged.
 
     ``pause`` seconds before the first retry, doubled each time.
@@ -81,14 +81,14 @@ def fetch(
     known = _sums(folder).get(path.name)
     if path.exists() and known is not None and _sha256(path) == known:
         say(f"{path.name}: already there, checksum unchanged.")
-        return Fetched(path, path.stat().st_size, known)
+        return Download(path, path.stat().st_size, known)
     part = path.with_suffix(".zip.part")
     _download(url, part, say, pause)
     _check(part, url)
     digest, size = _sha256(part), part.stat().st_size
     part.replace(path)
     _remember(folder, path.name, digest)
-    return Fetched(path, size, digest)
+    return Download(path, size, digest)
 
 
 def _download(url: str, part: Path, say: Say, pause: float) -> None:

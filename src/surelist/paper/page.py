@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from surelist.paper.claims import Claim
+from surelist.paper.claims import PaperClaim
 from surelist.paper.experiments import EXPERIMENTS
 
 FEW_RUNS = 50
@@ -51,7 +51,7 @@ class About:
         return f"{kind} · {self.runs} runs · test half {self.test_rows:,} people · α = {self.alpha:g}"
 
 
-def render(about: About, claims: Sequence[Claim], figures: Sequence[Path]) -> str:
+def render(about: About, claims: Sequence[PaperClaim], figures: Sequence[Path]) -> str:
     """The whole page; figures are embedded, nothing is fetched."""
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
@@ -110,7 +110,7 @@ def notes(about: About) -> list[str]:
     return said
 
 
-def _table(claims: Sequence[Claim]) -> str:
+def _table(claims: Sequence[PaperClaim]) -> str:
     lines = ["<table><tr><th>claim</th><th>measured</th><th>verdict</th></tr>"]
     for claim in claims:
         verdict, kind = ("holds", "yes") if claim.holds else ("does not hold", "no")

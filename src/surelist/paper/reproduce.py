@@ -10,7 +10,7 @@ from surelist import _check as check
 from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.paper import data, figures, page, runner, synthetic
-from surelist.paper.claims import Claim, claims
+from surelist.paper.claims import PaperClaim, claims
 from surelist.paper.experiments import EXPERIMENTS
 from surelist.paper.screening import GROUP_LEVELS, Setup
 from surelist.paper.summary import Cell, summarise
@@ -24,11 +24,11 @@ class Report:
     """What a reproduction found, and where it is."""
 
     folder: Path
-    claims: list[Claim]
+    claims: list[PaperClaim]
     about: page.About
 
 
-def people(sources: Sequence[str], rows: int | None, seed: int) -> data.Population:
+def people(sources: Sequence[str], rows: int | None, seed: int) -> data.People:
     """Synthetic people, or those of the files and folders named."""
     if list(sources) == [SYNTHETIC]:
         return synthetic.make(rows or synthetic.ROWS, seed)
@@ -38,7 +38,7 @@ def people(sources: Sequence[str], rows: int | None, seed: int) -> data.Populati
 
 def reproduce(
     experiments: Sequence[str],
-    population: data.Population,
+    population: data.People,
     folder: Path,
     *,
     runs: int = 100,
@@ -76,7 +76,7 @@ def _files(source: Path) -> list[Path]:
     return found
 
 
-def _about(population: data.Population, job: runner.Job) -> page.About:
+def _about(population: data.People, job: runner.Job) -> page.About:
     setup = job.setup
     skipped = {}
     for name, settings in job.settings.items():
@@ -98,10 +98,10 @@ def _about(population: data.Population, job: runner.Job) -> page.About:
     )
 
 
-def _write_summary(cells: list[Cell], found: list[Claim], folder: Path) -> None:
+def _write_summary(cells: list[Cell], found: list[PaperClaim], folder: Path) -> None:
     with writing(folder / "summary.csv") as path:
         columns = [field.name for field in fields(Cell)]
         runner.write_csv(path, columns, (astuple(cell) for cell in cells))
     with writing(folder / "claims.csv") as path:
-        columns = [field.name for field in fields(Claim)]
+        columns = [field.name for field in fields(PaperClaim)]
         runner.write_csv(path, columns, (astuple(claim) for claim in found))

@@ -23,12 +23,12 @@ import numpy as np
 from surelist._files import writing
 from surelist._version import __version__
 from surelist.errors import InvalidInput
-from surelist.paper.data import Population
-from surelist.paper.experiments import EXPERIMENTS, Row, fitting_settings, one_run
+from surelist.paper.data import People
+from surelist.paper.experiments import EXPERIMENTS, Measurement, fitting_settings, one_run
 from surelist.paper.screening import Setup, split
 
 JOURNAL = "journal.jsonl"
-COLUMNS = tuple(field.name for field in fields(Row))
+COLUMNS = tuple(field.name for field in fields(Measurement))
 
 Progress = Callable[[int, int], None]
 
@@ -46,13 +46,13 @@ class Job:
         return [(name, run) for name in self.settings for run in range(self.runs)]
 
 
-def plan(names: Sequence[str], population: Population, runs: int, seed: int, setup: Setup) -> Job:
+def plan(names: Sequence[str], population: People, runs: int, seed: int, setup: Setup) -> Job:
     """The settings of each experiment that the population is large enough for."""
     settings = {name: fitting_settings(EXPERIMENTS[name], population, setup) for name in names}
     return Job(settings, runs, seed, setup)
 
 
-def run(job: Job, population: Population, folder: Path, jobs: int, progress: Progress) -> list[Row]:
+def run(job: Job, population: People, folder: Path, jobs: int, progress: Progress) -> list[Measurement]:
     """Do every run that ``folder`` does not hold yet, and return all rows in order."""
     folder.mkdir(parents=True, exist_ok=True)
     header = {"surelist": __version__, "people": population.fingerprint(), "seed": job.seed} | asdict(
@@ -72,7 +72,7 @@ def run(job: Job, population: Population, folder: Path, jobs: int, progress: Pro
     return [row for task in tasks for row in done[task] if row.setting in wanted[task[0]]]
 
 
-def write_tables(rows: Sequence[Row], folder: Path) -> None:
+def write_tables(rows: Sequence[Measurement], folder: Path) -> None:
     """``results.csv`` and ``results.parquet``, tidy: one line per method, group, run and setting."""
     import duckdb
 
@@ -101,7 +101,7 @@ def _cell(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
-def _resume(path: Path, header: dict[str, Any]) -> dict[tuple[str, int], list[Row]]:
+def _resume(path: Path, header: dict[str, Any]) -> dict[tuple[str, int], list[Measurement]]:
     """Finished runs of the same experiments; starts the journal if there is none."""
     lines = _whole_lines(path)
     if not lines:
@@ -117,9 +117,9 @@ def _resume(path: Path, header: dict[str, Any]) -> dict[tuple[str, int], list[Ro
         )
     with writing(path) as clean:  # drops a line that was cut short
         clean.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    done: dict[tuple[str, int], list[Row]] = {}
+    done: dict[tuple[str, int], list[Measurement]] = {}
     for line in lines[1:]:
-        rows = [Row(*values) for values in json.loads(line)]
+        rows = [Measurement(*values) for values in json.loads(line)]
         done[rows[0].experiment, rows[0].run] = rows
     return done
 
@@ -131,13 +131,13 @@ def _whole_lines(path: Path) -> list[str]:
     return text[: text.rfind("\n") + 1].splitlines()
 
 
-def _covered(rows: list[Row] | None, settings: tuple[float, ...]) -> bool:
+def _covered(rows: list[Measurement] | None, settings: tuple[float, ...]) -> bool:
     return rows is not None and set(settings) <= {row.setting for row in rows}
 
 
 def _work(
-    tasks: list[tuple[str, int]], job: Job, population: Population, jobs: int
-) -> Iterator[tuple[tuple[str, int], list[Row]]]:
+    tasks: list[tuple[str, int]], job: Job, population: People, jobs: int
+) -> Iterator[tuple[tuple[str, int], list[Measurement]]]:
     """Finished tasks as they come. Workers share the people through one memory-mapped file each."""
     jobs = min(jobs, len(tasks))
     if jobs <= 1:
@@ -154,8 +154,8 @@ def _work(
 
 def _collect(
     workers: ProcessPoolExecutor, tasks: list[tuple[str, int]]
-) -> Iterator[tuple[tuple[str, int], list[Row]]]:
-    running: dict[Future[list[Row]], tuple[str, int]] = {
+) -> Iterator[tuple[tuple[str, int], list[Measurement]]]:
+    running: dict[Future[list[Measurement]], tuple[str, int]] = {
         workers.submit(_in_worker, *task): task for task in tasks
     }
     try:
@@ -167,7 +167,7 @@ def _collect(
         workers.shutdown(wait=True, cancel_futures=True)
 
 
-def _task(population: Population, job: Job, name: str, number: int) -> list[Row]:
+def _task(population: People, job: Job, name: str, number: int) -> list[Measurement]:
     """One thread only: the runs are the parallelism, and sums come out the same on any machine."""
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
@@ -178,7 +178,7 @@ def _task(population: Population, job: Job, name: str, number: int) -> list[Row]
 _worker: dict[str, Any] = {}  # one population and job per worker process
 
 
-def _share(population: Population, folder: Path) -> None:
+def _share(population: People, folder: Path) -> None:
     for name in ("features", "qualified", "minority"):
         np.save(folder / f"{name}.npy", getattr(population, name))
 
@@ -188,11 +188,11 @@ def _start_worker(folder: str, names: tuple[str, ...], source: str, synthetic: b
     arrays = [
         np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in ("features", "qualified", "minority")
     ]
-    _worker["population"] = Population(arrays[0], arrays[1], arrays[2], names, source, synthetic)
+    _worker["population"] = People(arrays[0], arrays[1], arrays[2], names, source, synthetic)
     _worker["job"] = job
 
 
-def _in_worker(name: str, number: int) -> list[Row]:
+def _in_worker(name: str, number: int) -> list[Measurement]:
     return _task(_worker["population"], _worker["job"], name, number)
 
 
@@ -201,6 +201,6 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def test_rows(population: Population, setup: Setup) -> int:
+def test_rows(population: People, setup: Setup) -> int:
     """How many people the test half holds."""
     return len(split(population, False, setup, np.random.default_rng(0)).test)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.paper.data import Population
+from surelist.paper.data import People
 
 GROUPS = ("majority", "minority")
 GROUP_LEVELS = ("split", "each")
@@ -70,7 +70,7 @@ class Scored:
         return Scored(self.scores[rows], self.qualified[rows], self.minority[rows])
 
 
-def split(population: Population, grouped: bool, setup: Setup, rng: np.random.Generator) -> Halves:
+def split(population: People, grouped: bool, setup: Setup, rng: np.random.Generator) -> Halves:
     """Leave people out until the wanted share is qualified (per group), then cut in two halves."""
     kept = np.zeros(len(population), dtype=np.bool_)
     for part in (population.minority, ~population.minority) if grouped else (True,):
@@ -93,13 +93,13 @@ class Classifier:
     weights: Floats
     intercept: float
 
-    def score(self, population: Population, rows: Index) -> Scored:
+    def score(self, population: People, rows: Index) -> Scored:
         """Its probabilities for these people."""
         linear = population.features[rows].astype(np.float64) @ self.weights + self.intercept
         return Scored(1 / (1 + np.exp(-linear)), population.qualified[rows], population.minority[rows])
 
 
-def train(population: Population, rows: Index) -> Classifier:
+def train(population: People, rows: Index) -> Classifier:
     """Logistic regression on standardised features, L2 strength C = 1/(1e-6 n)."""
     try:
         from sklearn.linear_model import LogisticRegression

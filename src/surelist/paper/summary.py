@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 from scipy import special
 
-from surelist.paper.experiments import EXPERIMENTS, Row
+from surelist.paper.experiments import EXPERIMENTS, Measurement
 
 FAILS = 0.01  # a method fails a setting if so few successes have a chance below this
 
@@ -44,18 +44,18 @@ class Cell:
         return float(special.bdtr(wins, self.runs, level)) < FAILS
 
 
-def summarise(rows: Sequence[Row]) -> list[Cell]:
+def summarise(rows: Sequence[Measurement]) -> list[Cell]:
     """Means over the runs, in the order of experiments, settings and methods."""
 
     places = {name: place for place, name in enumerate(EXPERIMENTS)}
 
-    def key(row: Row) -> tuple[int, float, str, str]:
+    def key(row: Measurement) -> tuple[int, float, str, str]:
         return places[row.experiment], row.setting, row.group, row.method
 
     return [_cell(list(same)) for _, same in groupby(sorted(rows, key=key), key)]
 
 
-def _cell(rows: list[Row]) -> Cell:
+def _cell(rows: list[Measurement]) -> Cell:
     first, runs = rows[0], len(rows)
     eq = sum(row.eq for row in rows) / runs
     sizes = np.array([row.ss for row in rows])

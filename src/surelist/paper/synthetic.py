@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist.paper.data import FEATURES, Population
+from surelist.paper.data import FEATURES, People
 
 ROWS = 1_200_000
 
@@ -60,7 +60,7 @@ SCHOOLING_ODDS = np.array([-0.85, -0.25, 0.05, 0.30, 0.50])
 DISABLED_ODDS, MINORITY_ODDS, MARRIED_MAN_ODDS = -1.75, -0.25, 0.60
 
 
-def make(rows: int = ROWS, seed: int = 0) -> Population:
+def make(rows: int = ROWS, seed: int = 0) -> People:
     """Draw ``rows`` people; the same rows and seed give the same people."""
     rng = np.random.default_rng([2018, seed])
     band = rng.choice(len(AGE_SHARE), rows, p=AGE_SHARE / AGE_SHARE.sum())
@@ -96,7 +96,7 @@ def make(rows: int = ROWS, seed: int = 0) -> Population:
     chance = _employment(band, man, level, disabled, race != 1, marriage == 1) * (relation != 16)
     qualified = adult & (rng.random(rows) < chance)
     features = np.stack([columns[name].astype(np.int16) for name in FEATURES], axis=1)
-    return Population(features, qualified, race != 1, FEATURES, f"synthetic, {rows:,} people", True)
+    return People(features, qualified, race != 1, FEATURES, f"synthetic, {rows:,} people", True)
 
 
 def _employment(

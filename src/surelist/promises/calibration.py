@@ -30,7 +30,7 @@ from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.pools import PoolRows
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.shift import DensityRatio
-from surelist.promises.special import Rows, is_special, pools_cutoff, read_labels, special_cutoff, together
+from surelist.promises.special import RowSet, is_special, pools_cutoff, read_labels, special_cutoff, together
 from surelist.promises.state import Cutoff, SeedFrom, Shift, Step
 from surelist.promises.targets import (
     AnyTarget,
@@ -147,7 +147,7 @@ def certify_arrays(
     if read.sampled and (kept is not None or pools is not None):
         raise InvalidInput("labels: SampledLabels go without weights= and pools=; leave them out.")
     kept = read.kept if kept is None else kept
-    rows = Rows(array, read.labels, pools, unlabelled)
+    rows = RowSet(array, read.labels, pools, unlabelled)
     facts: dict[str, Any] = {"missing_labels": read.missing, "shift": shift, "thinning": read.thinning}
     if terms.also or any(is_special(each, rows) for each in terms.all_targets):
         _require_plain(terms, ids)
@@ -166,7 +166,7 @@ def certify_arrays(
     return policy
 
 
-def _certify_rows(rows: Rows, terms: Terms, facts: dict[str, Any]) -> Policy:
+def _certify_rows(rows: RowSet, terms: Terms, facts: dict[str, Any]) -> Policy:
     """One or several promises of one list, at least one of them by a rule of its own."""
     require_labels(terms, facts["missing_labels"])
     cutoffs: dict[AnyTarget, Cutoff] = {}
@@ -182,7 +182,7 @@ def _certify_rows(rows: Rows, terms: Terms, facts: dict[str, Any]) -> Policy:
     return _policy(together([cutoffs[each] for each in terms.all_targets]), terms, **facts)
 
 
-def _warn_of_pools(rows: Rows, policy: Policy) -> None:
+def _warn_of_pools(rows: RowSet, policy: Policy) -> None:
     if policy.grouped or isinstance(rows.labels, SampledLabels):
         return
     codes, pools = check.as_codes(rows.pools, len(rows.scores))

@@ -58,7 +58,7 @@ def read_labels(labels: Any, scores: Floats, terms: Terms) -> Read:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowSet:
     """Calibration rows and what came with them. ``labels`` are qualified flags, or values, or sampled."""
 
     scores: Floats
@@ -66,7 +66,7 @@ class Rows:
     pools: Any = None
     unlabelled: Any = None
 
-    def kept(self, mask: NDArray[np.bool_]) -> Rows:
+    def kept(self, mask: NDArray[np.bool_]) -> RowSet:
         """Only some of the rows; unlabelled scores are others' and stay."""
         if self.pools is not None:
             raise InvalidInput(
@@ -91,7 +91,7 @@ def needs_columns(target: AnyTarget) -> bool:
     return isinstance(target, (Precision, Budget)) or has_values(target) or by_rank
 
 
-def is_special(target: AnyTarget, rows: Rows) -> bool:
+def is_special(target: AnyTarget, rows: RowSet) -> bool:
     """Whether a target, or how its labels came about, needs more than counts."""
     if isinstance(target, (Precision, Budget)) or of_whole_pools(target) or has_values(target):
         return True
@@ -100,7 +100,7 @@ def is_special(target: AnyTarget, rows: Rows) -> bool:
     return isinstance(rows.labels, SampledLabels)
 
 
-def special_cutoff(rows: Rows, target: AnyTarget, level: Level, most: float = math.inf) -> Cutoff | None:
+def special_cutoff(rows: RowSet, target: AnyTarget, level: Level, most: float = math.inf) -> Cutoff | None:
     """The cutoff that the rule of this target certifies; None where a count says better why not.
 
     ``most`` is the highest threshold that another promise allows.
@@ -133,7 +133,7 @@ def _require_pool_rule(target: AnyTarget, level: Level) -> None:
         raise InvalidInput('rule: whole pools go with "exact" and "pac", got \'bernstein\'.')
 
 
-def _certify(rows: Rows, target: AnyTarget, level: Level, most: float) -> Certified | None:
+def _certify(rows: RowSet, target: AnyTarget, level: Level, most: float) -> Certified | None:
     if isinstance(rows.labels, SampledLabels):
         return _audited(rows, target, level)
     if of_whole_pools(target) or has_values(target):
@@ -152,7 +152,7 @@ def _certify(rows: Rows, target: AnyTarget, level: Level, most: float) -> Certif
     return certify_precision(rows.scores, rows.labels, target, level, unlabelled, most)
 
 
-def _by_units(rows: Rows, target: Expected | PerPool, level: Level) -> Certified:
+def _by_units(rows: RowSet, target: Expected | PerPool, level: Level) -> Certified:
     if rows.unlabelled is not None:
         raise InvalidInput("unlabelled: does not go with whole pools or values; leave it out.")
     _require_pool_rule(target, level)
@@ -172,7 +172,7 @@ def _by_units(rows: Rows, target: Expected | PerPool, level: Level) -> Certified
     return certify_next_pool(PoolRows.of(rows.scores, rows.labels, codes, pools, target.by), target, level)
 
 
-def _audited(rows: Rows, target: AnyTarget, level: Level) -> Certified:
+def _audited(rows: RowSet, target: AnyTarget, level: Level) -> Certified:
     if not isinstance(target, Expected) or target.pool_size is None or target.of == "value":
         raise InvalidInput(
             f"labels: SampledLabels with above= certify Expected(k, pool_size), got {target!r}. For others "
@@ -214,7 +214,7 @@ def _lowered(step: Step, threshold: float) -> Step:
     return replace(step, threshold=threshold, reached=None, share=None, share_untied=None)
 
 
-def _summary(rows: Rows) -> RowSummary:
+def _summary(rows: RowSet) -> RowSummary:
     """What is kept of the rows behind a promise; an amount above 0 counts as qualified."""
     sampled = isinstance(rows.labels, SampledLabels)
     good = rows.labels.read(len(rows.scores))[1] if sampled else rows.labels > 0

@@ -53,7 +53,7 @@ class CalibrationRequest:
 
 
 @dataclass(frozen=True)
-class Certified:
+class Certification:
     """A policy that may be saved, what goes on record beside it, and how long lists will be."""
 
     policy: Policy
@@ -186,7 +186,7 @@ def first_rows(kept: Draft, limit: int) -> tuple[list[str], list[list[str]]]:
 def certify(
     runtime: Runtime, view: View, request: CalibrationRequest, upload: Upload, how: str, filename: str,
     key: Key | None = None,
-) -> Certified:  # fmt: skip
+) -> Certification:  # fmt: skip
     """One look at the rows, put on record when there is something to see; raises ``NotCertifiable``.
 
     A request that fails for another reason (a column that is not there) shows nothing: no look.
@@ -202,7 +202,7 @@ def certify(
     facts = {
         "rows_sha256": upload.sha256, "rows_fingerprint": rows, "evidence": evidence, "earlier_looks": looks,
     }  # fmt: skip
-    return Certified(policy, facts, share)
+    return Certification(policy, facts, share)
 
 
 def calibrate(

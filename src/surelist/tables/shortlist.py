@@ -18,7 +18,7 @@ from surelist.tables.csv_text import delimiter_of
 from surelist.tables.engines import Frame
 from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
 from surelist.tables.sources import Table, file_format, reopen
-from surelist.tables.thresholds import Limits, make_limits
+from surelist.tables.thresholds import RowLimits, make_limits
 
 REASON = "shortlist_reason"
 
@@ -203,7 +203,7 @@ def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: bad_rows.Co
     )
 
 
-def _shortlist(columns: Columns, frame: Frame, chosen: nw.Expr, limits: Limits, reason: bool) -> Frame:
+def _shortlist(columns: Columns, frame: Frame, chosen: nw.Expr, limits: RowLimits, reason: bool) -> Frame:
     kept = frame.filter(chosen & columns.usable)
     if limits.joined and columns.table.engine.ordered:
         kept = kept.sort(ROW)

@@ -28,7 +28,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Limits:
+class RowLimits:
     """All groups' limits of one filter."""
 
     filter: Filter
@@ -66,10 +66,10 @@ class Limits:
 
 def make_limits(
     columns: Columns, filter: Filter, sizes: Mapping[tuple[Any, ...], int]
-) -> tuple[Limits, Frame]:
+) -> tuple[RowLimits, Frame]:
     """The limits in force, and the frame they apply to. ``sizes``: candidates by pool and group."""
     if not filter.by_size:
-        return Limits(
+        return RowLimits(
             filter, tuple(_limit(each, each.thresholds[-1]) for each in filter.groups)
         ), columns.frame
     by_pool = _pool_sizes(columns, filter, sizes)
@@ -78,7 +78,7 @@ def make_limits(
         return _joined_limits(columns, filter)
     sizes_of = by_pool.get(None, {})
     limits = [_limit(each, each.threshold(sizes_of.get(each.group, 0))) for each in filter.groups]
-    return Limits(filter, tuple(limits)), columns.frame
+    return RowLimits(filter, tuple(limits)), columns.frame
 
 
 def _pool_sizes(
@@ -103,7 +103,7 @@ def _require_covered(filter: Filter, by_pool: Mapping[Any, Mapping[str | None, i
                 raise InvalidInput(f"pool {pool!r}: {str(error).removeprefix('pool: ')}") from None
 
 
-def _joined_limits(columns: Columns, filter: Filter) -> tuple[Limits, Frame]:
+def _joined_limits(columns: Columns, filter: Filter) -> tuple[RowLimits, Frame]:
     """Limits by the size of each pool, joined to the rows by pool (and group)."""
     assert columns.pool is not None
     keys = {POOL: columns.pool}
@@ -128,7 +128,7 @@ def _joined_limits(columns: Columns, filter: Filter) -> tuple[Limits, Frame]:
     frame = frame.with_columns(**keys).join(
         sizes.with_columns(**chosen).select(*keys, *chosen), on=list(keys), how="left"
     )
-    return Limits(filter, tuple(limits), joined=True), frame
+    return RowLimits(filter, tuple(limits), joined=True), frame
 
 
 def _limit(group: GroupFilter, threshold: Threshold) -> Limit:
