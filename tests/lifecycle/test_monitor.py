@@ -1,5 +1,6 @@
 """The alarm and the confidence sequence: level by enumeration, refusals, state, idempotence."""
 
+import itertools
 import json
 import math
 
@@ -9,6 +10,7 @@ from scipy.stats import binom
 
 import surelist as sl
 from surelist.bounds import betting
+from surelist.lifecycle import drift as drift_module
 from surelist.lifecycle.seen import CHARACTERS, Memory, natural
 from tests.helpers import simulated_pools
 
@@ -376,6 +378,38 @@ def test_drift_agrees_with_scipy_and_is_quiet_often_enough():
     assert binom.sf(small - 1, 300, 0.05) > 1e-6
     with pytest.raises(sl.InvalidInput, match="pool_scores"):
         sl.drift([1.0], [])
+
+
+@pytest.mark.parametrize(("rows", "candidates"), [(7, 9), (5, 5), (1, 12)])
+def test_the_p_value_of_drift_is_exact_for_few_rows(rows, candidates):
+    """Against all orders of rows and candidates, each as likely as any other without drift."""
+    total = rows + candidates
+    gaps = []
+    for places in itertools.combinations(range(total), rows):
+        steps = np.full(total, -1 / candidates)
+        steps[list(places)] = 1 / rows
+        gaps.append(float(np.abs(np.cumsum(steps)).max()))
+    for gap in sorted(set(np.round(gaps, 9))):
+        example = next(
+            p
+            for p, g in zip(itertools.combinations(range(total), rows), gaps, strict=True)
+            if abs(g - gap) < 1e-8
+        )
+        others = sorted(set(range(total)) - set(example))
+        shift = sl.drift(np.asarray(example, dtype=float), np.asarray(others, dtype=float))
+        assert shift.gap == pytest.approx(gap)
+        assert shift.p_value == pytest.approx(np.mean(np.asarray(gaps) >= gap - 1e-8), abs=1e-9)
+
+
+def test_the_p_value_of_drift_beyond_ten_million_pairs_is_within_a_hundredth(monkeypatch):
+    rng = np.random.default_rng(0)
+    for rows, candidates in [(3163, 3163), (1000, 10_001), (31, 400_000)]:
+        before, now = rng.random(rows), rng.random(candidates)
+        beyond = sl.drift(before, now).p_value if rows * candidates > 10**7 else None
+        monkeypatch.setattr(drift_module, "PAIRS", 10**8)
+        exact = sl.drift(before, now).p_value
+        monkeypatch.setattr(drift_module, "PAIRS", 10**7)
+        assert beyond == pytest.approx(exact, abs=0.01)
 
 
 def test_false_alarms_over_a_long_horizon_simulated_at_the_boundary(policy):
