@@ -37,7 +37,7 @@ def critical_count(n: int, rate: Rate, alpha: float, rule: str = "exact") -> int
     ``exact`` [theory: exact]: the smallest valid count for a target fixed beforehand.
     ``dkw`` [theory: dkw]: the paper's rule (Theorem 4); the target may be chosen after looking.
     ``simultaneous`` [theory: simultaneous]: the target may be chosen after looking; shorter lists than
-    ``dkw`` for rates from 1 % to 15 %, longer ones beyond 20 % of up to a million rows.
+    ``dkw`` for rates from 1 % to 12 %, longer ones beyond 20 % of up to a million rows.
     All three assume i.i.d. rows and a score fixed independently of them.
     """
     n = check.as_count(n, "n")
