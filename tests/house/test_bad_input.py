@@ -17,6 +17,7 @@ LABELS = (np.arange(200) % 2).tolist()
 TARGET = sl.Expected(5, 100)
 POLICY = sl.calibrate(GOOD, LABELS, TARGET)
 GROUPS = np.repeat(["a", "b"], 100)
+SIZES = {"a": 50, "b": 50}
 GROUPED = sl.calibrate(
     GOOD, LABELS, {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}, groups=GROUPS, purpose="a test"
 )
@@ -61,15 +62,17 @@ CASES = [
     *[(lambda s=s: sl.guarantee_curve(s, LABELS), "scores", found) for s, found in BAD_SCORES],
     (lambda: calibrate(scores=[], labels=[]), "scores", "got none"),
     (lambda: sl.guarantee_curve([], []), "scores", "got none"),
-    (lambda: sl.equal_opportunity([], [], 5, 100), "labels", "got none"),
+    (lambda: sl.equal_opportunity(LABELS, GROUPS, 5, 100), "pool_sizes", "mapping"),
+    (lambda: sl.equal_opportunity(LABELS, GROUPS, 5, {"a": 50}), "pool_sizes", "expected the groups"),
+    (lambda: sl.equal_opportunity([], [], 5, SIZES), "labels", "got none"),
     (lambda: calibrate(labels=LABELS[:-1]), "labels", "expected 200 values, one per score, got 199"),
     (lambda: sl.guarantee_curve(GOOD, LABELS[:-1]), "labels", "got 199"),
-    (lambda: sl.equal_opportunity(LABELS, GROUPS[:-1], 5, 100), "groups", "got 199"),
+    (lambda: sl.equal_opportunity(LABELS, GROUPS[:-1], 5, SIZES), "groups", "got 199"),
     *[(lambda v=v: calibrate(labels=labels_with(v)), "labels", found) for v, found in
       [(2, "got 2 at row 0|got 2.0 at row 0"), (-1, "got -1"), (0.5, "got 0.5 at row 0"), ("yes", "'yes'|yes"), (None, "missing label")]],
     (lambda: calibrate(labels=np.where(np.arange(200) % 2, 2, 0)), "labels", "got 2 at row 1"),
     (lambda: sl.guarantee_curve(GOOD, labels_with(2)), "labels", "got 2 at row 0"),
-    (lambda: sl.equal_opportunity(labels_with(2), GROUPS, 5, 100), "labels", "got 2 at row 0"),
+    (lambda: sl.equal_opportunity(labels_with(2), GROUPS, 5, SIZES), "labels", "got 2 at row 0"),
     *[(lambda a=a: calibrate(alpha=a), "alpha", "got") for a in (0, 1, 1.7, -0.1, "0.1", None, float("nan"), True)],
     *[(lambda a=a: sl.guarantee_curve(GOOD, LABELS, alpha=a), "alpha", "got") for a in (0, 1, 1.7)],
     *[(lambda a=a: bounds.critical_count(10, 0.1, a), "alpha", "got") for a in (0, 1, 1.7)],
@@ -81,11 +84,11 @@ CASES = [
     *[(lambda k=k: sl.PerPool(k, 100), "k", "got") for k in (0, -1, 2.5, 5.0, "5", 101, True)],
     *[(lambda m=m: sl.PerPool(5, m), "pool_size", "got") for m in (0, 9.5, "9", (200, 50), (50,), (0, 9))],
     *[(lambda r=r: sl.Recall(r), "share", "got") for r in (0, 1, 1.2, -1, "0.9", None)],
-    (lambda: sl.equal_opportunity(LABELS, GROUPS, 0, 100), "k", "got 0"),
-    (lambda: sl.equal_opportunity(np.zeros(200), GROUPS, 5, 100), "labels", "got none"),
-    (lambda: sl.equal_opportunity(GROUPS == "a", GROUPS, 5, 100), "groups", "'b' has no qualified rows"),
-    (lambda: sl.equal_opportunity([1] * 10 + [1, *[0] * 89], ["a"] * 10 + ["b"] * 90, 50, 100), "k", "group 'a'"),
-    (lambda: sl.equal_opportunity(LABELS, ["a", float("nan"), *GROUPS[2:]], 5, 100), "groups", "missing group at row 1"),
+    (lambda: sl.equal_opportunity(LABELS, GROUPS, 0, SIZES), "k", "got 0"),
+    (lambda: sl.equal_opportunity(np.zeros(200), GROUPS, 5, SIZES), "labels", "got none"),
+    (lambda: sl.equal_opportunity(GROUPS == "a", GROUPS, 5, SIZES), "groups", "'b' has no qualified rows"),
+    (lambda: sl.equal_opportunity([1] * 10 + [1, *[0] * 89], ["a"] * 10 + ["b"] * 90, 50, {"a": 10, "b": 90}), "k", "group 'a'"),
+    (lambda: sl.equal_opportunity(LABELS, ["a", float("nan"), *GROUPS[2:]], 5, SIZES), "groups", "missing group at row 1"),
     (lambda: calibrate(ties="hash", ids=["a", float("nan"), *map(str, range(198))]), "ids", "missing candidate id at row 1"),
     (lambda: calibrate(ties="hash", ids=["\ud800", *map(str, range(199))]), "ids", "UTF-8"),
     (lambda: calibrate(target={"a": TARGET, "b": TARGET}, groups=GROUPS, purpose="\ud800"), "purpose", "UTF-8"),

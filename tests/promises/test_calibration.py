@@ -228,8 +228,8 @@ def test_dkw_covers_a_target_chosen_after_looking():
 def test_equal_opportunity_targets():
     labels = np.array([1] * 30 + [0] * 70 + [1] * 10 + [0] * 90)
     groups = np.array(["a"] * 100 + ["b"] * 100)
-    targets = sl.equal_opportunity(labels, groups, k=4, pool_size=50)
-    assert targets == {"a": sl.Expected(3.0, 25.0), "b": sl.Expected(1.0, 25.0)}
+    targets = sl.equal_opportunity(labels, groups, k=4, pool_sizes={"a": 30, "b": 20})
+    assert targets == {"a": sl.Expected(3.0, 30), "b": sl.Expected(1.0, 20)}
     assert sum(t.k for t in targets.values()) == 4
 
 

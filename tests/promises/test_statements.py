@@ -378,3 +378,30 @@ def test_a_policy_draws_the_scores_it_keeps(tmp_path):
     bare = dataclasses.replace(policy, cutoffs=(dataclasses.replace(policy.cutoffs[0], scores=None),))
     with pytest.raises(sl.InvalidInput, match="keeps no scores"):
         bare.plot()
+
+
+# -- targets by group that were estimated
+
+
+@pytest.mark.parametrize("group_rows", ["own", "all"])
+def test_targets_estimated_from_the_calibration_rows_are_refused(group_rows):
+    groups = np.where(np.arange(3_000) % 3 == 0, "a", "b")
+    sizes = {"a": 34, "b": 66} if group_rows == "own" else {"a": 100, "b": 100}
+    targets = sl.equal_opportunity(LABELS, groups, 5, sizes)
+    assert sum(each.k for each in targets.values()) == pytest.approx(5)
+    made: Any = {"purpose": "x", "group_rows": group_rows}
+    with pytest.raises(sl.InvalidInput, match="estimated from rows with the same counts"):
+        sl.calibrate(SCORES, LABELS, targets, groups=groups, **made)
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"s": SCORES, "y": LABELS.astype(int), "g": groups})
+    with pytest.raises(sl.InvalidInput, match="estimated from rows with the same counts"):
+        sl.calibrate_table(table.sample(frac=1), score="s", label="y", group="g", target=targets, **made)
+    assert sl.calibrate(SCORES[:-1], LABELS[:-1], targets, groups=groups[:-1], **made).grouped
+
+
+def test_pool_sizes_per_group_are_given_not_estimated():
+    groups = np.where(SCORES < 0.5, "a", "b")
+    with pytest.raises(sl.InvalidInput, match="pool_sizes"):
+        sl.equal_opportunity(LABELS, groups, 5, 100)  # type: ignore[arg-type]
+    targets = sl.equal_opportunity(LABELS, groups, 5, {"a": 40, "b": 60})
+    assert {name: each.pool_size for name, each in targets.items()} == {"a": 40, "b": 60}

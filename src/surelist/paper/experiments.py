@@ -121,7 +121,8 @@ def _targets(test: Scored, grouped: bool, setup: Setup) -> dict[str, sl.Expected
     if not grouped:
         return {"all": sl.Expected(setup.k, setup.pool_size)}
     names = test.minority.astype(np.int8)
-    found = sl.equal_opportunity(test.qualified, names, setup.k, setup.pool_size)
+    sizes = {code: setup.pool_size * float(np.mean(names == code)) for code in range(len(GROUPS))}
+    found = sl.equal_opportunity(test.qualified, names, setup.k, sizes)
     return {group: found[str(code)] for code, group in enumerate(GROUPS)}
 
 

@@ -229,6 +229,7 @@ def certify(
     ``salt`` is for tests; by default it is drawn here, after the ids are fixed.
     """
     require_labels(terms, missing_labels)
+    _refuse_estimated(evidence, terms)
     required = requirements(evidence, terms)  # refuses before a salt is drawn
     if terms.ties == "hash":
         salt = salt or Salt.draw()
@@ -240,6 +241,23 @@ def certify(
     if salt is not None:
         salt = Salt(salt.key, frozenset(spent))
     return _policy(cutoffs, terms, missing_labels=missing_labels, salt=salt, **facts)
+
+
+def _refuse_estimated(evidence: Mapping[str | None, Evidence], terms: Terms) -> None:
+    """Targets that were estimated from these very rows were chosen after looking at them."""
+    seen = terms.estimated_from
+    if seen is None or {str(name) for name in evidence} != set(seen):
+        return
+    total = sum(rows for rows, _ in seen.values())
+    if all(
+        own.qualified == seen[str(name)][1]
+        and own.rows == (total if terms.group_rows == "all" else seen[str(name)][0])
+        for name, own in evidence.items()
+    ):
+        raise InvalidInput(
+            "target: these targets by group were estimated from rows with the same counts in every group: "
+            "from the calibration rows. Estimate them from other rows."
+        )
 
 
 def require_labels(terms: Terms, missing: int) -> None:

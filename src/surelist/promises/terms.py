@@ -50,6 +50,8 @@ class Terms:
     missing_labels: MissingLabels = "error"
     also: tuple[AnyTarget, ...] = ()  # promised of the same list, at the same time
     scores: int = 1  # how many scores are certified, to choose one of them after looking
+    # rows and qualified rows per group that the targets were estimated from: not to be calibrated on
+    estimated_from: Mapping[str, tuple[int, int]] | None = None
 
     def __post_init__(self) -> None:
         check.as_alpha(self.calibration_share, "calibration_share")
@@ -115,7 +117,10 @@ def make_terms(target: Targets, *, groups_given: bool, purpose: str | None = Non
     also: tuple[AnyTarget, ...] = ()
     if isinstance(target, (list, tuple)):
         target, also = _several(target, groups_given)
-    terms = Terms(_by_group(target, groups_given), purpose=purpose, also=also, **settings)
+    seen = getattr(target, "estimated_from", None)
+    terms = Terms(
+        _by_group(target, groups_given), purpose=purpose, also=also, estimated_from=seen, **settings
+    )
     if groups_given and purpose is None:
         warnings.warn(GROUP_WARNING, GroupCutoffWarning, stacklevel=3)
     elif purpose is not None:
