@@ -405,3 +405,15 @@ def test_pool_sizes_per_group_are_given_not_estimated():
         sl.equal_opportunity(LABELS, groups, 5, 100)  # type: ignore[arg-type]
     targets = sl.equal_opportunity(LABELS, groups, 5, {"a": 40, "b": 60})
     assert {name: each.pool_size for name, each in targets.items()} == {"a": 40, "b": 60}
+
+
+def test_the_record_and_the_policy_know_rows_by_the_same_fingerprint(tmp_path):
+    from surelist.promises.terms import Roles
+    from surelist.workflows import facts
+    from surelist.workflows.source import Source
+
+    path = tmp_path / "past.csv"
+    lines = [f"{score!r},{int(label)},x" for score, label in zip(SCORES.tolist(), LABELS, strict=True)]
+    path.write_text("\n".join(["s,y,other", *reversed(lines)]))
+    found = facts.fingerprint(Source(path), Roles("s", "y"))
+    assert found == sl.calibrate(SCORES, LABELS, TARGET).cutoffs[0].fingerprint

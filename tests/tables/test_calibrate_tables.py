@@ -291,14 +291,33 @@ def test_labels_as_floats_and_booleans(engine: Engine) -> None:
     same(calibrate(engine, arrow(truth, label=pa.bool_()), target), data, target)
 
 
-def test_the_fingerprint_is_the_same_on_every_engine(any_engine: Engine) -> None:
-    policy = calibrate(any_engine, sample(500), sl.Expected(5, 100))
-    assert policy.cutoffs[0].fingerprint == FINGERPRINT
+def test_the_fingerprint_is_the_same_on_every_engine_and_for_arrays(any_engine: Engine) -> None:
+    data = sample(500)
+    cutoff = calibrate(any_engine, data, sl.Expected(5, 100)).cutoffs[0]
+    arrays = sl.calibrate(data["score"], data["label"], sl.Expected(5, 100)).cutoffs[0]
+    assert cutoff.fingerprint == arrays.fingerprint
+    assert (cutoff.scores, cutoff.steps) == (arrays.scores, arrays.steps)
     other = calibrate(any_engine, sample(500, seed=2), sl.Expected(5, 100))
-    assert other.cutoffs[0].fingerprint != FINGERPRINT
+    assert other.cutoffs[0].fingerprint != arrays.fingerprint
 
 
-FINGERPRINT = "d4da91decb9bfa0dbc83d1095f2ba24131ce2d0d6cecc959fe77d08c33a313e1"
+@pytest.mark.parametrize("scale", [1.0, 850.0, 1e9, 1e-9])
+def test_the_summary_of_scores_is_the_same_on_every_engine_and_for_arrays(
+    engine: Engine, scale: float
+) -> None:
+    data = sample(500)
+    data["score"] = [each * each * scale for each in data["score"]]
+    groups = [("a", "b")[row % 2] for row in range(500)]
+    targets = {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}
+    arrays = sl.calibrate(data["score"], data["label"], targets, groups=groups, purpose="x")
+    policy = calibrate(engine, {**data, "group": groups}, targets, group="group", purpose="x")
+    for ours, theirs in zip(policy.cutoffs, arrays.cutoffs, strict=True):
+        assert ours.fingerprint == theirs.fingerprint
+        assert ours.steps == theirs.steps
+        assert ours.scores is not None
+        assert theirs.scores is not None
+        assert ours.scores.auc == pytest.approx(theirs.scores.auc, abs=0.005)
+        assert (ours.scores.lowest, ours.scores.highest) == (theirs.scores.lowest, theirs.scores.highest)
 
 
 def test_unknown_columns_are_named(engine: Engine) -> None:

@@ -143,6 +143,14 @@ def _total(numbers: Sequence[NDArray[Any]]) -> Sums:
     return Sums(*(int(each.sum()) for each in numbers))
 
 
+def rows_fingerprint(scores: Scores, labels: NDArray[Any]) -> str | None:
+    """The fingerprint of columns as they are: a label that is missing is not qualified, a row without a
+    finite score is left out; None where no row is left."""
+    usable = np.isfinite(scores)
+    kept, good = scores[usable], (labels == 1)[usable]
+    return ArrayEvidence(len(kept), kept[good], kept, good).summary([]).fingerprint if len(kept) else None
+
+
 def fingerprint_of(rows: int, qualified: Mask, scores: Scores) -> str:
     """The fingerprint "arrays 1" of earlier versions and of campaigns: it depends on the order of rows."""
     digest = hashlib.sha256(rows.to_bytes(8, "little"))

@@ -62,8 +62,8 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
         raise InvalidInput("labels: expected at least one qualified row, got none.")
     if not isinstance(pool_sizes, Mapping):
         raise InvalidInput(
-            f"pool_sizes: expected a mapping of group to the size of its pools, got {pool_sizes!r}. The sizes "
-            "have to be known: estimated from rows they would not be."
+            f"pool_sizes: expected a mapping of group to the size of its pools, got {pool_sizes!r}. They "
+            "have to be known, not estimated from rows."
         )
     sizes = {check.group_name(key, "pool_sizes"): value for key, value in pool_sizes.items()}
     found, place = np.unique(names, return_inverse=True)

@@ -19,6 +19,7 @@ from surelist._check import MissingLabels
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises.curve import GuaranteeCurve, guarantee_curve, pointwise_curve
+from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
 from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
 from surelist.promises.terms import Roles, Terms
@@ -76,12 +77,8 @@ class _Rows:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the multiset of (score, label): the same rows in any order, with any other columns."""
-        scores, labels = self.columns["score"], self.columns["label"]
-        order = np.lexsort((labels, scores))
-        digest = hashlib.sha256(b"surelist rows 1")
-        for values in (scores, labels):
-            digest.update(np.ascontiguousarray(values[order] + 0.0, dtype="<f8").data)
-        return digest.hexdigest()
+        found = rows_fingerprint(self.columns["score"], self.columns["label"])
+        return found or hashlib.sha256(b"no rows").hexdigest()
 
 
 def evidence_for(policy: Policy, source: Path) -> dict[str, Any]:
