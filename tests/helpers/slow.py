@@ -1,0 +1,79 @@
+"""Which tests are ``slow``, in one place: `make check` leaves them out, `make test` runs them.
+
+Slow are all tests that start Spark, PostgreSQL or a browser, and those named here: whole files, or single tests
+(``file::test``) that take more than a second or two on a quiet machine. A new test that simulates, kills processes or
+starts commands by the dozen belongs here, or carries ``@pytest.mark.slow`` itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ENGINES = {"spark_session", "spark_cluster", "postgres", "browser", "page"}
+
+SLOW = {
+    "bounds/test_control.py",
+    "bounds/test_guarantees.py::test_expected_fails_at_most_alpha",
+    "bounds/test_guarantees.py::test_per_pool_with_ties_and_unqualified",
+    "bounds/test_guarantees.py::test_simultaneous_recursion_against_plain_binomial_recursion",
+    "bounds/test_many_rows.py",
+    "bounds/test_rank_chain.py",
+    "bounds/test_rest.py",
+    "bounds/test_sampled.py",
+    "cli/test_cli.py::test_an_interrupted_command_leaves_nothing",
+    "cli/test_cli.py::test_demo_needs_nothing_but_the_package",
+    "cli/test_cli.py::test_pipes",
+    "cli/test_cli.py::test_the_two_minute_story",
+    "cli/test_cli_tables.py",
+    "cli/test_interrupts.py",
+    "cli/test_lifecycle_cli.py::test_campaign_from_start_to_alarm",
+    "estimator/test_outermost.py",
+    "house/test_docs.py::test_examples_run_and_print_what_the_page_says",
+    "house/test_mutants.py",
+    "house/test_what_is_installed.py",
+    "lifecycle/test_campaign.py::test_level_under_ties",
+    "lifecycle/test_campaign.py::test_level_when_reviews_come_late_or_never_depending_on_the_outcome",
+    "lifecycle/test_campaign.py::test_level_with_pools_of_random_size",
+    "lifecycle/test_campaign.py::test_lists_fall_from_11_to_the_oracle_and_the_level_is_kept",
+    "lifecycle/test_labelling_level.py",
+    "lifecycle/test_lost_updates.py",
+    "lifecycle/test_missing_reviews.py",
+    "lifecycle/test_monitor.py::test_confidence_sequence_covers_at_all_times_at_once",
+    "lifecycle/test_monitor.py::test_false_alarms_over_a_long_horizon_simulated_at_the_boundary",
+    "lifecycle/test_plan.py::test_pilot_intervals_are_honest",
+    "lifecycle/test_plan.py::test_table_agrees_with_calibrating_simulated_samples",
+    "lifecycle/test_recall_alarm.py",
+    "paper/test_paper_experiments.py::test_a_run_is_determined_by_its_numbers",
+    "paper/test_paper_run.py",
+    "promises/test_calibration.py::test_dkw_is_algorithm_1_bit_for_bit_on_10000_inputs",
+    "promises/test_calibration.py::test_wide_range_of_pool_sizes_is_compact_and_valid",
+    "promises/test_evaluation.py",
+    "promises/test_more_promises.py",
+    "promises/test_simulations.py",
+    "promises/test_whole_pools.py",
+    "reports/test_report.py::test_the_report_as_pdf",
+    "service/test_access.py",
+    "service/test_backup.py",
+    "service/test_faults.py",
+    "service/test_fuzz.py",
+    "service/test_limits.py",
+    "service/test_page.py",
+    "service/test_tokens_and_routes.py",
+    "service/test_workers.py",
+    "tables/test_calibrate_tables.py::test_any_finite_score",
+    "tables/test_large_tables.py",
+    "tables/test_select_tables.py::test_many_pools",
+    "tables/test_spark_cluster.py",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        file = str(item.path.relative_to(Path(__file__).parents[1]))
+        name = item.name.partition("[")[0]
+        engines = ENGINES & set(getattr(item, "fixturenames", ()))
+        spark = "spark" in item.name or "postgresql" in item.name
+        if engines or spark or {file, f"{file}::{name}"} & SLOW:
+            item.add_marker(pytest.mark.slow)
