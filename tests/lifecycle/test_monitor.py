@@ -401,6 +401,16 @@ def test_the_p_value_of_drift_is_exact_for_few_rows(rows, candidates):
         assert shift.p_value == pytest.approx(np.mean(np.asarray(gaps) >= gap - 1e-8), abs=1e-9)
 
 
+def test_the_p_value_of_drift_is_one_where_nothing_moved():
+    for rows, gap in ((60, 2), (135, 3), (281, 4), (7, 1)):
+        before = np.arange(rows, dtype=float)
+        now = before + 0.5
+        now[:gap] -= 10  # the first few candidates below every row: the largest gap is theirs
+        shift = sl.drift(before, now)
+        assert shift.gap == pytest.approx(gap / rows)
+        assert shift.p_value == 1.0
+
+
 def test_the_p_value_of_drift_beyond_ten_million_pairs_is_within_a_hundredth(monkeypatch):
     rng = np.random.default_rng(0)
     for rows, candidates in [(3163, 3163), (1000, 10_001), (31, 400_000)]:
