@@ -212,3 +212,65 @@ def test_a_viewer_is_told_that_candidates_are_not_for_viewers(settings, past, po
 def make_policy_as(client, past, headers) -> str:
     answer = client.post("/api/v1/calibrate?k=5&pool_size=100", content=past, headers={**CSV, **headers})
     return answer.json()["hash"]
+
+
+ODD_SCORES = {
+    "decimal commas": lambda score, n: f'"{score}"'.replace(".", ","),
+    "percent signs": lambda score, n: f"{100 * float(score):.2f} %",
+    "a few n/a": lambda score, n: "n/a" if n % 50 == 0 else score,
+}
+
+
+@pytest.mark.parametrize("kind", ODD_SCORES)
+def test_a_score_that_cannot_be_read_is_not_replaced_by_another_column(local_client, past, kind):
+    lines = [f"{row['candidate']},{row['age']},{ODD_SCORES[kind](row['score'], n)},{row['qualified']}"
+             for n, row in enumerate(csv.DictReader(io.StringIO(past)))]  # fmt: skip
+    text = "\n".join(["candidate,age,score,qualified", *lines])
+    sent = local_client.post(
+        "/drafts", data={"csrf": form_token(local_client, "/")}, files={"file": ("past.csv", text)}
+    )
+    assert selected(sent.text, "score") == ""
+    assert selected(sent.text, "label") == "qualified"
+    assert "is named like a score, but" in sent.text
+    assert "could not be recognised" in sent.text
+
+
+def selected(page: str, name: str) -> str:
+    part = re.search(rf'<select id="{name}".*?</select>', page, re.DOTALL).group(0)
+    chosen = re.search(r'<option value="([^"]*)" selected', part)
+    return chosen.group(1) if chosen else ""
+
+
+def test_the_chosen_score_is_shown_with_its_range_and_auc(tab, local_client):
+    promise = local_client.get(f"{tab.url}/promise").text
+    assert re.search(r"Score column: score, from [0-9.e-]+ to 0\.9\d*\.", promise)
+    assert "AUC 0." not in promise  # to see it before the promise is fixed would be a look
+    tab.ask()
+    page = local_client.get(f"{tab.url}/result").text
+    shown = re.search(r"Score column “score”: [0-9.e-]+ to 0\.9\d* on the calibration rows, AUC 0\.8\d", page)
+    assert shown
+    saved = tab.save(tab.shown("/result"))
+    assert shown.group(0) in saved.text
+    policy = local_client.get("/api/v1/policies").json()[0]
+    assert policy["score_column"] == "score"
+    assert 0.8 < policy["scores"][0]["auc"] < 0.9
+
+
+def test_a_score_that_ranks_the_wrong_way_is_warned_of(local_client, past):
+    rows = list(csv.DictReader(io.StringIO(past)))
+    lines = [f"{1 - float(row['score'])},{row['qualified']}" for row in rows]
+    made = make_policy(local_client, "\n".join(["score,qualified", *lines]))
+    assert "score lower than the others" in made["warnings"][0]
+    assert "is it the right score column" in local_client.get(f"/policies/{made['hash']}").text
+
+
+def test_a_pool_without_the_calibrated_column_gets_no_other_one(local_client, past, pool):
+    made = make_policy(local_client, past)
+    renamed = pool.replace("score", "rating", 1)
+    sent = local_client.post(
+        f"/policies/{made['hash']}/pool",
+        data={"csrf": form_token(local_client, "/")},
+        files={"file": ("pool.csv", renamed)},
+    )
+    assert sent.status_code == 200
+    assert selected(sent.text, "score") == ""

@@ -43,11 +43,24 @@ def policy(saved: SavedPolicy) -> dict[str, Any]:
             }
             for cutoff in made.cutoffs
         ],
+        **scores(made),
         "purpose": made.purpose,
         "retired": saved.retired is not None,
         "earlier_looks": len(looks),
         "receipt": receipt(saved.entry),
     }
+
+
+def scores(made: Policy) -> dict[str, Any]:
+    """Which column was certified, how its scores lie on the calibration rows, and what to look at."""
+    ranges = [
+        {"group": each.group, "lowest": each.scores.lowest, "highest": each.scores.highest,
+         "auc": each.scores.auc}
+        for each in made.cutoffs
+        if each.scores is not None
+    ]  # fmt: skip
+    column = (made.columns or {}).get("score")
+    return {"score_column": column, "scores": ranges, "warnings": list(made.warnings)}
 
 
 def look_conditions(made: Policy, looks: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -83,7 +96,8 @@ def policy_file(saved: SavedPolicy) -> dict[str, Any]:
 def selection(made: Written | Entry) -> dict[str, Any]:
     entry = made.entry if isinstance(made, Written) else made
     facts = entry.facts
-    return {"id": entry.subject, **{name: facts[name] for name in SELECTION_FACTS}, "receipt": receipt(made)}
+    known = {name: facts[name] for name in SELECTION_FACTS}
+    return {"id": entry.subject, **known, "checks": facts.get("checks", []), "receipt": receipt(made)}
 
 
 def report_page(

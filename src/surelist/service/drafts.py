@@ -76,9 +76,9 @@ async def _promise_page(
         return to(f"/drafts/{draft.id}")
     group = draft.notes["columns"]["group"]
     groups = await me.runtime.work(jobs.group_names, draft, group) if group else {}
-    looks = await me.runtime.work(jobs.looks, view, draft)
+    looks, span = await me.runtime.work(jobs.looks, view, draft)
     return me.show(
-        "promise.html", 400 if problem else 200, draft=draft, groups=groups, looks=looks,
+        "promise.html", 400 if problem else 200, draft=draft, groups=groups, looks=looks, span=span,
         asked=draft.notes.get("asked") or wizard.DEFAULTS, problem=problem,
         wrong=getattr(problem, "field", None), shown=wizard.mark_of(draft.notes["columns"]),
     )  # fmt: skip

@@ -238,11 +238,11 @@ def explore(view: View, draft: Draft, pool_size: float, alpha: float) -> dict[st
     return shown
 
 
-def looks(view: View, draft: Draft) -> list[dict[str, Any]]:
-    """What was asked of a draft's rows before, under whatever name and in whatever order they came."""
+def looks(view: View, draft: Draft) -> tuple[list[dict[str, Any]], tuple[float, float]]:
+    """What was asked of a draft's rows before, whatever their name and order, and the range of scores."""
     with named(draft.upload, draft.filename):
-        rows = run(workflow_facts.fingerprint, *_past(draft))
-    return view.looks(rows, draft.upload.sha256)
+        rows, span = run(workflow_facts.rows_at_a_glance, *_past(draft))
+    return view.looks(rows, draft.upload.sha256), span
 
 
 def _past(draft: Draft) -> tuple[Source, Roles]:

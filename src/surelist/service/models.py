@@ -122,6 +122,15 @@ class CutoffView(BaseModel):
     critical_count: int
 
 
+class ScoresView(BaseModel):
+    """The scores of the calibration rows: `auc` is the chance that a qualified row scores above another."""
+
+    group: str | None
+    lowest: float
+    highest: float
+    auc: float | None
+
+
 class PolicyView(BaseModel):
     hash: str
     name: str
@@ -130,6 +139,9 @@ class PolicyView(BaseModel):
     alpha: float
     rule: str
     cutoffs: list[CutoffView]
+    score_column: str | None
+    scores: list[ScoresView]
+    warnings: list[str]
     purpose: str | None
     retired: bool
     earlier_looks: int
@@ -149,7 +161,17 @@ class SelectionView(BaseModel):
     pool_sha256: str
     result_sha256: str
     result_format: str
+    checks: list[CheckView]
     receipt: Receipt
+
+
+class CheckView(BaseModel):
+    """The pool compared with what was calibrated; a warning blocks nothing."""
+
+    kind: str
+    warns: bool
+    message: str
+    group: str | None = None
 
 
 class Shortlist(BaseModel):

@@ -173,6 +173,7 @@ def result(draft: Draft) -> dict[str, Any]:
         "policy": policy, "evidence": evidence, "listed": listed, "paper": paper, "asked": asked,
         "picture": report.curve_picture(evidence, mark), "looks": facts["earlier_looks"],
         "cutoffs": summarise(policy)["cutoffs"],
+        "view": answers.scores(policy),
         "conditions": [*policy.conditions, *answers.look_conditions(policy, facts["earlier_looks"])],
     }  # fmt: skip
 
@@ -234,7 +235,8 @@ def pool_columns(policy: Policy, names: Sequence[str], guesses: Mapping[str, str
     """The columns a pool probably has: those of the calibration rows."""
     known = policy.columns or {}
     chosen = {role: known.get(role) if known.get(role) in names else None for role in ROLES}
-    chosen["score"] = chosen["score"] or guesses["score"]
+    if "score" not in known:  # another column than the calibrated one is never taken silently
+        chosen["score"] = guesses["score"]
     chosen["id"] = chosen["id"] or guesses["id"]
     return {**chosen, "attributes": []}
 

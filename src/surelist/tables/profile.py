@@ -56,6 +56,7 @@ class Profile:
     columns: tuple[Column, ...]
     first_rows: tuple[tuple[str, ...], ...]
     guesses: dict[str, str | None]
+    doubts: tuple[str, ...] = ()
 
 
 class _Input:
@@ -109,7 +110,9 @@ def profile(path: Path) -> Profile:
             f"SELECT {', '.join(f'CAST({quoted(n)} AS VARCHAR)' for n in shown)} FROM input LIMIT {EXAMPLES}"
         )
     cells = tuple(tuple("" if value is None else str(value) for value in row) for row in first)
-    return Profile(file_format(path), rows, tuple(names), columns, cells, _guess(columns, rows))
+    return Profile(
+        file_format(path), rows, tuple(names), columns, cells, _guess(columns, rows), _doubts(columns)
+    )
 
 
 def group_names(path: Path, group: str) -> dict[str, int]:
@@ -183,8 +186,23 @@ def _columns(connection: Any, names: list[str]) -> tuple[Column, ...]:
     )
 
 
+def _doubts(columns: tuple[Column, ...]) -> tuple[str, ...]:
+    """Columns that are named like a score or label and do not hold one: why they were not taken."""
+    sentences = []
+    for role, what in (("score", "numbers"), ("label", "0 or 1")):
+        for each in columns:
+            wrong = each.filled - (each.numbers if role == "score" else each.binary)
+            if wrong and re.search(_NAMES[role], each.name.lower()):
+                examples = ", ".join(repr(example) for example in each.examples)
+                sentences.append(
+                    f"{each.name!r} is named like a {role}, but {wrong:,} of its {each.filled:,} values "
+                    f"are not {what} (it holds {examples})."
+                )
+    return tuple(sentences)
+
+
 def _guess(columns: tuple[Column, ...], rows: int) -> dict[str, str | None]:
-    """The likeliest column for each role, by what it holds first and by its name second."""
+    """A column for each role where both its name and what it holds fit; otherwise none."""
     guesses: dict[str, str | None] = {"score": None, "label": None, "group": None, "id": None}
     fits = {
         "label": [c for c in columns if c.filled and c.binary == c.filled and c.distinct <= 4],
@@ -195,9 +213,6 @@ def _guess(columns: tuple[Column, ...], rows: int) -> dict[str, str | None]:
     for role in ("label", "score", "id", "group"):
         free = [c for c in fits[role] if c.name not in guesses.values()]
         named = [c for c in free if re.search(_NAMES[role], c.name.lower())]
-        if role in ("group", "id"):
-            guesses[role] = named[0].name if named else None
-        elif named or free:
-            guesses[role] = (named or free)[0].name
+        guesses[role] = named[0].name if named else None
     guesses["group"] = None  # cutoffs by group are a decision, never a guess
     return guesses

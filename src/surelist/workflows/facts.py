@@ -61,9 +61,11 @@ def evidence_at(source: Source, roles: Roles, **options: Any) -> tuple[str, dict
     return rows.fingerprint, _shown(rows.columns, **options)
 
 
-def fingerprint(source: Source, roles: Roles) -> str:
-    """What rows are known by, whatever their file is called."""
-    return _Rows(source, roles).fingerprint
+def rows_at_a_glance(source: Source, roles: Roles) -> tuple[str, tuple[float, float]]:
+    """What rows are known by, whatever their file is called, and the range of their scores."""
+    rows = _Rows(source, roles)
+    scores = rows.columns["score"]
+    return rows.fingerprint, (float(np.nanmin(scores)), float(np.nanmax(scores)))
 
 
 class _Rows:
