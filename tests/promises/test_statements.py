@@ -415,5 +415,5 @@ def test_the_record_and_the_policy_know_rows_by_the_same_fingerprint(tmp_path):
     path = tmp_path / "past.csv"
     lines = [f"{score!r},{int(label)},x" for score, label in zip(SCORES.tolist(), LABELS, strict=True)]
     path.write_text("\n".join(["s,y,other", *reversed(lines)]))
-    found = facts.fingerprint(Source(path), Roles("s", "y"))
+    found, _ = facts.rows_at_a_glance(Source(path), Roles("s", "y"))
     assert found == sl.calibrate(SCORES, LABELS, TARGET).cutoffs[0].fingerprint

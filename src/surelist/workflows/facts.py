@@ -65,7 +65,10 @@ def rows_at_a_glance(source: Source, roles: Roles) -> tuple[str, tuple[float, fl
     """What rows are known by, whatever their file is called, and the range of their scores."""
     rows = _Rows(source, roles)
     scores = rows.columns["score"]
-    return rows.fingerprint, (float(np.nanmin(scores)), float(np.nanmax(scores)))
+    finite = scores[np.isfinite(scores)]
+    if not len(finite):
+        raise InvalidInput(f"score: {roles.score!r} holds no finite number. Choose another column.")
+    return rows.fingerprint, (float(finite.min()), float(finite.max()))
 
 
 class _Rows:
