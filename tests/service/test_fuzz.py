@@ -20,7 +20,7 @@ from surelist.service.app import create_app
 from surelist.service.record.database import Database
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
-from tests.helpers.service import Server, csv_text
+from tests.helpers.service import Server, close, csv_text
 
 CHECKS = [
     not_a_server_error,
@@ -59,7 +59,7 @@ def operations() -> list[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         made = create_app(Settings(database=str(Path(folder) / "r.db"), folder=Path(folder)))
         schema = made.openapi()
-        made.state.runtime.registry.close()
+        close(made)
     return sorted((method.upper(), path) for path, item in schema["paths"].items() for method in item)
 
 
