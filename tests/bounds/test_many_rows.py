@@ -49,6 +49,7 @@ def test_all_that_every_count_certifies_holds_at_once(small, n, alpha):
     assert crossing(n, family) <= alpha + 1e-12
 
 
+@pytest.mark.slow
 def test_the_thin_grid_spends_its_half_and_no_more():
     for n in (100_000, 3_000_000):
         counts, rates = simultaneous._thin_family(n, 0.05)
@@ -57,6 +58,7 @@ def test_the_thin_grid_spends_its_half_and_no_more():
         assert (np.diff(rates) > 0).all()
 
 
+@pytest.mark.slow
 def test_the_level_is_that_of_simulation():
     """Uniforms below each rate of the grid, drawn as multinomials: 20,000 samples of 100,000 rows."""
     n, runs = 100_000, 20_000
@@ -72,6 +74,7 @@ def test_the_level_is_that_of_simulation():
     assert stats.binom.cdf(crossed, runs, expected) > 1e-6
 
 
+@pytest.mark.slow
 def test_never_looser_than_dkw_and_exact_at_round_rates():
     n = 1_000_001
     family = simultaneous.equal_local_levels(n, 0.1)
@@ -96,6 +99,7 @@ def test_between_two_counts_the_lower_rate_holds():
         assert bounds.largest_rate(n, int(count), 0.1, "simultaneous") == rates[at] * (1 - 1e-15)
 
 
+@pytest.mark.slow
 def test_figures_of_a_million_rows_and_more():
     counts = {n: bounds.critical_count(n, 0.05, 0.1, "simultaneous") for n in (10**6, 10**6 + 1, 10**7)}
     assert counts == {10**6: 50_734, 10**6 + 1: 50_583, 10**7: 501_860}

@@ -50,6 +50,7 @@ def outcomes(**options):
     return failed, {r["check_name"] for r in results if r["status"] == "passed"} - failed
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's own checks feed NaN and inf on purpose
 def test_every_check_of_scikit_learn_that_fails_is_named_with_its_reason():
     failed, passed = outcomes()
@@ -57,6 +58,7 @@ def test_every_check_of_scikit_learn_that_fails_is_named_with_its_reason():
     assert len(passed) > 40
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_checks_with_labels_1_and_2_pass_once_the_class_is_named():
     _, passed = outcomes(pos_label=2)

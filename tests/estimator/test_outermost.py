@@ -50,6 +50,7 @@ def false_promises(build, runs, seed):
     return false
 
 
+@pytest.mark.slow
 def test_features_chosen_outside_break_the_promise_and_inside_they_do_not():
     def nested():
         return make_pipeline(SelectKBest(k=15), make())
@@ -98,6 +99,7 @@ def test_a_step_that_learns_before_it_is_noticed(around, step):
     assert all(each.filename == __file__ for each in noted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "run",
     [
@@ -129,6 +131,7 @@ def test_cross_validation_around_it_is_noticed(run):
         run()
 
 
+@pytest.mark.slow
 def test_workers_of_cross_validation_warn_too():
     code = (
         "from sklearn.datasets import make_classification\n"

@@ -86,6 +86,8 @@ PROOFS = {
         "bounds/test_guarantees.py::test_simultaneous_family_holds_at_once",
         "bounds/test_guarantees.py::test_simultaneous_recursion_against_plain_binomial_recursion",
         "bounds/test_guarantees.py::test_curve_is_a_step_function_of_the_family",
+        "bounds/test_many_rows.py::test_all_that_every_count_certifies_holds_at_once",
+        "bounds/test_many_rows.py::test_never_looser_than_dkw_and_exact_at_round_rates",
         "promises/test_calibration.py::test_dkw_covers_a_target_chosen_after_looking",
     ],
     "per-pool": [

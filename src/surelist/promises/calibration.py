@@ -109,8 +109,9 @@ def calibrate(
         One pool id per row. For targets without a pool size whole pools are the units; for others rows
         are, and a warning says so where candidates of one pool resemble one another.
     unlabelled
-        Scores of other candidates from the same population: needed by ``Precision`` and ``Budget``, and a
-        shorter list for ``Expected``. With ``rule="fdr"``, the scores of the pool to select from.
+        Scores of other candidates from the same population (with ``weights``, that of the pools): needed
+        by ``Precision`` and ``Budget``, and a shorter list for ``Expected``. With ``rule="fdr"``, the scores
+        of the pool to select from.
     """
     terms = make_terms(
         target, groups_given=groups is not None, overlapping=isinstance(groups, Mapping), alpha=alpha,

@@ -24,6 +24,10 @@ ONE_LOOK = (
 OTHER_SCORES = (
     "The unlabelled scores come from the same population and from other candidates than the calibration rows."
 )
+SCORES_OF_POOLS = (
+    "The unlabelled scores come from the population of future pools, not from that of the calibration rows, "
+    "and from other candidates."
+)
 POOL_SIZE_KNOWN = (
     "The pool size is the number of candidates in a pool, or its known average; if it was "
     "estimated, the promise is conditional on it. A calibration row is a candidate drawn "

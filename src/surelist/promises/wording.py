@@ -10,9 +10,11 @@ from dataclasses import replace
 from surelist.promises.groups import joint_alpha
 from surelist.promises.phrases import (
     NO_ROW_LEFT_OUT,
+    OTHER_SCORES,
     POOL_SIZE_KNOWN,
     ROWS_ALIKE,
     SCORE_FIXED,
+    SCORES_OF_POOLS,
     alpha_bounds,
     number,
     percent,
@@ -190,6 +192,9 @@ def conditions(policy: Certificate) -> tuple[str, ...]:
     if not all(cutoff.proof for cutoff in policy.cutoffs):
         said.extend(_common(policy))
     said.extend(_about_options(policy))
+    if policy.shift is not None:  # a proof knows of one population only
+        moved = {ROWS_ALIKE: _populations(policy), OTHER_SCORES: SCORES_OF_POOLS}
+        said = [moved.get(each, each) for each in said]
     return tuple(dict.fromkeys(said))
 
 
