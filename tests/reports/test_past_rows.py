@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,6 +55,17 @@ def test_a_report_is_made_from_the_file_its_policy_came_from_when_rows_were_drop
     assert summary["evidence"]["recomputed"] is True
     report.write(past.with_name("policy.json"), past.with_name("report.html"), past=past)
     assert "were worked out anew from the calibration file" in past.with_name("report.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["policy.json", "groups.json"])
+def test_policies_of_an_earlier_version_are_compared_by_their_own_fingerprint(name, tmp_path):
+    files = Path(__file__).parent / "files"
+    report.write(files / name, tmp_path / "report.json", past=files / "past.csv")
+    assert json.loads((tmp_path / "report.json").read_text())["evidence"]["recomputed"] is True
+    other = tmp_path / "past.csv"
+    other.write_text((files / "past.csv").read_text().replace(",1,f", ",0,f", 1))
+    with pytest.raises(InvalidInput, match="not calibrated on these rows"):
+        report.write(files / name, tmp_path / "other.json", past=other)
 
 
 def test_a_forged_threshold_is_refused(past, capsys):

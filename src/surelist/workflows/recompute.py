@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from surelist import tables
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises.policy import Policy
 from surelist.promises.terms import Roles, Terms
@@ -31,6 +32,8 @@ def require_rows_of(policy: Policy, source: Source) -> None:
         again = certify_source(source, roles, _terms(policy))
     except NotCertifiable as error:
         raise _not_these(f"these rows certify nothing of the kind: {error}") from error
+    if any(cutoff.fingerprint_by is None for cutoff in policy.cutoffs):
+        again = _with_old_fingerprints(again, source, roles)
     for what, says, given in _differences(policy, again):
         raise _not_these(f"it says {what} {says}, these rows give {given}")
 
@@ -50,6 +53,17 @@ def _terms(policy: Policy) -> Terms:
     )  # fmt: skip
 
 
+def _with_old_fingerprints(again: Policy, source: Source, roles: Roles) -> Policy:
+    """The same with the fingerprints that earlier versions took of tables."""
+    rows = tables.calibration_rows(
+        source.open(), [cutoff.group for cutoff in again.cutoffs], on_bad_rows=source.on_bad_rows,
+        names=roles.names("score", "label", "group", "id"), group_rows=again.group_rows or "own",
+        ties="include", missing_labels="unqualified",
+    )  # fmt: skip
+    cutoffs = (replace(each, fingerprint=rows.evidence[each.group].old_fingerprint) for each in again.cutoffs)
+    return replace(again, cutoffs=tuple(cutoffs))
+
+
 def _differences(policy: Policy, again: Policy) -> Iterator[tuple[str, Any, Any]]:
     for name in ("missing_labels", "dropped_rows"):
         if getattr(policy, name) != getattr(again, name):
@@ -61,10 +75,11 @@ def _differences(policy: Policy, again: Policy) -> Iterator[tuple[str, Any, Any]
             ("qualified rows", before.qualified, now.qualified),
             ("counts", _each(before, "critical_count"), _each(now, "critical_count")),
             ("thresholds", _each(before, "threshold"), _each(now, "threshold")),
+            ("qualified rows at or above them", _each(before, "reached"), _each(now, "reached")),
             ("fingerprint", before.fingerprint, now.fingerprint),
         ]
         for what, says, given in pairs:
-            if says != given and says is not None:
+            if says != given and says is not None and says != [None] * len(before.steps):
                 yield f"{what}{who}", says, given
 
 
