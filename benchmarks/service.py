@@ -132,7 +132,8 @@ def concurrent(seconds: float, concurrency: int, folder: Path, database: str | N
             found[name] = asyncio.run(load(target, body, concurrency, seconds))
             found[name]["cpu_ms"] = 1000 * (cpu_seconds(process) - before) / found[name]["requests"]
             print(f"{name:7} " + "  ".join(f"{k} {v:,.1f}" for k, v in found[name].items()), flush=True)
-        print(f"p99 ratio {found['select']['p99_ms'] / found['bare']['p99_ms']:.2f} (at most 2 is the aim)")
+        ratios = {each: found["select"][each] / found["bare"][each] for each in ("p50_ms", "p99_ms")}
+        print(f"median ratio {ratios['p50_ms']:.2f}, p99 ratio {ratios['p99_ms']:.2f} (at most 2 is the aim)")
     finally:
         for process in (bare, service):
             process.terminate()

@@ -350,3 +350,28 @@ def test_statistics_live_in_the_core_only():
                     "surelist.calibration.calibrate",
                     "surelist.calibration.certify",
                 )
+
+
+def test_checks_of_a_pool_are_shown_wherever_the_selection_is(local_client, past):
+    policy = make_policy(local_client, past)["hash"]
+    warning = "The pool has 12 candidates & the promise is about 100: on average 0.6."
+    checks = [
+        {"kind": "pool size", "warns": True, "message": warning, "group": None},
+        {
+            "kind": "range",
+            "warns": False,
+            "message": "Scores are in the range of calibration.",
+            "group": None,
+        },
+    ]
+    facts = {
+        "candidates": 12, "shortlisted": 2, "groups": {}, "pool_sha256": "0" * 64, "pool_format": "csv",
+        "result_sha256": "0" * 64, "result_format": "csv", "checks": checks,
+    }  # fmt: skip
+    record(local_client).record_selection("a" * 16, policy, "ann", facts).result()
+    assert local_client.get(f"/api/v1/selections/{'a' * 16}").json()["checks"] == checks
+    shown = warning.replace("&", "&amp;")
+    assert shown in local_client.get(f"/selections/{'a' * 16}").text
+    report = local_client.get(f"/api/v1/selections/{'a' * 16}/report").text
+    assert shown in report
+    assert "in the range of calibration" in report

@@ -61,7 +61,7 @@ def summarise(
         "policy_sha256": policy_sha256,
         "rows_sha256": rows_sha256,
         "earlier_looks": [dict(look) for look in earlier_looks],
-        "selection": dict(selection) if selection else None,
+        "selection": {"checks": [], **selection} if selection else None,
         "rates": _rates(selection),
         "impact": [_impact(table) for table in (selection or {}).get("impact", [])],
         "reviews": {"reviewed": reviews[0], "qualified": reviews[1]} if reviews else None,
