@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from surelist import bounds, examples
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Population = Callable[[np.random.Generator, int], tuple[Floats, Bools]]
+Draw = Callable[[np.random.Generator, int], tuple[Floats, Bools]]
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 BINORMAL = (
@@ -37,27 +38,61 @@ BINORMAL = (
 ALPHA = 0.1
 
 
-def binormal(share: float, auc: float) -> Population:
+@dataclass(frozen=True)
+class Population:
+    """A population that can be drawn from; ``limit(rate)`` and ``listed(threshold)`` are exact where they can be."""
+
+    name: str
+    draw: Draw
+    limit: Callable[[float], float]
+    listed: Callable[[float], float]  # candidates of 100 at or above a threshold
+
+
+def binormal(share: float, auc: float, k: int) -> Population:
     shift = float(np.sqrt(2) * special.ndtri(auc))
 
     def draw(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
         labels = rng.random(size) < share
         return rng.standard_normal(size) + shift * labels, labels
 
-    return draw
+    def listed(t: float) -> float:
+        return 100 * float(share * special.ndtr(shift - t) + (1 - share) * special.ndtr(-t))
+
+    return Population(
+        f"{share:.0%}, AUC {auc:.2f}, k={k}",
+        draw,
+        lambda rate: shift - float(special.ndtri(rate / share)),
+        listed,
+    )
 
 
-def boundary(population: Population, rate: float) -> tuple[float, Floats]:
-    """The threshold of the shortest list that holds the rate, and a large sorted sample to measure lists on."""
-    scores, labels = population(np.random.default_rng(0), 3_000_000)
+def example() -> Population:
+    at = (np.arange(4_000_000) + 0.5) / 4_000_000
+    chance = special.expit(-2.2 + 1.8 * special.ndtri(at))[::-1]
+    held = np.cumsum(chance) / len(chance)
+    return Population(
+        "surelist.examples",
+        examples.population,
+        lambda rate: float(chance[np.searchsorted(held, rate)]),
+        lambda t: 100 * float(special.ndtr(-(special.logit(t) + 2.2) / 1.8)),
+    )
+
+
+def finite(name: str, scores: Floats, labels: Bools) -> Population:
+    """Draws from real rows."""
     order = np.argsort(-scores)
-    held = np.cumsum(labels[order])
-    return float(scores[order][np.searchsorted(held, rate * len(scores))]), np.sort(scores)
+    held, rising = np.cumsum(labels[order]), np.sort(scores)
 
+    def draw(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
+        rows = rng.choice(len(scores), size)
+        return scores[rows], labels[rows]
 
-def listed(scores: Floats, threshold: float) -> float:
-    """Candidates of 100 at or above the threshold."""
-    return 100 * (1 - float(np.searchsorted(scores, threshold)) / len(scores))
+    return Population(
+        name,
+        draw,
+        lambda rate: float(scores[order][np.searchsorted(held, rate * len(scores))]),
+        lambda t: 100 * (1 - float(np.searchsorted(rising, t)) / len(scores)),
+    )
 
 
 def answer(work: sl.Labelling, labels: Bools) -> sl.Policy | None:
@@ -69,24 +104,24 @@ def answer(work: sl.Labelling, labels: Bools) -> sl.Policy | None:
         return None
 
 
-def pools(name: str, population: Population, k: int, size: int, budget: int, runs: int) -> float:
+def pools(population: Population, k: int, size: int, budget: int, runs: int) -> float:
     """Future pools: mean list length as a multiple of the oracle's."""
-    rng, target = np.random.default_rng(1), sl.Expected(k, 100)
-    limit, everyone = boundary(population, k / 100)
-    best = listed(everyone, limit)
+    rng, target = np.random.default_rng(), sl.Expected(k, 100)
+    limit = population.limit(k / 100)
+    best = population.listed(limit)
     lists, false, refused, exact = [], 0, 0, []
     count = bounds.critical_count(budget, k / 100, ALPHA)
     for _ in range(runs):
-        scores, labels = population(rng, size)
+        scores, labels = population.draw(rng, size)
         policy = answer(sl.Labelling(scores, target, alpha=ALPHA, labels=budget), labels)
         refused += policy is None
-        lists.append(100.0 if policy is None else listed(everyone, policy.threshold))
+        lists.append(100.0 if policy is None else population.listed(policy.threshold))
         false += policy is not None and policy.threshold > limit
         good = np.sort(scores[:budget][labels[:budget]])
-        exact.append(listed(everyone, float(good[-count])) if len(good) >= count else 100.0)
+        exact.append(population.listed(float(good[-count])) if len(good) >= count else 100.0)
     mean, random = float(np.mean(lists)), float(np.mean(exact))
     print(
-        f"{name:<22}{size:>9,}{budget:>7,}{mean:>8.2f}{mean / best:>7.2f} x{random:>9.2f}{random / best:>7.2f} x"
+        f"{population.name:<22}{size:>9,}{budget:>7,}{mean:>8.2f}{mean / best:>7.2f} x{random:>9.2f}{random / best:>7.2f} x"
         f"{best:>8.2f}{refused / runs:>9.1%}{false / runs:>8.1%}",
         flush=True,
     )
@@ -102,12 +137,9 @@ HEAD = (
 def future(runs: int, size: int, budgets: tuple[int, ...], binormal_budgets: tuple[int, ...]) -> None:
     print(HEAD)
     for budget in budgets:
-        pools("surelist.examples", examples.population, 5, size, budget, runs)
+        pools(example(), 5, size, budget, runs)
     for budget in binormal_budgets:
-        ratios = [
-            pools(f"{q:.0%}, AUC {auc:.2f}, k={k}", binormal(q, auc), k, size, budget, runs)
-            for q, auc, k in BINORMAL
-        ]
+        ratios = [pools(binormal(q, auc, k), k, size, budget, runs) for q, auc, k in BINORMAL]
         print(f"{'mean of the six':<22}{size:>9,}{budget:>7,}{'':>8}{np.mean(ratios):>7.2f} x")
 
 
@@ -167,9 +199,9 @@ def stop(runs: int) -> None:
         )
 
 
-def census(runs: int) -> None:
+def census(runs: int, data: Path) -> None:
     """Census: employed people of 20,000 drawn, score by logistic regression on other rows."""
-    path = DATA / "acs2024_24states.parquet"
+    path = data / "acs2024_24states.parquet"
     if not path.is_file():
         print(f"census: skipped, {path} is not here.")
         return
@@ -187,18 +219,14 @@ def census(runs: int) -> None:
     scores = model.decision_function(features[50_000:]) + 1e-9 * rng.random(len(labels) - 50_000)
     labels = labels[50_000:]
 
-    def draw(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
-        rows = rng.choice(len(scores), min(size, len(scores)), replace=False)
-        return scores[rows], labels[rows]
-
     print(HEAD)
     for budget in (100, 300, 1000):
-        pools("census 2024, k=20", draw, 20, 20_000, budget, runs)
+        pools(finite("census 2024, k=20", scores, labels), 20, 20_000, budget, runs)
 
 
-def reviews(runs: int) -> None:
+def reviews(runs: int, data: Path) -> None:
     """Review topics: each a collection; recall .9 from a control sample of 30 %, and the rest of a half review."""
-    path = DATA / "clef_tar_2019.parquet"
+    path = data / "clef_tar_2019.parquet"
     if not path.is_file():
         print(f"reviews: skipped, {path} is not here.")
         return
@@ -237,6 +265,7 @@ def main() -> None:
     parser.add_argument(
         "--part", choices=("pools", "sizes", "collection", "recall", "stop", "acs", "reviews")
     )
+    parser.add_argument("--data", type=Path, default=DATA)
     options = parser.parse_args()
     runs, part = options.runs, options.part
     if part in (None, "pools"):
@@ -251,9 +280,9 @@ def main() -> None:
     if part in (None, "stop"):
         stop(runs)
     if part in (None, "acs"):
-        census(runs)
+        census(runs, options.data)
     if part in (None, "reviews"):
-        reviews(max(20, runs // 4))
+        reviews(max(20, runs // 4), options.data)
 
 
 if __name__ == "__main__":

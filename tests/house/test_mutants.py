@@ -97,6 +97,23 @@ MUTANTS = [
     ("the false share without its +1", "bounds/precision.py", "Fraction((1 + int(false_above[r - 1])) * pool)", "Fraction(int(false_above[r - 1]) * pool)", "bounds/test_precision.py"),
     ("the chain's level at one end of an interval", "bounds/rank_chain.py", "np.minimum(1.0, own_high / np.maximum", "np.minimum(1.0, 0.8 * begun / np.maximum", "bounds/test_rank_chain.py"),
     ("the chain's level without rows that fit", "bounds/rank_chain.py", "most - b + 1, 1 - others)", "most - b + 1, 1 - others) * 0.5", "bounds/test_rank_chain.py"),
+    ("one qualified too many in the block", "bounds/collection.py", "marked = min(qualified - 1, block)", "marked = min(qualified - 2, block) if qualified > 1 else 0", "bounds/test_collection.py::test_block_count_is_the_definition_in_integers_ties_with_alpha_included"),
+    ("a tie with alpha decided by floats", "bounds/collection.py", "first = min(first, i) if holds else max(first, i + 1)", "pass", "bounds/test_collection.py::test_block_count_is_the_definition_in_integers_ties_with_alpha_included"),
+    ("the pool's k-th not counted", "bounds/collection.py", "np.clip(ranks, 1, size) + k - 1", "np.clip(ranks, 1, size) + k", "bounds/test_collection.py::test_sums_for_future_pools_against_rationals"),
+    ("the c-th draw a rank too low", "bounds/collection.py", "* (count / ranks)", "* ((count - 1) / ranks)", "bounds/test_collection.py::test_the_sum_at_the_boundary_is_the_beta_mixture"),
+    ("u + d for u + 1 + d", "bounds/control.py", "fails = missable[here] + 1 + drop <= relevant[here]", "fails = missable[here] + drop > relevant[here]", "bounds/test_control.py::test_level_over_every_number_of_relevant_items"),
+    ("the hole of the plug-in count", "bounds/control.py", "found: Ints = np.where(hole, binomial, first - 1)", "found: Ints = np.where(hole, np.maximum(binomial, 0), first - 1)", "bounds/test_control.py::test_level_over_every_number_of_relevant_items"),
+    ("R on a coarse grid", "bounds/control.py", "levels = _levels(size, drawn, recall, drops, everyone)", "levels = _levels(size, drawn, recall, drops, everyone[::7])", "bounds/test_control.py::test_level_over_every_number_of_relevant_items"),
+    ("looks that do not rise", "bounds/rest.py", "sizes.append(max([needed, *sizes[-1:]]))", "sizes.append(needed)", "bounds/test_rest.py::test_looks_rise_where_the_minimum_alone_would_not"),
+    ("K(0) for K(h)", "bounds/rest.py", "math.floor((hits + (1 - recall) * found) / recall) + 1", "math.floor(((1 - recall) * found) / recall) + 1", "bounds/test_rest.py::test_too_many_left_is_the_first_number_that_breaks_the_recall"),
+    ("every look at full alpha", "bounds/rest.py", "if rest_level(rest, worst, sizes) <= alpha * (1 - MARGIN):", "if eta <= alpha:", "bounds/test_rest.py::test_level_over_every_number_of_relevant_items"),
+    ("both stages at full alpha", "lifecycle/block_test.py", "alpha, block = design.alpha * (1 - design.fallback), design.blocks[design.chosen]", "alpha, block = design.alpha, design.blocks[design.chosen]", "lifecycle/test_labelling_level.py::test_counts_use_the_size_of_their_own_part_and_their_own_share_of_alpha"),
+    ("N of the wrong part", "lifecycle/block_test.py", "size = design.apart or design.size\n    drawn", "size = design.size\n    drawn", "lifecycle/test_labelling_level.py::test_counts_use_the_size_of_their_own_part_and_their_own_share_of_alpha"),
+    ("known labels counted twice", "lifecycle/block_test.py", "count, known = int((fresh >= threshold).sum())", "count, known = int((fresh >= threshold).sum()) + int((pilot >= threshold).sum())", "lifecycle/test_labelling_level.py::test_the_collection_in_hand_with_pilot_known_labels_fallback_and_an_adversary"),
+    ("a prefix that fails is passed over", "lifecycle/block_test.py", "known):\n            break", "known):\n            continue", "lifecycle/test_labelling_level.py::test_the_collection_in_hand_with_pilot_known_labels_fallback_and_an_adversary"),
+    ("rows of the pilot drawn again", "lifecycle/block_draw.py", "RankDraw(_around(apart, table[:, 0])", "RankDraw(table[:, 0]", "lifecycle/test_labelling_level.py::test_every_blocks_sample_is_uniform"),
+    ("the sample left off the list", "lifecycle/labelling.py", "mask[rows] = True", "pass", "lifecycle/test_labelling_level.py::test_recall_of_the_collection_and_why_the_sample_stays_on_the_list"),
+    ("a missing label is no hit", "lifecycle/stopping.py", "return len(self._state.labels) - self._state.labels.count(\"0\")", "return self._state.labels.count(\"1\")", "lifecycle/test_labelling.py::test_a_missing_label_is_a_hit_and_hits_count"),
 ]  # fmt: skip
 
 

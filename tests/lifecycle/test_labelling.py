@@ -373,3 +373,21 @@ def test_a_plan_compares_random_labels_with_chosen_ones():
     assert abs(np.median(lists) / chosen.list_size - 1) < 0.2
     with pytest.raises(sl.InvalidInput, match="labelling: expected an Expected or PerPool"):
         sl.plan(sl.Recall(0.9), base_rate=0.2, auc=0.8, labelling=True)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "skewed", "tied", "extreme", "tiny"])
+def test_ranks_are_found_without_sorting_everyone(kind):
+    from surelist.lifecycle.labelling_start import rows_at_ranks
+
+    rng = np.random.default_rng(1)
+    scores = {
+        "uniform": rng.random(3000),
+        "skewed": rng.standard_normal(3000) ** 7,
+        "tied": rng.integers(0, 5, 3000).astype(float),
+        "extreme": np.array([1e308, -1e308, 0.0, 5.0]),
+        "tiny": rng.random(9) * 1e-320,
+    }[kind]
+    everyone = rows_at_ranks(scores, np.arange(len(scores)))
+    assert sorted(everyone.tolist()) == list(range(len(scores)))
+    ranks = np.sort(rng.choice(len(scores), 3, replace=False))
+    assert np.array_equal(scores[rows_at_ranks(scores, ranks)], np.sort(scores)[::-1][ranks])

@@ -23,6 +23,8 @@ from surelist.promises.target_file import target_fields, target_of
 from surelist.promises.targets import AtLeast, Expected, PerPool, Recall
 
 Ints = NDArray[np.int64]
+BINS = 1 << 17
+
 LabelTarget = Expected | PerPool | AtLeast | Recall
 
 
@@ -51,21 +53,45 @@ class ArrayCollection:
         self._scores = check.as_scores(scores)
         check.require_rows(self._scores, "scores")
         self._ids = None if ids is None else check.as_ids(ids, len(self._scores))
-        self._order: dict[str | None, Ints] = {}
-        if groups is None:
-            self._order[None] = np.argsort(self._scores)[::-1]
-        else:
+        self._members: dict[str, Ints] = {}
+        self.sizes: dict[str | None, int] = {None: len(self._scores)}
+        if groups is not None:
             names = check.as_groups(groups)
             check.require_length(names, len(self._scores), "groups")
-            for name in np.unique(names).tolist():
-                rows = np.flatnonzero(names == name)
-                self._order[name] = rows[np.argsort(self._scores[rows])[::-1]]
-        self.sizes: dict[str | None, int] = {name: len(rows) for name, rows in self._order.items()}
+            self._members = {name: np.flatnonzero(names == name) for name in np.unique(names).tolist()}
+            self.sizes = {name: len(rows) for name, rows in self._members.items()}
 
     def at(self, group: str | None, ranks: Ints) -> Fetched:
-        rows = self._order[group][ranks]
+        if group is None:
+            rows = rows_at_ranks(self._scores, ranks)
+        else:
+            members = self._members[group]
+            rows = members[rows_at_ranks(self._scores[members], ranks)]
         ids = None if self._ids is None else [self._ids[row] for row in rows.tolist()]
         return Fetched(rows, self._scores[rows], ids)
+
+
+def rows_at_ranks(scores: NDArray[np.float64], ranks: Ints) -> Ints:
+    """Who is at these ranks by score, best first, without sorting everyone.
+
+    Scores are counted in bins of equal width; only the bins that hold a wanted rank are sorted. A lower score
+    never has a lower bin (subtraction, multiplication and truncation are monotone in floating point).
+    """
+    low, high = float(scores.min()), float(scores.max())
+    scale = (BINS - 1) / (high - low) if high > low else 0.0
+    if not np.isfinite(scale) or not np.isfinite(high - low):
+        return np.argsort(scores)[::-1][ranks]
+    bins = ((high - scores) * scale).astype(np.int32)  # 0 holds the best
+    counts = np.bincount(bins, minlength=BINS)
+    ends = np.cumsum(counts)
+    wanted = np.searchsorted(ends, ranks, side="right")
+    held = np.zeros(BINS, dtype=np.bool_)
+    held[wanted] = True
+    rows = np.flatnonzero(held[bins])
+    rows = rows[np.lexsort((-scores[rows], bins[rows]))]
+    skipped = np.cumsum(np.where(held, 0, counts))[wanted]  # better candidates in bins that were not sorted
+    found: Ints = rows[ranks - skipped]
+    return found
 
 
 def make_design(
