@@ -118,6 +118,8 @@ def test_contradictions_strangers_and_nonsense_change_nothing():
     [
         (sl.Precision(0.5), {}, "expected Expected, PerPool, AtLeast or Recall"),
         (sl.PerPool(2, (50, 100)), {}, "one pool size"),
+        (sl.PerPool(k=2), {}, "one pool size"),
+        (sl.Expected(5, spread=4), {}, "pools of a known size"),
         (sl.Expected(5, 100), {"labels": 0}, "labels: expected a whole number"),
         (sl.Expected(5, 100), {"alpha": 1.2}, "alpha: expected"),
         (sl.Expected(5, 100), {"pilot": 1.0}, "pilot: expected a share"),

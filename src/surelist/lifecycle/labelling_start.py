@@ -173,6 +173,10 @@ def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, LabelT
     for each in named.values():
         if not isinstance(each, (Expected, PerPool, AtLeast, Recall)):
             raise InvalidInput(f"target: expected Expected, PerPool, AtLeast or Recall, got {each!r}.")
+        if isinstance(each, Expected) and (each.pool_size is None or each.of != "count"):
+            raise InvalidInput(
+                "target: labelling counts qualified candidates of pools of a known size; give it."
+            )
         if isinstance(each, PerPool) and (each.pool_size is None or each.sizes[0] != each.sizes[1]):
             raise InvalidInput(
                 "pool_size: labelling promises one pool size, which covers larger pools; give the smallest."
