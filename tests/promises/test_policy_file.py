@@ -173,7 +173,7 @@ def test_a_larger_count_than_needed_is_valid(tmp_path):
 
 def test_saving_to_a_folder_is_a_plain_error(tmp_path):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(sl.InvalidInput, match=r"cannot write .*folder"):
+    with pytest.raises(sl.InvalidInput, match=r"is a folder"):
         MADE["expected"]().save(tmp_path / "folder")
     assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
 
