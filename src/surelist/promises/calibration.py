@@ -8,7 +8,6 @@ qualified scores. ``calibrate`` supplies them from arrays, ``tables`` from any e
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,9 +28,9 @@ from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.pools import PoolRows
 from surelist.promises.sampled import SampledLabels
-from surelist.promises.shift import DensityRatio
+from surelist.promises.shift import DensityRatio, keep_rows
 from surelist.promises.special import RowSet, is_special, pools_cutoff, read_labels, special_cutoff, together
-from surelist.promises.state import Cutoff, SeedFrom, Shift, Step
+from surelist.promises.state import Cutoff, Step
 from surelist.promises.targets import (
     AnyTarget,
     Expected,
@@ -46,32 +45,15 @@ from surelist.promises.terms import Targets, Terms, make_terms
 from surelist.score_summary import FINGERPRINT, Reached, RowSummary
 from surelist.ties import Salt
 
-_THINNING = 0x5EED5EED
-SEED_BITS = 53  # a whole number that every reader of JSON can hold
-
 
 def calibrate(
-    scores: Any,
-    labels: Any,
-    target: Targets,
-    *,
-    alpha: float = 0.1,
-    rule: Rule = "exact",
-    groups: Any = None,
-    purpose: str | None = None,
-    group_split: GroupSplit = "bonferroni",
-    group_rows: GroupRows = "own",
-    calibration_share: float = 0.5,
-    ties: Ties = "include",
-    ids: Any = None,
-    weights: Any = None,
-    weight_bound: float | None = None,
-    weights_exact: bool = False,
-    seed: int | None = None,
-    missing_labels: MissingLabels = "error",
-    pools: Any = None,
+    scores: Any, labels: Any, target: Targets, *, alpha: float = 0.1, rule: Rule = "exact",
+    groups: Any = None, purpose: str | None = None, group_split: GroupSplit = "bonferroni",
+    group_rows: GroupRows = "own", calibration_share: float = 0.5, ties: Ties = "include",
+    ids: Any = None, weights: Any = None, weight_bound: float | None = None, weights_exact: bool = False,
+    seed: int | None = None, missing_labels: MissingLabels = "error", pools: Any = None,
     unlabelled: Any = None,
-) -> Policy:
+) -> Policy:  # fmt: skip
     """Certify ``target`` from labelled calibration rows, or raise ``NotCertifiable``.
 
     scores, labels
@@ -144,7 +126,7 @@ def certify_arrays(
     check.require_rows(array, "scores")
     read = read_labels(labels, array, terms)
     check.require_length(read.labels, len(array), "labels")
-    kept, shift = _thin(weights, weight_bound, weights_exact, seed, len(array))
+    kept, shift = keep_rows(weights, weight_bound, weights_exact, seed, len(array))
     if read.sampled and (kept is not None or pools is not None):
         raise InvalidInput("labels: SampledLabels go without weights= and pools=; leave them out.")
     kept = read.kept if kept is None else kept
@@ -393,24 +375,3 @@ def _calibration_ids(ids: Any, ties: str, rows: int) -> list[str] | None:
     if ids is None:
         raise InvalidInput('ids: ties="hash" breaks ties by candidate id; pass ids=.')
     return check.as_ids(ids, rows)
-
-
-def _thin(
-    weights: Any, bound: float | None, exact: bool, seed: int | None, rows: int
-) -> tuple[NDArray[np.bool_] | None, Shift | None]:
-    """Rejection sampling [theory: shift]: the kept rows are i.i.d. from the pool's population."""
-    if (weights is None) != (bound is None):
-        raise InvalidInput("weights: weights= and weight_bound= go together; give both or neither.")
-    if weights is None or bound is None:
-        return None, None
-    bound = check.as_positive(bound, "weight_bound")
-    ratio = check.as_weights(weights, rows, bound) / bound
-    origin: SeedFrom = "system" if seed is None else "caller"
-    seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InvalidInput(f"seed: expected a whole number of at least 0, got {seed!r}.")
-    # a stream of our own: the same seed elsewhere must not be the same numbers as here
-    kept = np.random.default_rng([int(seed), _THINNING]).random(rows) < ratio
-    if not kept.any():
-        raise InvalidInput("weights: no calibration row was kept; weight_bound is far too large.")
-    return kept, Shift(bound, rows, int(seed), check.as_flag(exact, "weights_exact"), origin)

@@ -65,32 +65,15 @@ WITH_POOLS = (*REMEMBERED, "pool")
 
 
 def calibrate_table(
-    table: Any,
-    *,
-    score: str | Sequence[str],
-    label: str | SampledLabels,
-    target: Targets,
-    group: str | None = None,
-    id: str | None = None,
-    weight: str | None = None,
-    pool: str | None = None,
-    unlabelled: Any = None,
-    alpha: float = 0.1,
-    rule: Rule = "exact",
-    purpose: str | None = None,
-    group_split: GroupSplit = "bonferroni",
-    group_rows: GroupRows = "own",
-    calibration_share: float = 0.5,
-    ties: Ties = "include",
-    weight_bound: float | None = None,
-    weights_exact: bool = False,
-    seed: int | None = None,
-    missing_labels: MissingLabels = "error",
-    on_bad_rows: OnBadRows = "error",
-    engine: EngineName = "auto",
-    spark_master: str | None = None,
+    table: Any, *, score: str | Sequence[str], label: str | SampledLabels, target: Targets,
+    group: str | None = None, id: str | None = None, weight: str | None = None, pool: str | None = None,
+    unlabelled: Any = None, alpha: float = 0.1, rule: Rule = "exact", purpose: str | None = None,
+    group_split: GroupSplit = "bonferroni", group_rows: GroupRows = "own",
+    calibration_share: float = 0.5, ties: Ties = "include", weight_bound: float | None = None,
+    weights_exact: bool = False, seed: int | None = None, missing_labels: MissingLabels = "error",
+    on_bad_rows: OnBadRows = "error", engine: EngineName = "auto", spark_master: str | None = None,
     progress: Callable[[str], None] | None = None,
-) -> Policy:
+) -> Policy:  # fmt: skip
     """Certify ``target`` from a table of past candidates, where the table is.
 
     table
