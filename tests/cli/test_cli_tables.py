@@ -95,3 +95,20 @@ def test_progress_is_told_on_a_terminal(capsys: Any, monkeypatch: pytest.MonkeyP
     assert "counting rows" in said.err
     assert "to a file" not in said.err
     assert "in no time" not in said.err
+
+
+def test_a_pool_of_another_kind_is_pointed_out_on_stderr_and_in_json(
+    past: str, tmp_path: Path, capsys: Any
+) -> None:
+    policy, pool = tmp_path / "policy.json", tmp_path / "pool.csv"
+    assert calibrate(past, policy) == 0
+    pool.write_text("score\n" + "\n".join(str(1000 + each) for each in range(30)) + "\n")
+    words = ["select", str(pool), "--policy", str(policy), "-o", str(tmp_path / "list.csv")]
+    capsys.readouterr()
+    assert run(words) == 0
+    told = capsys.readouterr().err
+    assert "warning: The pool has 30 candidates; the promise is about pools of 100" in told
+    assert "warning: 30 of 30 candidates score outside the range of the calibration rows" in told
+    assert run([*words, "--json"]) == 0
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert [each["kind"] for each in checks if each["warns"]] == ["pool size", "share", "range", "drift"]

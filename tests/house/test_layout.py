@@ -25,14 +25,15 @@ PLAN = {
     "_files": set(),
     "_version": set(),
     "ties": set(),
+    "pool_counts": set(),
     "score_summary": set(),
     "examples": set(),
     "bounds": set(),
     "drawing": set(),
     "filters": {"ties"},
-    "promises": {"bounds", "drawing", "filters", "score_summary", "ties"},
+    "promises": {"bounds", "drawing", "filters", "pool_counts", "score_summary", "ties"},
     "lifecycle": {"bounds", "promises", "drawing", "filters", "ties"},
-    "tables": {"filters", "score_summary", "ties"},
+    "tables": {"filters", "pool_counts", "score_summary", "ties"},
     "reports": {"bounds", "promises", "drawing"},
     "estimator": {"promises"},
     "workflows": {"promises", "lifecycle", "tables", "reports", "filters", "examples"},
@@ -43,7 +44,17 @@ PLAN = {
     "__main__": {"cli"},
     "__init__": {"public"},
 }
-NUMBERS_ONLY = ("bounds", "promises", "lifecycle", "drawing", "filters", "score_summary", "ties", "_check")
+NUMBERS_ONLY = (
+    "bounds",
+    "promises",
+    "lifecycle",
+    "drawing",
+    "filters",
+    "pool_counts",
+    "score_summary",
+    "ties",
+    "_check",
+)
 TABLES = {"pandas", "polars", "pyarrow", "duckdb", "narwhals", "sklearn", "pickle"}
 HEAVY = {
     "pandas",

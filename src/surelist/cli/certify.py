@@ -130,6 +130,8 @@ def select(
             "--json has them all.",
             err=True,
         )
+    for warning in done.warnings:
+        click.echo(f"{click.style('warning:', fg='yellow', bold=True)} {warning}", err=True)
     click.echo(policy.promise, err=True)
 
 

@@ -20,7 +20,8 @@ from surelist import bounds
 from surelist.drawing import axes
 from surelist.errors import InvalidInput
 from surelist.filters import Filter, GroupFilter
-from surelist.promises import policy_file, wording
+from surelist.pool_counts import PoolCheck
+from surelist.promises import policy_file, pool_checks, wording
 from surelist.promises.averages import Average
 from surelist.promises.pools import NextPool, ranks_within
 from surelist.promises.proofs import Proof
@@ -190,6 +191,17 @@ class Policy(Certificate):
                 "scores: this policy selects from the pool it was made with, and from no other."
             )
         return self._filter.select(array, groups, ids)
+
+    def check_pool(self, scores: Any, groups: Any = None, ids: Any = None) -> tuple[PoolCheck, ...]:
+        """Is this the kind of pool the promise is about? Sentences, some of them warnings.
+
+        Pool size, share shortlisted, range and drift of scores, calibration rows in the pool. For
+        policies whose groups overlap, or that list by rank or one pool only, there are none.
+        """
+        listed = self.select(scores, groups, ids)
+        if self.overlapping or self.by_rank or isinstance(self.cutoffs[0].proof, FalseShare):
+            return ()
+        return pool_checks.check_arrays(self, self._own_score(scores), groups, listed)
 
     def _own_score(self, scores: Any) -> Any:
         """The score that was chosen, where there were several."""

@@ -13,14 +13,17 @@ from surelist import _check as check
 from surelist._files import refuse_inputs
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
+from surelist.pool_counts import PoolCheck, PoolCounts
 from surelist.tables import bad_rows
 from surelist.tables.csv_text import delimiter_of
 from surelist.tables.engines import Frame
+from surelist.tables.pool_scores import Marks, count_pool
 from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
 from surelist.tables.sources import Table, file_format, reopen
 from surelist.tables.thresholds import RowLimits, make_limits
 
 REASON = "shortlist_reason"
+NOT_PLAIN = ("table", "pools", "scores", "checks")
 
 Sizes = dict[tuple[Any, ...], tuple[int, int]]  # rows with and without a score, by pool and group
 
@@ -39,8 +42,9 @@ class Selection:
     """What a selection did. ``table`` is the shortlist, of the same kind as the pool.
 
     ``groups`` has (candidates, shortlisted) per group, ``pools`` the counts per pool where a pool
-    column was given. ``dropped`` rows had no usable score. Where an ``output`` was asked for,
-    the shortlist is there and ``table`` is None.
+    column was given. ``dropped`` rows had no usable score. ``checks`` compare the pool with the
+    calibration rows; those that are ``warnings`` deserve a look. Where an ``output`` was asked
+    for, the shortlist is there and ``table`` is None.
     """
 
     candidates: int
@@ -50,11 +54,19 @@ class Selection:
     dropped: int = 0
     repeated_ids: int = 0
     output: str | None = None
+    checks: tuple[PoolCheck, ...] = ()
     table: Any = None
+    scores: Mapping[str | None, PoolCounts] = field(default_factory=dict, repr=False)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the checks warn of, one sentence each."""
+        return tuple(each.message for each in self.checks if each.warns)
 
     def to_dict(self) -> dict[str, Any]:
         """The counts as plain values."""
-        counts = {key: value for key, value in vars(self).items() if key not in ("table", "pools")}
+        counts = {key: value for key, value in vars(self).items() if key not in NOT_PLAIN}
+        counts["checks"] = [vars(each) for each in self.checks]
         return counts | ({"pools": [vars(each) for each in self.pools]} if self.pools else {})
 
 
@@ -66,8 +78,9 @@ def select_rows(
     output: str | os.PathLike[str] | None = None,
     on_bad_rows: str = "error",
     reason: bool = False,
+    marks: Marks | None = None,
 ) -> Selection:
-    """Apply a filter to a pool, or to a table of many pools."""
+    """Apply a filter to a pool, or to a table of many pools; count it against ``marks`` by group."""
     check.as_choice(on_bad_rows, bad_rows.ON_BAD_ROWS, "on_bad_rows")
     form = None
     if output is not None:
@@ -82,12 +95,13 @@ def select_rows(
     limits, frame = make_limits(
         columns, filter, {key: usable for key, (usable, _) in sizes.items() if usable}
     )
+    counts = count_pool(columns, marks or {})
     frame, chosen, spent = limits.conditions(columns, frame)
     _stop_for_calibration_rows(columns, frame, spent)
     shortlist = _shortlist(columns, frame, chosen, limits, reason)
     if output is None or form is None:
         result = _summary(columns, filter, sizes, _listed(columns, shortlist))
-        return replace(result, repeated_ids=repeated, table=shortlist.to_native())
+        return replace(result, repeated_ids=repeated, scores=counts, table=shortlist.to_native())
     target = os.fspath(output)
     delimiter = delimiter_of(target, table.delimiter)
     table.say("writing the shortlist")
@@ -96,7 +110,7 @@ def select_rows(
     if _easier_to_read_back(table, target, form):
         shortlist = reopen(table, target, delimiter).frame
     result = _summary(columns, filter, sizes, _listed(columns, shortlist))
-    return replace(result, repeated_ids=repeated, output=target)
+    return replace(result, repeated_ids=repeated, scores=counts, output=target)
 
 
 def _require_applicable(filter: Filter, names: Mapping[str, str | None]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from surelist import tables
 from surelist._check import EngineName, MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
+from surelist.promises import pool_checks
 from surelist.promises.calibration import certify, certify_arrays, certify_pools, requirements
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
@@ -251,9 +252,14 @@ def select_table(
         raise InvalidInput("group: this policy has no groups; leave group out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     opened = tables.open_table(table, engine, spark_master, progress)
-    return tables.select_rows(
-        opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason
-    )
+    done = tables.select_rows(
+        opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason,
+        marks=pool_checks.marks_of(policy),
+    )  # fmt: skip
+    sizes: dict[str | None, tuple[int, int]] = {None: (done.candidates, done.shortlisted)}
+    sizes.update(done.groups)
+    pools = [each.candidates for each in done.pools]
+    return replace(done, checks=pool_checks.check_pool(policy, done.candidates, sizes, done.scores, pools))
 
 
 def evaluate_table(
@@ -329,7 +335,8 @@ def select_rows(
     sizes = Counter(map(str, columns.get("group", ())))
     listed = Counter(str(columns["group"][row]) for row in chosen) if policy.grouped else Counter()
     counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
-    return chosen, Selection(len(rows), len(chosen), counts)
+    checks = pool_checks.check_arrays(policy, columns["score"], columns.get("group"), mask)
+    return chosen, Selection(len(rows), len(chosen), counts, checks=checks)
 
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any]:

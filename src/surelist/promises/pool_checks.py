@@ -1,0 +1,198 @@
+"""Is this the kind of pool that the promise is about? Checks that warn and never block.
+
+Pool size, share shortlisted, range and drift of scores, and calibration rows that came back in the
+pool, each against what the policy keeps of its calibration rows. None of them proves the promise
+broken or intact. Policies of earlier versions keep less, and get fewer checks.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from surelist.pool_counts import PoolCheck, PoolCounts, count_scores
+from surelist.promises.phrases import percent
+from surelist.promises.state import Certificate, Cutoff, Step
+from surelist.promises.targets import Expected
+from surelist.score_summary import ScoreSummary
+
+MARKS = 16  # intervals of about equally many calibration rows that a pool is counted in
+SMALL = 0.8  # of the promised pool size: smaller pools are pointed out
+SURPRISE = 4.0  # standard deviations between two shares
+RATIO = 1.25  # between two shares, either way
+GAP = 0.1  # between the shares of pool and calibration rows that reach some score
+LEVEL = 1e-4  # of the gap's test: false warnings of every 10,000 pools at most
+
+Sizes = Mapping[str | None, tuple[int, int]]  # (candidates, shortlisted) per group; None: everyone
+
+
+def marks_of(policy: Certificate) -> dict[str | None, tuple[float, ...]]:
+    """Scores of the calibration rows to count a pool against, per group that has a summary of them."""
+    return {cutoff.group: _marks(cutoff.scores) for cutoff in _parts(policy) if cutoff.scores is not None}
+
+
+def check_arrays(policy: Certificate, scores: Any, groups: Any, listed: Any) -> tuple[PoolCheck, ...]:
+    """The checks of a pool in memory; ``listed`` marks its shortlist, ``groups`` is None or one name each."""
+    array, chosen = np.asarray(scores, dtype=np.float64), np.asarray(listed, dtype=np.bool_)
+    sizes: dict[str | None, tuple[int, int]] = {}
+    counts: dict[str | None, PoolCounts] = {}
+    names = None if groups is None else np.asarray(groups).astype(np.str_)
+    for group, marks in marks_of(policy).items():
+        inside = slice(None) if names is None else names == group
+        sizes[group] = (len(array[inside]), int(np.count_nonzero(chosen[inside])))
+        counts[group] = count_scores(array[inside], marks)
+    return check_pool(policy, len(array), sizes, counts)
+
+
+def check_pool(
+    policy: Certificate,
+    candidates: int,
+    sizes: Sizes,
+    counts: Mapping[str | None, PoolCounts],
+    pools: Sequence[int] = (),
+) -> tuple[PoolCheck, ...]:
+    """All checks that the policy's summary allows; ``pools`` are the sizes where there are several."""
+    checks: list[PoolCheck] = []
+    by_group = policy.grouped and policy.group_rows == "own"
+    for cutoff in _parts(policy):
+        size = sizes.get(cutoff.group, (candidates, 0))[0] if by_group else candidates
+        if by_group or not checks:
+            checks += _pool_size(cutoff, size, () if by_group else pools)
+        if cutoff.scores is None or not counts.get(cutoff.group) or not counts[cutoff.group].candidates:
+            continue
+        counted = counts[cutoff.group]
+        if len(pools) < 2:
+            checks += _share(cutoff, size, *sizes[cutoff.group])
+        checks += [_range(cutoff, counted), _drift(cutoff, counted), *_calibration_rows(cutoff, counted)]
+    return tuple(checks)
+
+
+def _parts(policy: Certificate) -> tuple[Cutoff, ...]:
+    """One cutoff per group; of several promises to everyone, the first."""
+    return policy.cutoffs if policy.grouped else policy.cutoffs[:1]
+
+
+def _marks(scores: ScoreSummary) -> tuple[float, ...]:
+    before = 0
+    wanted: list[float] = []
+    for edge, rows in zip(scores.scores, scores.rows, strict=True):
+        if before * MARKS >= len(wanted) * scores.total:
+            wanted.append(edge)
+        before += rows
+    return tuple(dict.fromkeys((*wanted, scores.highest)))
+
+
+def _who(cutoff: Cutoff) -> str:
+    return f" of group {cutoff.group}" if cutoff.group is not None else ""
+
+
+def _pool_size(cutoff: Cutoff, size: int, pools: Sequence[int]) -> list[PoolCheck]:
+    target = cutoff.target
+    if not isinstance(target, Expected) or target.pool_size is None or target.of != "count":
+        return []
+    promised, who = target.pool_size, _who(cutoff)
+    if pools:
+        small = [each for each in pools if each < SMALL * promised]
+        message = f"{len(small):,} of {len(pools):,} pools are much smaller than the promised {promised:g}"
+        if small:
+            message += f"; the smallest has {min(small):,}: {_average(target, min(small))}"
+        return [PoolCheck("pool size", bool(small), f"{message}.", cutoff.group)]
+    message = f"The pool has {size:,} candidates{who}; the promise is about pools of {promised:g}."
+    if size != promised:
+        message = f"{message[:-1]}: {_average(target, size)}."
+    return [PoolCheck("pool size", size < SMALL * promised, message, cutoff.group)]
+
+
+def _average(target: Expected, size: int) -> str:
+    return f"in one of {size:,} that is at least {target.k * size / target.pool_size:.3g} on average"
+
+
+def _share(cutoff: Cutoff, size: int, candidates: int, listed: int) -> list[PoolCheck]:
+    step = _step(cutoff, size)
+    if step is None or step.share is None or cutoff.scores is None:
+        return []
+    now, before, rows = listed / candidates, step.share, cutoff.scores.total
+    pooled = (listed + before * rows) / (candidates + rows)
+    spread = math.sqrt(pooled * (1 - pooled) * (1 / candidates + 1 / rows))
+    far = abs(now - before) > SURPRISE * spread
+    warns = far and not before / RATIO <= now <= before * RATIO
+    message = (
+        f"{listed:,} of {candidates:,} candidates{_who(cutoff)} are shortlisted ({_percent(now)}); of the "
+        f"calibration rows {_percent(before)} would be."
+    )
+    return [PoolCheck("share", warns, message, cutoff.group)]
+
+
+def _step(cutoff: Cutoff, size: int) -> Step | None:
+    number = bisect_right([each.pool_size for each in cutoff.steps], size)
+    return cutoff.steps[number - 1] if number else None
+
+
+def _range(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
+    scores = cutoff.scores
+    assert scores is not None
+    expected = 2 * counted.candidates / (scores.total + 1)
+    message = (
+        f"{counted.outside:,} of {counted.candidates:,} candidates{_who(cutoff)} score outside the range of "
+        f"the calibration rows, {scores.lowest:.6g} to {scores.highest:.6g}."
+    )
+    return PoolCheck("range", counted.outside > 3 + 10 * expected, message, cutoff.group)
+
+
+def _drift(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
+    """The largest gap between the shares that reach a mark, by the two-sample Kolmogorov bound."""
+    scores = cutoff.scores
+    assert scores is not None
+    shares = dict(zip(*scores.shares(), strict=True))
+    reached = [
+        (abs(count / counted.candidates - shares[mark]), mark, count)
+        for mark, count in zip(_marks(scores), counted.at_least, strict=True)
+        if mark in shares
+    ]
+    gap, mark, count = max(reached)
+    noise = math.sqrt(math.log(2 / LEVEL) / 2 * (1 / counted.candidates + 1 / scores.total))
+    message = (
+        f"{_percent(count / counted.candidates)} of {counted.candidates:,} candidates{_who(cutoff)} score at "
+        f"least {mark:.6g}, and {_percent(shares[mark])} of {scores.total:,} calibration rows: the largest "
+        "gap between them."
+    )
+    return PoolCheck("drift", gap > max(noise, GAP), message, cutoff.group)
+
+
+def _calibration_rows(cutoff: Cutoff, counted: PoolCounts) -> list[PoolCheck]:
+    """Scores with many digits that occur again are the same rows, unless scores repeat anyway."""
+    scores = cutoff.scores
+    assert scores is not None
+    marks = _marks(scores)
+    if any(step.tied for step in cutoff.steps) or len(marks) <= MARKS // 2:
+        return []
+    chance = _coincidences(marks, scores, counted.candidates)
+    warns = counted.met >= 3 and counted.equal == counted.met and chance < 0.05 * counted.met
+    message = (
+        f"{counted.met} of {len(marks)} scores that the policy keeps of its calibration rows{_who(cutoff)} "
+        "occur in the pool, digit for digit."
+    )
+    if warns:
+        message += " Calibration rows in a pool break the promise: take them out."
+    return [PoolCheck("calibration rows", warns, message, cutoff.group)]
+
+
+def _coincidences(marks: Sequence[float], scores: ScoreSummary, candidates: int) -> float:
+    """How many candidates would score exactly a mark by chance, from how many decimals scores have."""
+    decimals = max(-int(Decimal(repr(mark)).as_tuple().exponent) for mark in marks)
+    shares = dict(zip(*scores.shares(), strict=True))
+    known = [mark for mark in marks if mark in shares]
+    mass = 0.0
+    for low, high in zip(known, [*known[1:], scores.highest], strict=True):
+        if high > low:
+            mass += (shares[low] - shares.get(high, 0.0)) / (high - low)
+    return candidates * mass * 10.0**-decimals
+
+
+def _percent(share: float) -> str:
+    return percent(round(share, 4))

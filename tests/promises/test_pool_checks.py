@@ -1,0 +1,169 @@
+"""Every selection says whether its pool is of the kind the promise is about; it warns, never blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import surelist as sl
+from surelist import tables
+from surelist.examples import population
+from surelist.pool_counts import count_scores
+from surelist.promises import pool_checks
+from tests.helpers.engines import Engine
+
+PAST = population(np.random.default_rng(1), 2000)
+POLICY = sl.calibrate(*PAST, sl.Expected(40, 800)).with_columns(score="score")
+
+
+def warned(checks: Any) -> list[str]:
+    return [each.kind for each in checks if each.warns]
+
+
+def said(checks: Any, kind: str) -> str:
+    (message,) = (each.message for each in checks if each.kind == kind)
+    return message
+
+
+def test_a_pool_like_the_calibration_rows_raises_no_warning():
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        pool, _ = population(rng, 800)
+        assert warned(POLICY.check_pool(pool)) == []
+    kinds = [each.kind for each in POLICY.check_pool(pool)]
+    assert kinds == ["pool size", "share", "range", "drift", "calibration rows"]
+
+
+def test_scores_multiplied_by_100_are_noticed_and_block_nothing():
+    pool, _ = population(np.random.default_rng(3), 800)
+    assert POLICY.select(100 * pool).sum() > 700
+    checks = POLICY.check_pool(100 * pool)
+    assert warned(checks) == ["share", "range", "drift"]
+    assert "score outside the range of the calibration rows" in said(checks, "range")
+
+
+def test_12_candidates_under_a_promise_about_800_hold_0_6_on_average():
+    pool, _ = population(np.random.default_rng(4), 12)
+    checks = POLICY.check_pool(pool)
+    assert warned(checks) == ["pool size"]
+    assert said(checks, "pool size") == (
+        "The pool has 12 candidates; the promise is about pools of 800: in one of 12 that is at least 0.6 on "
+        "average."
+    )
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.3])
+def test_a_pool_with_the_calibration_rows_in_it_is_noticed(share):
+    rng = np.random.default_rng(5)
+    pool, _ = population(rng, 800)
+    again = PAST[0][rng.random(2000) < share]
+    checks = POLICY.check_pool(np.concatenate([pool, again]))
+    assert warned(checks) == ["calibration rows"]
+    assert "take them out" in said(checks, "calibration rows")
+
+
+@pytest.mark.parametrize("decimals", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [12, 800, 20_000])
+def test_rounded_scores_are_not_taken_for_calibration_rows(decimals, size):
+    policy = sl.calibrate(PAST[0].round(decimals), PAST[1], sl.Expected(40, 800))
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        pool, _ = population(rng, size)
+        assert "calibration rows" not in warned(policy.check_pool(pool.round(decimals)))
+
+
+def test_a_shifted_pool_is_noticed():
+    pool, _ = population(np.random.default_rng(7), 800)
+    checks = POLICY.check_pool(pool**2)
+    assert "drift" in warned(checks)
+    assert "the largest gap between them" in said(checks, "drift")
+
+
+def test_shares_and_counts_in_the_sentences_are_those_of_the_arrays():
+    pool, _ = population(np.random.default_rng(8), 801)
+    checks = POLICY.check_pool(pool)
+    listed, before = int((pool >= POLICY.threshold).sum()), (PAST[0] >= POLICY.threshold).mean()
+    assert said(checks, "share") == (
+        f"{listed} of 801 candidates are shortlisted ({100 * round(listed / 801, 4):.6g}%); of the calibration "
+        f"rows {100 * round(before, 4):.6g}% would be."
+    )
+    outside = int(((pool < PAST[0].min()) | (pool > PAST[0].max())).sum())
+    assert said(checks, "range").startswith(f"{outside} of 801 candidates score outside")
+
+
+def test_counts_are_those_of_the_definition():
+    rng = np.random.default_rng(9)
+    for _ in range(50):
+        marks = np.unique(rng.integers(0, 12, 6)).astype(float)
+        scores = rng.integers(-2, 15, rng.integers(1, 40)).astype(float)
+        counted = count_scores(scores, marks.tolist())
+        assert counted.at_least == tuple(int((scores >= mark).sum()) for mark in marks)
+        assert counted.above == int((scores > marks[-1]).sum())
+        assert counted.equal == int(np.isin(scores, marks).sum())
+        assert counted.met == len(np.intersect1d(scores, marks))
+        assert counted.outside == int(((scores < marks[0]) | (scores > marks[-1])).sum())
+
+
+def test_tables_count_as_arrays_do_and_say_the_same(any_engine: Engine):
+    scores, _ = population(np.random.default_rng(10), 500)
+    scores[:40] = PAST[0][:40]
+    pool = {"id": list(range(500)), "score": scores.tolist()}
+    done = sl.select_table(any_engine.table(pool), POLICY, **any_engine.options)
+    assert done.checks == POLICY.check_pool(scores)
+    assert done.to_dict()["checks"] == [vars(each) for each in done.checks]
+    assert done.warnings == tuple(each.message for each in done.checks if each.warns)
+
+
+def test_groups_are_checked_one_by_one(any_engine: Engine):
+    rng = np.random.default_rng(11)
+    groups = rng.choice(["a", "b"], 2000)
+    target = {"a": sl.Expected(4, 400), "b": sl.Expected(4, 400)}
+    policy = sl.calibrate(*PAST, target, groups=groups, purpose="test").with_columns(
+        score="score", group="group"
+    )
+    scores, _ = population(rng, 800)
+    names = rng.choice(["a", "b"], 800)
+    scores[names == "b"] *= 50
+    data = {"score": scores.tolist(), "group": names.tolist()}
+    done = sl.select_table(any_engine.table(data), policy, **any_engine.options)
+    assert {each.group for each in done.checks if each.warns} == {"b"}
+    assert done.checks == policy.check_pool(scores, names)
+
+
+def test_of_many_pools_the_small_ones_are_counted():
+    rng = np.random.default_rng(12)
+    sizes = [800, 700, 20, 900]
+    scores, _ = population(rng, sum(sizes))
+    frame = pl.DataFrame({"score": scores, "pool": np.repeat(["p", "q", "r", "s"], sizes)})
+    done = sl.select_table(frame, POLICY, pool="pool")
+    assert done.warnings == (
+        "1 of 4 pools are much smaller than the promised 800; the smallest has 20: in one of 20 that is at "
+        "least 1 on average.",
+    )
+
+
+def test_policies_of_earlier_versions_get_the_checks_they_allow():
+    old = replace(POLICY, cutoffs=tuple(replace(each, scores=None) for each in POLICY.cutoffs))
+    pool, _ = population(np.random.default_rng(13), 12)
+    assert [each.kind for each in old.check_pool(pool)] == ["pool size"]
+    assert pool_checks.marks_of(old) == {}
+
+
+def test_an_empty_pool_is_pointed_out():
+    done = sl.select_table(pl.DataFrame({"score": np.zeros(0)}), POLICY)
+    assert done.shortlisted == 0
+    assert "in one of 0 that is at least 0 on average" in done.warnings[0]
+
+
+def test_rows_as_the_api_takes_them_are_checked_too():
+    from surelist.workflows import tables as workflows
+
+    pool, _ = population(np.random.default_rng(14), 12)
+    _, done = workflows.select_rows([{"score": each} for each in pool.tolist()], POLICY)
+    assert warned(done.checks) == ["pool size"]
+    assert done.checks == POLICY.check_pool(pool)
+    assert tables.Selection is type(done)
