@@ -8,34 +8,36 @@ from typing import Any
 import narwhals as nw
 
 from surelist.pool_counts import PoolCounts
-from surelist.tables.bad_rows import count_keys
+from surelist.tables.bad_rows import count_states
 from surelist.tables.roles import GROUP, PREFIX, Columns
 
 EDGE, EXACT = PREFIX + "edge", PREFIX + "exact"
 MOST_GROUPS = 20  # of more the scores are not counted: each adds its marks to the query
 
 Marks = Mapping[str | None, Sequence[float]]
+Sizes = dict[tuple[Any, ...], tuple[int, int]]  # rows with and without a score, by pool and group
 
 
-def count_pool(columns: Columns, marks: Marks) -> dict[str | None, PoolCounts]:
-    """Per group, how its candidates with a score lie about its marks."""
-    if not marks or len(marks) > MOST_GROUPS:
-        return {}
+def count_pool(columns: Columns, marks: Marks) -> tuple[Sizes, dict[str | None, PoolCounts]]:
+    """Rows with and without a score, by group as the table has it; and how scores lie about the marks."""
     edge: nw.Expr = nw.lit(None, nw.Float64)
     for group, scores in marks.items():
         member = columns.member(group)
-        own = nw.when(columns.score >= scores[0]).then(_highest_reached(columns.score, scores))
-        edge = own if member is None else nw.when(member).then(own).otherwise(edge)
+        reached = nw.when(columns.score >= scores[0]).then(_highest_reached(columns.score, scores))
+        edge = reached if member is None else nw.when(member).then(reached).otherwise(edge)
     exact = nw.when(columns.score == edge).then(nw.lit(1)).otherwise(nw.lit(0))
+    usable = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
     keys = {GROUP: columns.group} if columns.group is not None else {}
-    rows = columns.frame.filter(columns.usable)
-    counted = count_keys(columns, rows, {**keys, EDGE: edge, EXACT: exact}, "counting the pool's scores")
-    by_group: dict[str | None, dict[tuple[Any, int], int]] = {group: {} for group in marks}
-    for (*key, reached, same), rows_there in counted.items():
+    counted = count_states(columns, columns.frame, usable, {**keys, EDGE: edge, EXACT: exact})
+    sizes: dict[tuple[Any, ...], list[int]] = {}
+    parts: dict[str | None, dict[tuple[Any, int], int]] = {group: {} for group in marks}
+    for (*key, mark, same, good), rows in counted.items():
+        sizes.setdefault(tuple(key), [0, 0])[1 - good] += rows
         name = str(key[0]) if key else None
-        if name in by_group:
-            by_group[name][reached, int(same)] = rows_there
-    return {group: _counts(marks[group], parts) for group, parts in by_group.items()}
+        if good and name in parts:
+            parts[name][mark, int(same)] = rows
+    counts = {group: _counts(marks[group], those) for group, those in parts.items()}
+    return {key: (good, bad) for key, (good, bad) in sizes.items()}, counts
 
 
 def _highest_reached(score: nw.Expr, marks: Sequence[float]) -> nw.Expr:

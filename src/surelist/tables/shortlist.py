@@ -17,15 +17,13 @@ from surelist.pool_counts import PoolCheck, PoolCounts
 from surelist.tables import bad_rows
 from surelist.tables.csv_text import delimiter_of
 from surelist.tables.engines import Frame
-from surelist.tables.pool_scores import Marks, count_pool
+from surelist.tables.pool_scores import MOST_GROUPS, Marks, Sizes, count_pool
 from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
 from surelist.tables.sources import Table, file_format, reopen
 from surelist.tables.thresholds import RowLimits, make_limits
 
 REASON = "shortlist_reason"
 NOT_PLAIN = ("table", "pools", "scores", "checks")
-
-Sizes = dict[tuple[Any, ...], tuple[int, int]]  # rows with and without a score, by pool and group
 
 
 @dataclass(frozen=True)
@@ -90,12 +88,11 @@ def select_rows(
     if reason and REASON in table.columns:
         raise InvalidInput(f"column {REASON!r}: the pool has one already; rename it or leave reason out.")
     columns = find_columns(table, **names)
-    sizes = _sizes(columns)
+    sizes, counts = _sizes(columns, marks or {})
     repeated = _stop_for_bad_rows(columns, filter, sizes, on_bad_rows)
     limits, frame = make_limits(
         columns, filter, {key: usable for key, (usable, _) in sizes.items() if usable}
     )
-    counts = count_pool(columns, marks or {})
     frame, chosen, spent = limits.conditions(columns, frame)
     _stop_for_calibration_rows(columns, frame, spent)
     shortlist = _shortlist(columns, frame, chosen, limits, reason)
@@ -130,7 +127,15 @@ def _keys(columns: Columns) -> dict[str, nw.Expr]:
     return keys | ({GROUP: columns.group} if columns.group is not None else {})
 
 
-def _sizes(columns: Columns) -> Sizes:
+def _sizes(columns: Columns, marks: Marks) -> tuple[Sizes, dict[str | None, PoolCounts]]:
+    """Rows with and without a usable score, per pool and group, and where scores lie about the marks."""
+    if not marks or len(marks) > MOST_GROUPS:
+        return _sizes_alone(columns), {}
+    sizes, counts = count_pool(columns, marks)
+    return (sizes if columns.pool is None else _sizes_alone(columns)), counts
+
+
+def _sizes_alone(columns: Columns) -> Sizes:
     """Rows with and without a usable score, per pool and group.
 
     A CSV is parsed once. Elsewhere two passes over one column each are cheaper than one over
