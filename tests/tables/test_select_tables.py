@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import gzip
 import math
-import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import surelist as sl
@@ -441,11 +439,3 @@ def test_gzip_is_gzip(tmp_path: Path) -> None:
         sl.select_table(table, policy, output=tmp_path / f"{name}.csv.gz")
         with gzip.open(tmp_path / f"{name}.csv.gz", "rt") as file:
             assert file.readline().replace('"', "").strip() == "id,score,group,note,count"
-
-
-def test_output_may_replace_the_input(tmp_path: Path) -> None:
-    path = tmp_path / "pool.parquet"
-    write_parquet(path, arrow(pool_of(200)))
-    done = sl.select_table(path, policy_for(BY_GROUP, PAST), output=path)
-    assert pq.read_table(path).num_rows == done.shortlisted
-    assert os.listdir(tmp_path) == ["pool.parquet"]
