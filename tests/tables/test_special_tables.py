@@ -152,6 +152,11 @@ def test_the_command_line_makes_shows_and_applies_them(rows, tmp_path, words, sa
     assert "evidence:" in output
     code, output = run("show", str(tmp_path / "p.json"), "--json")
     assert json.loads(output)["format"] == 2
+    drawn = "--audit-rate" in words
+    past = [] if drawn else ["--past", str(path)]
+    code, output = run("report", str(tmp_path / "p.json"), *past, "-o", str(tmp_path / "r.html"))
+    assert code == 0, output
+    assert "Evidence:" in (tmp_path / "r.html").read_text()
     code, output = run(
         "select", str(path), "--policy", str(tmp_path / "p.json"), "-o", str(tmp_path / "list.csv")
     )

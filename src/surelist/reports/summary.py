@@ -121,6 +121,7 @@ def _cutoff(cutoff: Cutoff) -> dict[str, Any]:
     return {
         "group": cutoff.group,
         "target": cutoff.target.describe(),
+        "evidence": cutoff.proof.evidence(cutoff.level) if cutoff.proof is not None else None,
         "alpha": cutoff.level.alpha,
         "rows": cutoff.rows,
         "qualified": cutoff.qualified,

@@ -35,7 +35,7 @@ def summarise_rows(
         **{BIN: bins, FIRST: first.cast(nw.Int64), SECOND: second.cast(nw.Int64)}
     ).with_columns(**{SECOND: score_summary.mixed(nw.col(FIRST), nw.col(SECOND))})
     counted = _counted(thresholds)
-    frame = frame.with_columns(**counted)
+    frame = frame.with_columns(**counted) if counted else frame
     once = [FIRST, SECOND, *counted]
     twice = {f"{name}_q": nw.col(name) * nw.col(QUALIFIED) for name in once}
     summed = [QUALIFIED, *once, *twice]

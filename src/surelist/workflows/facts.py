@@ -21,6 +21,7 @@ from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises.curve import GuaranteeCurve, guarantee_curve, pointwise_curve
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
+from surelist.promises.sampled import Audited
 from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
@@ -153,6 +154,10 @@ def _columns(table: Table, policy: Policy) -> dict[str, Any]:
 
 
 def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
+    if policy.thinning is not None or isinstance(policy.cutoffs[0].proof, Audited):
+        raise InvalidInput(
+            "past: labels of this policy were drawn, and curves of them would mislead; leave the rows out."
+        )
     size = _pool_size([cutoff.target for cutoff in policy.cutoffs], policy.group_rows == "own")
     missing_labels: MissingLabels = "unqualified" if policy.missing_labels else "error"
     return _shown(
