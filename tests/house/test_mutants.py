@@ -82,7 +82,7 @@ MUTANTS = [
     ("the larger of both tails for pools", "bounds/pools.py", "critical_count(pools, kept, calibration_alpha) + 1", "critical_count(pools, kept, calibration_alpha) + 2", "bounds/test_pools.py"),
     ("a stake beyond 1/mean", "bounds/pools.py", "if not 0 <= self.stake * self.mean < 1:", "if self.stake * self.mean < 0:", "bounds/test_pools.py"),
     ("wealth compared without its alpha", "bounds/pools.py", "math.log(self.uniform) - math.log(self.alpha)", "math.log(self.uniform)", "bounds/test_pools.py"),
-    ("the uniform number redrawn", "promises/averages.py", "test = EThreshold(mean, stake, draw.uniform, level.alpha)", "test = EThreshold(mean, stake, min(draw.uniform, Draw.fresh().uniform, Draw.fresh().uniform), level.alpha)", "promises/test_whole_pools.py::test_the_average_is_false_at_most_alpha_at_the_boundary"),
+    ("the uniform number redrawn", "promises/averages.py", "test = EThreshold(mean, stake, draw.uniform, level.alpha)", "test = EThreshold(mean, stake, min(draw.uniform, Draw.fresh().uniform, Draw.fresh().uniform), level.alpha)", "promises/test_whole_pools.py::test_the_secret_number_alone_certifies_as_often_as_alpha"),
     ("pools in the table's order", "promises/averages.py", "order, stake = draw.order(rows.pools), ", "order, stake = np.arange(rows.pools), ", "promises/test_whole_pools.py::test_pools_sorted_by_outcome_change_nothing"),
     ("gamma not paid", "bounds/sampled.py", "gamma = alpha / GAMMA", "gamma = alpha / 1e9", "bounds/test_sampled.py"),
     ("the audit rate left out of the law", "bounds/sampled.py", "float(self.audit_rate) * d2", "d2", "bounds/test_sampled.py"),

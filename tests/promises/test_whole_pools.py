@@ -103,6 +103,18 @@ def test_the_average_is_false_at_most_alpha_at_the_boundary():
     assert false / runs > alpha / 2  # the level is used
 
 
+def test_the_secret_number_alone_certifies_as_often_as_alpha():
+    """Every pool holds exactly k: the wealth stays 1, and only the uniform number can certify."""
+    pools = np.repeat(np.arange(12), 2)
+    runs, alpha, false = 600, 0.2, 0
+    for _ in range(runs):
+        with contextlib.suppress(sl.NotCertifiable):
+            sl.calibrate(np.ones(24), np.ones(24), sl.Expected(2), pools=pools, alpha=alpha)
+            false += 1
+    at_most(false, runs, alpha)
+    assert stats.binom.cdf(false, runs, alpha) > 1e-6
+
+
 def test_pools_sorted_by_outcome_change_nothing():
     """The order of a table is not to be trusted: the bets are settled in an order of our own."""
     rng = np.random.default_rng(9)
