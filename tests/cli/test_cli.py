@@ -305,3 +305,16 @@ def test_an_interrupted_command_leaves_nothing(folder):
         assert left == sorted([*before, "s.csv"])
     else:
         assert left == before
+
+
+def test_calibrate_and_show_point_out_ties_in_the_words_of_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{(row % 11) / 10},{int((row * 7) % 11 < row % 11)}" for row in range(2_000)]
+    (tmp_path / "rounded.csv").write_text("\n".join(["score,qualified", *rows]))
+    assert run(["calibrate", "rounded.csv", "--expect", "3", "--pool-size", "100", "-o", "p.json"]) == 0
+    said = capsys.readouterr().out
+    assert "were needed" in said
+    assert "score column 'score': 0 to 1" in said
+    assert "--ties hash" in said
+    assert run(["show", "p.json", "--json"]) == 0
+    assert "ties at the threshold" in json.loads(capsys.readouterr().out)["warnings"][0]

@@ -110,7 +110,10 @@ PROOFS = {
         "promises/test_calibration.py::test_a_calibration_row_in_the_pool_is_noticed_where_it_matters",
         "promises/test_policy_file.py::test_the_salt_lives_in_a_secret_file_of_its_own",
     ],
-    "shift": ["promises/test_simulations.py::test_known_shift_is_undone_by_weights"],
+    "shift": [
+        "promises/test_simulations.py::test_known_shift_is_undone_by_weights",
+        "promises/test_statements.py::test_a_promise_with_weights_is_false_at_most_as_often_as_alpha_says",
+    ],
     "reviews": [
         "bounds/test_sequential.py::test_level_is_kept_at_every_look_and_no_smaller_count_would_do",
         "bounds/test_sequential.py::test_a_boundary_rate_below_the_target_fails_no_more_often",

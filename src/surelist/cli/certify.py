@@ -19,6 +19,7 @@ import click
 from surelist.cli.options import (
     as_json,
     asked,
+    in_flags,
     option,
     options,
     promise_options,
@@ -326,10 +327,15 @@ def _summary(policy: Policy) -> dict[str, Any]:
     from surelist.promises import policy_file
 
     excess = {name or "": asdict(bound) for name, bound in policy.excess_bound.items()}
-    return {**policy_file.to_dict(policy), "conditions": list(policy.conditions), "excess_bound": excess}
+    return {
+        **policy_file.to_dict(policy),
+        "conditions": list(policy.conditions),
+        "warnings": list(policy.warnings),
+        "excess_bound": excess,
+    }
 
 
 def _print_policy(policy: Policy) -> None:
     promise, _, rest = policy.describe().partition("\n")
     click.secho(promise, bold=True)
-    click.echo(rest)
+    click.echo(in_flags(rest))
