@@ -261,7 +261,7 @@ def test_reviews_in_parts_again_and_contradicting():
     assert campaign.review("a", truth) == 0
     assert campaign.reviews.missing == 0
     assert campaign.monitor.pools == 1
-    assert campaign.monitor.tallies[None].successes == truth.sum()
+    assert campaign.monitor.tallies[None].total.successes == truth.sum()
 
 
 def test_the_monitor_takes_pools_in_order_and_waits():
