@@ -229,3 +229,30 @@ def binomial_tail(runs: int, rate: float, count: int) -> float:
     from scipy import special
 
     return 1.0 if count == 0 else float(special.betainc(count, runs - count + 1, rate))
+
+
+def test_prefixes_are_those_of_the_definition():
+    """From the whole block up, fresh hits against c(known): the first prefix that fails ends it."""
+    rng = np.random.default_rng(6)
+    scores = list(range(40, 0, -1))
+    for _ in range(300):
+        labels = (rng.random(40) < rng.uniform(0.1, 0.9)).astype(int).tolist()
+        pilot = sorted(rng.choice(40, 12, replace=False).tolist())
+        free = [rank for rank in range(40) if rank not in pilot]
+        block, k = int(rng.integers(10, 29)), int(rng.integers(1, 20))
+        fresh = sorted(rng.choice(free[:block], 8, replace=False).tolist())
+        known = [scores[r] for r in pilot if labels[r] and r < free[block - 1]]
+        hits = [scores[r] for r in fresh if labels[r]]
+        best, failed = None, False
+        for t in sorted(set(known + hits)):
+            count = sum(score >= t for score in hits)
+            passes = count >= block_count(block, k - sum(score >= t for score in known), 8, 0.3)
+            assert not (failed and passes)  # a shorter prefix is never easier
+            failed |= not passes
+            best = best if failed else t
+        design = design_of(
+            sl.AtLeast(k), 0.3, 40, pilot=sample_of(pilot, labels, scores), pilot_block=40,
+            main=sample_of(fresh, labels, scores), block=block,
+        )  # fmt: skip
+        verdict = run_tests(design)
+        assert (None if verdict.refusal else verdict.threshold) == best
