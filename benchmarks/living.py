@@ -45,8 +45,9 @@ def speed(reviews: int = 1_000_000) -> None:
         with tempfile.TemporaryDirectory() as folder:
             sizes = []
             for each in (campaign, monitor):
-                each.save(Path(folder) / "state.json")
-                sizes.append((Path(folder) / "state.json").stat().st_size / 1e3)
+                path = Path(folder) / f"{type(each).__name__}.json"
+                each.save(path)
+                sizes.append(path.stat().st_size / 1e3)
         print(
             f"pools of {size:,}: {fed:,} reviews of {campaign.pools:,} pools: campaign {took:.1f} s, monitor "
             f"{alone:.1f} s, together {took + alone:.1f} s ({busy:.1f} s of CPU); state {sizes[0]:.0f} kB and {sizes[1]:.0f} kB; "
