@@ -40,7 +40,13 @@ class Counts:
     unaudited: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return Counts(
+            self.trials + other.trials,
+            self.successes + other.successes,
+            self.unreviewed + other.unreviewed,
+            self.missed + other.missed,
+            self.unaudited + other.unaudited,
+        )
 
     def __sub__(self, other: Counts) -> Counts:
         return Counts(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
