@@ -14,6 +14,7 @@ import pytest
 ENGINES = {"spark_session", "spark_cluster", "postgres", "browser", "page"}
 
 SLOW = {
+    "bounds/test_collection.py::test_sums_for_future_pools_against_rationals",
     "bounds/test_control.py",
     "bounds/test_guarantees.py::test_expected_fails_at_most_alpha",
     "bounds/test_guarantees.py::test_per_pool_with_ties_and_unqualified",
@@ -23,6 +24,7 @@ SLOW = {
     "bounds/test_rest.py",
     "bounds/test_sampled.py",
     "cli/test_cli.py::test_an_interrupted_command_leaves_nothing",
+    "cli/test_cli.py::test_colour_only_where_wanted",
     "cli/test_cli.py::test_demo_needs_nothing_but_the_package",
     "cli/test_cli.py::test_pipes",
     "cli/test_cli.py::test_the_two_minute_story",
@@ -37,6 +39,7 @@ SLOW = {
     "lifecycle/test_campaign.py::test_level_when_reviews_come_late_or_never_depending_on_the_outcome",
     "lifecycle/test_campaign.py::test_level_with_pools_of_random_size",
     "lifecycle/test_campaign.py::test_lists_fall_from_11_to_the_oracle_and_the_level_is_kept",
+    "lifecycle/test_labelling.py::test_a_plan_compares_random_labels_with_chosen_ones",
     "lifecycle/test_labelling_level.py",
     "lifecycle/test_lost_updates.py",
     "lifecycle/test_missing_reviews.py",
@@ -51,8 +54,10 @@ SLOW = {
     "promises/test_calibration.py::test_wide_range_of_pool_sizes_is_compact_and_valid",
     "promises/test_evaluation.py",
     "promises/test_more_promises.py",
+    "promises/test_policy_file.py::test_a_file_that_would_stall_the_loader_is_refused_before_any_work",
     "promises/test_simulations.py",
     "promises/test_whole_pools.py",
+    "reports/test_past_rows.py",
     "reports/test_report.py::test_the_report_as_pdf",
     "service/test_access.py",
     "service/test_backup.py",
@@ -64,8 +69,14 @@ SLOW = {
     "service/test_workers.py",
     "tables/test_calibrate_tables.py::test_any_finite_score",
     "tables/test_large_tables.py",
+    "tables/test_one_reader.py::test_page_and_calibration_agree_word_for_word",
+    "tables/test_order.py::test_every_order_statistic",
+    "tables/test_select_tables.py::test_every_engine_writes_files",
+    "tables/test_select_tables.py::test_hashed_ties_in_many_pools",
     "tables/test_select_tables.py::test_many_pools",
+    "tables/test_select_tables.py::test_no_engine_shortlists_a_candidate_without_a_score",
     "tables/test_spark_cluster.py",
+    "tables/test_special_tables.py::test_the_command_line_makes_shows_and_applies_them",
 }
 
 
