@@ -50,6 +50,16 @@ def test_the_bound_holds_at_every_position_of_the_boundary(n, total, p0):
     assert max(levels) >= 0.6 * bound  # and it is not far off
 
 
+def test_the_bound_holds_where_only_the_first_block_can_be_false():
+    n, total, p0 = 10, 14, Fraction(1, 4)
+    first = n + 1
+    blocks = (Block(total - 3, 1.0, float(p0)), Block(total // 2, 50.0, 0.0))
+    bound = chain_level(n, total, p0, first, blocks)
+    levels = [exact_level(n, total, p0, p0 + (1 - p0) * Fraction(i, 24), first, blocks) for i in range(25)]
+    assert max(levels) <= bound + 1e-12
+    assert max(levels) >= 0.6 * bound
+
+
 @pytest.mark.parametrize(("n", "total"), [(300, 900), (100, 400), (60, 60)])
 def test_the_chain_keeps_its_level(n, total):
     chain = rank_chain(n, total, 0.1, 0.1)

@@ -191,7 +191,7 @@ def test_watch_takes_audits_at_the_command_line(policy, tmp_path, capsys):
                  "--unreviewed", "lost"]  # fmt: skip
     first = [*arguments, "--policy", str(tmp_path / "policy.json")]
     assert run(first) == 2
-    assert "audit_rate" in capsys.readouterr().err
+    assert "--audit-rate" in capsys.readouterr().err
     assert run([*first, "--audit-rate", "0.05", "--json"]) == 4
     body = json.loads(capsys.readouterr().out)
     assert (body["alarm"], body["new"], body["waiting_for"]) == (True, 40, "late")

@@ -203,7 +203,7 @@ def test_randomised_ties_keep_the_level_and_split_the_atom():
     for run in range(runs):
         labels = rng.random(n) < 0.2
         ids = [f"{run}-{i}" for i in np.flatnonzero(labels)]
-        evidence = ArrayEvidence(n, np.ones(len(ids)), None, ids)
+        evidence = ArrayEvidence(n, np.ones(len(ids)), np.ones(n), labels, ids)
         try:
             policy = certify({None: evidence}, terms, salt=Salt(rng.bytes(32).hex()))
         except sl.NotCertifiable:

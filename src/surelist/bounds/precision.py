@@ -47,7 +47,7 @@ def false_share_rank(false_above: Ints, rows: int, allowed: Rate) -> int:
     level, pool = check.as_rate(allowed, "allowed"), len(false_above)
     rank = np.arange(1, pool + 1)
     # in floats first: only candidates near the line need exact arithmetic
-    near = (1.0 + false_above) * pool <= float(level) * rank * (rows + 1.0) * (1 + 1e-9)
+    near = 1.0 * false_above * pool <= float(level) * rank * (rows + 1.0) * (1 + 1e-9)
     for r in (np.flatnonzero(near)[::-1] + 1).tolist():
         if Fraction((1 + int(false_above[r - 1])) * pool) <= level * r * (rows + 1):
             return int(r)
