@@ -13,24 +13,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist._files import STRICT
+from surelist._files import STRICT, hold
 from surelist.bounds.pools import EThreshold, stake_for
 from surelist.errors import NotCertifiable
+from surelist.promises import phrases
 from surelist.promises.draws import Draw
-from surelist.promises.phrases import (
-    DRAWN_ONCE,
-    NO_ROW_LEFT_OUT,
-    ONE_LOOK,
-    ROWS_ALIKE,
-    SCORE_FIXED,
-    alpha_bounds,
-    counted,
-    number,
-    percent,
-    qualified,
-)
+from surelist.promises.phrases import counted, number, percent, qualified
 from surelist.promises.pools import DRAWN_ALIKE, WHOLE_POOLS, PoolRows
-from surelist.promises.proofs import Certified, agree, refuse
+from surelist.promises.proofs import Certified, refuse
 from surelist.promises.targets import Expected, Level
 
 DEFAULT_SPREAD = 0.8  # of k: the guess where none was made
@@ -68,33 +58,31 @@ class Average:
         )
 
     def conditions(self, target: Expected, level: Level) -> tuple[str, ...]:
-        alike = (DRAWN_ALIKE, WHOLE_POOLS) if self.unit == "pool" else (ROWS_ALIKE, NO_ROW_LEFT_OUT)
+        alike = (DRAWN_ALIKE, WHOLE_POOLS) if self.unit == "pool" else phrases.ALL_ROWS
         spread = (
             f"The spread {number(self.spread)} was guessed beforehand, not taken from these rows; a bad "
-            "guess makes "
-            "the list longer, not the promise false."
+            "guess makes the list longer, not the promise false."
         )
-        return (SCORE_FIXED, *alike, spread, DRAWN_ONCE, alpha_bounds(level.alpha), ONE_LOOK)
+        return phrases.common_conditions(level.alpha, *alike, spread, phrases.DRAWN_ONCE)
 
     def evidence(self, level: Level) -> str:
         return (
             f"betting against it, unit by unit over {counted(self.units, self.unit)}, made "
-            f"{math.exp(min(self.peak, 700)):.3g} of 1 "
-            f"at best and {math.exp(min(self.last, 700)):.3g} at last; {1 / level.alpha:.3g} on the way, or "
-            f"{self.uniform / level.alpha:.3g} at last, was needed"
+            f"{math.exp(min(self.peak, 700)):.3g} of 1 at best and {math.exp(min(self.last, 700)):.3g} at "
+            f"last; {1 / level.alpha:.3g} on the way, or {self.uniform / level.alpha:.3g} at last, was needed"
         )
 
     def check(self, target: Expected, level: Level, rows: int, qualified: int, threshold: float) -> None:
-        agree((self.unit == "pool") == (target.pool_size is None), "the units are not those of the target")
-        agree(self.units <= rows if self.unit == "pool" else self.units == rows, "the unit counts differ")
-        agree(self.mean == mean_per_unit(target), "the mean is not the target's")
-        agree(
+        hold((self.unit == "pool") == (target.pool_size is None), "the units are not those of the target")
+        hold(self.units <= rows if self.unit == "pool" else self.units == rows, "the unit counts differ")
+        hold(self.mean == mean_per_unit(target), "the mean is not the target's")
+        hold(
             self.stake == stake_for(self.units, self.mean, self.spread, level.alpha),
             "the stake is another one",
         )
-        agree(self.uniform == Draw(self.draw).uniform, "the uniform number is not the one drawn")
-        agree(self.peak >= self.last, "the last wealth exceeds the largest")
-        agree(enough(self.peak, self.last, self.uniform, level.alpha), "the wealth is not enough")
+        hold(self.uniform == Draw(self.draw).uniform, "the uniform number is not the one drawn")
+        hold(self.peak >= self.last, "the last wealth exceeds the largest")
+        hold(enough(self.peak, self.last, self.uniform, level.alpha), "the wealth is not enough")
 
 
 def enough(peak: float, last: float, uniform: float, alpha: float) -> bool:
@@ -151,7 +139,6 @@ def _average_refused(
     else:
         reason = (
             f"{each} hold {held:.4g} each on average with everyone listed, which is too few {unit}s to be "
-            "sure of "
-            f"{mean:g}: label more {unit}s, or ask for less."
+            f"sure of {mean:g}: label more {unit}s, or ask for less."
         )
     return refuse(target.describe(), level, rows.rows, rows.qualified, reason)

@@ -186,8 +186,7 @@ def _require_plain(terms: Terms, ids: Any) -> None:
     if terms.grouped:
         raise InvalidInput(
             "groups: this promise is certified for one group at a time: calibrate each group on its own "
-            "rows, "
-            "with alpha divided by the number of groups."
+            "rows, with alpha divided by the number of groups."
         )
     if terms.ties != "include" or ids is not None:
         raise InvalidInput("ties: this promise includes everyone at the threshold; leave ties and ids out.")

@@ -12,22 +12,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist._files import STRICT
+from surelist._files import STRICT, hold
 from surelist.bounds.rank_chain import Block, Chain, chain_level, rank_chain
-from surelist.promises.phrases import (
-    NO_ROW_LEFT_OUT,
-    ONE_LOOK,
-    OTHER_SCORES,
-    POOL_SIZE_KNOWN,
-    ROWS_ALIKE,
-    SCORE_FIXED,
-    alpha_bounds,
-    counted,
-    number,
-    percent,
-    qualified,
-)
-from surelist.promises.proofs import Certified, agree
+from surelist.promises import phrases
+from surelist.promises.phrases import counted, number, percent
+from surelist.promises.proofs import Certified
 from surelist.promises.targets import Expected, Level
 
 Floats = NDArray[np.float64]
@@ -53,43 +42,36 @@ class RankChain:
     count: int
 
     def claim(self, target: Expected) -> str:
-        size = number(target.pool_size)
-        return (
-            f"the shortlist holds at least {qualified(target.k)} on average over pools of {size} candidates"
-        )
+        return phrases.on_average(target.k, target.pool_size)
 
     def wrong(self, level: Level, rows: int) -> str:
         return (
             f"wrong with probability at most {percent(level.alpha)} over the draw of the {rows:,} "
-            "calibration rows "
-            f"and {self.unlabelled:,} unlabelled scores"
+            f"calibration rows and {self.unlabelled:,} unlabelled scores"
         )
 
     def conditions(self, target: Expected, level: Level) -> tuple[str, ...]:
-        return (
-            SCORE_FIXED, ROWS_ALIKE, NO_ROW_LEFT_OUT, OTHER_SCORES, POOL_SIZE_KNOWN,
-            alpha_bounds(level.alpha), ONE_LOOK,
-        )  # fmt: skip
+        needed = (*phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN)
+        return phrases.common_conditions(level.alpha, *needed)
 
     def evidence(self, level: Level) -> str:
         where = "all" if self.at == 0 else f"the best {number(self.blocks[self.at - 1].size)} scores'"
         return (
             f"{number(self.count)} qualified of {where} {counted(self.inside, 'calibration row')} are "
-            "needed; the level "
-            f"is bounded by {self.level:.4g}"
+            f"needed; the level is bounded by {self.level:.4g}"
         )
 
     def check(self, target: Expected, level: Level, rows: int, qualified: int, threshold: float) -> None:
-        agree(0 <= self.at <= len(self.blocks) and 0 <= self.inside <= rows, "the block is none of its own")
+        hold(0 <= self.at <= len(self.blocks) and 0 <= self.inside <= rows, "the block is none of its own")
         needed = self.first if self.at == 0 else self.blocks[self.at - 1].count(self.inside)
-        agree(needed <= self.count <= qualified, "too few qualified rows")
+        hold(needed <= self.count <= qualified, "too few qualified rows")
         sizes = [self.unlabelled, *(each.size for each in self.blocks)]
-        agree(sizes == sorted(set(sizes), reverse=True) and sizes[-1] > 0, "its blocks are out of order")
-        agree(
+        hold(sizes == sorted(set(sizes), reverse=True) and sizes[-1] > 0, "its blocks are out of order")
+        hold(
             all(each.slope >= 0 for each in self.blocks) and self.first > 0, "a count falls as rows are added"
         )
         bound = chain_level(rows, self.unlabelled, target.rate, self.first, self.blocks)
-        agree(bound <= level.alpha, f"the level of its counts is {bound:.4g}, above alpha")
+        hold(bound <= level.alpha, f"the level of its counts is {bound:.4g}, above alpha")
 
 
 def chain_helps(rows: int, unlabelled: int) -> bool:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from surelist import _check as check
-from surelist._files import STRICT
+from surelist._files import STRICT, hold
 from surelist.bounds.collection import block_count, block_pool_count, block_rate_count
 from surelist.bounds.control import control_rule
 from surelist.promises.phrases import DRAWN_ONCE, alpha_bounds, counted, number, percent, qualified
-from surelist.promises.proofs import agree
 from surelist.promises.targets import AtLeast, Expected, Level, PerPool, Recall
 
 LABELS_RIGHT = (
@@ -120,14 +119,14 @@ class BlockSample:
         )
 
     def check(self, target: CountTarget, level: Level, rows: int, qualified: int, threshold: float) -> None:
-        agree(isinstance(target, (Expected, PerPool, AtLeast)), "its proof does not go with its target")
-        agree(0 < self.alpha <= level.alpha, "its share of alpha is impossible")
-        agree(self.drawn <= rows and 0 <= self.known <= rows - self.drawn, "the row counts differ")
-        agree(self.about == about(target), "its proof does not go with its target")
-        agree(0 < self.drawn <= self.block <= self.size <= self.collection, "its block does not fit")
+        hold(isinstance(target, (Expected, PerPool, AtLeast)), "its proof does not go with its target")
+        hold(0 < self.alpha <= level.alpha, "its share of alpha is impossible")
+        hold(self.drawn <= rows and 0 <= self.known <= rows - self.drawn, "the row counts differ")
+        hold(self.about == about(target), "its proof does not go with its target")
+        hold(0 < self.drawn <= self.block <= self.size <= self.collection, "its block does not fit")
         needed = needed_count(target, self.size, self.block, self.drawn, self.alpha, self.known)
-        agree(self.count <= min(self.drawn, qualified), "more qualified than there are")
-        agree(needed <= self.count, f"{self.count} qualified are less than the {needed} needed")
+        hold(self.count <= min(self.drawn, qualified), "more qualified than there are")
+        hold(needed <= self.count, f"{self.count} qualified are less than the {needed} needed")
 
 
 @dataclass(frozen=True)
@@ -170,14 +169,14 @@ class ControlSample:
         )
 
     def check(self, target: Recall, level: Level, rows: int, qualified: int, threshold: float) -> None:
-        agree(isinstance(target, Recall), "its proof does not go with its target")
-        agree(rows == self.drawn and qualified == self.relevant <= rows, "the row counts differ")
-        agree(0 < self.drawn <= self.collection, "more were drawn than there are")
+        hold(isinstance(target, Recall), "its proof does not go with its target")
+        hold(rows == self.drawn and qualified == self.relevant <= rows, "the row counts differ")
+        hold(0 < self.drawn <= self.collection, "more were drawn than there are")
         rule = control_rule(
             self.collection, self.drawn, check.as_fraction(target.share, "share"), level.alpha
         )
         allowed = rule.drops[self.relevant]
-        agree(0 <= self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
+        hold(0 <= self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
 
 
 def _of(group: str | None) -> str:

@@ -17,6 +17,7 @@ NO_ROW_LEFT_OUT = (
     "The number of calibration rows did not depend on their labels or scores, and no row "
     "was left out because its label is missing."
 )
+ALL_ROWS = (ROWS_ALIKE, NO_ROW_LEFT_OUT)
 ONE_LOOK = (
     "One look: target, alpha and rule were fixed before looking at these rows. Trying again "
     "on the same rows (another target or rule, more rows until it works) is not covered; fresh rows are."
@@ -59,6 +60,12 @@ def qualified(k: float) -> str:
     return counted(k, "qualified candidate")
 
 
+def on_average(k: float, pool_size: float) -> str:
+    """The claim of ``Expected`` with rows as units."""
+    pools = f"pools of {number(pool_size)} candidates"
+    return f"the shortlist holds at least {qualified(k)} on average over {pools}"
+
+
 def alpha_bounds(alpha: float) -> str:
     """What alpha says and what it does not."""
     return (
@@ -70,3 +77,8 @@ def alpha_bounds(alpha: float) -> str:
 def wrong_over_rows(alpha: float, rows: int) -> str:
     """How often a promise from independent rows may be wrong."""
     return f"wrong with probability at most {percent(alpha)} over the draw of the {rows:,} calibration rows"
+
+
+def common_conditions(alpha: float, *of_the_rule: str) -> tuple[str, ...]:
+    """What every promise rests on, around what its rule needs."""
+    return (SCORE_FIXED, *of_the_rule, alpha_bounds(alpha), ONE_LOOK)

@@ -68,11 +68,9 @@ def warn_of_pools(effect: PoolEffect, alpha: float, target: AnyTarget) -> None:
     )
     warnings.warn(
         f"Candidates of one pool resemble one another (variance {effect.inflation:.1f} times that of "
-        "independent "
-        f"rows over {effect.pools:,} pools, p = {effect.p_value:.2g}), and this promise treats rows as "
-        "independent: it "
-        f"would be false about {percent(round(effect.failure_rate, 2))} of the time instead of "
-        f"{percent(alpha)}. {instead}",
+        f"independent rows over {effect.pools:,} pools, p = {effect.p_value:.2g}), and this promise treats "
+        f"rows as independent: it would be false about {percent(round(effect.failure_rate, 2))} of the time "
+        f"instead of {percent(alpha)}. {instead}",
         PoolWarning,
         stacklevel=5,
     )

@@ -14,19 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._files import STRICT
+from surelist._files import STRICT, hold
 from surelist.bounds.pools import pac_pool_rank, pool_rank
 from surelist.errors import NotCertifiable
-from surelist.promises.phrases import (
-    ONE_LOOK,
-    SCORE_FIXED,
-    alpha_bounds,
-    counted,
-    number,
-    percent,
-    qualified,
-)
-from surelist.promises.proofs import Certified, agree, refuse
+from surelist.promises.phrases import common_conditions, counted, number, percent, qualified
+from surelist.promises.proofs import Certified, refuse
 from surelist.promises.targets import Level, PerPool
 
 Floats = NDArray[np.float64]
@@ -34,8 +26,7 @@ Ints = NDArray[np.int64]
 
 WHOLE_POOLS = (
     "Every pool of the calibration rows is there as a whole, with all of its candidates, and no pool was "
-    "left "
-    "out because of its scores or labels."
+    "left out because of its scores or labels."
 )
 LIKE_ONE_ANOTHER = (
     "The pools of the calibration rows and the next one are exchangeable: none of them is special. Inside a "
@@ -44,6 +35,10 @@ LIKE_ONE_ANOTHER = (
 DRAWN_ALIKE = (
     "Pools, past and future, are independent draws from one population of pools; a shock common to the "
     "past ones is not covered. Inside a pool anything may depend on anything."
+)
+ON_AVERAGE_OVER_POOLS = (
+    "The failure rate is an average over calibration pools: for the pools at hand the long-run rate may lie "
+    'above alpha, about half the time if they are many. rule="pac" bounds it.'
 )
 
 
@@ -149,45 +144,36 @@ class NextPool:
         if level.rule == "exact":
             return (
                 f"wrong for at most {percent(level.alpha)} of draws of the "
-                f"{counted(self.pools, 'calibration pool')} "
-                "and the next pool together"
+                f"{counted(self.pools, 'calibration pool')} and the next pool together"
             )
         return (
             f"right for each pool with probability at least 1 - {percent(level.pool_alpha)}, except with "
-            "probability "
-            f"at most {percent(level.calibration_alpha)} over the draw of the "
+            f"probability at most {percent(level.calibration_alpha)} over the draw of the "
             f"{counted(self.pools, 'calibration pool')}"
         )
 
     def conditions(self, target: PerPool, level: Level) -> tuple[str, ...]:
-        said = [SCORE_FIXED, LIKE_ONE_ANOTHER if level.rule == "exact" else DRAWN_ALIKE, WHOLE_POOLS]
+        needed = [LIKE_ONE_ANOTHER if level.rule == "exact" else DRAWN_ALIKE, WHOLE_POOLS]
         if target.recall is not None:
-            said.append("Every candidate of the calibration pools has a label.")
-        said += [alpha_bounds(level.alpha), ONE_LOOK]
-        if level.rule == "exact":
-            said.append(
-                "The failure rate is an average over calibration pools: for the pools at hand the long-run "
-                "rate may "
-                'lie above alpha, about half the time if they are many. rule="pac" bounds it.'
-            )
-        return tuple(said)
+            needed.append("Every candidate of the calibration pools has a label.")
+        conditions = common_conditions(level.alpha, *needed)
+        return (*conditions, ON_AVERAGE_OVER_POOLS) if level.rule == "exact" else conditions
 
     def evidence(self, level: Level) -> str:
         return (
-            f"of {counted(self.pools, 'labelled pool')}, {number(self.rank - 1)} may lie below the "
-            "threshold at "
-            f"this alpha; {number(self.short)} never reach the target"
+            f"of {counted(self.pools, 'labelled pool')}, {number(self.rank - 1)} may lie below the threshold "
+            f"at this alpha; {number(self.short)} never reach the target"
         )
 
     def check(self, target: PerPool, level: Level, rows: int, qualified: int, threshold: float) -> None:
-        agree(target.pool_size is None, "whole pools have no pool size in the target")
+        hold(target.pool_size is None, "whole pools have no pool size in the target")
         needed = allowed_rank(self.pools, level)
-        agree(
+        hold(
             1 <= self.rank <= needed,
             f"rank {self.rank} is not within the {needed} that {self.pools} pools allow",
         )
-        agree(0 <= self.short < self.rank, "too many pools never reach the target")
-        agree(0 <= self.empty < self.pools and self.pools <= rows, "the pool counts are impossible")
+        hold(0 <= self.short < self.rank, "too many pools never reach the target")
+        hold(0 <= self.empty < self.pools and self.pools <= rows, "the pool counts are impossible")
 
 
 def allowed_rank(pools: int, level: Level) -> int:
@@ -229,8 +215,7 @@ def _too_few_pools(
     elif short >= rank:
         reason = (
             f"{number(short)} of {there} do not reach it even with everyone listed, and at most "
-            f"{number(rank - 1)} "
-            "may: ask for less, or allow a larger alpha."
+            f"{number(rank - 1)} may: ask for less, or allow a larger alpha."
         )
     else:
         reason = f"None of {there} has a qualified candidate, so no score says where the list should end."

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from surelist._files import hold
 from surelist.errors import NotCertifiable, Shortfall
 from surelist.promises.targets import Level
 
@@ -57,8 +56,3 @@ def refuse(
             largest_share=None, rows_needed=rows_needed, reason=reason,
         )
     )  # fmt: skip
-
-
-def agree(condition: bool, problem: str) -> None:
-    """A proof may not contradict itself."""
-    hold(condition, problem)

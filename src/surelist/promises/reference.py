@@ -16,23 +16,12 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
-from surelist._files import STRICT
+from surelist._files import STRICT, hold
 from surelist.bounds.precision import false_share_rank, passed_steps
 from surelist.errors import NotCertifiable
-from surelist.promises.phrases import (
-    NO_ROW_LEFT_OUT,
-    ONE_LOOK,
-    OTHER_SCORES,
-    POOL_SIZE_KNOWN,
-    ROWS_ALIKE,
-    SCORE_FIXED,
-    alpha_bounds,
-    counted,
-    number,
-    percent,
-    wrong_over_rows,
-)
-from surelist.promises.proofs import Certified, agree, refuse
+from surelist.promises import phrases
+from surelist.promises.phrases import counted, number, percent, wrong_over_rows
+from surelist.promises.proofs import Certified, refuse
 from surelist.promises.targets import Budget, Level, Precision
 
 Floats = NDArray[np.float64]
@@ -74,11 +63,10 @@ class FixedSequence:
             if self.starts == 1
             else f"No plan said where to begin, so {self.starts} walks share alpha."
         )
-        return (
-            SCORE_FIXED, ROWS_ALIKE, NO_ROW_LEFT_OUT, OTHER_SCORES, plan,
-            "The share is that of all who are ever shortlisted by this policy; a single list may hold less.",
-            alpha_bounds(level.alpha), ONE_LOOK,
-        )  # fmt: skip
+        long_run = (
+            "The share is that of all who are ever shortlisted by this policy; a single list may hold less."
+        )
+        return phrases.common_conditions(level.alpha, *phrases.ALL_ROWS, phrases.OTHER_SCORES, plan, long_run)
 
     def evidence(self, level: Level) -> str:
         return (
@@ -87,14 +75,14 @@ class FixedSequence:
         )
 
     def check(self, target: Precision, level: Level, rows: int, qualified: int, threshold: float) -> None:
-        agree(
+        hold(
             0 <= self.good <= self.listed <= rows and self.good <= qualified, "the row counts are impossible"
         )
         shares = (target.start,) if target.start is not None else STARTS
-        agree(self.starts == len(shares) and self.start in shares, "the start is not the one planned")
-        agree(self.steps >= 1, "no list passed")
+        hold(self.starts == len(shares) and self.start in shares, "the start is not the one planned")
+        hold(self.steps >= 1, "no list passed")
         listed, good = np.array([self.listed]), np.array([self.good])
-        agree(
+        hold(
             passed_steps(listed, good, target.share, level.alpha / self.starts) == 1, "its list does not pass"
         )
 
@@ -158,19 +146,16 @@ def _precision_refused(
         reason = "No list that is long enough for the other promise passed: ask for less of one of them."
     else:
         reason = (
-            f"The first list, {percent(start)} of candidates, holds {held:,} qualified of {of:,} "
-            "calibration rows, "
-            f"which is not enough to be sure of {percent(target.share)}: start where the list is surer "
-            "(start=), ask for a "
-            "smaller share, or bring more rows."
+            f"The first list, {percent(start)} of candidates, holds {held:,} qualified of {of:,} calibration "
+            f"rows, which is not enough to be sure of {percent(target.share)}: start where the list is surer "
+            "(start=), ask for a smaller share, or bring more rows."
         )
     return refuse(target.describe(), level, len(scores), int(np.count_nonzero(good)), reason)
 
 
 @dataclass(frozen=True)
 class ListedBudget:
-    """The list is everyone above the ``rank``-th best of ``unlabelled`` scores; it is certified to hold "
-    "``k``."""
+    """The list is everyone above the ``rank``-th best of ``unlabelled`` scores, certified to hold ``k``."""
 
     __pydantic_config__ = STRICT
     kind: Literal["budget"]
@@ -181,24 +166,21 @@ class ListedBudget:
 
     def claim(self, target: Budget) -> str:
         return (
-            f"the shortlist holds at least {number_down(self.k)} qualified candidates on average over "
-            "pools of "
-            f"{number(target.pool_size)} candidates"
+            f"the shortlist holds at least {number_down(self.k)} qualified candidates on average over pools "
+            f"of {number(target.pool_size)} candidates"
         )
 
     def wrong(self, level: Level, rows: int) -> str:
         return wrong_over_rows(level.alpha, rows)
 
     def conditions(self, target: Budget, level: Level) -> tuple[str, ...]:
-        return (
-            SCORE_FIXED, ROWS_ALIKE, NO_ROW_LEFT_OUT, OTHER_SCORES, POOL_SIZE_KNOWN,
+        size = (
             f"A list has at most {number(target.size)} of {number(target.pool_size)} candidates on average "
-            "over draws of the "
-            "unlabelled scores; this policy's own average exceeds that about half the time, by little "
-            "where they "
-            "are many. The size was fixed before looking at these rows.",
-            alpha_bounds(level.alpha), ONE_LOOK,
-        )  # fmt: skip
+            "over draws of the unlabelled scores; this policy's own average exceeds that about half the "
+            "time, by little where they are many. The size was fixed before looking at these rows."
+        )
+        needed = (*phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN, size)
+        return phrases.common_conditions(level.alpha, *needed)
 
     def evidence(self, level: Level) -> str:
         return (
@@ -207,9 +189,9 @@ class ListedBudget:
         )
 
     def check(self, target: Budget, level: Level, rows: int, qualified: int, threshold: float) -> None:
-        agree(self.rank == budget_rank(target, self.unlabelled) > 0, "the rank is not the budget's")
-        agree(0 < self.good <= qualified, "the row counts are impossible")
-        agree(
+        hold(self.rank == budget_rank(target, self.unlabelled) > 0, "the rank is not the budget's")
+        hold(0 < self.good <= qualified, "the row counts are impossible")
+        hold(
             self.k <= certified_k(target, rows, self.good, level) * (1 + 1e-12),
             "the number certified is too large",
         )
@@ -234,8 +216,7 @@ def certify_budget(scores: Floats, good: Mask, target: Budget, level: Level, unl
         raise refuse(
             target.describe(), level, len(scores), total,
             f"{len(unlabelled):,} unlabelled scores are too few to tell where {target.size:g} of "
-            f"{target.pool_size:g} end: "
-            f"bring {needed:,} or more.",
+            f"{target.pool_size:g} end: bring {needed:,} or more.",
         )  # fmt: skip
     edge = float(np.partition(unlabelled, len(unlabelled) - rank)[len(unlabelled) - rank])
     threshold = math.nextafter(edge, math.inf)  # the list is everyone strictly above: ties stay within it
@@ -286,13 +267,11 @@ class FalseShare:
 
     def conditions(self, target: Precision, level: Level) -> tuple[str, ...]:
         return (
-            SCORE_FIXED, ROWS_ALIKE, NO_ROW_LEFT_OUT,
+            phrases.SCORE_FIXED, *phrases.ALL_ROWS,
             "An average over many calibrations and pools: the list at hand may hold a smaller share of "
-            "qualified "
-            "candidates, about half the time. For this policy's own share, in the long run and with "
-            "confidence, "
-            'use rule="exact".',
-            "It is about the pool that was given and selects from no other.", ONE_LOOK,
+            "qualified candidates, about half the time. For this policy's own share, in the long run and "
+            'with confidence, use rule="exact".',
+            "It is about the pool that was given and selects from no other.", phrases.ONE_LOOK,
         )  # fmt: skip
 
     def evidence(self, level: Level) -> str:
@@ -300,11 +279,11 @@ class FalseShare:
         return f"{above} of those not qualified score as high as the last one listed"
 
     def check(self, target: Precision, level: Level, rows: int, qualified: int, threshold: float) -> None:
-        agree(
+        hold(
             0 < self.listed <= self.pool and 0 <= self.above <= rows - qualified, "the counts are impossible"
         )
         false = 1 - check.as_fraction(target.share, "share")
-        agree(
+        hold(
             (1 + self.above) * self.pool <= false * self.listed * (rows + 1),
             "the false share allowed is exceeded",
         )
@@ -321,9 +300,8 @@ def certify_false_share(
     if listed == 0:
         raise refuse(
             target.describe(), level, len(scores), int(np.count_nonzero(good)),
-            "No candidate of this pool scores high enough above the calibration rows that are not "
-            "qualified: the "
-            "list would be empty. Ask for a smaller share, or bring more rows.",
+            "No candidate of this pool scores high enough above the calibration rows that are not qualified: "
+            "the list would be empty. Ask for a smaller share, or bring more rows.",
         )  # fmt: skip
     proof = FalseShare("false-share", len(pool), listed, int(above[listed - 1]), scores_fingerprint(pool))
     return Certified(float(ordered[listed - 1]), listed, len(scores), int(np.count_nonzero(good)), proof)

@@ -15,21 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._files import STRICT
+from surelist._files import STRICT, hold
 from surelist.bounds.sampled import audit_count, edge_count
 from surelist.errors import InvalidInput
+from surelist.promises import phrases
 from surelist.promises.draws import Draw
-from surelist.promises.phrases import (
-    ONE_LOOK,
-    POOL_SIZE_KNOWN,
-    ROWS_ALIKE,
-    SCORE_FIXED,
-    alpha_bounds,
-    number,
-    percent,
-    qualified,
-)
-from surelist.promises.proofs import Certified, agree, refuse
+from surelist.promises.phrases import number, percent
+from surelist.promises.proofs import Certified, refuse
 from surelist.promises.targets import AnyTarget, Expected, Level
 
 Floats = NDArray[np.float64]
@@ -88,56 +80,45 @@ class Audited:
     unlabelled: int
 
     def claim(self, target: Expected) -> str:
-        return (
-            f"the shortlist holds at least {qualified(target.k)} on average over pools of "
-            f"{number(target.pool_size)} candidates"
-        )
+        return phrases.on_average(target.k, target.pool_size)
 
     def wrong(self, level: Level, rows: int) -> str:
         return (
             f"wrong with probability at most {percent(level.alpha)} over the draw of the {rows:,} "
-            "calibration rows "
-            "and of those of them that were labelled"
+            "calibration rows and of those of them that were labelled"
         )
 
     def conditions(self, target: Expected, level: Level) -> tuple[str, ...]:
-        return (
-            SCORE_FIXED,
-            ROWS_ALIKE,
-            POOL_SIZE_KNOWN,
+        labelled = (
             f"Every row that scores at least {number(self.edge)} was labelled, and each of the others with "
             f"probability {percent(self.audit_rate)}, by a draw of its own that depends on nothing else. "
-            "Edge and "
-            "rate were fixed before.",
-            f"All {number(self.unlabelled)} rows without a label are in: none was left out.",
-            alpha_bounds(level.alpha),
-            ONE_LOOK,
+            "Edge and rate were fixed before."
+        )
+        every = f"All {number(self.unlabelled)} rows without a label are in: none was left out."
+        return phrases.common_conditions(
+            level.alpha, phrases.ROWS_ALIKE, phrases.POOL_SIZE_KNOWN, labelled, every
         )
 
     def evidence(self, level: Level) -> str:
         if self.needed == 0:
             return (
                 f"{number(self.enough)} qualified rows at or above the threshold, all of whose labels are "
-                "known, "
-                f"of {number(self.above)} at or above {number(self.edge)}"
+                f"known, of {number(self.above)} at or above {number(self.edge)}"
             )
         return (
-            f"{number(self.above)} qualified rows at or above {number(self.edge)}, and "
-            f"{number(self.needed)} audited "
-            f"ones below it, of {number(self.available)}"
+            f"{number(self.above)} qualified rows at or above {number(self.edge)}, and {number(self.needed)} "
+            f"audited ones below it, of {number(self.available)}"
         )
 
     def check(self, target: Expected, level: Level, rows: int, qualified: int, threshold: float) -> None:
-        agree(self.above + self.available == qualified, "the qualified rows do not add up")
-        agree(min(self.above, self.needed) >= 0 and self.needed <= self.available, "too few audited rows")
-        agree(0 <= self.unlabelled <= rows - qualified, "the number without a label is impossible")
+        hold(self.above + self.available == qualified, "the qualified rows do not add up")
+        hold(min(self.above, self.needed) >= 0 and self.needed <= self.available, "too few audited rows")
+        hold(0 <= self.unlabelled <= rows - qualified, "the number without a label is impossible")
         needed = audit_count(rows, self.above, target.rate, self.audit_rate, level.alpha)
-        agree(self.needed >= needed, f"{self.needed} audited rows are less than the {needed} needed")
+        hold(self.needed >= needed, f"{self.needed} audited rows are less than the {needed} needed")
         if threshold >= self.edge:
             enough = edge_count(rows, target.rate, self.audit_rate, level.alpha)
-            agree(
-                self.above >= self.enough >= enough, "too few qualified rows for a threshold above the edge"
-            )
+            hold(self.above >= self.enough >= enough, "too few qualified rows for a threshold above the edge")
 
 
 def certify_audited(scores: Floats, sampled: SampledLabels, target: Expected, level: Level) -> Certified:
@@ -153,8 +134,7 @@ def certify_audited(scores: Floats, sampled: SampledLabels, target: Expected, le
         raise refuse(
             target.describe(), level, rows, above + available,
             f"{above:,} qualified rows at or above {edge:g} ask for {_or_none(needed, rows)} audited "
-            "qualified rows below "
-            f"it, and there are {available:,}: audit more rows, or ask for less.",
+            f"qualified rows below it, and there are {available:,}: audit more rows, or ask for less.",
             count=needed,
         )  # fmt: skip
     enough = edge_count(rows, target.rate, audit_rate, level.alpha)
@@ -198,12 +178,10 @@ class Thinning:
             else f" among rows that score at least {number(self.lowest_score)}"
         )
         return (
-            f"Labels were drawn with known probabilities of at least {percent(self.lowest_rate)}{where}, "
-            "by draws "
-            "that depend on nothing but what the probabilities were computed from; of "
-            f"{self.rows_before:,} rows "
-            "those were kept that one common rate would have drawn. Coins thrown once, from the system's "
-            "randomness; lowest rate and score fixed before."
+            f"Labels were drawn with known probabilities of at least {percent(self.lowest_rate)}{where}, by "
+            "draws that depend on nothing but what the probabilities were computed from; of "
+            f"{self.rows_before:,} rows those were kept that one common rate would have drawn. Coins thrown "
+            "once, from the system's randomness; lowest rate and score fixed before."
         )
 
 
@@ -263,6 +241,5 @@ def _require_rates(rates: Floats, needed: Mask, lowest: float) -> None:
         at = int(small.argmax())
         raise InvalidInput(
             f"probability: expected at least lowest_rate={lowest:g}, got {rates[at]:g} at row {at}. Give "
-            "lowest_score= "
-            "where low scores were drawn less often."
+            "lowest_score= where low scores were drawn less often."
         )

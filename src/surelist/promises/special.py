@@ -162,9 +162,8 @@ def _by_units(rows: RowSet, target: Expected | PerPool, level: Level) -> Certifi
         return certify_average(units, target, level, "row")
     if rows.pools is None:
         raise InvalidInput(
-            f"pools: {target.describe()}, whatever its size, needs pools=, one pool id per row. With a "
-            "pool size in "
-            "the target rows are the units."
+            f"pools: {target.describe()}, whatever its size, needs pools=, one pool id per row. With a pool "
+            "size in the target rows are the units."
         )
     codes, pools = check.as_codes(rows.pools, len(rows.scores))
     if isinstance(target, Expected):
@@ -176,8 +175,7 @@ def _audited(rows: RowSet, target: AnyTarget, level: Level) -> Certified:
     if not isinstance(target, Expected) or target.pool_size is None or target.of == "value":
         raise InvalidInput(
             f"labels: SampledLabels with above= certify Expected(k, pool_size), got {target!r}. For others "
-            "give the "
-            "probabilities of all rows and lowest_rate= instead of above=."
+            "give the probabilities of all rows and lowest_rate= instead of above=."
         )
     if level.rule != "exact":
         raise InvalidInput(f'rule: SampledLabels with above= go with "exact", got {level.rule!r}.')
@@ -189,9 +187,8 @@ def _audited(rows: RowSet, target: AnyTarget, level: Level) -> Certified:
 def _other_scores(unlabelled: Any, target: AnyTarget) -> Floats:
     if unlabelled is None:
         raise InvalidInput(
-            f"unlabelled: {type(target).__name__} needs scores of other candidates from the same "
-            "population, without "
-            "labels; pass unlabelled=."
+            f"unlabelled: {type(target).__name__} needs scores of other candidates from the same population, "
+            "without labels; pass unlabelled=."
         )
     found = check.as_scores(unlabelled, "unlabelled")
     check.require_rows(found, "unlabelled")

@@ -18,10 +18,9 @@ from surelist.promises.options import GroupRows, GroupSplit, PromiseKind, Rule, 
 from surelist.promises.targets import AnyTarget, Budget, Expected, Level, PerPool, Precision, Recall, Target
 
 GROUP_WARNING = (
-    "Cutoffs that differ by group are unlawful in some uses: in the United States, Title VII "
-    "section 703(l) forbids different cutoff scores by race, colour, religion, sex or national "
-    'origin in employment tests. State what these are for with purpose="..."; it is recorded in '
-    "the policy. This is not legal advice."
+    "Cutoffs that differ by group are unlawful in some uses: in the United States, Title VII section 703(l) "
+    "forbids different cutoff scores by race, colour, religion, sex or national origin in employment tests. "
+    'State what these are for with purpose="..."; it is recorded in the policy. This is not legal advice.'
 )
 KINDS: dict[str, PromiseKind] = {
     "expect": "expected", "expected": "expected", "pool": "per-pool", "per-pool": "per-pool",
@@ -274,8 +273,7 @@ def _several(targets: Sequence[Any], groups_given: bool) -> tuple[AnyTarget, tup
         ):
             raise InvalidInput(
                 f"target: {each!r} goes alone; together go Expected(k, pool_size), PerPool(k, pool_size), "
-                "Recall and "
-                "Precision."
+                "Recall and Precision."
             )
     return found[0], tuple(found[1:])
 

@@ -7,19 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from surelist.promises import phrases
 from surelist.promises.groups import joint_alpha
-from surelist.promises.phrases import (
-    NO_ROW_LEFT_OUT,
-    OTHER_SCORES,
-    POOL_SIZE_KNOWN,
-    ROWS_ALIKE,
-    SCORE_FIXED,
-    SCORES_OF_POOLS,
-    alpha_bounds,
-    number,
-    percent,
-    qualified,
-)
+from surelist.promises.phrases import ROWS_ALIKE, number, percent, qualified
 from surelist.promises.proofs import Proof
 from surelist.promises.state import Certificate, Cutoff, Shift
 from surelist.promises.targets import AnyTarget, Expected, PerPool, Recall
@@ -193,20 +183,15 @@ def conditions(policy: Certificate) -> tuple[str, ...]:
         said.extend(_common(policy))
     said.extend(_about_options(policy))
     if policy.shift is not None:  # a proof knows of one population only
-        moved = {ROWS_ALIKE: _populations(policy), OTHER_SCORES: SCORES_OF_POOLS}
+        moved = {ROWS_ALIKE: _populations(policy), phrases.OTHER_SCORES: phrases.SCORES_OF_POOLS}
         said = [moved.get(each, each) for each in said]
     return tuple(dict.fromkeys(said))
 
 
 def _common(policy: Certificate) -> list[str]:
     """The conditions of every count rule."""
-    said = [
-        SCORE_FIXED,
-        _populations(policy),
-        NO_ROW_LEFT_OUT,
-        alpha_bounds(policy.alpha),
-    ]
-    said.append(_looks(policy))
+    bounds = phrases.alpha_bounds(policy.alpha)
+    said = [phrases.SCORE_FIXED, _populations(policy), phrases.NO_ROW_LEFT_OUT, bounds, _looks(policy)]
     for cutoff in policy.cutoffs[: 1 if policy.grouped else None]:
         if cutoff.proof is None:
             said.extend(_about_target(policy, cutoff.target))
@@ -235,17 +220,15 @@ def _looks(policy: Certificate) -> str:
             "Every k and every threshold is covered at once: the target may have been chosen "
             "after looking at these rows, alpha and the rule not."
         )
-    expected = isinstance(policy.cutoffs[0].target, Expected)
-    again = ", and the simultaneous rule or a campaign where it was chosen before looking" if expected else ""
-    return (
-        "One look: target, alpha and rule were fixed before looking at these rows. Trying again on the "
-        f"same rows (another target or rule, more rows until it works) is not covered; fresh rows are{again}."
-    )
+    if isinstance(policy.cutoffs[0].target, Expected):
+        again = ", and the simultaneous rule or a campaign where it was chosen before looking."
+        return phrases.ONE_LOOK.removesuffix(".") + again
+    return phrases.ONE_LOOK
 
 
 def _about_target(policy: Certificate, target: AnyTarget) -> list[str]:
     if isinstance(target, Expected):
-        said = [POOL_SIZE_KNOWN]
+        said = [phrases.POOL_SIZE_KNOWN]
         if policy.grouped and policy.group_rows == "own":
             said.append("The pool sizes per group were known, not estimated from the calibration rows.")
         return said
@@ -295,8 +278,7 @@ def _about_options(policy: Certificate) -> list[str]:
         several = len(policy.choice.scores)
         said.append(
             f"The score {policy.choice.chosen!r} was chosen of {several} after looking, each certified at "
-            f"alpha/{several}: "
-            "every score that was ever looked at on these rows is among them."
+            f"alpha/{several}: every score that was ever looked at on these rows is among them."
         )
     if len(policy.cutoffs) > 1 and not policy.grouped:
         said.append(f"Alpha is split evenly between the {len(policy.cutoffs)} promises.")

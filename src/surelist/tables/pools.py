@@ -85,8 +85,7 @@ def _pools(columns: Columns) -> int:
     if missing:
         raise InvalidInput(
             f"column {columns.names['pool']!r}: {missing:,} rows have no pool. Every row needs one, for "
-            "example "
-            '"unknown".'
+            'example "unknown".'
         )
     return int(pools)
 
