@@ -9,7 +9,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from surelist.bounds.control import _drops_at, _plug_in, binomial_drops, control_level, control_rule
+from surelist.bounds.control import (
+    MARGIN,
+    NOMINAL,
+    _drops_at,
+    _plug_in,
+    binomial_drops,
+    control_level,
+    control_rule,
+)
 
 
 def pmf(total: int, marked: int, drawn: int, x: int) -> Fraction:
@@ -52,6 +60,29 @@ def test_level_over_every_number_of_relevant_items(case):
     assert exact <= Fraction(str(alpha))
     assert float(exact) == pytest.approx(rule.level, abs=1e-10)
     assert float(level(size, drawn, recall, binomial_drops(drawn, recall, alpha))) <= alpha
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_level_of_any_drops_whatever(seed):
+    """Drops that rise, fall, jump and stop: the walk over n+ gives the level of the definition."""
+    rng = np.random.default_rng(seed)
+    size, drawn, recall = 45, 18 + seed, Fraction(int(rng.integers(5, 19)), 20)
+    steady = np.cumsum(rng.integers(-1, 2, drawn + 1))
+    wild = rng.integers(-1, np.arange(drawn + 1) + 1)
+    for drops in (steady, wild):
+        drops = np.clip(drops, -1, np.arange(drawn + 1) - 1)
+        found = control_level(size, drawn, recall, tuple(drops.tolist()))
+        assert found == pytest.approx(float(level(size, drawn, recall, drops)), abs=1e-12)
+
+
+def test_the_solved_level_is_the_largest_that_holds():
+    """One step of a more breaks the level for some R: nothing was lost by leaving R out on the way."""
+    for case in CASES[2:4]:
+        rule = control_rule(*case)
+        assert rule.nominal is not None
+        binomial = binomial_drops(case[1], case[2], case[3])
+        more = _drops_at(*_plug_in(*case[:3], binomial), binomial, rule.nominal + case[3] / NOMINAL)
+        assert tuple(more.tolist()) == rule.drops or float(level(*case[:3], more)) > case[3] * (1 - MARGIN)
 
 
 def test_through_every_relevant_set_and_every_sample():

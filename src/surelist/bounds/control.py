@@ -16,6 +16,7 @@ for collections too large to go through every R, the drop is that of the binomia
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -31,9 +32,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_WORK = 3e8  # pairs (n+, R) gone through; beyond, the binomial rule
+TABLE = 10  # work that one number of a table of n+ and drops counts for: it takes room
 MARGIN = 1e-7  # of alpha: more than the recursion can lose
 NEAR = 7.0  # standard deviations of n+ gone through: what lies beyond is far below the margin
 NOMINAL, STEPS = 400, 600  # a is solved in steps of alpha / 400, up to 1.5 alpha
+FIRST = 420  # the step tried first: a little more than is usually the answer
+CHUNK = 4096  # numbers of relevant items gone through side by side
 NO_DROP = -1  # not even the lowest sampled relevant item certifies
 
 
@@ -60,43 +64,40 @@ def control_rule(size: int, drawn: int, recall: Fraction, alpha: float) -> Contr
     """The rule for ``drawn`` items out of ``size``; see the module for the proof."""
     size, drawn = _as_sample(size, drawn)
     binomial = binomial_drops(drawn, recall, alpha)
-    if drawn * _window(size, drawn) > MOST_WORK:
+    if drawn * max(_window(size, drawn), TABLE * _width(drawn, binomial)) > MOST_WORK:
         return ControlRule(tuple(binomial.tolist()), None, None)
-    pvalues, hole = _plug_in(size, drawn, recall, binomial)
+    plug_in = _plug_in(size, drawn, recall, binomial)
+
+    def drops_at(step: int) -> Ints:
+        return _drops_at(*plug_in, binomial, alpha * step / NOMINAL) if step else binomial
+
+    def levels(step: int, relevant: Ints) -> Floats:
+        return _levels(size, drawn, recall, drops_at(step), relevant)
+
+    step, level = _solve(levels, size, alpha * (1 - MARGIN))
+    return ControlRule(tuple(drops_at(step).tolist()), level, alpha * step / NOMINAL if step else None)
+
+
+def _solve(levels: Callable[[int, Ints], Floats], size: int, allowed: float) -> tuple[int, float]:
+    """The largest step of a that keeps the level for every R in 0..N, and that level.
+
+    A smaller a drops no more, so no R fails more often: what kept the level once keeps it below, and only
+    the R that did not are gone through again.
+    """
     everyone = np.arange(size + 1)
-    jumps = np.flatnonzero(np.diff(_missable(everyone, recall)))  # the level falls where u(R) rises
-    watched, top = np.unique(np.append(jumps[:60], jumps[:: max(1, len(jumps) // 40)])), STEPS
-    while True:  # solve on some R, go through every R, watch the worst of them too
-        top = _solve(size, drawn, recall, alpha, (pvalues, hole, binomial), watched, top)
-        nominal = alpha * top / NOMINAL if top else None
-        drops = binomial if nominal is None else _drops_at(pvalues, hole, binomial, nominal)
-        levels = _levels(size, drawn, recall, drops, everyone)
-        if levels.max() <= alpha * (1 - MARGIN):
-            return ControlRule(tuple(drops.tolist()), float(levels.max()), nominal)
-        if nominal is None:  # the binomial rule is within alpha by its proof; never seen
-            return ControlRule((NO_DROP,) * (drawn + 1), 0.0, None)
-        watched = np.union1d(watched, np.argsort(levels)[-20:])
-
-
-def _solve(
-    size: int,
-    drawn: int,
-    recall: Fraction,
-    alpha: float,
-    rule: tuple[Floats, NDArray[np.bool_], Ints],
-    watched: Ints,
-    top: int,
-) -> int:
-    """The largest step of a, at most ``top``, that keeps the level for the R that are watched; 0 if none."""
-    low, high = 0, top + 1
-    middle = min(top, NOMINAL)
+    most = np.ones(size + 1)  # at least the level of each R at the step that will be the answer
+    alive, low, high, middle = everyone, 0, STEPS + 1, FIRST
     while high - low > 1:
-        drops = _drops_at(*rule, alpha * middle / NOMINAL)
-        level = float(_levels(size, drawn, recall, drops, watched).max()) if len(watched) else 0.0
-        low, high = (middle, high) if level <= alpha * (1 - MARGIN) else (low, middle)
-        guess = round(middle * alpha / level) if level > 0 else high  # the level is nearly linear in a
-        middle = min(max(guess, low + 1), high - 1) if high - low > 4 else (low + high) // 2
-    return low
+        at = levels(middle, alive)
+        worst = float(at.max(initial=0.0))
+        if worst <= allowed:
+            low = middle
+        else:
+            most[alive], alive, high = at, alive[at > allowed], middle
+        guess = math.floor(middle * allowed / worst) if worst > 0 else high  # nearly linear in a
+        middle = min(max(guess, low + 1), high - 1)
+    reached = float(levels(low, alive).max(initial=0.0))
+    return low, float(levels(low, everyone[most >= reached]).max())
 
 
 def binomial_drops(drawn: int, recall: Fraction, alpha: float) -> Ints:
@@ -126,15 +127,20 @@ def _plug_in(size: int, drawn: int, recall: Fraction, around: Ints) -> tuple[Flo
     relevant = np.clip((2 * count * size + drawn) // (2 * drawn), count, size - drawn + count)
     missable = _missable(relevant, recall)
     hole = relevant - count <= missable
-    width = int(around.max()) + int(4 * math.sqrt(drawn)) + 8
-    pvalues = np.ones((drawn + 1, min(width, drawn) + 1))
-    factorial = _log_factorials(size)
-    tail = _tail(factorial, relevant, missable + 1, count, 0)
+    pvalues = np.ones((drawn + 1, min(_width(drawn, around), drawn) + 1))
+    marked = np.minimum(missable + 1, relevant)
+    term = np.exp(_log_pmf(_log_factorials(size), 0, relevant, marked, count))
+    tail = term.copy()
     for drop in range(pvalues.shape[1]):
         usable = (count > drop) & (missable + 1 + drop <= relevant) & ~hole
         pvalues[usable, drop] = tail[usable]
-        tail = _next_drop(factorial, tail, relevant, missable + 1 + drop, count, drop)
+        tail, term = _raised(tail, term, relevant, np.minimum(missable + 1 + drop, relevant), count, drop)
     return pvalues, hole
+
+
+def _width(drawn: int, around: Ints) -> int:
+    """How many drops to try: all that could be better than the binomial ones."""
+    return int(around.max()) + int(4 * math.sqrt(drawn)) + 8
 
 
 def _drops_at(pvalues: Floats, hole: NDArray[np.bool_], binomial: Ints, nominal: float) -> Ints:
@@ -152,66 +158,116 @@ def _window(size: int, drawn: int) -> float:
 
 
 def _levels(size: int, drawn: int, recall: Fraction, drops: Ints, relevant: Ints) -> Floats:
-    """Sum over n+ of P(n+ | R) P(fail | n+, R) for each R: one walk over n+, all R side by side.
+    """Sum over n+ of P(n+ | R) P(fail | n+, R) for each R."""
+    parts = [relevant[at : at + CHUNK] for at in range(0, len(relevant), CHUNK)]
+    return np.concatenate([np.zeros(0), *(_level_part(size, drawn, recall, drops, part) for part in parts)])
 
-    P(fail) follows n+ and d by one term a step: another draw is marked with d marked before it,
-    or one more marked item is not drawn. R enters the walk at its own window of n+.
-    """
-    factorial, missable = _log_factorials(size), _missable(relevant, recall)
-    mean, share = drawn * relevant / size, relevant / size
-    reach = NEAR * np.sqrt(mean * (1 - share) * (1 - drawn / size)) + 20
-    first = np.maximum(mean - reach, np.maximum(0, drawn + relevant - size))
-    last = np.minimum(mean + reach, np.minimum(drawn, relevant))
-    total, tail = np.zeros(len(relevant)), np.zeros(len(relevant))
-    before, entered = NO_DROP, 0
-    for count in range(1, drawn + 1):
-        drop, low = int(drops[count]), int(np.searchsorted(last, count))
-        high = int(np.searchsorted(first, count, side="right"))
-        if drop < 0 or low >= high:
-            before = NO_DROP
-            continue
-        start = max(low, entered) if before >= 0 and 0 <= drop - before <= 1 else low
-        if low < start:
-            old = slice(low, start)
-            tail[old] = _step(factorial, tail[old], relevant[old], missable[old] + 1, count, before, drop)
-        if start < high:
-            new = slice(start, high)
-            tail[new] = _tail(factorial, relevant[new], missable[new] + 1 + drop, count, drop)
-        here, before, entered = slice(low, high), drop, high
-        law = np.exp(_log_pmf(factorial, count, size, relevant[here], drawn))
-        fails = missable[here] + 1 + drop <= relevant[here]
-        total[here] += law * np.where(fails, np.clip(tail[here], 0, 1), 0.0)
+
+def _level_part(size: int, drawn: int, recall: Fraction, drops: Ints, relevant: Ints) -> Floats:
+    """Every R walks its own window of n+, side by side."""
+    share = relevant / size
+    reach = NEAR * np.sqrt(drawn * share * (1 - share) * (1 - drawn / size)) + 20
+    first = np.maximum(np.ceil(drawn * share - reach), np.maximum(0, drawn + relevant - size))
+    last = np.minimum(drawn * share + reach, np.minimum(drawn, relevant))
+    walk = _Walk(size, drawn, relevant, _missable(relevant, recall), drops, first.astype(np.int64))
+    total = np.zeros(len(relevant))
+    for _ in range(int((last - first).max()) + 1):
+        total += np.where(walk.count <= last, walk.law * walk.failing(), 0.0)
+        walk.step()
     return total
 
 
-def _step(
-    factorial: Floats, tail: Floats, relevant: Ints, beyond: Ints, count: int, before: int, drop: int
-) -> Floats:
-    """P(fail) at n+ = count and d = drop from that at count - 1 and d = before."""
-    marked = np.minimum(beyond + before, relevant)
-    drawn = _log_pmf(factorial, before, relevant, marked, count - 1)
-    tail = tail - np.exp(drawn) * (marked - before) / np.maximum(relevant - count + 1, 1)
-    return tail if drop == before else _next_drop(factorial, tail, relevant, marked, count, before)
+class _Walk:
+    """P(n+ | R) and P(fail | n+, R) at one n+ for each R, carried to the next n+ by one term a step.
+
+    With one relevant item more in the sample, the failure probability loses the chance that this one is among
+    the B lowest while d of them were drawn before; with d and B one larger, it gains the chance that the item
+    new to the lowest ones was not drawn. ``term`` is P(Hyp(R, B, n+) = d), B = u+1+d; ``tail``, of <= d.
+    """
+
+    def __init__(
+        self, size: int, drawn: int, relevant: Ints, missable: Ints, drops: Ints, count: Ints
+    ) -> None:
+        self.size, self.drawn, self.drops = size, drawn, drops
+        self.relevant, self.beyond = relevant.astype(np.float64), missable + 1.0
+        self.factorial = _log_factorials(size)
+        self.law = np.exp(_log_pmf(self.factorial, count, size, relevant, drawn))
+        self.count, self.at, self.drop = count.astype(np.float64), count, drops[count].astype(np.float64)
+        self.tail, self.term = np.zeros(len(relevant)), np.zeros(len(relevant))
+        self._restart(np.flatnonzero(self.drop >= 0))
+
+    def failing(self) -> Floats:
+        """P(fail) now; 0 where nothing is certified, or fewer are relevant than would have to be missed."""
+        fails = (self.drop >= 0) & (self.beyond + self.drop <= self.relevant)
+        found: Floats = np.where(fails, np.clip(self.tail, 0.0, 1.0), 0.0)
+        return found
+
+    def step(self) -> None:
+        """To the next n+."""
+        count, drop, left = self.count, self.drop, self.relevant - self.count
+        marked = np.minimum(self.beyond + drop, self.relevant)
+        outside = np.maximum(self.size - self.drawn - left + 1, 1)
+        self.law *= left * (self.drawn - count) / ((count + 1) * outside)
+        left = np.maximum(left, 1)
+        self.tail -= self.term * (marked - drop) / left
+        self.term *= (
+            np.maximum(left - marked + drop, 0) * (count + 1) / (np.maximum(count + 1 - drop, 1) * left)
+        )
+        self.at = np.minimum(self.at + 1, self.drawn)
+        self.count, self.drop = count + 1, self.drops[self.at].astype(np.float64)
+        rise = self.drop - drop
+        if rise.any():
+            near = (self.drop >= 0) & (drop >= 0) & (self.term > 1e-200)
+            self._raise_drop(np.flatnonzero(near & (rise == 1)))
+            self._lower_drop(np.flatnonzero(near & (rise == -1)))
+            self._restart(np.flatnonzero((self.drop >= 0) & (rise != 0) & ~(near & (np.abs(rise) == 1))))
+
+    def _raise_drop(self, at: Ints) -> None:
+        """From d - 1 to d for the R numbered ``at``."""
+        before, relevant = self.drop[at] - 1, self.relevant[at]
+        marked = np.minimum(self.beyond[at] + before, relevant)
+        self.tail[at], self.term[at] = _raised(
+            self.tail[at], self.term[at], relevant, marked, self.count[at], before
+        )
+
+    def _lower_drop(self, at: Ints) -> None:
+        """From d + 1 to d for the R numbered ``at``, where d + 1 was possible: the same step back."""
+        drop, relevant = self.drop[at], self.relevant[at]
+        marked = np.minimum(self.beyond[at] + drop, relevant)
+        gain = _gain(relevant, marked, self.count[at], drop)
+        self.term[at] /= (marked + 1) * gain
+        self.tail[at] -= self.term[at] * (marked - drop) * gain
+
+    def _restart(self, at: Ints) -> None:
+        """Summed afresh for the R numbered ``at``: from d down, until nothing is added."""
+        if not len(at):
+            return
+        relevant, count, x = self.relevant[at], self.count[at], self.drop[at]
+        marked = np.minimum(self.beyond[at] + x, relevant)
+        whole = [each.astype(np.int64) for each in (x, relevant, marked, count)]
+        term = np.exp(_log_pmf(self.factorial, *whole))
+        self.term[at], tail = term, term.copy()
+        while ((term > 1e-18) | (term > 1e-15 * tail)).any():
+            below = np.maximum(relevant - marked - count + x, 0)
+            term = term * np.maximum(x, 0) * below
+            term /= np.maximum(marked - x + 1, 1) * np.maximum(count - x + 1, 1)
+            tail, x = tail + term, x - 1
+        self.tail[at] = tail
 
 
-def _next_drop(
-    factorial: Floats, tail: Floats, relevant: Ints, marked: Ints, count: Ints | int, drop: int
-) -> Floats:
-    """P(Hyp(R, B+1, n) <= d+1) from P(Hyp(R, B, n) <= d): the new marked item is not drawn."""
+def _raised(
+    tail: Floats, term: Floats, relevant: Floats | Ints, marked: Floats | Ints, count: Floats | Ints,
+    drop: Floats | int,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """P(Hyp(R, B+1, n+) <= d+1) and P(= d+1) from those of B and d: the new marked item is not drawn."""
+    gain = _gain(relevant, marked, count, drop)
+    return tail + term * (marked - drop) * gain, term * (marked + 1) * gain
+
+
+def _gain(relevant: Floats | Ints, marked: Floats | Ints, count: Floats | Ints, drop: Floats | int) -> Floats:
+    """What ties both together: C(R-B-1, n-d-1) / C(R-B, n-d) / (d+1)."""
     others = relevant - marked
-    ok = others > 0
-    extra = np.exp(_log_pmf(factorial, drop + 1, relevant, np.minimum(marked, relevant), count))
-    share = (others - (count - drop - 1)) / np.where(ok, others, 1)
-    found: Floats = tail + np.where(ok, extra * share, 0.0)
-    return found
-
-
-def _tail(factorial: Floats, relevant: Ints, marked: Ints, count: Ints | int, drop: int) -> Floats:
-    """P(Hyp(R, B, n) <= d), summed."""
-    inside, counts = np.minimum(marked, relevant), np.broadcast_to(count, len(relevant))
-    x = np.arange(drop + 1)
-    terms = _log_pmf(factorial, x, relevant[:, None], inside[:, None], counts[:, None])
-    found: Floats = np.exp(terms).sum(axis=1)
+    found: Floats = np.where(others > 0, (count - drop) / ((drop + 1.0) * np.maximum(others, 1)), 0.0)
     return found
 
 
