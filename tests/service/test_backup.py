@@ -36,7 +36,7 @@ def fill(registry: Registry, entries: int = 30) -> str:
         registry.append(
             "me", "selection.made", f"{number:016x}", {"policy": policy, "shortlisted": 2}
         ).result()
-    written = registry.record_reviews("0" * 16, "me", {"anna": True, "ben": False}).result()
+    written = registry.book.record("0" * 16, "me", {"anna": True, "ben": False}).result()
     return written.entry.receipt
 
 

@@ -19,7 +19,9 @@ from surelist.service.errors import Conflict, NotFound, StorageError
 from surelist.service.record import access
 from surelist.service.record.chain import GENESIS, Entry, next_entry
 from surelist.service.record.database import Database
-from surelist.service.record.record import Key, Registry, reviews_hash
+from surelist.service.record.log import Key
+from surelist.service.record.record import Registry
+from surelist.service.record.reviews import reviews_hash
 from surelist.service.record.verify import verify
 from tests.helpers.service import close
 
@@ -42,7 +44,7 @@ class Storied:
         self.policy = saved(registry, policy)
         made(registry, self.policy, listed=2)
         made(registry, self.policy, "b" * 16)
-        registry.record_reviews("a" * 16, "ann", {"x": True}).result()
+        registry.book.record("a" * 16, "ann", {"x": True}).result()
         token, _ = access.create_token(registry, "bob", "viewer", actor="ann", policy=self.policy, days=3)
         access.begin_session(registry, token, 60)
         self.revoked = access.create_token(registry, "old", "viewer", actor="ann")[0].id
@@ -175,18 +177,18 @@ def test_a_job_that_breaks_in_the_database_spares_its_batch(registry, policy):
 def test_reviews_replace_earlier_ones_and_stay_out_of_the_log(registry, policy):
     made(registry, saved(registry, policy), listed=2)
     name = "a" * 16
-    registry.record_reviews(name, "ann", {"Jane Roe": True, "John Doe": False}).result()
-    registry.record_reviews(name, "ann", {"John Doe": True}).result()
-    assert registry.reviews(name) == {"Jane Roe": True, "John Doe": True}
+    registry.book.record(name, "ann", {"Jane Roe": True, "John Doe": False}).result()
+    registry.book.record(name, "ann", {"John Doe": True}).result()
+    assert registry.book.marks(name).outcomes() == {"Jane Roe": True, "John Doe": True}
     assert not any("Doe" in entry.details for entry in registry.entries())
     with pytest.raises(InvalidInput, match="2 candidates, but 3"):
-        registry.record_reviews(name, "ann", {"Someone Else": True}).result()
+        registry.book.record(name, "ann", {"Someone Else": True}).result()
     assert verify(registry.database).intact
 
 
 def test_the_database_refuses_changes(registry, policy):
     made(registry, saved(registry, policy))
-    registry.record_reviews("a" * 16, "ann", {"x": True}).result()
+    registry.book.record("a" * 16, "ann", {"x": True}).result()
     for statement in ("UPDATE log SET actor = 'eve'", "DELETE FROM log WHERE seq = 2", "DELETE FROM reviews"):
         connection = registry.database.connect()
         with pytest.raises(StorageError) as refused:
@@ -316,7 +318,7 @@ def test_a_record_can_be_checked_while_it_is_written(registry, policy):
         number = 0
         while not stop.is_set():
             made(registry, digest, f"{number:016d}", listed=1)
-            registry.record_reviews(f"{number:016d}", "ann", {"x": True}).result()
+            registry.book.record(f"{number:016d}", "ann", {"x": True}).result()
             number += 1
 
     writer = threading.Thread(target=write)
@@ -427,7 +429,7 @@ def test_a_policys_selections_are_found_by_an_index(registry, policy):
 def test_a_nul_character_is_refused_in_words(registry, policy):
     made(registry, saved(registry, policy))
     with pytest.raises(InvalidInput, match="NUL"):
-        registry.record_reviews("a" * 16, "ann", {"Jane\0Roe": True}).result()
+        registry.book.record("a" * 16, "ann", {"Jane\0Roe": True}).result()
     with pytest.raises(InvalidInput, match="NUL"):
         registry.policy("a\0b")
     assert verify(registry.database).intact

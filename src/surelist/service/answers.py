@@ -12,7 +12,8 @@ from surelist.promises.policy import Policy
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
 from surelist.service.record.chain import Entry
-from surelist.service.record.record import SavedPolicy, Written
+from surelist.service.record.log import Written
+from surelist.service.record.record import SavedPolicy
 
 SELECTION_FACTS = (
     "policy", "candidates", "shortlisted", "groups", "pool_sha256", "result_sha256", "result_format",

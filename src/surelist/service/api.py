@@ -284,8 +284,11 @@ async def send_reviews(
 @router.get("/selections/{selection}/reviews", response_model=models.ReviewsView)
 async def reviews(selection: SelectionId, runtime: Service, view: Viewer) -> Any:
     """How many shortlisted candidates were reviewed, and how many are qualified."""
-    known = await runtime.read(view.reviews, selection)
-    return {"selection": selection, "reviewed": len(known), "qualified": sum(known.values())}
+    counts = (await runtime.read(view.marks, selection)).counts()
+    return {
+        "selection": selection, "reviewed": sum(counts.values()), "qualified": counts["yes"],
+        "disagreements": counts["split"],
+    }  # fmt: skip
 
 
 @router.get("/log", response_model=list[models.EntryView])

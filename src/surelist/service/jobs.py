@@ -22,7 +22,8 @@ from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.policy import Policy
 from surelist.promises.terms import Roles, Terms
 from surelist.service.errors import TooLarge
-from surelist.service.record.record import Key, SavedPolicy, Written
+from surelist.service.record.log import Key, Written
+from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.settings import Settings

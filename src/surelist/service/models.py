@@ -204,6 +204,7 @@ class ReviewsView(BaseModel):
     selection: str
     reviewed: int
     qualified: int
+    disagreements: int = 0
     receipt: Receipt | None = None
 
 

@@ -22,7 +22,8 @@ from surelist.service.errors import NotAuthenticated
 from surelist.service.middleware import Body, Metrics, client
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR, Actor, Brake, Token
-from surelist.service.record.record import Key, Registry
+from surelist.service.record.log import Key
+from surelist.service.record.record import Registry
 from surelist.service.record.view import View
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool

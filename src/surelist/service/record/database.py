@@ -20,7 +20,8 @@ from surelist.service.record.connections import (
     transaction,
 )
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
+OLDER = ("1",)  # brought up to date when opened for writing
 
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -45,6 +46,15 @@ CREATE TABLE replays (
     actor TEXT NOT NULL, name TEXT NOT NULL, request TEXT NOT NULL, seq BIGINT NOT NULL, at TEXT NOT NULL,
     PRIMARY KEY (actor, name)
 );
+"""
+
+# since version 2; notes about candidates may be removed, unlike what is guarded
+ADDED_TABLES = """
+CREATE TABLE IF NOT EXISTS notes (
+    selection TEXT NOT NULL, candidate TEXT NOT NULL, text TEXT NOT NULL, seq BIGINT PRIMARY KEY NOT NULL
+);
+CREATE INDEX IF NOT EXISTS notes_by_candidate ON notes (selection, candidate);
+CREATE INDEX IF NOT EXISTS reviews_by_selection ON reviews (selection, seq);
 """
 
 GUARDED = ("log", "reviews")  # no row of these is ever changed or removed
@@ -139,6 +149,7 @@ class Database:
                 if not connection.execute(_HAS_META[self.kind]):
                     self._create(connection)
                 self._check_version(connection)
+                self._bring_up_to_date(connection)
                 connection.execute(_BY_POLICY.format(policy=self.policy_of_selection))
         finally:
             self.discard(connection)
@@ -169,16 +180,18 @@ class Database:
         if not connection.execute(_HAS_META[self.kind]):
             raise InvalidInput(f"database: {hidden(self.address)} holds no record of surelist.")
         version = connection.execute("SELECT value FROM meta WHERE name = 'schema'")
-        if version != [(SCHEMA_VERSION,)]:
+        if version not in [[(each,)] for each in (SCHEMA_VERSION, *OLDER)]:
             raise InvalidInput(
                 f"database: {hidden(self.address)} holds record version {version}; this surelist "
                 f"reads version {SCHEMA_VERSION}. Use the surelist that made it, or a newer one."
             )
 
+    def _bring_up_to_date(self, connection: Connection) -> None:
+        _run_all(connection, ADDED_TABLES)
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'schema'", [SCHEMA_VERSION])
+
     def _create(self, connection: Connection) -> None:
-        for statement in TABLES.split(";\n"):
-            if statement.strip():
-                connection.execute(statement)
+        _run_all(connection, TABLES)
         if self.kind == "postgresql":
             connection.execute(_NO_CHANGE_POSTGRES)
         for table in GUARDED:
@@ -200,6 +213,12 @@ class Database:
             opened, self._opened = self._opened, []
         for connection in opened:
             connection.close()
+
+
+def _run_all(connection: Connection, statements: str) -> None:
+    for statement in statements.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
 
 
 _HAS_META = {

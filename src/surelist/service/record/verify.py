@@ -1,6 +1,6 @@
 """``surelist verify-log``: recompute the whole chain and check what hangs on it. Changes nothing.
 
-Beside the log a record has tables that the log vouches for: reviews (their hash and their selection),
+Beside the log a record has tables that the log vouches for: reviews (their hash and their selection), notes,
 tokens (role, scope, expiry, end), salts, sessions and idempotency keys. A row that the log does not
 explain is a problem, as is an entry that contradicts an earlier one.
 """
@@ -17,8 +17,9 @@ from surelist.promises.policy import Policy
 from surelist.service.record.access import fingerprint
 from surelist.service.record.chain import GENESIS, Entry
 from surelist.service.record.connections import Connection
-from surelist.service.record.database import GUARDED, Database
-from surelist.service.record.record import COLUMNS, reviews_hash
+from surelist.service.record.database import GUARDED, OLDER, Database
+from surelist.service.record.log import COLUMNS
+from surelist.service.record.reviews import note_hash, reviews_hash
 
 PAGE = 2_000
 _TRIGGERS = {
@@ -109,6 +110,8 @@ class _Story:
         self._tokens: dict[str, dict[str, Any]] = {}
         self._sessions: dict[str, set[str | None]] = {}
         self._reviews = 0
+        self._closed: set[str] = set()  # selections whose reviews have ended
+        self._notes: dict[int, tuple[str, str]] = {}  # entry: selection and hash
 
     def tell(self, entry: Entry) -> None:
         action = getattr(self, "_" + entry.action.replace(".", "_"), None)
@@ -158,10 +161,20 @@ class _Story:
         self._reviews += len(rows)
         if entry.subject not in self._selections:
             self._problem(entry, "its selection was never made")
+        if entry.subject in self._closed:
+            self._problem(entry, "the reviews of its selection had ended before")
         if any(selection != entry.subject for selection, _, _ in rows):
             self._problem(entry, "its reviews were moved to another selection")
         if reviews_hash(sorted((str(c), int(q)) for _, c, q in rows)) != facts["sha256"]:
             self._problem(entry, "its reviews were edited")
+
+    def _note_written(self, entry: Entry, facts: dict[str, Any]) -> None:
+        if entry.subject not in self._selections:
+            self._problem(entry, "its selection was never made")
+        self._notes[entry.seq] = (entry.subject, facts["sha256"])
+
+    def _list_removed(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._notes = {seq: note for seq, note in self._notes.items() if note[0] != entry.subject}
 
     def _token_created(self, entry: Entry, facts: dict[str, Any]) -> None:
         self._tokens[entry.subject] = {**facts, "ended": False}
@@ -180,6 +193,7 @@ class _Story:
         total = int(self._connection.execute("SELECT count(*) FROM reviews")[0][0])
         if total != self._reviews:
             self._add(f"the log tells of {self._reviews:,} reviews, but {total:,} are kept")
+        self._compare_notes()
         self._compare_tokens()
         for (policy,) in self._connection.execute("SELECT policy FROM salts"):
             if policy not in self._salted:
@@ -190,6 +204,15 @@ class _Story:
         ):
             if actor != entry_actor:
                 self._add(f"the idempotency key {name!r} of {actor} leads to an entry that is not theirs")
+
+    def _compare_notes(self) -> None:
+        version = self._connection.execute("SELECT value FROM meta WHERE name = 'schema'")[0][0]
+        notes = "SELECT seq, selection, candidate, text FROM notes" if version not in OLDER else None
+        for seq, selection, candidate, text in self._connection.execute(notes) if notes else ():
+            if self._notes.pop(seq, None) != (selection, note_hash(candidate, text)):
+                self._add(f"the note of entry {seq} is not what the log says, or was to be removed")
+        for seq in self._notes:
+            self._add(f"the note of entry {seq} is gone, and the log does not say that it was removed")
 
     def _compare_tokens(self) -> None:
         rows = self._connection.execute("SELECT id, name, role, policy, expires, digest, revoked FROM tokens")

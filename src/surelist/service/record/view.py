@@ -6,13 +6,16 @@ of everything else it can neither read nor write anything.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
 
 from surelist.promises.policy import Policy
 from surelist.service.record.access import Actor
 from surelist.service.record.chain import Entry
-from surelist.service.record.record import Key, Registry, SavedPolicy, Written
+from surelist.service.record.log import Key, Written
+from surelist.service.record.marks import Marks
+from surelist.service.record.record import Registry, SavedPolicy
 
 
 class View:
@@ -47,13 +50,15 @@ class View:
             self.actor.require_policy(policy)
         return self._registry.selections(policy or self.actor.policy, limit, before)
 
-    def reviews(self, selection: str) -> dict[str, bool]:
-        return self._registry.reviews(self.selection(selection).subject)
+    def marks(self, selection: str) -> Marks:
+        """Who marked which candidate as what."""
+        return self._registry.book.marks(self.selection(selection).subject)
 
     def selection_with_all(self, ident: str) -> tuple[SavedPolicy, Entry, dict[str, bool]]:
         """A selection with its policy and its reviews."""
         entry = self.selection(ident)
-        return self._registry.policy(entry.facts["policy"]), entry, self._registry.reviews(ident)
+        outcomes = self._registry.book.marks(ident).outcomes()
+        return self._registry.policy(entry.facts["policy"]), entry, outcomes
 
     def entries(self, limit: int = 100, before: int | None = None) -> list[Entry]:
         """The whole record, newest first."""
@@ -105,8 +110,8 @@ class View:
         return self._registry.record_selection(selection, policy, self.actor.name, facts, key)
 
     def record_reviews(
-        self, selection: str, reviews: dict[str, bool], key: Key | None = None
+        self, selection: str, reviews: Mapping[str, int], key: Key | None = None
     ) -> Future[Written]:
         self.actor.require("operator")
         self.selection(selection)
-        return self._registry.record_reviews(selection, self.actor.name, reviews, key)
+        return self._registry.book.record(selection, self.actor.name, reviews, key)
