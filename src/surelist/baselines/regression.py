@@ -31,8 +31,7 @@ class AverageCalibration:
         """h of each score; any shape in, the same shape out."""
         array = as_pools(scores)
         below = np.searchsorted(self.qualified_scores, array, side="left")
-        found: Floats = (len(self.qualified_scores) - below) / self.rows
-        return found
+        return (len(self.qualified_scores) - below) / self.rows
 
     @property
     def levels(self) -> Floats:

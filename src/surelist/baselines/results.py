@@ -40,8 +40,7 @@ class Bands:
         """The chance of each candidate to be shortlisted; any shape in, the same shape out."""
         array = as_pools(scores)
         steps = np.asarray([*self.chances, 0.0])[::-1]
-        found: Floats = steps[np.searchsorted(self.thresholds[::-1], array, side="right")]
-        return found
+        return steps[np.searchsorted(self.thresholds[::-1], array, side="right")]
 
     def select(self, scores: Any, rng: np.random.Generator) -> Mask:
         """One shortlist: True for every candidate on it."""
@@ -76,8 +75,7 @@ class PoolShortlists:
     @property
     def size(self) -> Floats:
         """Expected list size of each pool."""
-        total: Floats = self.chance.sum(axis=-1)
-        return total
+        return np.asarray(self.chance.sum(axis=-1))
 
     def select(self, rng: np.random.Generator) -> Mask:
         """One shortlist per pool: True for every candidate on it."""
@@ -86,8 +84,7 @@ class PoolShortlists:
 
 def draw(chance: Floats, rng: np.random.Generator) -> Mask:
     """True with the given chances; a chance of 1 always, of 0 never."""
-    found: Mask = rng.random(chance.shape) < chance
-    return found
+    return rng.random(chance.shape) < chance
 
 
 def as_pools(values: Any, name: str = "scores") -> Floats:

@@ -128,15 +128,15 @@ def recall_interval(
     """
     limit = math.log(2 / alpha) + math.log(len(SHARES))
 
-    def won(favourable: int, odds: float, others: int) -> bool:
+    def outweighs(favourable: int, odds: float, others: int) -> bool:
         logs = favourable * np.log1p(SHARES * odds) + others * np.log1p(-SHARES)
         return bool(np.exp(np.minimum(logs - limit, 1.0)).sum() >= 1)
 
     def odds(r: float) -> float:
         return max(r, 1e-12) / max(1 - r, 1e-12) / audit_rate
 
-    low = _edge(0.0, 1.0, lambda r: won(listed[0], 1 / odds(r), missed[1]))
-    high = _edge(1.0, 0.0, lambda r: won(missed[0], odds(r), listed[1]))
+    low = _edge(0.0, 1.0, lambda r: outweighs(listed[0], 1 / odds(r), missed[1]))
+    high = _edge(1.0, 0.0, lambda r: outweighs(missed[0], odds(r), listed[1]))
     return low, max(low, high)
 
 

@@ -102,8 +102,7 @@ def _rate_count(size: int, block: int, drawn: int, rate: Fraction, alpha: float)
 
     def survival(ranks: Floats) -> Floats:
         tail = special.betainc(np.maximum(ranks, 1), np.maximum(size - ranks + 1, 0.5), p)
-        found: Floats = np.where(ranks <= 0, 1.0, np.where(ranks > size, 0.0, tail))
-        return found
+        return np.where(ranks <= 0, 1.0, np.where(ranks > size, 0.0, tail))
 
     return _smallest_count(block, drawn, survival, ends, alpha, min(1.0, size * p / block))
 
@@ -128,8 +127,7 @@ def _pool_count(size: int, block: int, drawn: int, k: int, pool_size: int, alpha
         merged = np.clip(ranks, 1, size) + k - 1
         for x in range(min(k - 1, pool_size) + 1):
             total += np.exp(log_hypergeometric(float(x), size + pool_size, merged, pool_size))
-        found: Floats = np.where(ranks <= 0, 1.0, np.where(ranks > size, 0.0, np.minimum(total, 1.0)))
-        return found
+        return np.where(ranks <= 0, 1.0, np.where(ranks > size, 0.0, np.minimum(total, 1.0)))
 
     guess = size * float(special.betaincinv(k, pool_size - k + 1, 1 - alpha))
     return _smallest_count(block, drawn, survival, (0, size), alpha, min(1.0, guess / block))
@@ -187,24 +185,21 @@ def _sum_ranks(block: int, drawn: int, survival: Survival, count: int, low: int,
 
 def _rank_pmf(block: int, drawn: int, count: int, ranks: Floats) -> Floats:
     """P(X = s) = C(s-1, c-1) C(A-s, n-c) / C(A, n)."""
-    found: Floats = np.exp(log_hypergeometric(float(count), block, ranks, drawn)) * (count / ranks)
-    return found
+    return np.exp(log_hypergeometric(float(count), block, ranks, drawn)) * (count / ranks)
 
 
 def _rank_cdf(block: int, drawn: int, count: int, ranks: Floats) -> Floats:
     """P(X <= s) = P(Hyp(block, s, drawn) >= count) at rising ranks; by adding up where all are there."""
     if len(ranks) > GROUPS + 1:
         steps = _rank_pmf(block, drawn, count, ranks[1:])
-        found: Floats = np.cumsum(np.append(_rank_cdf(block, drawn, count, ranks[:1]), steps))
-        return found
+        return np.cumsum(np.append(_rank_cdf(block, drawn, count, ranks[:1]), steps))
     reach = int(REACH * math.sqrt(drawn)) + 40
     above = drawn * ranks / block <= count
     steps = np.arange(reach, dtype=np.float64)
     x = np.where(above[:, None], count + steps, count - 1 - steps)
     log = log_hypergeometric(x, block, ranks[:, None], drawn)
     tail = np.exp(log).sum(axis=1)
-    found = np.clip(np.where(above, tail, 1 - tail), 0.0, 1.0)
-    return found
+    return np.asarray(np.clip(np.where(above, tail, 1 - tail), 0.0, 1.0))
 
 
 def log_hypergeometric(x: float | Floats, total: int, marked: float | Floats, drawn: int) -> Floats:
@@ -213,13 +208,11 @@ def log_hypergeometric(x: float | Floats, total: int, marked: float | Floats, dr
     rest, p = total - marked, drawn / total
     possible = (x >= 0) & (x <= marked) & (drawn - x >= 0) & (drawn - x <= rest)
     if p >= 1:
-        found: Floats = np.where(possible, 0.0, -np.inf)
-        return found
+        return np.where(possible, 0.0, -np.inf)
     inside = np.clip(x, 0, marked)
     log = (
         log_binomial(inside, marked, p)
         + log_binomial(np.clip(drawn - inside, 0, rest), rest, p)
         - log_binomial(np.asarray(float(drawn)), float(total), p)
     )
-    found = np.where(possible, log, -np.inf)
-    return found
+    return np.where(possible, log, -np.inf)

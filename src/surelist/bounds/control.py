@@ -199,8 +199,7 @@ class _Walk:
     def failing(self) -> Floats:
         """P(fail) now; 0 where nothing is certified, or fewer are relevant than would have to be missed."""
         fails = (self.drop >= 0) & (self.beyond + self.drop <= self.relevant)
-        found: Floats = np.where(fails, np.clip(self.tail, 0.0, 1.0), 0.0)
-        return found
+        return np.where(fails, np.clip(self.tail, 0.0, 1.0), 0.0)
 
     def step(self) -> None:
         """To the next n+."""
@@ -267,8 +266,7 @@ def _raised(
 def _gain(relevant: Floats | Ints, marked: Floats | Ints, count: Floats | Ints, drop: Floats | int) -> Floats:
     """What ties both together: C(R-B-1, n-d-1) / C(R-B, n-d) / (d+1)."""
     others = relevant - marked
-    found: Floats = np.where(others > 0, (count - drop) / ((drop + 1.0) * np.maximum(others, 1)), 0.0)
-    return found
+    return np.where(others > 0, (count - drop) / ((drop + 1.0) * np.maximum(others, 1)), 0.0)
 
 
 def _log_pmf(factorial: Floats, x: Ints | int, total: Ints | int, marked: Ints, drawn: Ints | int) -> Floats:
@@ -287,11 +285,9 @@ def _log_pmf(factorial: Floats, x: Ints | int, total: Ints | int, marked: Ints, 
         + factorial[drawn]
         + factorial[np.maximum(total - drawn, 0)]
     )
-    found: Floats = np.where(possible, log, -np.inf)
-    return found
+    return np.where(possible, log, -np.inf)
 
 
 @lru_cache(maxsize=4)
 def _log_factorials(size: int) -> Floats:
-    found: Floats = special.gammaln(np.arange(size + 2, dtype=np.float64) + 1)
-    return found
+    return np.asarray(special.gammaln(np.arange(size + 2, dtype=np.float64) + 1))

@@ -56,8 +56,7 @@ class Block:
 
     def counts(self, rows: int) -> Floats:
         """The critical count for 0 to ``rows`` rows in the block; it never falls."""
-        found: Floats = np.ceil(self.intercept + self.slope * np.arange(rows + 1))
-        return found
+        return np.asarray(np.ceil(self.intercept + self.slope * np.arange(rows + 1)))
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,7 @@ class _BlockEnd:
         return cls(block.size, unlabelled, edges, masses, _false_given_end(rows, p0, block, edges[:-1]))
 
     def ended_by(self, position: Floats) -> Floats:
-        found: Floats = special.betainc(self.size, self.unlabelled - self.size + 1, position)
-        return found
+        return np.asarray(special.betainc(self.size, self.unlabelled - self.size + 1, position))
 
     def add(self, total: Floats, low: Floats, high: Floats, after: int | None) -> None:
         """Add E[g_J(V_J) ; V_J > low, V_{J+1} <= high] for every interval where it matters."""
@@ -147,13 +145,13 @@ class _BlockEnd:
             soonest = special.betaincinv(after, self.unlabelled - after + 1, 1e-14)
             begin = min(end, int(np.searchsorted(high, soonest)))
             total[:begin] += 1e-14
-        begun, own_high = low[begin:end, None], high[begin:end, None]
+        begun, highest = low[begin:end, None], high[begin:end, None]
         ended = self.ended_by(low[begin:end])[:, None]
         passed = np.cumsum(np.append(0.0, self.masses))[None, :] + self.ended_by(self.edges[:1])
         masses = np.clip(passed[:, 1:] - np.maximum(passed[:, :-1], ended), 0.0, None)
         worth = masses * self.chances[None, :]
         if after is not None:
-            inside = np.minimum(1.0, own_high / np.maximum(self.edges[None, :-1], begun))
+            inside = np.minimum(1.0, highest / np.maximum(self.edges[None, :-1], begun))
             worth *= special.betainc(after, self.size - after, inside)
         total[begin:end] += worth.sum(axis=1) + 1e-13
 
@@ -161,8 +159,8 @@ class _BlockEnd:
 def _edges(size: int, unlabelled: int, p0: float, cells: int) -> Floats:
     """Cells of V: quantiles, the first from p0 on and the last up to 1."""
     levels = special.ndtr(np.linspace(-REACH, REACH, cells))
-    found = np.maximum(special.betaincinv(size, unlabelled - size + 1, levels), p0)
-    return np.concatenate([[p0], found, [1.0]])
+    quantiles = np.maximum(special.betaincinv(size, unlabelled - size + 1, levels), p0)
+    return np.concatenate([[p0], quantiles, [1.0]])
 
 
 def _positions(laws: list[_BlockEnd], p0: float) -> Floats:
@@ -190,10 +188,10 @@ def _false_given_end(rows: int, p0: float, block: Block, ends: Floats) -> Floats
 
 def _blocks(rows: int, unlabelled: int, p0: float, alpha: float, sizes: list[int]) -> tuple[Block, ...]:
     """For each block the smallest intercept, to a quarter, that fails at most about alpha at its own end."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     for size in sizes:
-        block = found[-1] if found else Block(size, -float(special.ndtri(alpha)) * math.sqrt(rows * p0), 0.0)
-        block = Block(size, round(4 * block.intercept) / 4, p0 * unlabelled / size)
+        start = blocks[-1].intercept if blocks else -float(special.ndtri(alpha)) * math.sqrt(rows * p0)
+        block = Block(size, round(4 * start) / 4, p0 * unlabelled / size)
         while _fails_about(rows, unlabelled, p0, block) > alpha:
             block = replace(block, intercept=block.intercept + 0.5)
         while (
@@ -201,8 +199,8 @@ def _blocks(rows: int, unlabelled: int, p0: float, alpha: float, sizes: list[int
             <= alpha
         ):
             block = shorter
-        found.append(block)
-    return tuple(found)
+        blocks.append(block)
+    return tuple(blocks)
 
 
 def _fails_about(rows: int, unlabelled: int, p0: float, block: Block) -> float:

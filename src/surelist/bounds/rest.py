@@ -139,13 +139,11 @@ def _log_pmf(x: Floats, total: int, marked: Floats, drawn: int) -> Floats:
         - special.gammaln(others + 1)
         - _log_choose(np.asarray(float(total)), np.asarray(float(drawn)))
     )
-    found: Floats = np.where(possible, log, -np.inf)
-    return found
+    return np.where(possible, log, -np.inf)
 
 
 def _log_choose(n: Floats, k: Floats) -> Floats:
-    found: Floats = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-    return found
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
 
 
 def most_left(rest: int, drawn: int, hits: int, level: float) -> int:

@@ -124,5 +124,5 @@ class Split:
         """P(Binomial(n - j, known) >= wanted), term by term."""
         left = self.rows - audited
         some = np.clip(wanted, 1, np.maximum(left, 1))
-        found: Floats = special.betainc(some, left - some + 1, known)
-        return np.where(wanted <= 0, 1.0, np.where(wanted > left, 0.0, found))
+        tail: Floats = special.betainc(some, left - some + 1, known)
+        return np.where(wanted <= 0, 1.0, np.where(wanted > left, 0.0, tail))

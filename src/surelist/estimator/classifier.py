@@ -159,22 +159,19 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         """The positive class for candidates on the shortlist, the other class for the rest."""
         listed = self.shortlist(X, groups)
         other = self.classes_[0] if self._positive == self.classes_[1] else self.classes_[1]
-        found: NDArray[Any] = np.where(listed, self._positive, other).astype(self.classes_.dtype)
-        return found
+        return np.asarray(np.where(listed, self._positive, other).astype(self.classes_.dtype))
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """The estimator's own probabilities; no promise is made about them."""
         check_is_fitted(self)
-        found: NDArray[Any] = self.estimator_.predict_proba(X)
-        return found
+        return np.asarray(self.estimator_.predict_proba(X))
 
     @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[Any]:
         """The estimator's own decision function."""
         check_is_fitted(self)
-        found: NDArray[Any] = self.estimator_.decision_function(X)
-        return found
+        return np.asarray(self.estimator_.decision_function(X))
 
     def get_metadata_routing(self) -> Any:
         """``groups`` is ours, where requested; all metadata goes to the estimator's fit."""

@@ -37,8 +37,7 @@ class Need:
         share = np.minimum(1.0, self.mean * size / block)
         own = drawn * share * (1 - share) * np.maximum(0.0, 1 - drawn / block)
         spread = np.sqrt(own + (drawn * size / block) ** 2 * self.variance)
-        found: Floats = drawn * share - float(special.ndtri(min(alpha, 0.5))) * spread + 0.5
-        return found
+        return np.asarray(drawn * share - float(special.ndtri(min(alpha, 0.5))) * spread + 0.5)
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,7 @@ def _chance(at: Floats, shares: Floats, rates: Floats) -> Floats:
     step = 0.5 * np.clip(at, 1e-3, 0.02)
     high, low = np.minimum(at + step, 1.0), np.maximum(at - step, 0.0)
     rise = np.interp(high, shares, rates) - np.interp(low, shares, rates)
-    found: Floats = np.clip(rise / (high - low), 0.0, 1.0)
-    return found
+    return np.asarray(np.clip(rise / (high - low), 0.0, 1.0))
 
 
 def labelling_needs(

@@ -90,8 +90,7 @@ def rows_at_ranks(scores: NDArray[np.float64], ranks: Ints) -> Ints:
     rows = np.flatnonzero(held[bins])
     rows = rows[np.lexsort((-scores[rows], bins[rows]))]
     skipped = np.cumsum(np.where(held, 0, counts))[wanted]  # better candidates in bins that were not sorted
-    found: Ints = rows[ranks - skipped]
-    return found
+    return np.asarray(rows[ranks - skipped])
 
 
 def make_design(

@@ -180,8 +180,7 @@ def _require_numbers(engine: Any, file: Path, origin: Path, columns: list[str]) 
 
 def _blank_as_zero(column: Any) -> NDArray[np.int16]:
     values = np.ma.filled(column, 0).astype(np.int16)
-    found: NDArray[np.int16] = np.maximum(values, 0)  # -1 marks a blank in prepared files
-    return found
+    return np.maximum(values, 0)  # -1 marks a blank in prepared files
 
 
 def _table(file: Path) -> str:

@@ -118,8 +118,7 @@ def _employment(
 def _row_choice(rng: np.random.Generator, table: NDArray[np.float64], row: Ints) -> Ints:
     """A column drawn from each row's distribution."""
     bounds = np.cumsum(table / table.sum(axis=1, keepdims=True), axis=1)[:, :-1]
-    found: Ints = (rng.random(len(row))[:, None] >= bounds[row]).sum(axis=1)
-    return found
+    return np.asarray((rng.random(len(row))[:, None] >= bounds[row]).sum(axis=1))
 
 
 def _schooling_code(rng: np.random.Generator, level: Ints, age: Ints) -> Ints:

@@ -37,13 +37,13 @@ def best_of(scores: Mapping[Any, Any], unlabelled: Any, terms: Terms, certify: C
     wanted = any(isinstance(each, (Expected, Precision, Budget)) for each in terms.all_targets)
     made: list[tuple[float, str, Policy]] = []
     refused: NotCertifiable | None = None
-    for name, (key, own) in zip(names, scores.items(), strict=True):
+    for name, (key, column) in zip(names, scores.items(), strict=True):
         try:
-            policy = certify(own, asked, others.get(key) if wanted else None)
+            policy = certify(column, asked, others.get(key) if wanted else None)
         except NotCertifiable as error:
             refused = refused or error
             continue
-        made.append((_length(policy, others.get(key, own)), name, policy))
+        made.append((_length(policy, others.get(key, column)), name, policy))
     if not made:
         assert refused is not None
         raise refused

@@ -117,8 +117,8 @@ def certify_arrays(
     if isinstance(scores, Mapping):
         return best_of(
             scores, unlabelled, terms,
-            lambda own, asked, others: certify_arrays(
-                own, labels, asked, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
+            lambda column, asked, others: certify_arrays(
+                column, labels, asked, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
                 weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=others,
             ),
         )  # fmt: skip
@@ -232,9 +232,9 @@ def _refuse_estimated(evidence: Mapping[str | None, Evidence], terms: Terms) -> 
         return
     total = sum(rows for rows, _ in seen.values())
     if all(
-        own.qualified == seen[str(name)][1]
-        and own.rows == (total if terms.group_rows == "all" else seen[str(name)][0])
-        for name, own in evidence.items()
+        rows_of_group.qualified == seen[str(name)][1]
+        and rows_of_group.rows == (total if terms.group_rows == "all" else seen[str(name)][0])
+        for name, rows_of_group in evidence.items()
     ):
         raise InvalidInput(
             "target: these targets by group were estimated from rows with the same counts in every group: "
@@ -277,18 +277,18 @@ def _cutoff(
     """The thresholds with what is kept of the rows behind them."""
     summary = evidence.summary([steps[0].threshold, steps[-1].threshold])
     total = summary.scores.total
-    told = {
-        at: _told(steps[at], each, total)
+    ends = {
+        at: _with_shares(steps[at], each, total)
         for at, each in zip((0, len(steps) - 1), summary.reached, strict=True)
     }
     return Cutoff(
         name, target, terms.level, evidence.rows, evidence.qualified,
-        tuple(told.get(at, step) for at, step in enumerate(steps)), summary.fingerprint, FINGERPRINT,
+        tuple(ends.get(at, step) for at, step in enumerate(steps)), summary.fingerprint, FINGERPRINT,
         summary.scores,
     )  # fmt: skip
 
 
-def _told(step: Step, reached: Reached, total: int) -> Step:
+def _with_shares(step: Step, reached: Reached, total: int) -> Step:
     """With how much of the calibration rows the threshold shortlists, and would if ties were broken."""
     needed = step.critical_count - reached.qualified_above
     part = needed / (reached.qualified - reached.qualified_above)

@@ -93,14 +93,14 @@ def certify_chain(
     held = len(hits) - np.searchsorted(hits, edges)
     at, rows, count = 0, len(scores), chain.first
     threshold = None
-    for place, block in enumerate(chain.blocks):
-        if held[place] < count:
+    for index, block in enumerate(chain.blocks):
+        if held[index] < count:
             break
-        needed = block.count(int(inside[place]))
-        if held[place] < needed:
-            threshold = float(edges[place])
+        needed = block.count(int(inside[index]))
+        if held[index] < needed:
+            threshold = float(edges[index])
             break
-        at, rows, count = place + 1, int(inside[place]), max(1, needed)
+        at, rows, count = index + 1, int(inside[index]), max(1, needed)
     if threshold is None:
         threshold = float(hits[len(hits) - count])
     proof = RankChain("rank-chain", len(unlabelled), chain.first, chain.blocks, chain.level, at, rows, count)
@@ -109,6 +109,5 @@ def certify_chain(
 
 def _edges(chain: Chain, unlabelled: Floats) -> Floats:
     """The score at which each block ends."""
-    places = len(unlabelled) - np.array([block.size for block in chain.blocks], dtype=np.int64)
-    found: Floats = np.partition(unlabelled, places)[places] if len(places) else np.empty(0)
-    return found
+    ranks = len(unlabelled) - np.array([block.size for block in chain.blocks], dtype=np.int64)
+    return np.partition(unlabelled, ranks)[ranks] if len(ranks) else np.empty(0)

@@ -122,11 +122,11 @@ def _sizes(pool_size: float) -> NDArray[np.float64]:
 def _count_at_least(values: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[Any]:
     """#{values >= t} for descending thresholds, without sorting the values."""
     rising = thresholds[::-1]
-    place = np.searchsorted(rising, values, side="right")
-    return np.cumsum(np.bincount(place, minlength=len(rising) + 1)[::-1])[: len(rising)]
+    rank = np.searchsorted(rising, values, side="right")
+    return np.cumsum(np.bincount(rank, minlength=len(rising) + 1)[::-1])[: len(rising)]
 
 
 def _rates(n: int, counts: NDArray[Any], alpha: float, rule: str) -> NDArray[np.float64]:
-    distinct, place = np.unique(counts, return_inverse=True)
+    distinct, index = np.unique(counts, return_inverse=True)
     rates = [bounds.largest_rate(n, int(count), alpha, rule) for count in distinct]
-    return np.asarray(rates)[place]
+    return np.asarray(rates)[index]

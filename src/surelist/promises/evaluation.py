@@ -104,7 +104,8 @@ def evaluate(
     check.require_rows(good, "labels")
     kept = [_kept(None, listed, good)]
     if policy.grouped:
-        kept += [_kept(name, listed & own, good & own, own) for name, own in _members(groups, policy).items()]
+        members = _members(groups, policy)
+        kept += [_kept(name, listed & mask, good & mask, mask) for name, mask in members.items()]
     by_pool = None if codes is None else _pools(policy, listed, good, codes, count)
     consistent, verdict = _judge(policy, kept, by_pool)
     return Evaluation(policy.promise, tuple(kept), by_pool, consistent, verdict)
@@ -149,12 +150,12 @@ def _pools(policy: Policy, listed: Mask, good: Mask, codes: NDArray[np.int64], p
     target = policy.cutoffs[0].target
     if not isinstance(target, PerPool) or policy.grouped:
         return None
-    held, there = (np.bincount(codes[mask], minlength=pools) for mask in (listed & good, good))
+    held, available = (np.bincount(codes[mask], minlength=pools) for mask in (listed & good, good))
     if target.recall is None:
         enough = held >= target.k
     else:
         share = check.as_fraction(target.recall, "recall")
-        enough = held * share.denominator >= there * share.numerator
+        enough = held * share.denominator >= available * share.numerator
     return Share.exact(int(np.count_nonzero(enough)), pools)
 
 
@@ -167,11 +168,11 @@ def _judge(policy: Policy, kept: list[Kept], pools: Share | None) -> tuple[bool,
             True,
             "These rows alone cannot speak for or against this promise: it is about averages over pools.",
         )
-    chance, said = min(known)
+    chance, finding = min(known)
     if chance * len(known) < LEVEL:
         rare = f"which a true one shows {_rarely(chance)} of the time"
-        return False, f"These rows speak against the promise: {said}, {rare}."
-    return True, f"Consistent with the promise: {said}."
+        return False, f"These rows speak against the promise: {finding}, {rare}."
+    return True, f"Consistent with the promise: {finding}."
 
 
 def _rows_of(cutoff: Cutoff, kept: list[Kept]) -> Kept:
@@ -201,23 +202,23 @@ def _chance(cutoff: Cutoff, kept: Kept, pools: Share | None) -> tuple[float, str
 def _pools_short(cutoff: Cutoff, pools: Share) -> tuple[float, str] | None:
     """P(so many pools fall short); None where that varies with the calibration rows in no known way."""
     missed = pools.of - pools.count
-    said = f"{counted(missed, 'pool')} of {number(pools.of)} fell short"
+    finding = f"{counted(missed, 'pool')} of {number(pools.of)} fell short"
     if missed == 0:
-        return 1.0, said
+        return 1.0, finding
     if cutoff.level.rule != "exact":
-        return float(special.bdtrc(missed - 1, pools.of, cutoff.level.pool_alpha)), said
+        return float(special.bdtrc(missed - 1, pools.of, cutoff.level.pool_alpha)), finding
     if not isinstance(cutoff.proof, NextPool):
         return None
     # as many new pools below the rank-th of the calibration pools, all of them exchangeable
-    return 1.0 - bounds.pool_tail(cutoff.proof.pools, missed, pools.of, cutoff.proof.rank), said
+    return 1.0 - bounds.pool_tail(cutoff.proof.pools, missed, pools.of, cutoff.proof.rank), finding
 
 
 def _fewer(share: Share, promised: float, what: str) -> tuple[float, str] | None:
     """P(so few or fewer) where the share is exactly what is promised."""
     if share.of == 0:
         return None
-    said = f"{100 * share.count / share.of:.4g}% {what}, {100 * promised:.4g}% are promised"
-    return float(special.bdtr(share.count, share.of, promised)), said
+    finding = f"{100 * share.count / share.of:.4g}% {what}, {100 * promised:.4g}% are promised"
+    return float(special.bdtr(share.count, share.of, promised)), finding
 
 
 def _rarely(chance: float) -> str:

@@ -74,9 +74,9 @@ class ArrayEvidence:
         return cls(rows, scores[chosen], everyone, labels, texts)
 
     def nth_largest(self, counts: Sequence[int]) -> list[float]:
-        places = [len(self.scores) - count for count in counts]
-        ordered = np.partition(self.scores, sorted(set(places)))
-        return [float(ordered[place]) for place in places]
+        ranks = [len(self.scores) - count for count in counts]
+        ordered = np.partition(self.scores, sorted(set(ranks)))
+        return [float(ordered[rank]) for rank in ranks]
 
     def tied(self, threshold: float) -> tuple[int, list[str]]:
         assert self.ids is not None

@@ -87,11 +87,11 @@ class BlockSample:
         if isinstance(target, AtLeast):
             of = f"of these {counted(self.collection, 'candidate')}"
             return f"{of}{_of(self.group)} the shortlist holds at least {number(target.k)} qualified"
-        own = "" if self.group is None else " of the group"
+        of_group = "" if self.group is None else " of the group"
         if isinstance(target, PerPool):
-            pool = f"a pool of {number(target.sizes[0])} or more candidates{own}"
+            pool = f"a pool of {number(target.sizes[0])} or more candidates{of_group}"
             return f"{whose} of {pool} holds at least {qualified(target.k)}"
-        pools = f"pools of {number(target.pool_size)} candidates{own}"
+        pools = f"pools of {number(target.pool_size)} candidates{of_group}"
         return f"{whose} holds at least {qualified(target.k)} on average over {pools}"
 
     def wrong(self, level: Level, rows: int) -> str:

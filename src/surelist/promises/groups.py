@@ -66,12 +66,12 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
             "have to be known, not estimated from rows."
         )
     sizes = {check.group_name(key, "pool_sizes"): value for key, value in pool_sizes.items()}
-    found, place = np.unique(names, return_inverse=True)
-    if sorted(sizes) != found.tolist():
-        raise InvalidInput(f"pool_sizes: expected the groups {found.tolist()}, got {sorted(sizes)}.")
-    members, counts = np.bincount(place), np.bincount(place, weights=qualified).astype(int)
+    known, codes = np.unique(names, return_inverse=True)
+    if sorted(sizes) != known.tolist():
+        raise InvalidInput(f"pool_sizes: expected the groups {known.tolist()}, got {sorted(sizes)}.")
+    members, counts = np.bincount(codes), np.bincount(codes, weights=qualified).astype(int)
     targets = GroupTargets()
-    for name, count in zip(found.tolist(), counts.tolist(), strict=True):
+    for name, count in zip(known.tolist(), counts.tolist(), strict=True):
         if count == 0:
             raise InvalidInput(f"groups: group {name!r} has no qualified rows. Merge it with another group.")
         try:
@@ -79,5 +79,5 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
         except InvalidInput as error:
             raise InvalidInput(f"k: group {name!r}: {error} Ask for less.") from error
     rows = zip(members.tolist(), counts.tolist(), strict=True)
-    targets.estimated_from = dict(zip(found.tolist(), rows, strict=True))
+    targets.estimated_from = dict(zip(known.tolist(), rows, strict=True))
     return targets

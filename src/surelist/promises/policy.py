@@ -77,15 +77,15 @@ class Policy(Certificate):
         alone, far tighter; only for a target fixed beforehand and untied scores (ties broken by hash
         are untied), else None. See [theory: dkw].
         """
-        found: dict[str | None, ExcessBound] = {}
+        by_group: dict[str | None, ExcessBound] = {}
         if self.looks is not None or self.overlapping or self.missing_labels or not wording.covered(self):
-            return found  # the best of looks, lists that help one another, unknown qualified rows: none holds
+            return by_group  # best of looks, lists that help one another, unknown qualified rows: none holds
         if self.choice is not None or (len(self.cutoffs) > 1 and not self.grouped):
-            return found
+            return by_group
         for cutoff in self.cutoffs:
             if isinstance(cutoff.target, Expected) and cutoff.proof is None:
-                found[cutoff.group] = _excess(cutoff, cutoff.target)
-        return found
+                by_group[cutoff.group] = _excess(cutoff, cutoff.target)
+        return by_group
 
     @property
     def filter(self) -> Filter:
@@ -127,8 +127,8 @@ class Policy(Certificate):
             proof: Proof = cutoff.proof
             if self.by_rank:
                 shown = f"  shortlist the best {-cutoff.steps[0].threshold:.0f} of each pool"
-            said = f"{proof.evidence(cutoff.level)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
-            wrapped = textwrap.fill(said, 96, initial_indent="    evidence: ", subsequent_indent="    ")
+            evidence = f"{proof.evidence(cutoff.level)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
+            wrapped = textwrap.fill(evidence, 96, initial_indent="    evidence: ", subsequent_indent="    ")
             return [shown, wrapped]
         lines = [
             shown,
@@ -182,7 +182,7 @@ class Policy(Certificate):
         ``groups`` and ``ids`` go with policies calibrated with them. The pool is taken as a
         whole: for ``PerPool`` targets its size decides the threshold.
         """
-        array = self._own_score(scores)
+        array = self._chosen_score(scores)
         if self.by_rank:
             array = ranks_within(array, np.zeros(len(array), dtype=np.int64))
         proof = self.cutoffs[0].proof
@@ -201,9 +201,9 @@ class Policy(Certificate):
         listed = self.select(scores, groups, ids)
         if self.overlapping or self.by_rank or isinstance(self.cutoffs[0].proof, FalseShare):
             return ()
-        return pool_checks.check_arrays(self, self._own_score(scores), groups, listed)
+        return pool_checks.check_arrays(self, self._chosen_score(scores), groups, listed)
 
-    def _own_score(self, scores: Any) -> Any:
+    def _chosen_score(self, scores: Any) -> Any:
         """The score that was chosen, where there were several."""
         if isinstance(scores, Mapping) != (self.choice is not None):
             want = "one column of scores" if self.choice is None else f"{{{self.choice.chosen!r}: scores}}"

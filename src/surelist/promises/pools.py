@@ -111,9 +111,9 @@ def ranks_within(scores: Floats, codes: Ints) -> Floats:
     begins = np.flatnonzero(first)
     of_pool = np.searchsorted(groups, groups[begins], side="left")
     ranks = np.repeat(begins - of_pool + 1, np.diff(np.append(begins, len(order))))
-    found = np.empty(len(order))
-    found[order] = -ranks.astype(np.float64)
-    return found
+    by_row = np.empty(len(order))
+    by_row[order] = -ranks.astype(np.float64)
+    return by_row
 
 
 @dataclass(frozen=True)
@@ -206,17 +206,17 @@ def threshold_of_pools(
 def _too_few_pools(
     target: PerPool, level: Level, pools: int, rank: int, short: int, rows: int, qualified: int
 ) -> NotCertifiable:
-    there = counted(pools, "labelled pool")
+    labelled = counted(pools, "labelled pool")
     if rank == 0:
         most = next(g for g in range(pools + 1, 10**7) if allowed_rank(g, level) > 0)
         reason = (
-            f"There are {there}, and this alpha needs {number(most)}: label more, or allow a larger alpha."
+            f"There are {labelled}, and this alpha needs {number(most)}: label more, or allow a larger alpha."
         )
     elif short >= rank:
         reason = (
-            f"{number(short)} of {there} do not reach it even with everyone listed, and at most "
+            f"{number(short)} of {labelled} do not reach it even with everyone listed, and at most "
             f"{number(rank - 1)} may: ask for less, or allow a larger alpha."
         )
     else:
-        reason = f"None of {there} has a qualified candidate, so no score says where the list should end."
+        reason = f"None of {labelled} has a qualified candidate, so no score says where the list should end."
     return refuse(target.describe(), level, rows, qualified, reason, count=rank)

@@ -93,10 +93,9 @@ def grid(unlabelled: Floats, start: float) -> Floats:
     ranks = [max(1, math.ceil(check.as_fraction(start, "start") * total))]
     while ranks[-1] < total:
         ranks.append(min(total, max(ranks[-1] + 1, math.floor(ranks[-1] * RATIO))))
-    places = total - np.array(ranks)
-    found: Floats = np.partition(unlabelled, places)[places]
-    kept: Floats = found[np.append(True, np.diff(found) < 0)]
-    return kept
+    at = total - np.array(ranks)
+    thresholds: Floats = np.partition(unlabelled, at)[at]
+    return np.asarray(thresholds[np.append(True, np.diff(thresholds) < 0)])
 
 
 def certify_precision(

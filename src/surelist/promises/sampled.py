@@ -215,13 +215,13 @@ def thin(scores: Floats, sampled: SampledLabels, targets: Sequence[AnyTarget]) -
 def _probabilities(values: Any, rows: int) -> Floats:
     if np.ndim(values) == 0:
         return np.full(rows, float(check.as_rate(values, "probability")))
-    found = check.as_scores(values, "probability")
-    check.require_length(found, rows, "probability")
-    wrong = (found < 0) | (found > 1)
+    rates = check.as_scores(values, "probability")
+    check.require_length(rates, rows, "probability")
+    wrong = (rates < 0) | (rates > 1)
     if wrong.any():
         at = int(wrong.argmax())
-        raise InvalidInput(f"probability: expected a number from 0 to 1, got {found[at]:g} at row {at}.")
-    return found
+        raise InvalidInput(f"probability: expected a number from 0 to 1, got {rates[at]:g} at row {at}.")
+    return rates
 
 
 def _lowest_rate(sampled: SampledLabels, rates: Floats) -> float:

@@ -105,8 +105,8 @@ def special_cutoff(rows: RowSet, target: AnyTarget, level: Level, most: float = 
 
     ``most`` is the highest threshold that another promise allows.
     """
-    found = _certify(rows, target, level, most)
-    return None if found is None else _cutoff(found, target, level, _summary(rows))
+    certified = _certify(rows, target, level, most)
+    return None if certified is None else _cutoff(certified, target, level, _summary(rows))
 
 
 def pools_cutoff(rows: PoolRows, target: AnyTarget, level: Level, kept: RowSummary | None) -> Cutoff:
@@ -118,12 +118,13 @@ def pools_cutoff(rows: PoolRows, target: AnyTarget, level: Level, kept: RowSumma
     return _cutoff(certify_next_pool(rows, target, level), target, level, kept)
 
 
-def _cutoff(found: Certified, target: AnyTarget, level: Level, kept: RowSummary | None) -> Cutoff:
-    step = Step(0, found.count, found.threshold)
-    told: dict[str, Any] = {}
+def _cutoff(certified: Certified, target: AnyTarget, level: Level, kept: RowSummary | None) -> Cutoff:
+    step = Step(0, certified.count, certified.threshold)
+    summary: dict[str, Any] = {}
     if kept is not None:
-        told = {"fingerprint": kept.fingerprint, "fingerprint_by": FINGERPRINT, "scores": kept.scores}
-    return Cutoff(None, target, level, found.rows, found.qualified, (step,), proof=found.proof, **told)
+        summary = {"fingerprint": kept.fingerprint, "fingerprint_by": FINGERPRINT, "scores": kept.scores}
+    rows, qualified, proof = certified.rows, certified.qualified, certified.proof
+    return Cutoff(None, target, level, rows, qualified, (step,), proof=proof, **summary)
 
 
 def _require_pool_rule(target: AnyTarget, level: Level) -> None:
@@ -190,9 +191,9 @@ def _other_scores(unlabelled: Any, target: AnyTarget) -> Floats:
             f"unlabelled: {type(target).__name__} needs scores of other candidates from the same population, "
             "without labels; pass unlabelled=."
         )
-    found = check.as_scores(unlabelled, "unlabelled")
-    check.require_rows(found, "unlabelled")
-    return found
+    scores = check.as_scores(unlabelled, "unlabelled")
+    check.require_rows(scores, "unlabelled")
+    return scores
 
 
 def together(cutoffs: Sequence[Cutoff]) -> tuple[Cutoff, ...]:

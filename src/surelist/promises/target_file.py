@@ -121,21 +121,21 @@ def _float(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def target_of(said: TargetFields) -> AnyTarget:
+def target_of(fields: TargetFields) -> AnyTarget:
     """The target that a file says."""
-    if isinstance(said, ExpectedFields):
-        return Expected(said.k, said.pool_size)
-    if isinstance(said, AverageFields):
-        return Expected(said.k, said.pool_size, said.spread, said.of)  # type: ignore[arg-type]
-    if isinstance(said, PerPoolFields):
-        sizes = (said.smallest_pool, said.largest_pool)
-        return PerPool(said.k, sizes if sizes[0] != sizes[1] else sizes[0])
-    if isinstance(said, NextPoolFields):
-        return PerPool(said.k, recall=said.recall, by=said.by)  # type: ignore[arg-type]
-    if isinstance(said, PrecisionFields):
-        return Precision(said.share, said.start)
-    if isinstance(said, BudgetFields):
-        return Budget(said.size, said.pool_size)
-    if isinstance(said, AtLeastFields):
-        return AtLeast(said.k)
-    return Recall(said.share)
+    if isinstance(fields, ExpectedFields):
+        return Expected(fields.k, fields.pool_size)
+    if isinstance(fields, AverageFields):
+        return Expected(fields.k, fields.pool_size, fields.spread, fields.of)  # type: ignore[arg-type]
+    if isinstance(fields, PerPoolFields):
+        sizes = (fields.smallest_pool, fields.largest_pool)
+        return PerPool(fields.k, sizes if sizes[0] != sizes[1] else sizes[0])
+    if isinstance(fields, NextPoolFields):
+        return PerPool(fields.k, recall=fields.recall, by=fields.by)  # type: ignore[arg-type]
+    if isinstance(fields, PrecisionFields):
+        return Precision(fields.share, fields.start)
+    if isinstance(fields, BudgetFields):
+        return Budget(fields.size, fields.pool_size)
+    if isinstance(fields, AtLeastFields):
+        return AtLeast(fields.k)
+    return Recall(fields.share)

@@ -208,18 +208,18 @@ def group_targets(
 
     ``expect:``, ``pool:`` or ``recall:`` before the numbers says the promise, else ``promise`` does.
     """
-    found: dict[str, Target] = {}
+    targets: dict[str, Target] = {}
     for text in texts:
-        name, equals, said = text.rpartition("=")
-        kind, colon, numbers = said.rpartition(":")
+        name, equals, text_of_target = text.rpartition("=")
+        kind, colon, numbers = text_of_target.rpartition(":")
         if not equals or not name or (colon and kind not in KINDS):
             raise InvalidInput(f"target: expected {GRAMMAR}, got {text!r}.")
-        if name in found:
+        if name in targets:
             raise InvalidInput(f"target: group {name!r} appears twice.")
-        found[name] = _target(KINDS[kind] if colon else promise, numbers, pool_size, text)
-    if not found:
+        targets[name] = _target(KINDS[kind] if colon else promise, numbers, pool_size, text)
+    if not targets:
         raise InvalidInput(f"target: with group=, give one target per group: {GRAMMAR}.")
-    return found
+    return targets
 
 
 def _target(promise: PromiseKind, numbers: str, pool_size: PoolSize | None, text: str) -> Target:
@@ -235,21 +235,21 @@ def _target(promise: PromiseKind, numbers: str, pool_size: PoolSize | None, text
     return one_target(promise, k=value, pool_size=size if slash else pool_size)
 
 
-def _sizes(said: PoolSize) -> Any:
+def _sizes(size: PoolSize) -> Any:
     """A size or a range of sizes, from numbers or from text such as 50-200."""
-    if isinstance(said, tuple):
-        return tuple(_whole(_number(each, "pool_size")) for each in said)
-    low, dash, high = said.strip().partition("-") if isinstance(said, str) else ("", "", "")
+    if isinstance(size, tuple):
+        return tuple(_whole(_number(each, "pool_size")) for each in size)
+    low, dash, high = size.strip().partition("-") if isinstance(size, str) else ("", "", "")
     if low and dash:
         return tuple(_whole(_number(each, "pool_size")) for each in (low, high))
-    return _whole(_number(said, "pool_size"))
+    return _whole(_number(size, "pool_size"))
 
 
-def _number(said: Any, name: str) -> float:
+def _number(value: Any, name: str) -> float:
     try:
-        return float(said)
+        return float(value)
     except ValueError:
-        raise InvalidInput(f"{name}: expected a number, got {said!r}.") from None
+        raise InvalidInput(f"{name}: expected a number, got {value!r}.") from None
 
 
 def _whole(value: float) -> float:
@@ -260,10 +260,10 @@ def _several(targets: Sequence[Any], groups_given: bool) -> tuple[AnyTarget, tup
     """Promises of one list at once: counts and shares of rows, and precision."""
     if groups_given:
         raise InvalidInput("target: several promises at once go without groups=.")
-    found = [_checked(each, f"target[{place}]") for place, each in enumerate(targets)]
-    if len({type(each) for each in found}) != len(found) or len(found) < 2:
+    checked = [_checked(each, f"target[{number}]") for number, each in enumerate(targets)]
+    if len({type(each) for each in checked}) != len(checked) or len(checked) < 2:
         raise InvalidInput("target: expected several promises, each of another kind.")
-    for each in found:
+    for each in checked:
         sizes = getattr(each, "pool_size", 1)
         if (
             isinstance(each, Budget)
@@ -275,7 +275,7 @@ def _several(targets: Sequence[Any], groups_given: bool) -> tuple[AnyTarget, tup
                 f"target: {each!r} goes alone; together go Expected(k, pool_size), PerPool(k, pool_size), "
                 "Recall and Precision."
             )
-    return found[0], tuple(found[1:])
+    return checked[0], tuple(checked[1:])
 
 
 def _by_group(target: Targets, groups_given: bool) -> dict[str | None, AnyTarget]:

@@ -34,16 +34,16 @@ def promise_before(policy: Certificate) -> str:
 
 
 def _claim(cutoff: Cutoff, policy: Certificate) -> str:
-    target, own = cutoff.target, policy.group_rows == "own"
+    target, by_group = cutoff.target, policy.group_rows == "own"
     if cutoff.proof is not None:
         return _proof(cutoff).claim(target)
     whose = "the shortlist" if cutoff.group is None else f"for group {cutoff.group!r} the shortlist"
     if isinstance(target, Expected):
         size = number(target.pool_size)
-        pools = f"pools with {size} candidates of the group" if own else f"pools of {size} candidates"
+        pools = f"pools with {size} candidates of the group" if by_group else f"pools of {size} candidates"
         return f"{whose} holds at least {qualified(target.k)} on average over {pools}"
     if isinstance(target, PerPool):
-        pool = f"a pool of {number(target.sizes[0])} or more candidates{' of the group' if own else ''}"
+        pool = f"a pool of {number(target.sizes[0])} or more candidates{' of the group' if by_group else ''}"
         return f"{whose} of {pool} holds at least {qualified(target.k)}"
     assert isinstance(target, Recall)
     return f"{whose} keeps at least {percent(target.share)} of all qualified candidates"
@@ -137,25 +137,25 @@ def about_scores(cutoff: Cutoff, column: str | None) -> list[str]:
 
 def warnings(policy: Certificate) -> tuple[str, ...]:
     """What does not break the promise and should be looked at all the same."""
-    said = []
+    lines = []
     for cutoff in policy.cutoffs:
         whose = f" of group {cutoff.group!r}" if cutoff.group is not None else ""
         scores, first = cutoff.scores, cutoff.steps[0]
         if scores is not None and scores.auc is not None and scores.auc < 0.5:
-            said.append(
+            lines.append(
                 f"qualified rows{whose} score lower than the others (AUC {scores.auc:.2f}, 0.5 is chance): "
                 "is it the right score column, and is a higher score better?"
             )
         if scores is not None and cutoff.qualified == scores.total:
-            said.append(f"every calibration row{whose} is qualified: is it the right label column?")
+            lines.append(f"every calibration row{whose} is qualified: is it the right label column?")
         if first.tied and first.share and first.share_untied:
             longer = percent(round(first.share / first.share_untied - 1, 3))
-            said.append(
+            lines.append(
                 f"ties at the threshold{whose} let in {first.reached:,} qualified rows where "
                 f"{first.critical_count:,} were needed: lists are about {longer} longer than with ties "
                 'broken by candidate id, ties="hash".'
             )
-    return tuple(said)
+    return tuple(lines)
 
 
 def covered(policy: Certificate) -> bool:
@@ -174,28 +174,28 @@ def _proof(cutoff: Cutoff) -> Proof:
 
 def conditions(policy: Certificate) -> tuple[str, ...]:
     """The conditions [theory: setting], and those of the options in use."""
-    said: list[str] = []
+    sentences: list[str] = []
     for cutoff in policy.cutoffs:
         if cutoff.proof is not None:
             whole = replace(cutoff.level, alpha=policy.alpha)
-            said.extend(_proof(cutoff).conditions(cutoff.target, whole))
+            sentences.extend(_proof(cutoff).conditions(cutoff.target, whole))
     if not all(cutoff.proof for cutoff in policy.cutoffs):
-        said.extend(_common(policy))
-    said.extend(_about_options(policy))
+        sentences.extend(_common(policy))
+    sentences.extend(_about_options(policy))
     if policy.shift is not None:  # a proof knows of one population only
         moved = {ROWS_ALIKE: _populations(policy), phrases.OTHER_SCORES: phrases.SCORES_OF_POOLS}
-        said = [moved.get(each, each) for each in said]
-    return tuple(dict.fromkeys(said))
+        sentences = [moved.get(each, each) for each in sentences]
+    return tuple(dict.fromkeys(sentences))
 
 
 def _common(policy: Certificate) -> list[str]:
     """The conditions of every count rule."""
     bounds = phrases.alpha_bounds(policy.alpha)
-    said = [phrases.SCORE_FIXED, _populations(policy), phrases.NO_ROW_LEFT_OUT, bounds, _looks(policy)]
+    sentences = [phrases.SCORE_FIXED, _populations(policy), phrases.NO_ROW_LEFT_OUT, bounds, _looks(policy)]
     for cutoff in policy.cutoffs[: 1 if policy.grouped else None]:
         if cutoff.proof is None:
-            said.extend(_about_target(policy, cutoff.target))
-    return said
+            sentences.extend(_about_target(policy, cutoff.target))
+    return sentences
 
 
 def _populations(policy: Certificate) -> str:
@@ -228,18 +228,18 @@ def _looks(policy: Certificate) -> str:
 
 def _about_target(policy: Certificate, target: AnyTarget) -> list[str]:
     if isinstance(target, Expected):
-        said = [phrases.POOL_SIZE_KNOWN]
+        sentences = [phrases.POOL_SIZE_KNOWN]
         if policy.grouped and policy.group_rows == "own":
-            said.append("The pool sizes per group were known, not estimated from the calibration rows.")
-        return said
+            sentences.append("The pool sizes per group were known, not estimated from the calibration rows.")
+        return sentences
     if isinstance(target, PerPool):
-        said = ["The size of a pool does not depend on how good its candidates look."]
+        sentences = ["The size of a pool does not depend on how good its candidates look."]
         if policy.rule == "exact":
-            said.append(
+            sentences.append(
                 f"The failure rate is an average over calibration samples: for {_often_above(policy)} of "
                 'samples the long-run rate lies above alpha. rule="pac" bounds it for this sample.'
             )
-        return said
+        return sentences
     return [
         "The share is that of the whole population; in a single pool the share kept may lie below it, "
         "about half the time if the promise is only just true."
@@ -273,30 +273,30 @@ def _seed(shift: Shift) -> str:
 
 
 def _about_options(policy: Certificate) -> list[str]:
-    said = []
+    sentences = []
     if policy.choice is not None:
         several = len(policy.choice.scores)
-        said.append(
+        sentences.append(
             f"The score {policy.choice.chosen!r} was chosen of {several} after looking, each certified at "
             f"alpha/{several}: every score that was ever looked at on these rows is among them."
         )
     if len(policy.cutoffs) > 1 and not policy.grouped:
-        said.append(f"Alpha is split evenly between the {len(policy.cutoffs)} promises.")
+        sentences.append(f"Alpha is split evenly between the {len(policy.cutoffs)} promises.")
     if policy.thinning is not None:
-        said.append(policy.thinning.conditions())
+        sentences.append(policy.thinning.conditions())
     if policy.missing_labels:
-        said.append(
+        sentences.append(
             f"{policy.missing_labels:,} calibration rows without a label were counted as not qualified."
         )
     if policy.dropped_rows:
-        said.append(
+        sentences.append(
             f"{policy.dropped_rows:,} calibration rows without a usable score were dropped: the promise "
             "is about candidates who have a score."
         )
     if policy.group_split == "sidak":
-        said.append("Groups are disjoint and each uses its own calibration rows only.")
+        sentences.append("Groups are disjoint and each uses its own calibration rows only.")
     if policy.grouped:
-        said.append(
+        sentences.append(
             "Cutoffs differ by group. Some uses of that are unlawful (in the United States, Title VII "
             "section 703(l) forbids different cutoff scores by race, colour, religion, sex or national "
             "origin in employment tests). This is not legal advice. Recorded purpose: "
@@ -304,14 +304,14 @@ def _about_options(policy: Certificate) -> list[str]:
         )
     if policy.shift is not None:
         kind = "the weights" if policy.shift.weights_exact else "the estimated weights"
-        said.append(
+        sentences.append(
             f"Conditional on {kind}: the density ratios of pool to calibration rows are right, their "
             f"bound {policy.shift.weight_bound:g} was fixed beforehand, and {_seed(policy.shift)}"
         )
     if policy.salt_hash is not None:
-        said.append(
+        sentences.append(
             "Ties are broken by a secret salt drawn once after the candidate ids were fixed; "
             "ids are unique over calibration rows and pools. An id in both is noticed only where a candidate "
             "scores exactly at a threshold and was a qualified calibration row there."
         )
-    return said
+    return sentences
