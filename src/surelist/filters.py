@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist.errors import InvalidInput
@@ -64,13 +65,15 @@ class Filter:
     """Thresholds by group, how pool size is counted, and the salt that breaks ties.
 
     With ``size_by_group`` the size that decides a group's threshold counts that group's candidates,
-    else everyone in the pool. ``hashed`` ties are broken by candidate id; ``salt`` is None
+    else everyone in the pool. With ``by_rank`` a threshold of -5 lists a
+    pool's best five. ``hashed`` ties are broken by candidate id; ``salt`` is None
     where its file was not at hand.
     """
 
     groups: tuple[GroupFilter, ...]
     size_by_group: bool = False
     overlapping: bool = False
+    by_rank: bool = False
     hashed: bool = False
     salt: Salt | None = None
 
@@ -95,7 +98,9 @@ class Filter:
 
     def select(self, scores: Any, groups: Any = None, ids: Any = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist."""
-        array = check.as_scores(scores, finite=False)
+        array = check.as_scores(scores, finite=self.by_rank)
+        if self.by_rank:
+            array = ranks_within(array, np.zeros(len(array), dtype=np.int64))
         texts = self._tie_ids(ids, len(array)) if self.hashed else None
         if self.grouped:
             return self._select_groups(array, groups, texts)
@@ -105,9 +110,16 @@ class Filter:
 
     def reason(self, group: str | None, candidates: int, sizes: Mapping[str, int]) -> str:
         """Why a shortlisted candidate of ``group`` is there, in a pool with these sizes by group."""
+        if self.by_rank:
+            return self.rank_reason
         part = next(each for each in self.groups if each.group in (None, group))
         size = sizes.get(part.group or "", 0) if self.size_by_group else candidates
         return part.reason(part.threshold(size))
+
+    @property
+    def rank_reason(self) -> str:
+        """The same where the list goes by rank."""
+        return f"among the best {-self.groups[0].thresholds[0].score:.0f} of its pool"
 
     def require_salt(self) -> None:
         """Raise where ties cannot be broken for want of the salt."""
@@ -152,6 +164,21 @@ class Filter:
             raise InvalidInput("ids: this policy breaks ties by candidate id; pass ids=.")
         self.require_salt()
         return check.as_ids(ids, rows)
+
+
+def ranks_within(scores: Scores, pools: NDArray[np.int64]) -> Scores:
+    """Minus the rank of each row in its pool, 1 for the best; tied rows share the best of their ranks."""
+    order = np.lexsort((-scores, pools))
+    ordered, groups = scores[order], pools[order]
+    first = np.empty(len(order), dtype=bool)  # of a pool, or of a run of ties in it
+    first[:1] = True
+    first[1:] = (groups[1:] != groups[:-1]) | (ordered[1:] != ordered[:-1])
+    begins = np.flatnonzero(first)
+    of_pool = np.searchsorted(groups, groups[begins], side="left")
+    ranks = np.repeat(begins - of_pool + 1, np.diff(np.append(begins, len(order))))
+    minus: Scores = np.empty(len(order))
+    minus[order] = -ranks.astype(np.float64)
+    return minus
 
 
 def pool_members(groups: Any, known: list[str], rows: int, *, overlapping: bool) -> dict[str, Mask]:

@@ -71,6 +71,7 @@ SLOW = {
     "tables/test_large_tables.py",
     "tables/test_one_reader.py::test_page_and_calibration_agree_word_for_word",
     "tables/test_order.py::test_every_order_statistic",
+    "tables/test_promises_everywhere.py",
     "tables/test_select_tables.py::test_every_engine_writes_files",
     "tables/test_select_tables.py::test_hashed_ties_in_many_pools",
     "tables/test_select_tables.py::test_many_pools",

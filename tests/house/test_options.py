@@ -13,8 +13,9 @@ import pytest
 import surelist as sl
 from surelist.cli import certify, lifecycle
 from surelist.cli.options import FLAGS, in_flags
+from surelist.promises.asked import group_targets, one_target, target_asked
 from surelist.promises.options import OPTIONS, PROMISES, PromiseKind
-from surelist.promises.terms import Roles, Terms, group_targets, one_target, target_asked
+from surelist.promises.terms import Roles, Terms
 from surelist.service.models import CalibrateOptions, CurveOptions
 
 DOCS = Path(__file__).parents[2] / "docs"

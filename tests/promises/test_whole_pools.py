@@ -176,8 +176,7 @@ def test_lists_by_rank_take_the_best_of_each_pool():
     pool = rng.random(10) - 1e6
     assert policy.select(pool).sum() == -policy.threshold
     assert policy.select(pool)[np.argmax(pool)]
-    with pytest.raises(sl.InvalidInput, match=r"policy\.select\(scores\)"):
-        _ = policy.filter
+    assert policy.filter.by_rank
 
 
 @pytest.mark.parametrize("target", [sl.PerPool(k=2), sl.PerPool(recall=0.8), sl.Expected(2, spread=2)])

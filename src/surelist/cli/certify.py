@@ -59,18 +59,16 @@ def calibrate(**given: Any) -> None:
       surelist calibrate past.csv --per-pool 5 --pool query -o policy.json
       surelist calibrate past.csv --precision 0.8 --start 0.1 --unlabelled other.csv -o policy.json
     """
-    from surelist.promises.terms import roles_of, target_asked, terms_of
-    from surelist.workflows import tables as workflows
+    from surelist.promises.asked import drawn_labels, roles_of, target_asked, terms_of
+    from surelist.workflows.certify import certify_source
     from surelist.workflows.source import Source
 
     wanted = asked(given)
-    roles, terms = roles_of(wanted), terms_of(wanted, target_asked(wanted))
+    roles, terms, drawn = roles_of(wanted), terms_of(wanted, target_asked(wanted)), drawn_labels(wanted)
     with _input(given["past"]) as path:
         source = Source(path, given["engine"], given["spark_master"], given["on_bad_rows"], _Progress())
         source.refuse_as_output(given["output"])
-        policy = workflows.certify_source(
-            source, roles, terms, given["unlabelled"], (given["audit_rate"], given["audited_below"])
-        )
+        policy = certify_source(source, roles, terms, given["unlabelled"], drawn)
     _save_policy(policy, given["output"])
     quiet = given["output"] == "-"
     if given["json_"] and not quiet:

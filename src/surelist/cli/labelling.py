@@ -52,8 +52,8 @@ def start_label(collection: Path, output: Path, json_: bool, **options: Any) -> 
     --expect and --per-pool promise about future pools like it; --at-least and --recall about the
     collection itself, whatever it is.
     """
+    from surelist.promises.asked import target_asked
     from surelist.promises.targets import AtLeast
-    from surelist.promises.terms import target_asked
     from surelist.workflows import labelling
 
     at_least = options.pop("at_least")

@@ -69,7 +69,8 @@ special_options = stacked(
     click.option("--pool-recall", type=float, metavar="SHARE", help=PROMISES["pool-recall"]),
     click.option("--precision", type=float, metavar="SHARE", help=PROMISES["precision"]),
     click.option("--budget", type=float, metavar="K", help=PROMISES["budget"]),
-    *(option(name) for name in ("pool", "spread", "start", "unlabelled", "audit_rate", "audited_below")),
+    options("also", "pool", "by", "of", "spread", "start", "unlabelled", "other_score"),
+    options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score"),
 )
 reading_options = options("on_bad_rows", "engine", "spark_master")
 
@@ -83,7 +84,10 @@ def asked(given: dict[str, Any]) -> dict[str, Any]:
         return given
     if len(kinds) != 1:
         more = ", --pool-recall SHARE, --precision SHARE, --budget K" if "precision" in given else ""
-        raise click.UsageError(f"Say what to promise: one of --expect K, --per-pool K, --recall SHARE{more}.")
+        also = " Others of the same list go with --also." if more and kinds else ""
+        raise click.UsageError(
+            f"Say what to promise: one of --expect K, --per-pool K, --recall SHARE{more}.{also}"
+        )
     promise, amount = FLAGS[kinds[0]], given[kinds[0]]
     if promise in ("recall", "pool-recall", "precision"):
         if given["pool_size"]:
@@ -98,7 +102,7 @@ _NAMES = {own: _flag(own) for own in (name.rpartition(".")[2] for name in OPTION
 _NAMES["groups"], _NAMES["ids"] = "--group", "--id"
 _ANY = "|".join(sorted(_NAMES, key=len, reverse=True))
 _SAID = re.compile(
-    rf"""^(?P<first>{_ANY})(?=[:( ])
+    rf"""^(?P<first>{_ANY})(?=:|[ ]\()
     | (?<![\w'"-])(?P<set>{_ANY})="(?P<value>[^"]*)"
     | (?<![\w'"-])(?P<asked>{_ANY})=(?![\w'"(])
     | (?<![\w'"-])(?P<bare>{"|".join(name for name in _NAMES if "_" in name)})(?![\w'"-])""",

@@ -17,6 +17,8 @@ CurveRule = Literal["simultaneous", "dkw"]
 GroupSplit = Literal["bonferroni", "sidak"]
 GroupRows = Literal["own", "all"]
 Ties = Literal["include", "hash"]
+LabelsOf = Literal["count", "value"]
+ListedBy = Literal["score", "rank"]
 
 PROMISES: dict[PromiseKind, str] = {
     "expected": "At least K qualified in an average pool.",
@@ -57,10 +59,28 @@ OPTIONS: dict[str, Option] = {
     "share": Option(None, float, "For recall and precision: the share that is promised.", "SHARE"),
     "pool_size": Option(None, str, "Candidates in a pool; for promises per pool also a range, 50-200.", "M"),
     "spread": Option(None, float, "For averages over whole pools: a guess of their standard deviation."),
+    "of": Option("count", LabelsOf, "value: labels are amounts of at least 0, and k is an amount."),
+    "by": Option("score", ListedBy, "For whole pools; rank: the best of each pool by rank are listed."),
+    "also": Option(
+        (),
+        list[str],
+        "Another promise of the same list: expect:5/100, pool:3/100, recall:0.9, precision:0.8. Repeat.",
+        "PROMISE",
+    ),
+    "other_score": Option(
+        (), list[str], "Another score column: the best one is kept, alpha is shared. Repeat.", "COLUMN"
+    ),
     "start": Option(None, float, "For precision: the share of candidates where the walk begins.", "SHARE"),
     "unlabelled": Option(None, str, "File with scores of other candidates, without labels.", "FILE"),
-    "audit_rate": Option(None, float, "Rate at which rows below audited_below were labelled.", "RATE"),
+    "audit_rate": Option(
+        None, float, "Rate at which rows below the score audited_below were labelled, by a draw.", "RATE"
+    ),
     "audited_below": Option(None, float, "Every row at or above this score was labelled.", "SCORE"),
+    "probability": Option(None, str, "Column with the probability at which each row was labelled.", "COLUMN"),
+    "lowest_rate": Option(None, float, "With probability: the lowest of them, fixed beforehand.", "RATE"),
+    "lowest_score": Option(
+        None, float, "With probability: rows below this score may have been labelled less often.", "SCORE"
+    ),
     "largest_pool": Option(None, int, "For promises per pool: the largest pool, instead of a range."),
     "target": Option(
         (),

@@ -13,8 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from surelist import _check as check
 from surelist import bounds
 from surelist.drawing import axes
@@ -23,7 +21,7 @@ from surelist.filters import Filter, GroupFilter
 from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_file, pool_checks, wording
 from surelist.promises.averages import Average
-from surelist.promises.pools import NextPool, ranks_within
+from surelist.promises.pools import NextPool
 from surelist.promises.proofs import Proof
 from surelist.promises.reference import FalseShare, scores_fingerprint
 from surelist.promises.state import Certificate, Cutoff
@@ -87,23 +85,18 @@ class Policy(Certificate):
                 by_group[cutoff.group] = _excess(cutoff, cutoff.target)
         return by_group
 
-    @property
-    def filter(self) -> Filter:
-        """What is applied to a pool of any kind: the thresholds without their evidence."""
-        if self.by_rank or isinstance(self.cutoffs[0].proof, FalseShare):
-            raise InvalidInput(
-                "policy: lists by rank, and lists of one pool, are made from scores in memory: "
-                "policy.select(scores)."
-            )
-        return self._filter
-
     @cached_property
-    def _filter(self) -> Filter:
+    def filter(self) -> Filter:
+        """What is applied to a pool of any kind: the thresholds without their evidence.
+
+        Policies of one pool also ask for ``require_pool``.
+        """
         groups = self.cutoffs if self.grouped else self.cutoffs[:1]
         return Filter(
             tuple(GroupFilter(cutoff.group, cutoff.thresholds) for cutoff in groups),
             size_by_group=self.grouped and self.group_rows == "own",
             overlapping=self.overlapping,
+            by_rank=self.by_rank,
             hashed=self.salt_hash is not None,
             salt=self.salt,
         )
@@ -183,14 +176,22 @@ class Policy(Certificate):
         whole: for ``PerPool`` targets its size decides the threshold.
         """
         array = self._chosen_score(scores)
-        if self.by_rank:
-            array = ranks_within(array, np.zeros(len(array), dtype=np.int64))
+        if self.of_one_pool:
+            self.require_pool(array)
+        return self.filter.select(array, groups, ids)
+
+    @property
+    def of_one_pool(self) -> bool:
+        """Whether it shortlists the very pool it was made with, and no other."""
+        return isinstance(self.cutoffs[0].proof, FalseShare)
+
+    def require_pool(self, scores: Any) -> None:
+        """Raise for a policy of one pool where these are not that pool's scores."""
         proof = self.cutoffs[0].proof
-        if isinstance(proof, FalseShare) and scores_fingerprint(array) != proof.fingerprint:
+        if isinstance(proof, FalseShare) and scores_fingerprint(scores) != proof.fingerprint:
             raise InvalidInput(
                 "scores: this policy selects from the pool it was made with, and from no other."
             )
-        return self._filter.select(array, groups, ids)
 
     def check_pool(self, scores: Any, groups: Any = None, ids: Any = None) -> tuple[PoolCheck, ...]:
         """Is this the kind of pool the promise is about? Sentences, some of them warnings.
@@ -199,7 +200,7 @@ class Policy(Certificate):
         policies whose groups overlap, or that list by rank or one pool only, there are none.
         """
         listed = self.select(scores, groups, ids)
-        if self.overlapping or self.by_rank or isinstance(self.cutoffs[0].proof, FalseShare):
+        if self.overlapping or self.by_rank or self.of_one_pool:
             return ()
         return pool_checks.check_arrays(self, self._chosen_score(scores), groups, listed)
 

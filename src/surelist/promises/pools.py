@@ -17,6 +17,7 @@ from surelist import _check as check
 from surelist._files import STRICT, hold
 from surelist.bounds.pools import pac_pool_rank, pool_rank
 from surelist.errors import NotCertifiable
+from surelist.filters import ranks_within
 from surelist.promises.phrases import common_conditions, counted, number, percent, qualified
 from surelist.promises.proofs import Certified, refuse
 from surelist.promises.targets import Level, PerPool
@@ -99,21 +100,6 @@ class PoolRows:
         """What each pool's list holds when the best ``count`` qualified rows are on it."""
         worth = None if self.values is None else self.values[:count]
         return np.bincount(self.codes[:count], worth, minlength=self.pools).astype(np.float64)
-
-
-def ranks_within(scores: Floats, codes: Ints) -> Floats:
-    """Minus the rank of each row in its pool, 1 for the best; tied rows share the best of their ranks."""
-    order = np.lexsort((-scores, codes))
-    ordered, groups = scores[order], codes[order]
-    first = np.empty(len(order), dtype=bool)  # of a pool, or of a run of ties in it
-    first[:1] = True
-    first[1:] = (groups[1:] != groups[:-1]) | (ordered[1:] != ordered[:-1])
-    begins = np.flatnonzero(first)
-    of_pool = np.searchsorted(groups, groups[begins], side="left")
-    ranks = np.repeat(begins - of_pool + 1, np.diff(np.append(begins, len(order))))
-    by_row = np.empty(len(order))
-    by_row[order] = -ranks.astype(np.float64)
-    return by_row
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,7 @@ def has_values(target: AnyTarget) -> bool:
 
 def needs_columns(target: AnyTarget) -> bool:
     """Whether a target needs every row, not only counts or qualified rows."""
-    by_rank = isinstance(target, PerPool) and target.by == "rank"
-    return isinstance(target, (Precision, Budget)) or has_values(target) or by_rank
+    return isinstance(target, (Precision, Budget)) or has_values(target)
 
 
 def is_special(target: AnyTarget, rows: RowSet) -> bool:

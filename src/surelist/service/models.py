@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from surelist._check import MissingLabels
+from surelist.promises.asked import roles_of, target_asked, terms_of
 from surelist.promises.options import OPTIONS, CurveRule, GroupRows, GroupSplit, PromiseKind, Rule, Ties
-from surelist.promises.terms import Roles, roles_of, target_asked, terms_of
+from surelist.promises.terms import Roles
 from surelist.service.jobs import CalibrationRequest
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surelist.errors import InvalidInput
+from surelist.promises.asked import one_target, roles_of, terms_of
 from surelist.promises.options import PromiseKind
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Target
-from surelist.promises.terms import one_target, roles_of, terms_of
 from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, summarise
 from surelist.service import answers

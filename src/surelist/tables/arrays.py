@@ -11,24 +11,41 @@ import numpy as np
 from surelist._check import OnBadRows
 from surelist.errors import InvalidInput
 from surelist.tables import bad_rows
-from surelist.tables.roles import GROUP, ID, LABEL, POOL, SCORE, Columns, find_columns, require_column
+from surelist.tables.roles import (
+    GROUP,
+    ID,
+    LABEL,
+    POOL,
+    SCORE,
+    Columns,
+    find_columns,
+    number_columns,
+    require_column,
+)
 from surelist.tables.sources import Table, open_table
 
 WEIGHT = "weight"
 
 
 def read_columns(
-    source: Any, columns: Mapping[str, str | None], on_bad_rows: OnBadRows = "error"
+    source: Any,
+    columns: Mapping[str, str | None],
+    on_bad_rows: OnBadRows = "error",
+    *,
+    numbers: Mapping[str, str] | None = None,
+    any_order: bool = False,
 ) -> dict[str, Any]:
     """Columns by role, in row order: scores, labels and weights as float64, others as text.
 
     Scores are finite and labels 0, 1 or NaN (missing); other rows are refused as in calibration, or
-    rows without a finite score left out with ``on_bad_rows="drop"``.
+    rows without a finite score left out with ``on_bad_rows="drop"``. ``numbers`` are further columns, NaN
+    where there is no number. With ``any_order`` rows may come in any, all their columns together.
     """
     table = source if isinstance(source, Table) else open_table(source)
-    if not table.engine.ordered:
+    if not (table.engine.ordered or any_order):
         raise InvalidInput(f"{table.name}: has no row order, which this needs. Read it into a DataFrame.")
     weight = columns.get(WEIGHT)
+    table, more = number_columns(table, numbers or {})
     roles = find_columns(table, **{role: name for role, name in columns.items() if role != WEIGHT})
     wanted: dict[str, Any] = {SCORE: nw.when(roles.usable).then(roles.score)}
     for alias, expression in (
@@ -39,15 +56,18 @@ def read_columns(
     ):
         if expression is not None:
             wanted[alias] = expression
+    wanted |= more
     table.say("reading columns")
     with table.reading():
-        fetched = table.engine.columns(roles.frame.with_columns(**wanted).select(*wanted), (SCORE, LABEL))
+        fetched = table.engine.columns(
+            roles.frame.with_columns(**wanted).select(*wanted), (SCORE, LABEL, *more)
+        )
     if on_bad_rows == "drop":
         finite = np.isfinite(fetched[SCORE])
         fetched = {alias: np.asarray(values)[finite] for alias, values in fetched.items()}
     _stop_for_bad_rows(roles, fetched[SCORE], fetched.get(LABEL))
     named = {SCORE: "score", LABEL: "label", GROUP: "group", ID: "id", POOL: "pool"}
-    arrays = {named[alias]: values for alias, values in fetched.items()}
+    arrays = {named.get(alias, alias): values for alias, values in fetched.items()}
     if weight is not None:
         arrays[WEIGHT] = read_columns(table, {"score": weight})["score"]
     return arrays

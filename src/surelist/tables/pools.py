@@ -17,8 +17,9 @@ from surelist import _check as check
 from surelist.errors import InvalidInput
 from surelist.score_summary import RowSummary
 from surelist.tables.evidence import CalibrationRows, calibration_rows
-from surelist.tables.roles import POOL, ROWS, SCORE, Columns
+from surelist.tables.roles import POOL, RANK, ROWS, SCORE, Columns
 from surelist.tables.sources import Table
+from surelist.tables.thresholds import with_ranks
 
 LISTED = ROWS + "_listed"
 
@@ -37,9 +38,14 @@ class PooledRows:
 
 
 def pooled_rows(
-    table: Table, *, names: Mapping[str, str | None], missing_labels: str, on_bad_rows: str
+    table: Table,
+    *,
+    names: Mapping[str, str | None],
+    missing_labels: str,
+    on_bad_rows: str,
+    by_rank: bool = False,
 ) -> PooledRows:
-    """Whole pools of a table, after the same checks as for rows."""
+    """Whole pools of a table, after the same checks as for rows; by rank, scores are minus ranks."""
     counted = calibration_rows(
         table, [None], names=names, group_rows="own", ties="include", missing_labels=missing_labels,
         on_bad_rows=on_bad_rows,
@@ -47,6 +53,10 @@ def pooled_rows(
     evidence = counted.evidence[None]
     columns, frame = evidence.scores.columns, evidence.scores.frame
     pools = _pools(columns)
+    if by_rank:
+        assert columns.label is not None
+        ranked = with_ranks(columns, keep_order=False).filter(columns.label == 1)
+        frame = ranked.select(nw.col(RANK).alias(SCORE), POOL)
     columns.table.say("fetching the qualified rows of all pools")
     with columns.table.reading():
         fetched = columns.table.engine.columns(frame.select(SCORE, POOL), (SCORE,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +19,8 @@ from surelist.tables.engines import Frame
 from surelist.tables.sources import Table
 
 PREFIX = "__surelist_"
-SCORE, LABEL, GROUP, ID, POOL, STATE, ROWS, TIE, ROW = (
-    PREFIX + name for name in ("score", "label", "group", "id", "pool", "state", "rows", "tie", "row")
+SCORE, LABEL, GROUP, ID, POOL, STATE, ROWS, TIE, ROW, RANK = (
+    PREFIX + name for name in ("score", "label", "group", "id", "pool", "state", "rows", "tie", "row", "rank")
 )
 EXACT_INTEGER = 1 << 53
 
@@ -85,6 +86,21 @@ def find_columns(table: Table, **names: str | None) -> Columns:
     if "pool" in wanted:
         roles["pool"] = name_expression(table, wanted["pool"], schema, "pool")
     return Columns(table, wanted, score, usable, schema=schema, **roles)
+
+
+def number_columns(table: Table, names: Mapping[str, str]) -> tuple[Table, dict[str, nw.Expr]]:
+    """Further columns of numbers by role, null where there is no finite one; the table they are in."""
+    schema = dict(table.frame.collect_schema())
+    frame, found = table.frame, {}
+    for role, name in names.items():
+        require_column(table, role, name)
+        alias = f"{PREFIX}number_{role}"
+        if table.file and schema[name] == nw.String:
+            frame = table.engine.with_numbers(frame, name, alias, label=False)
+            schema[alias], name = nw.Float64(), alias
+        number, usable = _score(name, schema)
+        found[role] = nw.when(usable).then(number)
+    return table.with_frame(frame), found
 
 
 def require_column(table: Table, role: str, name: str) -> None:

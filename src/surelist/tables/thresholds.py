@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -13,7 +13,7 @@ import narwhals as nw
 from surelist.errors import InvalidInput
 from surelist.filters import Filter, GroupFilter, Threshold
 from surelist.tables.engines import Frame
-from surelist.tables.roles import GROUP, POOL, PREFIX, ROW, ROWS, TIE, Columns
+from surelist.tables.roles import GROUP, POOL, PREFIX, RANK, ROW, ROWS, TIE, Columns
 from surelist.ties import HEX_DIGITS
 
 
@@ -34,6 +34,7 @@ class RowLimits:
     filter: Filter
     limits: tuple[Limit, ...]
     joined: bool = False
+    ranked: bool = False
 
     def conditions(self, columns: Columns, frame: Frame) -> tuple[Frame, nw.Expr, nw.Expr | None]:
         """The frame, who is shortlisted, and, with randomised ties, who was a calibration row."""
@@ -58,6 +59,8 @@ class RowLimits:
 
     def _at_least(self, columns: Columns, limit: Limit) -> nw.Expr:
         member = columns.member(limit.group)
+        if self.ranked:
+            return nw.col(RANK) >= limit.threshold
         if limit.tie is None:
             return _both(member, columns.score >= limit.threshold)
         at = (columns.score == limit.threshold) & (nw.col(TIE) >= limit.tie)
@@ -68,6 +71,10 @@ def make_limits(
     columns: Columns, filter: Filter, sizes: Mapping[tuple[Any, ...], int]
 ) -> tuple[RowLimits, Frame]:
     """The limits in force, and the frame they apply to. ``sizes``: candidates by pool and group."""
+    if filter.by_rank:
+        only = _limit(filter.groups[0], filter.groups[0].thresholds[0])
+        why = replace(only, reason=nw.lit(filter.rank_reason))
+        return RowLimits(filter, (why,), joined=True, ranked=True), with_ranks(columns, keep_order=True)
     if not filter.by_size:
         return RowLimits(
             filter, tuple(_limit(each, each.thresholds[-1]) for each in filter.groups)
@@ -129,6 +136,16 @@ def _joined_limits(columns: Columns, filter: Filter) -> tuple[RowLimits, Frame]:
         sizes.with_columns(**chosen).select(*keys, *chosen), on=list(keys), how="left"
     )
     return RowLimits(filter, tuple(limits), joined=True), frame
+
+
+def with_ranks(columns: Columns, *, keep_order: bool) -> Frame:
+    """Usable rows with minus their rank in their pool; without a pool column the table is one pool."""
+    engine, frame = columns.table.engine, columns.frame
+    if keep_order and engine.ordered:
+        frame = engine.numbered(frame, ROW)
+    pool = nw.lit(0) if columns.pool is None else columns.pool
+    named = frame.filter(columns.usable).with_columns(**{RANK: columns.score, POOL: pool})
+    return engine.with_ranks(named, RANK, POOL)
 
 
 def _limit(group: GroupFilter, threshold: Threshold) -> Limit:

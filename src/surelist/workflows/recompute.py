@@ -13,8 +13,8 @@ from surelist import tables
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises.policy import Policy
 from surelist.promises.terms import Roles, Terms
+from surelist.workflows.certify import certify_source
 from surelist.workflows.source import Source
-from surelist.workflows.tables import certify_source
 
 
 def can_recompute(policy: Policy) -> bool:

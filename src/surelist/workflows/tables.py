@@ -15,17 +15,14 @@ from surelist import tables
 from surelist._check import EngineName, MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
 from surelist.promises import pool_checks
-from surelist.promises.calibration import certify, certify_arrays, certify_pools, requirements
+from surelist.promises.calibration import certify_arrays
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
 from surelist.promises.evaluation import Evaluation, evaluate
 from surelist.promises.options import CurveRule, GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.policy import Policy
-from surelist.promises.pool_effects import pool_effect, warn_of_pools
-from surelist.promises.pools import PoolRows
 from surelist.promises.sampled import SampledLabels
-from surelist.promises.special import has_values, needs_columns, of_whole_pools
-from surelist.promises.terms import Roles, Targets, Terms, make_terms
+from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
 from surelist.tables import Problem, Selection
 from surelist.tables.csv_text import delimiter_in
@@ -39,6 +36,7 @@ from surelist.tables.profile import (
     profile,
     shape,
 )
+from surelist.workflows.certify import REMEMBERED, WITH_POOLS, certify_source
 from surelist.workflows.source import Source
 
 __all__ = [
@@ -60,9 +58,6 @@ __all__ = [
     "select_table",
     "shape",
 ]  # fmt: skip
-
-REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers
-WITH_POOLS = (*REMEMBERED, "pool")
 
 
 def calibrate_table(
@@ -106,15 +101,14 @@ def calibrate_table(
         group_split=group_split, group_rows=group_rows, calibration_share=calibration_share, ties=ties,
         missing_labels=missing_labels,
     )  # fmt: skip
-    if isinstance(label, SampledLabels) or not isinstance(score, str) or unlabelled is not None:
-        if weight is not None:
-            raise InvalidInput("weight: goes with one score column and plain labels.")
-        return _certify_columns(
-            source, score, label, Roles(None, None, group, id, weight, pool), terms, unlabelled
-        )
-    roles = Roles(score, label, group, id, weight, pool)
+    names = (score,) if isinstance(score, str) else tuple(score)
+    drawn = label if isinstance(label, SampledLabels) else None
+    column: str = label.labels if isinstance(label, SampledLabels) else label
+    roles = Roles(names[0] if names else None, column, group, id, weight, pool, names[1:])
     if weight is None and weight_bound is None:
-        return certify_source(source, roles, terms)
+        return certify_source(source, roles, terms, unlabelled, drawn)
+    if drawn is not None or len(names) > 1 or unlabelled is not None:
+        raise InvalidInput("weight: goes with one score column and plain labels.")
     if on_bad_rows != "error":
         raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
     arrays = tables.read_columns(source.open(), roles.names(*WITH_POOLS, "weight"))
@@ -124,90 +118,6 @@ def calibrate_table(
         pools=arrays.get("pool"),
     )  # fmt: skip
     return policy.with_columns(**roles.names(*WITH_POOLS))
-
-
-def certify_source(
-    source: Source, roles: Roles, terms: Terms, unlabelled: Any = None,
-    audited: tuple[float | None, float | None] = (None, None),
-) -> Policy:  # fmt: skip
-    """What ``calibrate_table`` does, from values: for the front ends. ``audited``: a rate, and an edge."""
-    if audited != (None, None):
-        if None in audited:
-            raise InvalidInput("audit_rate: audit_rate and audited_below go together; give both or neither.")
-        label = SampledLabels(roles.label, probability=audited[0], above=audited[1])
-        return _certify_columns(source, roles.score or "", label, roles, terms, unlabelled)
-    if terms.ties == "hash" and roles.id is None:
-        raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
-    if any(needs_columns(each) for each in terms.all_targets) or terms.also or unlabelled is not None:
-        return _certify_columns(source, roles.score or "", roles.label or "", roles, terms, unlabelled)
-    names = roles.names(*WITH_POOLS)
-    if any(of_whole_pools(each) for each in terms.all_targets):
-        return _certify_pools(source, names, terms)
-    rows = tables.calibration_rows(
-        source.open(), list(terms.targets), names=names, group_rows=terms.group_rows,
-        ties=terms.ties, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
-    )  # fmt: skip
-    needed = requirements(rows.evidence, terms)
-    rows.expect({name: [each.count for each in counts] for name, counts in needed.items()})
-    policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
-    if roles.pool is not None and not terms.grouped:
-        sizes, totals = tables.pool_totals(rows, policy.cutoffs[0].steps[0].threshold)
-        warn_of_pools(pool_effect(sizes, totals, terms.alpha), terms.alpha, terms.all_targets[0])
-    return policy.with_columns(**names)
-
-
-def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -> Policy:
-    """Whole pools as units: one pass counts them, another fetches the qualified rows."""
-    found = tables.pooled_rows(
-        source.open(), names=names, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows
-    )
-    rows = PoolRows.of_qualified(found.rows, found.pools, found.scores, found.codes)
-    policy = certify_pools(
-        rows, terms, found.summary, missing_labels=found.missing_labels, dropped_rows=found.dropped
-    )
-    return policy.with_columns(**names)
-
-
-def _certify_columns(
-    source: Source,
-    score: str | Sequence[str],
-    label: str | SampledLabels,
-    roles: Roles,
-    terms: Terms,
-    unlabelled: Any,
-) -> Policy:
-    """Promises that need every row: the columns are read into memory."""
-    if source.on_bad_rows != "error":
-        raise InvalidInput('on_bad_rows: this promise goes with "error" only; clean the table first.')
-    names = [score] if isinstance(score, str) else list(score)
-    sampled = label if isinstance(label, SampledLabels) else None
-    column: str = label if isinstance(label, str) else label.labels
-    opened, values = source.open(), any(has_values(each) for each in terms.all_targets)
-    arrays = {each: tables.read_columns(opened, {"score": each})["score"] for each in names}
-    beside = tables.read_columns(
-        opened, {"score": names[0], **roles.names("group", "id", "pool"), "label": None if values else column}
-    )
-    labels = tables.read_columns(opened, {"score": column})["score"] if values else beside["label"]
-    if sampled is not None:
-        rate = sampled.probability
-        known = tables.read_columns(opened, {"score": rate})["score"] if isinstance(rate, str) else rate
-        labels = replace(sampled, labels=labels, probability=known)
-    others = _other_scores(unlabelled, names)
-    one = isinstance(score, str)
-    policy = certify_arrays(
-        arrays[names[0]] if one else arrays, labels, terms, groups=beside.get("group"), ids=beside.get("id"),
-        pools=beside.get("pool"), unlabelled=others.get(names[0]) if one else others or None,
-    )  # fmt: skip
-    chosen = names[0] if policy.choice is None else policy.choice.chosen
-    return policy.with_columns(score=chosen, label=column, **roles.names("group", "id", "pool"))
-
-
-def _other_scores(unlabelled: Any, names: Sequence[str]) -> dict[str, Any]:
-    if unlabelled is None:
-        return {}
-    if isinstance(unlabelled, (np.ndarray, list, tuple)) and len(names) == 1:
-        return {names[0]: unlabelled}
-    return {name: tables.read_columns(unlabelled, {"score": name})["score"] for name in names}
 
 
 def select_table(
@@ -252,6 +162,10 @@ def select_table(
         raise InvalidInput("group: this policy has no groups; leave group out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     opened = tables.open_table(table, engine, spark_master, progress)
+    if policy.of_one_pool:
+        policy.require_pool(
+            tables.read_columns(opened, {"score": names["score"]}, on_bad_rows, any_order=True)["score"]
+        )
     done = tables.select_rows(
         opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason,
         marks=pool_checks.marks_of(policy),

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from surelist._files import writing
@@ -114,6 +115,11 @@ class Engine(ABC):
     @abstractmethod
     def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
         """Replace the text in ``column`` by the tie digits of ``surelist.ties``; null stays null."""
+
+    def with_ranks(self, frame: Frame, column: str, within: str) -> Frame:
+        """Replace the numbers in ``column`` by minus their rank within their pool, ties sharing the best."""
+        rank = nw.col(column).rank("min", descending=True).over(within).cast(nw.Float64)
+        return frame.with_columns((-rank).alias(column))
 
     @abstractmethod
     def numbered(self, frame: Frame, alias: str) -> Frame:

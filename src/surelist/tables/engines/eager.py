@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
+from surelist.filters import ranks_within
 from surelist.tables.engines.base import Engine, Files, Frame, is_missing, plain, tie_digits, unpacked
 
 
@@ -34,6 +36,15 @@ class Eager(Engine):
         if frame.implementation.is_pandas():
             new = nw.maybe_set_index(new, index=nw.maybe_get_index(frame))
         return frame.with_columns(new)
+
+    def with_ranks(self, frame: Frame, column: str, within: str) -> Frame:
+        """pyarrow has no windows."""
+        if not frame.implementation.is_pyarrow():
+            return super().with_ranks(frame, column, within)
+        values = frame[column].to_numpy().astype(np.float64)
+        pools = np.unique(np.asarray(frame[within].to_list()), return_inverse=True)[1]
+        ranks = ranks_within(values, pools.astype(np.int64))
+        return frame.with_columns(nw.new_series(column, ranks, nw.Float64, backend=frame.implementation))
 
     def numbered(self, frame: Frame, alias: str) -> Frame:
         return frame.with_row_index(alias)

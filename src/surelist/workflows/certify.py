@@ -1,0 +1,151 @@
+"""A promise from a table of past candidates: which way to certify it, and what to read for that.
+
+Counts and whole pools are asked of the engine where the table is; other promises read their columns into
+memory. Front ends and ``calibrate_table`` come here with values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from surelist import tables
+from surelist.errors import InvalidInput
+from surelist.promises.calibration import certify, certify_arrays, certify_pools, requirements
+from surelist.promises.policy import Policy
+from surelist.promises.pool_effects import pool_effect, warn_of_pools
+from surelist.promises.pools import PoolRows
+from surelist.promises.sampled import SampledLabels
+from surelist.promises.special import has_values, needs_columns, of_whole_pools
+from surelist.promises.terms import Roles, Terms
+from surelist.workflows.source import Source
+
+REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers
+WITH_POOLS = (*REMEMBERED, "pool")
+_ARRAYS = re.compile(r"(?<![\w'\"])(pool|group|id)s(?==|:)")  # keywords of calibrate, in the words of tables
+
+
+def certify_source(
+    source: Source,
+    roles: Roles,
+    terms: Terms,
+    unlabelled: Any = None,
+    drawn: SampledLabels | None = None,
+) -> Policy:
+    """What ``calibrate_table`` does, from values: for the front ends. ``drawn``: how labels came about."""
+    with _words_of_tables():
+        if terms.ties == "hash" and roles.id is None:
+            raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
+        more = drawn is not None or unlabelled is not None or bool(roles.other_score or terms.also)
+        if more or any(needs_columns(each) for each in terms.all_targets):
+            return _certify_columns(source, roles, terms, unlabelled, drawn)
+        if any(of_whole_pools(each) for each in terms.all_targets):
+            return _certify_pools(source, roles.names(*WITH_POOLS), terms)
+        return _certify_counts(source, roles, terms)
+
+
+@contextmanager
+def _words_of_tables() -> Iterator[None]:
+    """Errors name the columns of a table (pool=, group=, id=), not the arrays of ``calibrate``."""
+    try:
+        yield
+    except InvalidInput as error:
+        said = _ARRAYS.sub(r"\1", str(error))
+        if said == str(error):
+            raise
+        raise InvalidInput(said) from error
+
+
+def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
+    """Rows as units: counted where the table is."""
+    names = roles.names(*WITH_POOLS)
+    rows = tables.calibration_rows(
+        source.open(), list(terms.targets), names=names, group_rows=terms.group_rows,
+        ties=terms.ties, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
+    )  # fmt: skip
+    needed = requirements(rows.evidence, terms)
+    rows.expect({name: [each.count for each in counts] for name, counts in needed.items()})
+    policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
+    if roles.pool is not None and not terms.grouped:
+        sizes, totals = tables.pool_totals(rows, policy.cutoffs[0].steps[0].threshold)
+        warn_of_pools(pool_effect(sizes, totals, terms.alpha), terms.alpha, terms.all_targets[0])
+    return policy.with_columns(**names)
+
+
+def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -> Policy:
+    """Whole pools as units: one pass counts them, another fetches the qualified rows."""
+    by_rank = getattr(terms.all_targets[0], "by", "score") == "rank"
+    found = tables.pooled_rows(
+        source.open(), names=names, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
+        by_rank=by_rank,
+    )  # fmt: skip
+    rows = PoolRows.of_qualified(found.rows, found.pools, found.scores, found.codes)
+    policy = certify_pools(
+        rows, terms, found.summary, missing_labels=found.missing_labels, dropped_rows=found.dropped
+    )
+    return policy.with_columns(**names)
+
+
+def _certify_columns(
+    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | None
+) -> Policy:
+    """Promises that need every row: the columns are read into memory, all in one pass."""
+    if source.on_bad_rows != "error":
+        raise InvalidInput('on_bad_rows: this promise goes with "error" only; clean the table first.')
+    columns = _read_rows(source, roles, terms, drawn)
+    labels = columns.labels
+    if drawn is not None:
+        rate = drawn.probability
+        labels = replace(drawn, labels=labels, probability=columns.rates if isinstance(rate, str) else rate)
+    others = _other_scores(unlabelled, roles.scores)
+    one, beside = not roles.other_score, columns.beside
+    policy = certify_arrays(
+        columns.scores[roles.scores[0]] if one else columns.scores, labels, terms,
+        groups=beside.get("group"), ids=beside.get("id"), pools=beside.get("pool"),
+        unlabelled=others.get(roles.scores[0]) if one else others or None,
+    )  # fmt: skip
+    chosen = roles.scores[0] if policy.choice is None else policy.choice.chosen
+    return policy.with_columns(score=chosen, label=roles.label, **roles.names("group", "id", "pool"))
+
+
+@dataclass(frozen=True)
+class _RowColumns:
+    """Columns in memory: scores by name, labels or values, and what is beside them."""
+
+    scores: dict[str, Any]
+    labels: Any
+    rates: Any
+    beside: dict[str, Any]
+
+
+def _read_rows(source: Source, roles: Roles, terms: Terms, drawn: SampledLabels | None) -> _RowColumns:
+    values = any(has_values(each) for each in terms.all_targets)
+    rate = drawn.probability if drawn is not None and isinstance(drawn.probability, str) else None
+    numbers = {f"score_{at}": name for at, name in enumerate(roles.other_score)}
+    numbers |= {"value": roles.label or ""} if values else {}
+    numbers |= {"probability": rate} if rate is not None else {}
+    opened = source.open()
+    names = {**roles.names("score", "group", "id", "pool"), "label": None if values else roles.label}
+    found = tables.read_columns(opened, names, numbers=numbers, any_order=True)
+    for role, name in numbers.items():
+        if role != "value" and np.isnan(found[role]).any():
+            tables.read_columns(opened, {"score": name}, any_order=True)  # says which rows have no number
+    scores = [found["score"], *(found[f"score_{at}"] for at in range(len(roles.other_score)))]
+    labels = found["value"] if values else found["label"]
+    return _RowColumns(
+        dict(zip(roles.scores, scores, strict=True)), labels, found.get("probability"),
+        {role: found[role] for role in ("group", "id", "pool") if role in found},
+    )  # fmt: skip
+
+
+def _other_scores(unlabelled: Any, names: Sequence[str]) -> dict[str, Any]:
+    if unlabelled is None:
+        return {}
+    if isinstance(unlabelled, (np.ndarray, list, tuple)) and len(names) == 1:
+        return {names[0]: unlabelled}
+    return {name: tables.read_columns(unlabelled, {"score": name}, any_order=True)["score"] for name in names}
