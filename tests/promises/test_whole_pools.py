@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import surelist as sl
-from surelist.promises.pools import ranks_within
+from surelist.filters import ranks_within
 
 
 def at_most(failures: int, runs: int, alpha: float) -> None:

@@ -160,7 +160,7 @@ def test_a_false_share_policy_selects_from_its_own_pool_alone(rows, others, tmp_
 
 
 def test_errors_name_columns_not_arrays(rows, others, tmp_path):
-    wrong = [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"target": sl.PerPool(k=2)}, "pass pool="),
         ({"target": sl.Expected(2, spread=1)}, "pass pool="),
         ({"target": sl.Precision(0.5)}, "pass unlabelled="),
@@ -173,7 +173,7 @@ def test_errors_name_columns_not_arrays(rows, others, tmp_path):
     ]  # fmt: skip
     for given, said in wrong:
         with pytest.raises(sl.InvalidInput, match=said) as caught:
-            sl.calibrate_table(rows, **{"score": "my score", "label": "qualified", **given})  # type: ignore[arg-type]
+            sl.calibrate_table(rows, **{"score": "my score", "label": "qualified", **given})
         assert "pools=" not in str(caught.value)
     gap = rows.copy()
     gap.loc[7, "other"] = None

@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from surelist.errors import InvalidInput
-from surelist.promises.options import PromiseKind
+from surelist.promises.options import ListedBy, PromiseKind
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool, Precision, Recall, Target
 from surelist.promises.terms import GROUP_WARNING, Roles, Targets, Terms, make_terms
@@ -27,7 +27,7 @@ PoolSize = float | str | tuple[float, float]
 
 def roles_of(asked: Mapping[str, Any]) -> Roles:
     """Roles from what a door was given, by the names of ``OPTIONS``; only randomised ties use ids."""
-    names = {each.name: asked.get(each.name) for each in fields(Roles)}
+    names: dict[str, Any] = {each.name: asked.get(each.name) for each in fields(Roles)}
     ids = names["id"] if asked.get("ties") == "hash" else None
     return Roles(**{**names, "id": ids, "other_score": tuple(names["other_score"] or ())})
 
@@ -62,7 +62,8 @@ def target_asked(asked: Mapping[str, Any]) -> Targets:
 
 def special_target(promise: PromiseKind, asked: Mapping[str, Any], size: Any) -> AnyTarget | None:
     """A target that needs more than counts; None where none was asked for."""
-    k, share, by = asked.get("k"), asked.get("share"), asked.get("by") or "score"
+    k, share = asked.get("k"), asked.get("share")
+    by: ListedBy = asked.get("by") or "score"
     spread, of = asked.get("spread"), asked.get("of") or "count"
     whole = size is None and asked.get("pool") is not None
     _require_fitting(promise, asked)

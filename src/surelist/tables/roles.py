@@ -91,7 +91,7 @@ def find_columns(table: Table, **names: str | None) -> Columns:
 def number_columns(table: Table, names: Mapping[str, str]) -> tuple[Table, dict[str, nw.Expr]]:
     """Further columns of numbers by role, null where there is no finite one; the table they are in."""
     schema = dict(table.frame.collect_schema())
-    frame, found = table.frame, {}
+    frame, found = table.frame, dict[str, nw.Expr]()
     for role, name in names.items():
         require_column(table, role, name)
         alias = f"{PREFIX}number_{role}"

@@ -26,7 +26,7 @@ from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
 from surelist.tables import Selection, Table
-from surelist.workflows import tables as workflows
+from surelist.workflows.certify import certify_source
 from surelist.workflows.recompute import can_recompute, require_rows_of
 from surelist.workflows.source import Source
 
@@ -43,7 +43,7 @@ def certify(source: Source, roles: Roles, terms: Terms) -> tuple[str, Certificat
     """
     rows = _Rows(source, roles)
     try:
-        policy = workflows.certify_source(rows.source, roles, terms)
+        policy = certify_source(rows.source, roles, terms)
     except NotCertifiable as refusal:
         return rows.fingerprint, refusal
     made = policy, _evidence(rows.columns, policy), _listed_share(rows.columns, policy)
