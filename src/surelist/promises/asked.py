@@ -156,18 +156,18 @@ def group_targets(
 
     ``expect:``, ``pool:`` or ``recall:`` before the numbers says the promise, else ``promise`` does.
     """
-    found: dict[str, Target] = {}
+    targets: dict[str, Target] = {}
     for text in texts:
         name, equals, said = text.rpartition("=")
         kind, colon, numbers = said.rpartition(":")
         if not equals or not name or (colon and kind not in KINDS):
             raise InvalidInput(f"target: expected {GRAMMAR}, got {text!r}.")
-        if name in found:
+        if name in targets:
             raise InvalidInput(f"target: group {name!r} appears twice.")
-        found[name] = _target(KINDS[kind] if colon else promise, numbers, pool_size, text)
-    if not found:
+        targets[name] = _target(KINDS[kind] if colon else promise, numbers, pool_size, text)
+    if not targets:
         raise InvalidInput(f"target: with group=, give one target per group: {GRAMMAR}.")
-    return found
+    return targets
 
 
 def _target(promise: PromiseKind, numbers: str, pool_size: PoolSize | None, text: str) -> Target:

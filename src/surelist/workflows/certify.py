@@ -80,13 +80,13 @@ def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
 def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -> Policy:
     """Whole pools as units: one pass counts them, another fetches the qualified rows."""
     by_rank = getattr(terms.all_targets[0], "by", "score") == "rank"
-    found = tables.pooled_rows(
+    read = tables.pooled_rows(
         source.open(), names=names, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
         by_rank=by_rank,
     )  # fmt: skip
-    rows = PoolRows.of_qualified(found.rows, found.pools, found.scores, found.codes)
+    rows = PoolRows.of_qualified(read.rows, read.pools, read.scores, read.codes)
     policy = certify_pools(
-        rows, terms, found.summary, missing_labels=found.missing_labels, dropped_rows=found.dropped
+        rows, terms, read.summary, missing_labels=read.missing_labels, dropped_rows=read.dropped
     )
     return policy.with_columns(**names)
 
@@ -131,15 +131,15 @@ def _read_rows(source: Source, roles: Roles, terms: Terms, drawn: SampledLabels 
     numbers |= {"probability": rate} if rate is not None else {}
     opened = source.open()
     names = {**roles.names("score", "group", "id", "pool"), "label": None if values else roles.label}
-    found = tables.read_columns(opened, names, numbers=numbers, any_order=True)
+    read = tables.read_columns(opened, names, numbers=numbers, any_order=True)
     for role, name in numbers.items():
-        if role != "value" and np.isnan(found[role]).any():
+        if role != "value" and np.isnan(read[role]).any():
             tables.read_columns(opened, {"score": name}, any_order=True)  # says which rows have no number
-    scores = [found["score"], *(found[f"score_{at}"] for at in range(len(roles.other_score)))]
-    labels = found["value"] if values else found["label"]
+    scores = [read["score"], *(read[f"score_{at}"] for at in range(len(roles.other_score)))]
+    labels = read["value"] if values else read["label"]
     return _RowColumns(
-        dict(zip(roles.scores, scores, strict=True)), labels, found.get("probability"),
-        {role: found[role] for role in ("group", "id", "pool") if role in found},
+        dict(zip(roles.scores, scores, strict=True)), labels, read.get("probability"),
+        {role: read[role] for role in ("group", "id", "pool") if role in read},
     )  # fmt: skip
 
 
