@@ -27,7 +27,7 @@ def require_rows_of(policy: Policy, source: Source) -> None:
     """Raise where the rows of ``source`` do not give ``policy``, and say what differs."""
     source = replace(source, on_bad_rows="drop" if policy.dropped_rows else "error")
     names = policy.columns or {}
-    roles = Roles(*(names.get(role) for role in ("score", "label", "group", "id")))
+    roles = Roles(names.get("score"), names.get("label"), names.get("group"), names.get("id"))
     try:
         again = certify_source(source, roles, _terms(policy))
     except NotCertifiable as error:
