@@ -22,8 +22,9 @@ test: $(VENV)/.dev java browser postgres curl lint  ## everything: real engines,
 smoke: $(VENV)/.dev  ## the wheel on every Python here, and with the lowest declared versions
 	$(BIN)/python tests/house/smoke.py
 
-bench: $(VENV)/.dev  ## the short benchmarks: core, list length, tables, service
+bench: $(VENV)/.dev  ## the short benchmarks: core, start-up, list length, tables, service
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/start_up.py
 	$(BIN)/python benchmarks/list_length.py
 	$(BIN)/python benchmarks/scale.py --rows 10 --rounds 1
 	$(BIN)/python benchmarks/service.py --seconds 15

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from surelist.promises.sampled import SampledLabels
     from surelist.promises.shift import DensityRatio
     from surelist.promises.targets import AtLeast, Budget, Expected, PerPool, Precision, Recall
-    from surelist.workflows.tables import calibrate_table, evaluate_table, select_table
+    from surelist.workflows.selection import select_table
+    from surelist.workflows.tables import calibrate_table, evaluate_table
 
 __all__ = [
     "AtLeast",
@@ -118,7 +119,7 @@ _LATE = {
     "equal_opportunity": "promises.groups",
     "guarantee_curve": "promises.curve",
     "plan": "lifecycle.planning",
-    "select_table": "workflows.tables",
+    "select_table": "workflows.selection",
 }
 
 

@@ -1,6 +1,6 @@
 """Files of ours: they appear only when complete, and what they hold is strict, versioned JSON.
 
-A file's shape is a plain dataclass; pydantic checks it, imported only when a file is read.
+A file's shape is a plain dataclass, read by ``_shapes``.
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
+from surelist._shapes import MisfitError, shaped
 from surelist.errors import InvalidInput, PolicyFileError
 
 try:
     import fcntl
 except ImportError:  # without locks a change by someone else is still noticed, by ``Versions``
     fcntl = None  # type: ignore[assignment]
-
-STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}  # __pydantic_config__ of a file's shape
-MAY_BE_ABSENT = {"may be absent": True}  # metadata of a field that is left out where it is None
 
 Shape = TypeVar("Shape")
 _locks = threading.local()
@@ -241,26 +238,18 @@ def parse(
     No unknown or missing fields, no conversions, no infinities. ``version`` None: it has none.
     ``upgrade`` turns what an earlier version wrote into the shape of today.
     """
-    from pydantic import ValidationError
-
     try:
         raw = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise PolicyFileError(f"{name} is not valid JSON: {error}.") from error
     if version is not None:
         _check_head(raw, shape, version, name)
-    if upgrade is not None:
-        raw = upgrade(raw)
-        text = json.dumps(raw)
     try:
-        value: Shape = _adapter(cast(Hashable, shape)).validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise PolicyFileError(f"{name} does not fit the format at {where!r}: {first['msg']}.") from error
-    for missing in _missing(value, raw):
-        raise PolicyFileError(f"{name} does not fit the format at {missing!r}: Field required.")
-    return value
+        return shaped(shape, raw if upgrade is None else upgrade(raw))
+    except MisfitError as error:
+        raise PolicyFileError(f"{name} does not fit the format {error}.") from error
+    except RecursionError as error:
+        raise PolicyFileError(f"{name} does not fit the format: it is nested too deeply.") from error
 
 
 def plain(value: Any) -> Any:
@@ -280,26 +269,6 @@ def hold(condition: bool, problem: str) -> None:
     """A file may not contradict itself."""
     if not condition:
         raise PolicyFileError(f"it contradicts itself: {problem}.")
-
-
-@cache
-def _adapter(shape: Hashable) -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(cast(Any, shape))
-
-
-def _missing(value: Any, raw: Any, where: str = "") -> Iterator[str]:
-    """Fields that a default would stand in for: a file says everything."""
-    if is_dataclass(value):
-        for each in fields(value):
-            if each.name in raw:
-                yield from _missing(getattr(value, each.name), raw[each.name], f"{where}{each.name}.")
-            elif not each.metadata.get("may be absent"):
-                yield where + each.name
-    elif isinstance(value, (list, tuple)):
-        for place, (own, its_raw) in enumerate(zip(value, raw, strict=True)):
-            yield from _missing(own, its_raw, f"{where}{place}.")
 
 
 def _check_head(raw: Any, shape: type[Any], version: int | Collection[int], name: str) -> None:

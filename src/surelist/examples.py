@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from surelist._scipy import special
 
 SITES = ("north", "south", "east", "west")
 

@@ -17,12 +17,14 @@ import surelist
 
 SOURCE = Path(surelist.__file__).parent
 
-EVERYWHERE = {"errors", "_check", "_files", "_version"}
+EVERYWHERE = {"errors", "_check", "_files", "_shapes", "_scipy", "_version"}
 # room: the rooms below it. A room is a folder of the package, or a module that lies in no folder.
 PLAN = {
     "errors": set(),
     "_check": set(),
     "_files": set(),
+    "_shapes": set(),
+    "_scipy": set(),
     "_version": set(),
     "ties": set(),
     "pool_counts": set(),

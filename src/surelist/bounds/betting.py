@@ -35,7 +35,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from surelist._scipy import special
 
 DROPS = np.geomspace(0.01, 0.95, 24)  # fixed beforehand; part of the state file's format
 RECALL_DROPS = np.geomspace(0.05, 0.8, len(DROPS))  # of bets on recall: audits are few, so no small drops

@@ -26,9 +26,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from surelist import _check as check
+from surelist._scipy import special
 from surelist.bounds._tails import log_binomial, safe, smallest
 from surelist.bounds.counts import Rate
 from surelist.errors import InvalidInput

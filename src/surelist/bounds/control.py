@@ -23,8 +23,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from surelist._scipy import special
 from surelist.bounds.collection import _as_sample
 from surelist.bounds.counts import critical_count
 

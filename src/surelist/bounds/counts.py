@@ -18,9 +18,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from surelist import _check as check
+from surelist._scipy import special
 from surelist.bounds import _tails as tails
 from surelist.bounds.simultaneous import MOST_ROWS, equal_local_levels
 from surelist.errors import InvalidInput
@@ -49,6 +49,22 @@ def critical_count(n: int, rate: Rate, alpha: float, rule: str = "exact") -> int
     if rule == "simultaneous":
         return _simultaneous_count(n, fraction, alpha)
     return _exact_count(n, fraction, alpha)
+
+
+def certifies(n: int, rate: Rate, alpha: float, count: int) -> bool:
+    """Whether ``count`` of ``n`` rows certify ``rate``: one exact tail, no search [theory: exact].
+
+    For verifying a count that was found before: the tail is summed without SciPy, and compared with
+    alpha less half the margin that ``critical_count`` keeps, so that no rounding stands between the two.
+    """
+    n, alpha = check.as_count(n, "n"), check.as_alpha(alpha)
+    p = math.nextafter(float(check.as_rate(rate, "rate")), 1.0)
+    return 1 <= count <= n and tails.summed_tail(n, p, count) <= alpha * (1 - tails.MARGIN / 2)
+
+
+def pool_certifies(n: int, k: int, pool_size: int, alpha: float, count: int) -> bool:
+    """Whether ``count`` of ``n`` rows certify k in this pool: one tail, no search [theory: per-pool]."""
+    return 1 <= count <= n and pool_tail(n, k, pool_size, count) <= tails.safe(check.as_alpha(alpha))
 
 
 def dkw_epsilon(n: int, alpha: float) -> float:

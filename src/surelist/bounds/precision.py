@@ -12,9 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from surelist import _check as check
+from surelist._scipy import special
 from surelist.bounds._tails import safe
 from surelist.bounds.counts import Rate
 

@@ -16,9 +16,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from surelist import _check as check
+from surelist._scipy import special
 from surelist.bounds._tails import MARGIN, log_binomial, safe, smallest
 from surelist.bounds.counts import Rate
 

@@ -21,8 +21,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from surelist._scipy import special
 from surelist.bounds._tails import convolve
 
 Floats = NDArray[np.float64]

@@ -107,7 +107,7 @@ def select(
     Example:
       surelist select new.csv --policy policy.json -o shortlist.csv
     """
-    from surelist.workflows import tables as workflows
+    from surelist.workflows import selection as workflows
 
     policy = workflows.load_policy(policy_path)
     with _input(pool) as path, _output(output) as target:
@@ -171,7 +171,7 @@ def show(policy_path: str, json_: bool) -> None:
     Example:
       surelist show policy.json
     """
-    from surelist.workflows import tables as workflows
+    from surelist.workflows import selection as workflows
 
     policy = workflows.load_policy(policy_path)
     if json_:

@@ -14,8 +14,8 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from surelist._scipy import special
 from surelist.lifecycle.block_draw import block_sizes
 
 Floats = NDArray[np.float64]

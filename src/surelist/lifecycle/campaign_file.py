@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from surelist._files import STRICT, hold
+from surelist._files import hold
 from surelist._version import __version__
 from surelist.lifecycle import monitor_file
 from surelist.lifecycle.monitor_file import FORMAT, Watch, parse_state
@@ -24,7 +24,6 @@ from surelist.promises.target_file import ExpectedFields
 class CampaignState:
     """All that a campaign knows, in the order of its file; the defaults are those of a new one."""
 
-    __pydantic_config__ = STRICT
     format: Literal[2] = FORMAT
     kind: Literal["surelist campaign"] = "surelist campaign"
     promise: str = ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surelist import _check as check
+from surelist._scipy import special, stats
 from surelist.drawing import axes
 from surelist.promises.phrases import percent
 
@@ -85,8 +86,6 @@ def drift(calibration_scores: Any, pool_scores: Any) -> Drift:
 
 def _p_value(before: Scores, now: Scores, gap: float) -> float:
     """The chance of a gap at least as large without drift."""
-    from scipy import special, stats  # takes a while
-
     pairs, total = len(before) * len(now), len(before) + len(now)
     smallest = gap * math.lcm(len(before), len(now)) < 1.5
     if smallest or special.kolmogorov(gap * math.sqrt(pairs / total)) > 1 - 1e-7:

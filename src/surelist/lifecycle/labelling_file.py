@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist._files import STRICT, hold
+from surelist._files import hold
 from surelist._version import __version__
 from surelist.lifecycle.monitor_file import parse_state
 from surelist.promises.target_file import TargetFields, target_of
@@ -67,7 +67,6 @@ class Design:
 class LabellingState:
     """All that a labelling knows, in the order of its file."""
 
-    __pydantic_config__ = STRICT
     format: Literal[1] = 1
     kind: Literal["surelist labelling"] = "surelist labelling"
     alpha: float

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from surelist._scipy import special
 from surelist.lifecycle.block_design import Layout, Need, choose_block, lay_out
 from surelist.lifecycle.block_test import need
 from surelist.lifecycle.plan import Needed, PlanRow

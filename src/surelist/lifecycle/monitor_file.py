@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
-from surelist._files import STRICT, hold, parse, plain
+from surelist._files import hold, parse, plain
 from surelist._version import __version__
 from surelist.bounds.betting import DROPS
 from surelist.errors import PolicyFileError, SurelistError
@@ -99,7 +99,6 @@ class Watch:
 
 @dataclass
 class _MonitorFile:
-    __pydantic_config__ = STRICT
     format: Literal[2]
     kind: Literal["surelist monitor"]
     version: str

@@ -19,10 +19,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._scipy import special
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row
 from surelist.lifecycle.plan import Needed, Plan, PlanRow

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from surelist import _check as check
+from surelist._scipy import special
 from surelist.errors import InvalidInput
 
 Floats = NDArray[np.float64]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._files import STRICT, Versions, hold
+from surelist._files import Versions, hold
 from surelist._version import __version__
 from surelist.bounds.rest import RestLooks, most_left, rest_looks
 from surelist.errors import InvalidInput
@@ -31,7 +31,6 @@ LOOKS = 10
 class StopState:
     """All that a stop test knows, in the order of its file. ``labels``: 0, 1, or - (missing: a hit)."""
 
-    __pydantic_config__ = STRICT
     format: Literal[1] = 1
     kind: Literal["surelist stop test"] = "surelist stop test"
     found: int

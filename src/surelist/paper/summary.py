@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-from scipy import special
 
+from surelist._scipy import special
 from surelist.paper.experiments import EXPERIMENTS, Measurement
 
 FAILS = 0.01  # a method fails a setting if so few successes have a chance below this

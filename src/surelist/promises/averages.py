@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist._files import STRICT, hold
+from surelist._files import hold
 from surelist.bounds.pools import EThreshold, stake_for
 from surelist.errors import NotCertifiable
 from surelist.promises import phrases
@@ -34,7 +34,6 @@ class Average:
     of the last wealth at the threshold. ``draw`` gives order and the uniform number.
     """
 
-    __pydantic_config__ = STRICT
     kind: Literal["average"]
     unit: Literal["pool", "row"]
     units: int

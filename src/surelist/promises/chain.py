@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist._files import STRICT, hold
+from surelist._files import hold
 from surelist.bounds.rank_chain import Block, Chain, chain_level, rank_chain
 from surelist.promises import phrases
 from surelist.promises.phrases import counted, number, percent
@@ -31,7 +31,6 @@ class RankChain:
     ``level`` bounds the chance of a false answer over every distribution of scores.
     """
 
-    __pydantic_config__ = STRICT
     kind: Literal["rank-chain"]
     unlabelled: int
     first: int

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._scipy import special
 from surelist.errors import InvalidInput
 from surelist.promises.phrases import counted, number
 from surelist.promises.policy import Policy

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from surelist import _check as check
-from surelist._files import STRICT, hold
+from surelist._files import hold
 from surelist.bounds.collection import block_count, block_pool_count, block_rate_count
 from surelist.bounds.control import control_rule
 from surelist.promises.phrases import DRAWN_ONCE, alpha_bounds, counted, number, percent, qualified
@@ -69,7 +69,6 @@ class BlockSample:
     threshold as well. ``stage`` says whose block it is; the shares of both stages add up to the level.
     """
 
-    __pydantic_config__ = STRICT
     kind: Literal["block-sample"]
     about: Literal["collection", "pools", "pool"]
     group: str | None
@@ -136,7 +135,6 @@ class ControlSample:
     The list is everyone at or above the threshold *and* the sample itself.
     """
 
-    __pydantic_config__ = STRICT
     kind: Literal["control-sample"]
     group: str | None
     collection: int

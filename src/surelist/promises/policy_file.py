@@ -11,14 +11,16 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from surelist._files import MAY_BE_ABSENT, STRICT, hold, parse, plain, writing
+from surelist import bounds
+from surelist._files import hold, parse, plain, writing
+from surelist._shapes import MAY_BE_ABSENT
 from surelist.bounds.sequential import first_crossing_counts
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.promises import wording
 from surelist.promises.proofs import Proof
 from surelist.promises.state import AnyProof, Certificate, Cutoff, Facts, Looks, Step
 from surelist.promises.target_file import TargetFields, target_fields, target_of
-from surelist.promises.targets import MOST_SIZES, Expected, Level, PerPool, Recall
+from surelist.promises.targets import MOST_SIZES, Expected, Level, PerPool, Recall, Target
 from surelist.score_summary import INTERVALS, ScoreSummary
 from surelist.ties import Salt
 
@@ -51,7 +53,6 @@ class _Cutoff:
 
 @dataclass(frozen=True, kw_only=True)
 class _File(Facts):
-    __pydantic_config__ = STRICT
     format: Literal[2]
     promise: str
     calibration_share: float
@@ -61,7 +62,6 @@ class _File(Facts):
 
 @dataclass(frozen=True)
 class _SaltFile:
-    __pydantic_config__ = STRICT
     warning: str
     key: str
     spent: tuple[int, ...]
@@ -324,16 +324,30 @@ def _verify_summary(cutoff: Cutoff) -> None:
 def _verify_counts(cutoff: Cutoff) -> None:
     """Every step needs the count its pool size asks for. More is valid too, less a contradiction."""
     assert isinstance(cutoff.target, (Expected, PerPool, Recall))
-    required = cutoff.target.requirements(cutoff.rows, cutoff.qualified, cutoff.level)
-    hold(cutoff.steps[0].pool_size == required[0].pool_size, "it has no threshold for the smallest pool")
+    target, rows = cutoff.target, (cutoff.rows, cutoff.qualified, cutoff.level)
+    smallest = target.sizes[0] if isinstance(target, PerPool) else 0
+    hold(cutoff.steps[0].pool_size == smallest, "it has no threshold for the smallest pool")
     for step in cutoff.steps:
-        needed = cutoff.target.count_at(step.pool_size, cutoff.rows, cutoff.qualified, cutoff.level)
-        hold(
-            needed <= step.critical_count,
-            f"critical count {step.critical_count} is less than the {needed} that {cutoff.rows} rows need",
-        )
+        if not _is_enough(target, step, *rows):
+            needed = target.count_at(step.pool_size, *rows)
+            claimed = f"critical count {step.critical_count}"
+            hold(
+                needed <= step.critical_count,
+                f"{claimed} is less than the {needed} that {cutoff.rows} rows need",
+            )
     sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
     hold(sizes == sorted(set(sizes)), "its steps are out of order")
+
+
+def _is_enough(target: Target, step: Step, rows: int, qualified: int, level: Level) -> bool:
+    """Whether the count of a step is seen to be enough by one tail of the exact rule, without a search."""
+    count = step.critical_count
+    if level.rule != "exact":
+        return False
+    if isinstance(target, PerPool):
+        return bounds.pool_certifies(rows, target.k, step.pool_size, level.alpha, count)
+    units, rate = (qualified, target.share) if isinstance(target, Recall) else (rows, target.rate)
+    return bounds.certifies(units, rate, level.alpha, count)
 
 
 def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:

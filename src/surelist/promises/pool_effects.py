@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
-from scipy import special
 
+from surelist._scipy import special
 from surelist.errors import PoolWarning
 from surelist.promises.phrases import percent
 from surelist.promises.targets import AnyTarget

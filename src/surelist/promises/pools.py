@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._files import STRICT, hold
+from surelist._files import hold
 from surelist.bounds.pools import pac_pool_rank, pool_rank
 from surelist.errors import NotCertifiable
 from surelist.filters import ranks_within
@@ -109,7 +109,6 @@ class NextPool:
     ``short`` pools never reach it, whoever is listed; ``empty`` ones reach it with nobody.
     """
 
-    __pydantic_config__ = STRICT
     kind: Literal["next-pool"]
     pools: int
     rank: int

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
-from surelist._files import STRICT, hold
+from surelist._files import hold
 from surelist.bounds.precision import false_share_rank, passed_steps
 from surelist.errors import NotCertifiable
 from surelist.promises import phrases
@@ -40,7 +40,6 @@ class FixedSequence:
     its share of alpha. ``steps`` lists passed in a row, this one last.
     """
 
-    __pydantic_config__ = STRICT
     kind: Literal["fixed-sequence"]
     unlabelled: int
     start: float
@@ -156,7 +155,6 @@ def _precision_refused(
 class ListedBudget:
     """The list is everyone above the ``rank``-th best of ``unlabelled`` scores, certified to hold ``k``."""
 
-    __pydantic_config__ = STRICT
     kind: Literal["budget"]
     unlabelled: int
     rank: int
@@ -246,7 +244,6 @@ class FalseShare:
     promise is about the pool with this ``fingerprint`` and no other.
     """
 
-    __pydantic_config__ = STRICT
     kind: Literal["false-share"]
     pool: int
     listed: int

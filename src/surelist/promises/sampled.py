@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._files import STRICT, hold
+from surelist._files import hold
 from surelist.bounds.sampled import audit_count, edge_count
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
@@ -69,7 +69,6 @@ class Audited:
     there are qualified. With ``enough`` qualified rows above the edge none is needed below.
     """
 
-    __pydantic_config__ = STRICT
     kind: Literal["audited"]
     edge: float
     audit_rate: float
@@ -165,7 +164,6 @@ def _or_none(needed: int, rows: int) -> str:
 class Thinning:
     """Rows were kept at one rate, so that known probabilities no longer matter."""
 
-    __pydantic_config__ = STRICT
     lowest_rate: float
     lowest_score: float | None
     rows_before: int

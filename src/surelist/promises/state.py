@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from surelist._files import MAY_BE_ABSENT
+from surelist._shapes import MAY_BE_ABSENT
 from surelist.filters import Threshold
 from surelist.promises.averages import Average
 from surelist.promises.chain import RankChain

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from surelist._files import STRICT
 from surelist.promises.targets import AnyTarget, AtLeast, Budget, Expected, PerPool, Precision, Recall
 
 
@@ -13,7 +12,6 @@ from surelist.promises.targets import AnyTarget, AtLeast, Budget, Expected, PerP
 class ExpectedFields:
     """``Expected`` with rows as units."""
 
-    __pydantic_config__ = STRICT
     kind: Literal["expected"]
     k: float
     pool_size: float
@@ -23,7 +21,6 @@ class ExpectedFields:
 class AverageFields:
     """``Expected`` with whole pools as units, or of values."""
 
-    __pydantic_config__ = STRICT
     kind: Literal["average"]
     k: float
     pool_size: float | None
@@ -35,7 +32,6 @@ class AverageFields:
 class PerPoolFields:
     """``PerPool`` with rows as units."""
 
-    __pydantic_config__ = STRICT
     kind: Literal["per-pool"]
     k: int
     smallest_pool: int
@@ -46,7 +42,6 @@ class PerPoolFields:
 class NextPoolFields:
     """``PerPool`` with whole pools as units."""
 
-    __pydantic_config__ = STRICT
     kind: Literal["next-pool"]
     k: int | None
     recall: float | None
@@ -57,7 +52,6 @@ class NextPoolFields:
 class RecallFields:
     """``Recall`` in a file."""
 
-    __pydantic_config__ = STRICT
     kind: Literal["recall"]
     share: float
 
@@ -66,7 +60,6 @@ class RecallFields:
 class PrecisionFields:
     """``Precision`` in a file."""
 
-    __pydantic_config__ = STRICT
     kind: Literal["precision"]
     share: float
     start: float | None
@@ -76,7 +69,6 @@ class PrecisionFields:
 class BudgetFields:
     """``Budget`` in a file."""
 
-    __pydantic_config__ = STRICT
     kind: Literal["budget"]
     size: float
     pool_size: float
@@ -86,7 +78,6 @@ class BudgetFields:
 class AtLeastFields:
     """``AtLeast`` in a file."""
 
-    __pydantic_config__ = STRICT
     kind: Literal["at-least"]
     k: int
 

@@ -25,10 +25,11 @@ def count_pool(columns: Columns, marks: Marks) -> tuple[Sizes, dict[str | None, 
         member = columns.member(group)
         reached = nw.when(columns.score >= scores[0]).then(_highest_reached(columns.score, scores))
         edge = reached if member is None else nw.when(member).then(reached).otherwise(edge)
-    exact = nw.when(columns.score == edge).then(nw.lit(1)).otherwise(nw.lit(0))
+    frame = columns.frame.with_columns(edge.alias(EDGE))  # once: it is long
+    exact = nw.when(columns.score == nw.col(EDGE)).then(nw.lit(1)).otherwise(nw.lit(0))
     usable = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
     keys = {GROUP: columns.group} if columns.group is not None else {}
-    counted = count_states(columns, columns.frame, usable, {**keys, EDGE: edge, EXACT: exact})
+    counted = count_states(columns, frame, usable, {**keys, EDGE: nw.col(EDGE), EXACT: exact})
     sizes: dict[tuple[Any, ...], list[int]] = {}
     parts: dict[str | None, dict[tuple[Any, int], int]] = {group: {} for group in marks}
     for (*key, mark, same, good), rows in counted.items():

@@ -1,20 +1,14 @@
-"""What a person does with tables of candidates: calibrate, select, look them over."""
+"""What a person does with tables of candidates: calibrate, evaluate, look them over."""
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from surelist import tables
 from surelist._check import EngineName, MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
-from surelist.promises import pool_checks
 from surelist.promises.calibration import certify_arrays
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
@@ -24,7 +18,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
-from surelist.tables import Problem, Selection
+from surelist.tables import Problem
 from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
 from surelist.tables.profile import (
@@ -37,6 +31,7 @@ from surelist.tables.profile import (
     shape,
 )
 from surelist.workflows.certify import REMEMBERED, WITH_POOLS, certify_source
+from surelist.workflows.selection import load_policy, select_rows, select_table
 from surelist.workflows.source import Source
 
 __all__ = [
@@ -120,62 +115,6 @@ def calibrate_table(
     return policy.with_columns(**roles.names(*WITH_POOLS))
 
 
-def select_table(
-    table: Any,
-    policy: Policy,
-    *,
-    score: str | None = None,
-    group: str | None = None,
-    id: str | None = None,
-    pool: str | None = None,
-    output: str | os.PathLike[str] | None = None,
-    on_bad_rows: OnBadRows = "error",
-    reason: bool = False,
-    engine: EngineName = "auto",
-    spark_master: str | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Selection:
-    """Shortlist the candidates of a table, where the table is.
-
-    Returns a ``Selection``: its ``table`` is the shortlist, the same kind of table as came in
-    (lazy where that was lazy), with the same columns, types and order of rows; beside it are
-    the counts. With ``output`` the shortlist is written there instead, and appears only
-    when complete.
-
-    score, group, id
-        Names of columns; by default those the policy was calibrated on.
-    pool
-        Column that says which pool a candidate is in, for tables of many pools: counts are
-        given per pool, and ``PerPool`` thresholds go by each pool's size.
-    on_bad_rows
-        ``"drop"`` leaves out candidates without a finite score.
-    reason
-        Add a column ``shortlist_reason`` with the threshold that let the candidate in.
-    """
-    remembered = policy.columns or {}
-    if policy.choice is not None and score not in (None, policy.choice.chosen):
-        raise InvalidInput(f"score: this policy was made for {policy.choice.chosen!r}, got {score!r}.")
-    names = {"score": score or remembered.get("score"), "pool": pool}
-    if policy.grouped:
-        names["group"] = group or remembered.get("group")
-    elif group is not None:
-        raise InvalidInput("group: this policy has no groups; leave group out.")
-    names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
-    opened = tables.open_table(table, engine, spark_master, progress)
-    if policy.of_one_pool:
-        policy.require_pool(
-            tables.read_columns(opened, {"score": names["score"]}, on_bad_rows, any_order=True)["score"]
-        )
-    done = tables.select_rows(
-        opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason,
-        marks=pool_checks.marks_of(policy),
-    )  # fmt: skip
-    sizes: dict[str | None, tuple[int, int]] = {None: (done.candidates, done.shortlisted)}
-    sizes.update(done.groups)
-    pools = [each.candidates for each in done.pools]
-    return replace(done, checks=pool_checks.check_pool(policy, done.candidates, sizes, done.scores, pools))
-
-
 def evaluate_table(
     table: Any, policy: Policy, *, score: str | None = None, label: str | None = None,
     group: str | None = None, id: str | None = None, pool: str | None = None, engine: EngineName = "auto",
@@ -228,40 +167,6 @@ def curve(
     return curve_of_arrays(arrays["score"], arrays["label"], pool_size, alpha, rule, missing_labels)
 
 
-def select_rows(
-    rows: Sequence[Mapping[str, Any]],
-    policy: Policy,
-    *,
-    score: str | None = None,
-    group: str | None = None,
-    id: str | None = None,
-) -> tuple[list[int], Selection]:
-    """Which of a pool's rows (column name to value) are on the shortlist; nothing is written."""
-    remembered = policy.columns or {}
-    named = {"score": score or remembered.get("score", "score")}
-    if policy.grouped:
-        named["group"] = group or remembered.get("group", "group")
-    if policy.salt_hash is not None:
-        named["id"] = id or remembered.get("id", "id")
-    columns = {role: _column(rows, name, role) for role, name in named.items()}
-    mask = policy.select(columns["score"], columns.get("group"), columns.get("id"))
-    chosen = np.flatnonzero(mask).tolist()
-    sizes = Counter(map(str, columns.get("group", ())))
-    listed = Counter(str(columns["group"][row]) for row in chosen) if policy.grouped else Counter()
-    counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
-    checks = pool_checks.check_arrays(policy, columns["score"], columns.get("group"), mask)
-    return chosen, Selection(len(rows), len(chosen), counts, checks=checks)
-
-
-def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any]:
-    try:
-        return [row[name] for row in rows]
-    except KeyError:
-        at = next(i for i, row in enumerate(rows) if name not in row)
-        there = ", ".join(repr(each) for each in list(rows[at])[:20])
-        raise InvalidInput(f"{role}: row {at} has no {name!r}; it has {there}.") from None
-
-
 def impact(pool: str | Path, shortlist: str | Path, attributes: Sequence[str]) -> list[audit.ImpactTable]:
     """Selection rates by each attribute, and by all of them together where there are several."""
     wanted: list[tuple[str, ...]] = [(name,) for name in attributes]
@@ -270,8 +175,3 @@ def impact(pool: str | Path, shortlist: str | Path, attributes: Sequence[str]) -
     return [
         audit.impact_table(names, category_counts(Path(pool), Path(shortlist), names)) for names in wanted
     ]
-
-
-def load_policy(path: str | Path) -> Policy:
-    """Read and verify a policy file."""
-    return Policy.load(path)

@@ -33,6 +33,15 @@ class DuckDB(Engine):
     name = "duckdb"
     errors = (duckdb.Error,)
 
+    def __init__(self) -> None:
+        self._database: duckdb.DuckDBPyConnection | None = None
+
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """A connection of its own to the one database of this table, which takes a while to make."""
+        if self._database is None:
+            self._database = connect()
+        return self._database.cursor()
+
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.to_native().fetchall()]
 
@@ -52,7 +61,7 @@ class DuckDB(Engine):
                 f"hive_partitioning={str(files.partitioned).lower()}, "
                 "comment='', skip=0)"  # else DuckDB may take lines starting with # for comments
             )
-        return nw.from_native(connect().sql(f"SELECT * FROM {reader}"))
+        return nw.from_native(self._connection().sql(f"SELECT * FROM {reader}"))
 
     def columns(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
         raw = frame.to_native().fetchnumpy()

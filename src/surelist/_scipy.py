@@ -1,0 +1,26 @@
+"""SciPy, imported when one of its functions is first called: half a second that selection does not need.
+
+Nobody else imports it, and a name here is used as if it were SciPy's own module.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class _Late:
+    """A module that is imported when something of it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(import_module(self._name), attribute)
+        setattr(self, attribute, value)  # found without a detour from now on
+        return value
+
+
+special: Any = _Late("scipy.special")
+stats: Any = _Late("scipy.stats")
+fft: Any = _Late("scipy.fft")
