@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 MAY_BE_ABSENT = {"may be absent": True}  # metadata of a field that is left out where it is None
 NAMES = {str: "a text", int: "a whole number", bool: "true or false", NoneType: "null"}
@@ -35,7 +35,7 @@ class MisfitError(Exception):
 
 def shaped(shape: type[Shape], raw: Any) -> Shape:
     """``raw``, as JSON gave it, as a ``shape``; ``MisfitError`` where it is none."""
-    value: Shape = _reader(shape)(raw)
+    value: Shape = _reader(cast(Any, shape))(raw)
     return value
 
 
