@@ -178,10 +178,13 @@ def shortlist(look) -> None:
         assert download.value.suggested_filename.endswith(ending)
         if ending == ".csv":
             assert len(list(csv.reader(path.read_text("utf-8-sig").splitlines()))) == total + 1
-    page.get_by_label(f"Is {first} qualified?").select_option("yes")
-    page.get_by_role("button", name="Send reviews").click()
-    page.wait_for_url("**#reviews")
-    assert "1 reviewed so far" in page.inner_text("main")
+    page.get_by_role("link", name="Review the candidates").click()
+    page.wait_for_url("**/review")
+    page.get_by_role("button", name="Yes").click()
+    page.wait_for_selector(".said strong")
+    page.go_back()
+    page.reload()
+    assert f"1 of {total} reviewed" in page.inner_text("main")
 
 
 def report(look) -> None:

@@ -5,15 +5,19 @@ The routes come from the app itself, so that a new one is covered the day it is 
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 
 import pytest
 from starlette.testclient import TestClient
 
+from surelist.service import worklist
 from surelist.service.app import create_app
 from surelist.service.record import access
 from surelist.service.settings import Settings
+from surelist.service.uploads import list_of
 from tests.helpers.service import close, csv_text, operations
 from tests.service.test_api import CSV, rows_of
 
@@ -26,7 +30,8 @@ ADMIN = {("POST", "/api/v1/policies/{policy}/retire"), ("POST", "/policies/{dige
 OPERATOR_READS = {
     ("GET", "/drafts/{ident}"), ("GET", "/drafts/{ident}/promise"), ("GET", "/drafts/{ident}/result"),
     ("GET", "/drafts/{ident}/explore"), ("GET", "/pools/{ident}"),
-    ("GET", "/selections/{ident}/shortlist.{format}"),
+    ("GET", "/selections/{ident}/shortlist.{format}"), ("GET", "/kept"),
+    ("GET", "/selections/{ident}/review"), ("GET", "/selections/{ident}/reviews.csv"),
 }  # fmt: skip
 
 
@@ -47,6 +52,19 @@ class House:
             self.admin.post(f"/api/v1/policies/{each}/select", json={"rows": rows_of(pool)}).json()
             for each in (self.mine, self.other)
         )
+        for made in (self.my_list, self.other_list):
+            self._keep(folder, made["selection"]["id"], made["shortlist"])
+
+    def _keep(self, folder, selection: str, rows) -> None:
+        """As if the list had been made on the page and were being reviewed."""
+        spool, text = self.runtime.spool, io.StringIO(newline="")
+        table = csv.DictWriter(text, rows[0].keys())
+        table.writeheader()
+        table.writerows(rows)
+        upload = spool.store(io.BytesIO(text.getvalue().encode()), 1 << 20)
+        columns = {"score": "score", "id": "candidate", "group": None}
+        worklist.build(upload.path, list_of(upload), columns)
+        spool.keep_result(selection, upload, 3600, columns)
 
     def client(self, role: str | None, policy: str | None = None) -> TestClient:
         """By Authorization header and by session at once: the API reads the one, pages the other."""
@@ -74,7 +92,7 @@ class House:
             return client.post(path, json={"rows": [{"score": 0.9, "qualified": 1}], "reason": "x"})
         csrf = access.csrf_token(client.cookies.get("surelist"))
         candidate = self.other_list["shortlist"][0]["candidate"]
-        form = {"csrf": csrf, "example": "1", "reason": "x", "review-1": "yes", "candidate-1": candidate}
+        form = {"csrf": csrf, "example": "1", "reason": "x", "rank": "1", "mark": "yes", "text": candidate}
         return client.post(path, data=form)
 
     def entries(self) -> int:

@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from surelist._version import __version__
 from surelist.errors import InvalidInput, SurelistError, error_body
-from surelist.service import api, drafts, pages
+from surelist.service import api, drafts, pages, review_pages
 from surelist.service.errors import MEANING, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
 from surelist.service.models import Retirement, Reviews, Rows
@@ -43,13 +43,15 @@ def create_app(settings: Settings) -> FastAPI:
     database = Database(settings.database)
     database.prepare()
     spool = Spool(settings.spool)
-    spool.sweep(starting=True)
+    expired = spool.sweep(starting=True)
     metrics = Metrics()
     workers = Workers(
         Limits(settings.work_seconds, 2 * settings.max_upload, settings.work_memory, settings.spool)
     )
     brake = Brake(settings.login_attempts)
     runtime = Runtime(settings, Registry(database), spool, metrics, brake, workers)
+    for selection in expired:
+        runtime.registry.book.forget_list(selection, "surelist", "its time was up")
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -71,6 +73,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(api.router)
     app.include_router(drafts.router, include_in_schema=False)
     app.include_router(pages.router, include_in_schema=False)
+    app.include_router(review_pages.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.mount("/docs-assets", StaticFiles(directory=Path(fastapi_offline.__file__).parent / "static"))
     _add_checks(app)
@@ -84,7 +87,8 @@ async def _sweep(runtime: Runtime) -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         with suppress(SurelistError, OSError):
-            await runtime.read(runtime.spool.sweep)
+            for selection in await runtime.read(runtime.spool.sweep):
+                runtime.registry.book.forget_list(selection, "surelist", "its time was up")
             until = (datetime.now(UTC) - KEYS_KEPT).isoformat(timespec="milliseconds")
             await runtime.read(runtime.registry.forget_replays, until)
 

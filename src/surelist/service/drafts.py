@@ -14,7 +14,7 @@ from starlette.responses import Response
 from surelist.errors import InvalidInput, NotCertifiable, error_body
 from surelist.promises import policy_file
 from surelist.promises.policy import Policy
-from surelist.service import answers, jobs, wizard
+from surelist.service import answers, jobs, reviewing, wizard
 from surelist.service.record.view import View
 from surelist.service.uploads import Draft, Upload
 from surelist.service.visitor import Me, Visitor, to
@@ -177,20 +177,23 @@ async def pool_form(ident: str, me: Me) -> Response:
 @router.post("/pools/{ident}")
 async def select(ident: str, me: Me) -> Response:
     view = await me.view("operator")
-    columns = wizard.columns_of(await me.form())
-    draft = me.spool.note(me.spool.draft(ident, me.owner), columns=columns)
+    form = await me.form()
+    columns, seconds = wizard.columns_of(form), reviewing.keep_of(form, me.settings)
+    draft = me.spool.draft(ident, me.owner)
+    about = reviewing.about_pool(form, draft, seconds)
+    draft = me.spool.note(draft, columns=columns, about=about, keep=seconds)
     if not columns["score"]:
         return await _pool_page(me, view, draft, "score: choose the column that holds the score.")
     names = {role: columns[role] for role in ("score", "group", "id")}
     try:
         done = await me.runtime.work(
             jobs.select_file, me.runtime, view, draft.policy or "", draft.upload, name=draft.filename,
-            columns=names, attributes=columns["attributes"],
+            columns=names, attributes=columns["attributes"], about=about, review=bool(names["id"]),
         )  # fmt: skip
     except InvalidInput as error:
         return await _pool_page(me, view, draft, str(error))
     ident = done.written.entry.subject
-    me.spool.keep_result(ident, done.file, me.settings.keep_results, names)
+    me.spool.keep_result(ident, done.file, seconds, names)
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     return to(f"/selections/{ident}")
 
@@ -201,7 +204,9 @@ async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None 
     chosen = draft.notes.get("columns") or wizard.pool_columns(saved.policy, profile.names, profile.guesses)
     return me.show(
         "pool.html", 400 if problem else 200, draft=draft, profile=profile, policy=answers.policy(saved),
-        grouped=saved.policy.grouped, chosen=chosen, problem=problem,
+        grouped=saved.policy.grouped, chosen=chosen, problem=problem, about=draft.notes.get("about", {}),
+        keep_choices=reviewing.keep_choices(me.settings),
+        keep_chosen=draft.notes.get("keep", reviewing.usual_keep(me.settings)),
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.policy import Policy
 from surelist.promises.terms import Roles, Terms
+from surelist.service import reviewing, worklist
 from surelist.service.errors import TooLarge
 from surelist.service.record.log import Key, Written
 from surelist.service.record.record import SavedPolicy
@@ -28,7 +29,7 @@ from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.settings import Settings
 from surelist.service.spreadsheet import escape_file
-from surelist.service.uploads import Draft, Spool, Upload
+from surelist.service.uploads import Draft, Spool, Upload, list_of
 from surelist.service.workers import run
 from surelist.workflows import facts as workflow_facts
 from surelist.workflows import tables as workflows
@@ -181,6 +182,18 @@ def first_rows(kept: Draft, limit: int) -> tuple[list[str], list[list[str]]]:
     return run(workflows.first_rows, kept.upload.path, limit)
 
 
+def reviews_in_file(
+    runtime: Runtime, file: BinaryIO, filename: str, columns: Mapping[str, str]
+) -> dict[str, bool]:
+    """Yes and no by candidate id, from a file that is not kept."""
+    upload = store(runtime, file, filename, past=False)
+    try:
+        with named(upload, filename):
+            return reviewing.reviews_in(run(workflows.read_text, upload.path, columns))
+    finally:
+        upload.path.unlink(missing_ok=True)
+
+
 # -- calibrating
 
 
@@ -269,8 +282,13 @@ def select_file(
     attributes: Sequence[str] = (),
     format: str | None = None,
     key: Key | None = None,
+    about: Mapping[str, Any] | None = None,
+    review: bool = False,
 ) -> Shortlisted:
-    """Shortlist a file: the result keeps the pool's format unless another is asked for."""
+    """Shortlist a file: the result keeps the pool's format unless another is asked for.
+
+    ``about`` goes on record with it; ``review`` also lays the list out for reviewing.
+    """
     policy = view.policy(digest).policy
     names: dict[str, Any] = {
         "score": columns.get("score"),
@@ -284,12 +302,15 @@ def select_file(
             done = run(workflows.select_table, upload.path, policy, output=output, **names)
             impact = run(workflows.impact, upload.path, output, attributes) if attributes else ()
         result = _made(output)
+        if review:
+            run(worklist.build, output, list_of(result), columns)
         facts = workflow_facts.selection_facts(
             done, (upload.sha256, upload.format), (result.sha256, result.format), impact
         )
-        written = view.record_selection(new_id(), digest, facts, key).result()
+        written = view.record_selection(new_id(), digest, {**facts, **(about or {})}, key).result()
     except BaseException:
         output.unlink(missing_ok=True)
+        output.with_suffix(".list").unlink(missing_ok=True)
         raise
     count_selection(runtime, written.entry.facts)
     return Shortlisted(written, result)

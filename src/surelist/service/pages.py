@@ -11,12 +11,12 @@ from starlette.responses import FileResponse, Response
 from surelist.errors import InvalidInput
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
-from surelist.service import answers, jobs, wizard
+from surelist.service import answers, jobs, reviewing, wizard
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
+from surelist.service.uploads import list_of
 from surelist.service.visitor import SHOWN, Me, to
 
-REVIEWS = 4 << 20  # bytes of the form with all reviews of a page
 router = APIRouter()
 
 
@@ -119,7 +119,8 @@ async def selections(me: Me) -> Response:
 @router.get("/selections/{ident}")
 async def selection(ident: str, me: Me) -> Response:
     view = await me.view()
-    saved, entry, reviews = await me.runtime.read(view.selection_with_all, ident)
+    saved, entry, _ = await me.runtime.read(view.selection_with_all, ident)
+    marks = await me.runtime.read(view.marks, ident)
     kept = me.spool.result(ident) if view.actor.role != "viewer" else None
     shown = None
     if kept is not None:
@@ -127,7 +128,8 @@ async def selection(ident: str, me: Me) -> Response:
         shown = wizard.shortlist(saved.policy, entry, kept, names, rows)
     return me.show(
         "selection.html", entry=entry, facts=entry.facts, policy=answers.policy(saved), shown=shown,
-        reviews=reviews, limit=SHOWN, viewer=view.actor.role == "viewer",
+        progress=reviewing.progress(marks, entry.facts["shortlisted"]), limit=SHOWN,
+        viewer=view.actor.role == "viewer", review=kept is not None and list_of(kept.upload).exists(),
     )  # fmt: skip
 
 
@@ -149,17 +151,6 @@ async def download(ident: str, format: str, me: Me, safe: bool = False) -> Respo
 async def selection_report(ident: str, me: Me) -> Response:
     view = await me.view()
     return answers.report_page(*await me.runtime.read(view.selection_with_all, ident))
-
-
-@router.post("/selections/{ident}/reviews")
-async def send_reviews(ident: str, me: Me) -> Response:
-    view = await me.view("operator")
-    await me.runtime.read(view.selection, ident)
-    marked = wizard.reviews_of(await me.form(limit=REVIEWS))
-    if not marked:
-        raise InvalidInput("reviews: mark at least one candidate as qualified or not.")
-    await me.runtime.written(await me.runtime.read(view.record_reviews, ident, marked))
-    return to(f"/selections/{ident}#reviews")
 
 
 @router.get("/record")

@@ -19,7 +19,8 @@ class Settings:
 
     ``database`` is a path of an SQLite file or a ``postgresql://`` address. Uploads are removed
     ``keep_uploads`` seconds after their result was made (0: at once); shortlists can be
-    downloaded for ``keep_results`` seconds; an upload nobody finished goes after ``draft_life``.
+    downloaded for ``keep_results`` seconds, or for longer, up to ``longest_keep``, where a person chooses so
+    for reviewing; an upload nobody finished goes after ``draft_life``.
     Without a login whoever has ``local_token`` is admin; where there is none, everyone on this machine.
     ``trusted_proxies`` are the addresses or networks whose ``X-Forwarded-For`` is believed.
     """
@@ -38,6 +39,7 @@ class Settings:
     max_columns: int = 2_000
     keep_uploads: int = 0
     keep_results: int = 3600
+    longest_keep: int = 90 * 86400
     draft_life: int = 3600
     session_life: int = 12 * 3600
     login_attempts: int = 10

@@ -184,31 +184,51 @@ class Spool:
     def keep_result(
         self, selection: str, upload: Upload, seconds: int, columns: dict[str, str | None]
     ) -> None:
-        """A shortlist and which of its columns is which, for download."""
+        """A shortlist and which of its columns is which, for download and review."""
         until = time.time() + seconds
         self._write(
             f"result-{selection}", Draft(selection, "", "result", "", upload, until, notes=dict(columns))
         )
+
+    def results(self) -> list[Draft]:
+        """All shortlists that are kept, those that go first at the top."""
+        kept = (self._read(file.stem) for file in self.folder.glob("result-*.json"))
+        return sorted(
+            (each for each in kept if each and each.until > time.time()), key=lambda each: each.until
+        )
+
+    def drop_result(self, kept: Draft) -> None:
+        for path in (kept.upload.path, list_of(kept.upload)):
+            path.unlink(missing_ok=True)
+        (self.folder / f"result-{kept.id}.json").unlink(missing_ok=True)
 
     def result(self, selection: str) -> Draft | None:
         """A shortlist that can still be downloaded."""
         kept = self._read(f"result-{_plain(selection)}")
         return kept if kept is not None and kept.until > time.time() else None
 
-    def sweep(self, starting: bool = False) -> None:
-        """Remove what is past its time, and at the start whatever a crash left behind."""
+    def sweep(self, starting: bool = False) -> list[str]:
+        """Remove what is past its time, and at the start whatever a crash left behind.
+
+        Returns the selections whose shortlists were removed.
+        """
         kept: set[Path] = set()
+        removed = []
         for file in self.folder.glob("*.json"):
             draft = self._read(file.stem)
             if draft is not None and draft.until >= time.time():
-                kept.add(draft.upload.path)
+                kept |= {draft.upload.path, list_of(draft.upload)}
                 continue
-            if draft is not None:
+            if draft is not None and draft.kind == "result":
+                self.drop_result(draft)
+                removed.append(draft.id)
+            elif draft is not None:
                 draft.upload.path.unlink(missing_ok=True)
             file.unlink(missing_ok=True)
         for file in self.folder.iterdir() if starting else ():
             if file.suffix != ".json" and file not in kept and file.name != LOCK:
                 file.unlink(missing_ok=True)
+        return removed
 
     @contextmanager
     def _undone(self, path: Path) -> Iterator[None]:
@@ -250,6 +270,11 @@ def _only_one(folder: Path) -> IO[bytes]:
             "of its own with --data; both may use the same PostgreSQL --database."
         ) from error
     return lock
+
+
+def list_of(upload: Upload) -> Path:
+    """Where a shortlist lies ready to be paged through and searched (``worklist``)."""
+    return upload.path.with_suffix(".list")
 
 
 def _plain(ident: str) -> str:

@@ -19,10 +19,11 @@ from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR
+from surelist.service.record.log import Key
 from surelist.service.record.view import View
-from surelist.service.runtime import runtime_of
+from surelist.service.runtime import key_of, runtime_of
 
-SHOWN = 1000  # rows of a shortlist on the page; the download has all
+SHOWN = 100  # rows of a shortlist on the page; the download has all
 
 _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True,
@@ -80,6 +81,10 @@ class Visitor:
             await form.close()
             raise Forbidden("This form is no longer valid. Go back, load the page again and repeat.")
         return form
+
+    def key(self, *parts: str) -> Key | None:
+        """The request's Idempotency-Key, bound to what is asked."""
+        return key_of(self.request.headers.get("idempotency-key"), *parts)
 
     def show(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         html = _templates.get_template(name).render(

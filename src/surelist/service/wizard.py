@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from surelist.service.errors import Conflict
 from surelist.service.jobs import CalibrationRequest, Problem
 from surelist.service.record.chain import Entry
 from surelist.service.record.record import SavedPolicy
+from surelist.service.reviewing import until
 from surelist.service.uploads import Draft
 
 ROLES = ("score", "label", "group", "id")
@@ -257,16 +257,5 @@ def shortlist(
     ]
     return {
         "names": names, "rows": rows, "reasons": reasons, "id": ident, "score": score,
-        "until": time.strftime("%H:%M UTC", time.gmtime(kept.until)),
+        "until": until(kept.until),
     }  # fmt: skip
-
-
-def reviews_of(form: Mapping[str, Any]) -> dict[str, bool]:
-    """Candidates marked yes or no in the table of the page."""
-    marked = {}
-    for name in form:
-        if name.startswith("review-") and form[name] in ("yes", "no"):
-            candidate = str(form.get(f"candidate-{name[7:]}") or "")
-            if candidate:
-                marked[candidate] = form[name] == "yes"
-    return marked

@@ -24,6 +24,7 @@ from surelist.tables.sources import Table, file_format, open_table
 
 DETAILED = 200  # columns beyond these are listed by name only
 EXAMPLES = 5
+AT_ONCE = 5000  # rows fetched together
 _HEADER_BYTES = 1 << 22
 
 _NAMES = {
@@ -132,6 +133,27 @@ def first_rows(path: Path, limit: int) -> tuple[list[str], list[list[str]]]:
         parts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
         rows = connection.rows(f"SELECT {parts} FROM input LIMIT {int(limit)}")
     return names, [["" if value is None else value for value in row] for row in rows]
+
+
+def ranked_rows(path: Path, score: str) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Column names and all rows as text, the best score first, some thousand at a time."""
+    table = open_table(path, "duckdb")
+    require_column(table, "score", score)
+    names = table.columns
+    parts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
+    order = number_in(f"CAST({quoted(score)} AS VARCHAR)")
+    with table.reading():
+        native = table.frame.to_native()
+        native.query(
+            "input", f"SELECT row_number() OVER (ORDER BY {order} DESC) AS surelist_rank, {parts} FROM input"
+        ).create("ranked")
+        first = 1
+        while rows := native.query(
+            "input", f"SELECT * FROM ranked WHERE surelist_rank BETWEEN {first} AND {first + AT_ONCE - 1} "
+            "ORDER BY surelist_rank",
+        ).fetchall():  # fmt: skip
+            yield names, [["" if value is None else value for value in row[1:]] for row in rows]
+            first += AT_ONCE
 
 
 def convert(path: Path, output: Path) -> None:

@@ -18,7 +18,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
-from surelist.tables import Problem
+from surelist.tables import Problem, read_text
 from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
 from surelist.tables.profile import (
@@ -28,6 +28,7 @@ from surelist.tables.profile import (
     first_rows,
     group_names,
     profile,
+    ranked_rows,
     shape,
 )
 from surelist.workflows.certify import REMEMBERED, WITH_POOLS, certify_source
@@ -49,6 +50,8 @@ __all__ = [
     "load_policy",
     "problems",
     "profile",
+    "ranked_rows",
+    "read_text",
     "select_rows",
     "select_table",
     "shape",

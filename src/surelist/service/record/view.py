@@ -54,6 +54,21 @@ class View:
         """Who marked which candidate as what."""
         return self._registry.book.marks(self.selection(selection).subject)
 
+    def seen(self, ident: str) -> Entry | None:
+        """A selection that this actor may see, or None."""
+        entry = self._registry.selection(ident)
+        return entry if self.actor.policy in (None, entry.facts["policy"]) else None
+
+    def notes(self, selection: str, candidate: str) -> list[dict[str, Any]]:
+        return self._registry.book.notes(self.selection(selection).subject, candidate)
+
+    def all_notes(self, selection: str) -> dict[str, str]:
+        return self._registry.book.all_notes(self.selection(selection).subject)
+
+    def reviews_closed(self, selection: str) -> Entry | None:
+        """The entry that ended the reviews of a selection, if one did."""
+        return self._registry.book.closed(self.selection(selection).subject)
+
     def selection_with_all(self, ident: str) -> tuple[SavedPolicy, Entry, dict[str, bool]]:
         """A selection with its policy and its reviews."""
         entry = self.selection(ident)
@@ -115,3 +130,15 @@ class View:
         self.actor.require("operator")
         self.selection(selection)
         return self._registry.book.record(selection, self.actor.name, reviews, key)
+
+    def write_note(
+        self, selection: str, candidate: str, text: str, key: Key | None = None
+    ) -> Future[Written]:
+        self.actor.require("operator")
+        self.selection(selection)
+        return self._registry.book.write_note(selection, self.actor.name, candidate, text, key)
+
+    def forget_list(self, selection: str, reason: str, key: Key | None = None) -> Future[Written]:
+        self.actor.require("operator")
+        self.selection(selection)
+        return self._registry.book.forget_list(selection, self.actor.name, reason, key)

@@ -1,0 +1,179 @@
+"""The review workspace: mark the candidates of a shortlist one by one, see who marked what, and what is kept.
+
+Plain forms and links that work without script; ``review.js`` adds keys.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+
+from surelist.errors import InvalidInput
+from surelist.service import answers, jobs, reviewing
+from surelist.service.record.chain import Entry
+from surelist.service.record.marks import Marks
+from surelist.service.record.view import View
+from surelist.service.reviewing import Spot
+from surelist.service.uploads import Draft
+from surelist.service.visitor import Me, Visitor, to
+from surelist.service.worklist import FILTERS, Worklist
+
+REVIEWS = 32 << 20  # bytes of a file of reviews
+router = APIRouter()
+
+
+@router.get("/selections/{ident}/review")
+async def review(ident: str, me: Me, request: Request) -> Response:
+    view = await me.view("operator")
+    spot = Spot.of(request.query_params)
+    done = reviewing.Spot.of({"at": request.query_params.get("done", "")}).at
+    return await me.runtime.read(_screen, me, view, ident, spot, done)
+
+
+def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -> Response:
+    saved, entry, _ = view.selection_with_all(ident)
+    marks, reviewer = view.marks(ident), view.actor.name
+    kept, work = reviewing.opened(me.spool, ident, marks, reviewer)
+    with work:
+        shown = reviewing.screen(work, marks, spot, reviewer)
+        current = reviewing.detail(work, marks, shown["current"], reviewer)
+        last = work.candidate(done) if done is not None and 1 <= done <= work.length else None
+        return me.show(
+            "review.html", entry=entry, facts=entry.facts, policy=answers.policy(saved), spot=spot, **shown,
+            detail=current, filters=FILTERS, names=work.names, length=work.length,
+            progress=reviewing.progress(marks, work.length), reviewers=marks.reviewers(), me=reviewer,
+            until=reviewing.until(kept.until), closed=view.reviews_closed(ident),
+            notes=view.notes(ident, current["id"]) if current else [],
+            done=last and {"id": last.id, "rank": last.rank, "mark": marks.by(last.id, reviewer)},
+            columns=kept.notes,
+        )  # fmt: skip
+
+
+@router.post("/selections/{ident}/marks")
+async def mark(ident: str, me: Me) -> Response:
+    """One mark, saved before the answer; then the next candidate."""
+    view = await me.view("operator")
+    await me.runtime.read(view.selection, ident)
+    form = await me.form()
+    spot, rank = Spot.of({k: str(v) for k, v in form.items()}), _rank(form.get("rank"))
+    said = str(form.get("mark") or "")
+    if said not in reviewing.MARKS:
+        raise InvalidInput("mark: expected yes, no, back, settle-yes or settle-no.")
+    candidate, following = await me.runtime.read(_turn, me, view, ident, spot, rank)
+    key = me.key("mark", ident, candidate, said)
+    await me.runtime.written(
+        await me.runtime.read(view.record_reviews, ident, {candidate: reviewing.MARKS[said]}, key)
+    )
+    where = spot.query(at=rank) if said == "back" else spot.query(at=following, done=rank)
+    return to(f"/selections/{ident}/review{where}")
+
+
+def _turn(me: Visitor, view: View, ident: str, spot: Spot, rank: int) -> tuple[str, int | None]:
+    with _work(me, view, ident)[1] as work:
+        return work.candidate(rank).id, reviewing.next_after(work, spot, rank)
+
+
+def _work(me: Visitor, view: View, ident: str) -> tuple[Marks, Worklist]:
+    marks = view.marks(ident)
+    return marks, reviewing.opened(me.spool, ident, marks, view.actor.name)[1]
+
+
+@router.post("/selections/{ident}/notes")
+async def note(ident: str, me: Me) -> Response:
+    view = await me.view("operator")
+    await me.runtime.read(view.selection, ident)
+    form = await me.form()
+    spot, rank = Spot.of({k: str(v) for k, v in form.items()}), _rank(form.get("rank"))
+    candidate, _ = await me.runtime.read(_turn, me, view, ident, spot, rank)
+    text = str(form.get("text") or "").strip()
+    key = me.key("note", ident, candidate, text)
+    await me.runtime.written(await me.runtime.read(view.write_note, ident, candidate, text, key))
+    return to(f"/selections/{ident}/review{spot.query(at=rank)}")
+
+
+@router.post("/selections/{ident}/reviews")
+async def send_file(ident: str, me: Me) -> Response:
+    """A reviewed file that came back: yes and no by candidate id."""
+    view = await me.view("operator")
+    await me.runtime.read(view.selection, ident)
+    form = await me.form(limit=REVIEWS)
+    try:
+        file = form.get("file")
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise InvalidInput("file: choose the file with the reviews first.")
+        columns = {name: str(form.get(name) or "").strip() for name in ("id", "label")}
+        reviews = await me.runtime.work(jobs.reviews_in_file, me.runtime, file.file, file.filename, columns)
+    finally:
+        await form.close()
+    await me.runtime.read(_require_listed, me, view, ident, list(reviews))
+    written = await me.runtime.read(view.record_reviews, ident, reviews, me.key("file", ident, repr(reviews)))
+    await me.runtime.written(written)
+    return to(f"/selections/{ident}/review?show=all")
+
+
+def _require_listed(me: Visitor, view: View, ident: str, candidates: list[str]) -> None:
+    with _work(me, view, ident)[1] as work:
+        strangers = work.strangers(candidates)
+    if strangers:
+        raise InvalidInput(
+            f"reviews: {', '.join(map(repr, strangers))}{' …' * (len(strangers) > 4)} are not on this "
+            "shortlist. Nothing was saved. Send the reviews of this list, with its ids."
+        )
+
+
+@router.get("/selections/{ident}/reviews.csv")
+async def reviews_file(ident: str, me: Me) -> Response:
+    view = await me.view("operator")
+    await me.runtime.read(view.selection, ident)
+    text = await me.runtime.read(_reviews_csv, me, view, ident)
+    headers = {"Content-Disposition": f'attachment; filename="reviews-{ident}.csv"'}
+    return Response(text.encode("utf-8-sig"), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _reviews_csv(me: Visitor, view: View, ident: str) -> str:
+    marks, work = _work(me, view, ident)
+    with work:
+        return reviewing.as_csv(marks, view.all_notes(ident), work)
+
+
+@router.get("/kept")
+async def kept(me: Me) -> Response:
+    view = await me.view("operator")
+    lists = await me.runtime.read(_kept, me, view)
+    return me.show("kept.html", lists=lists)
+
+
+def _kept(me: Visitor, view: View) -> list[dict[str, object]]:
+    """The lists that are kept and that this person may see."""
+    return [_described(view, each, entry) for each in me.spool.results() if (entry := view.seen(each.id))]
+
+
+def _described(view: View, each: Draft, entry: Entry) -> dict[str, object]:
+    counts = view.marks(each.id).counts()
+    return {
+        "entry": entry, "facts": entry.facts, "until": reviewing.until(each.until), "size": each.upload.size,
+        "reviewed": sum(counts.values()), "notes": len(view.all_notes(each.id)),
+    }  # fmt: skip
+
+
+@router.post("/selections/{ident}/forget")
+async def forget(ident: str, me: Me) -> Response:
+    """Remove the candidates of a selection before their time. Marks stay on record, notes go."""
+    view = await me.view("operator")
+    entry = await me.runtime.read(view.selection, ident)
+    await me.form()
+    kept = me.spool.result(entry.subject)
+    if kept is not None:
+        key = me.key("forget", ident)
+        await me.runtime.written(await me.runtime.read(view.forget_list, ident, "deleted by hand", key))
+        await me.runtime.read(me.spool.drop_result, kept)
+    return to("/kept")
+
+
+def _rank(text: object) -> int:
+    rank = Spot.of({"at": str(text or "")}).at
+    if rank is None:
+        raise InvalidInput("rank: say which candidate is meant.")
+    return rank

@@ -1,0 +1,225 @@
+"""What the pages of a review show, as plain values: the list, a candidate, progress, how long it is kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from surelist.errors import InvalidInput
+from surelist.service.errors import NotFound
+from surelist.service.record import marks as codes
+from surelist.service.record.marks import Marks
+from surelist.service.settings import Settings
+from surelist.service.spreadsheet import escape_cell
+from surelist.service.uploads import Draft, Spool, list_of
+from surelist.service.worklist import FILTERS, PAGE, Asked, Candidate, Worklist
+
+DAY = 86_400
+KEEP = (DAY, 7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY)
+USUAL = 7 * DAY
+MARKS = {
+    "yes": codes.YES,
+    "no": codes.NO,
+    "back": codes.TAKEN_BACK,
+    "settle-yes": codes.SETTLED_YES,
+    "settle-no": codes.SETTLED_NO,
+}
+SAID = {"yes": "yes", "no": "no", "split": "disagreement", "open": ""}
+YES_WORDS = {"1", "1.0", "yes", "y", "true", "ja", "j", "oui", "si", "sí", "qualified"}
+NO_WORDS = {"0", "0.0", "no", "n", "false", "nein", "non", "not qualified"}
+
+
+# -- how long candidates are kept
+
+
+def keep_choices(settings: Settings) -> list[tuple[int, str]]:
+    """Seconds and words, the shortest first."""
+    seconds = {settings.keep_results, *(each for each in KEEP if each <= settings.longest_keep)}
+    return [(each, duration(each)) for each in sorted(seconds)]
+
+
+def usual_keep(settings: Settings) -> int:
+    """What is chosen on the form: a week where that is allowed."""
+    return max((each for each, _ in keep_choices(settings) if each <= USUAL), default=settings.keep_results)
+
+
+def keep_of(form: Mapping[str, Any], settings: Settings) -> int:
+    """How long a person wants the candidates kept, in seconds."""
+    chosen = str(form.get("keep") or usual_keep(settings))
+    if chosen not in {str(seconds) for seconds, _ in keep_choices(settings)}:
+        raise InvalidInput("keep: choose for how long the candidates are kept.")
+    return int(chosen)
+
+
+def duration(seconds: int) -> str:
+    for size, name in ((DAY, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        if seconds >= size and seconds % size == 0:
+            count = seconds // size
+            return f"{count} {name}{'s' * (count != 1)}"
+    return f"{seconds} seconds"
+
+
+def until(moment: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))
+
+
+def about_pool(form: Mapping[str, Any], draft: Draft, seconds: int) -> dict[str, Any]:
+    """What a person calls a pool, for the record."""
+    return {
+        "name": str(form.get("name") or "").strip()[:200] or draft.filename.rsplit(".", 1)[0],
+        "note": str(form.get("note") or "").strip()[:2000],
+        "file": draft.filename,
+        "kept_until": until(time.time() + seconds),
+    }
+
+
+# -- the list
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where in a list a person is: what is shown, which page, which candidate."""
+
+    asked: Asked
+    page: int | None = None
+    at: int | None = None
+
+    @staticmethod
+    def of(query: Mapping[str, str]) -> Spot:
+        """From an address or a form; what does not fit is left out."""
+        show = query.get("show", "open")
+        asked = Asked(
+            show if show in FILTERS else "open", query.get("q", "")[:200], query.get("sort", "")[:500],
+            query.get("down") == "1",
+        )  # fmt: skip
+        return Spot(asked, _whole(query.get("page")), _whole(query.get("at")))
+
+    def query(self, **changes: Any) -> str:
+        """As an address; None leaves a part out."""
+        asked = self.asked
+        parts = {"show": asked.show, "q": asked.search, "sort": asked.sort, "down": "1" if asked.down else ""}
+        parts |= {name: "" if value is None else str(value) for name, value in changes.items()}
+        return "?" + urlencode({name: value for name, value in parts.items() if value})
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 else None
+
+
+def opened(spool: Spool, ident: str, marks: Marks, reviewer: str) -> tuple[Draft, Worklist]:
+    """The kept list of a selection, laid out for reviewing."""
+    kept = spool.result(ident)
+    if kept is None or not list_of(kept.upload).exists():
+        raise NotFound(
+            "candidates: they are not kept here for reviewing. Select again with a column of candidate ids, "
+            "and choose how long to keep them; or send a reviewed file to the API."
+        )
+    mine = lambda candidate: marks.by(candidate, reviewer) is not None  # noqa: E731
+    return kept, Worklist(list_of(kept.upload), marks.status, mine)
+
+
+def screen(work: Worklist, marks: Marks, spot: Spot, reviewer: str) -> dict[str, Any]:
+    """One page of the list and the candidate whose turn it is."""
+    ranks = work.ranks(spot.asked)
+    place = _place(ranks, spot.at)
+    page = spot.page or (place // PAGE + 1 if place is not None else 1)
+    pages = max(1, -(-len(ranks) // PAGE))
+    page = min(page, pages)
+    shown = ranks[(page - 1) * PAGE : page * PAGE]
+    at = spot.at if spot.at is not None and 1 <= spot.at <= work.length else (shown[0] if shown else None)
+    place = _place(ranks, at)
+    return {
+        "lines": [_line(each, work, marks, reviewer) for each in work.candidates(shown)],
+        "total": len(ranks), "page": page, "pages": pages, "at": at,
+        "current": work.candidate(at) if at is not None else None,
+        "before": ranks[place - 1] if place else None,
+        "after": ranks[place + 1] if place is not None and place + 1 < len(ranks) else None,
+    }  # fmt: skip
+
+
+def _place(ranks: Sequence[int], rank: int | None) -> int | None:
+    try:
+        return ranks.index(rank) if rank is not None else None
+    except ValueError:
+        return None
+
+
+def next_after(work: Worklist, spot: Spot, rank: int) -> int | None:
+    """Whose turn it is after this candidate, in the list as it is now."""
+    ranks = work.ranks(spot.asked)
+    place = _place(ranks, rank)
+    return ranks[place + 1] if place is not None and place + 1 < len(ranks) else None
+
+
+def _line(each: Candidate, work: Worklist, marks: Marks, reviewer: str) -> dict[str, Any]:
+    mine = marks.by(each.id, reviewer)
+    status = marks.status(each.id)
+    hidden = mine is None and status != "split" and not any(mark.settles for mark in marks.of(each.id))
+    return {
+        "rank": each.rank, "id": each.id, "score": each.cells[work.score] if work.score is not None else "",
+        "status": "seen" if hidden and status != "open" else status,
+        "said": "marked by someone else" if hidden and status != "open" else SAID[status],
+    }  # fmt: skip
+
+
+def detail(work: Worklist, marks: Marks, current: Candidate | None, reviewer: str) -> dict[str, Any] | None:
+    """The candidate whose turn it is: all columns, and marks. Those of others once one has marked oneself."""
+    if current is None:
+        return None
+    mine, status = marks.by(current.id, reviewer), marks.status(current.id)
+    given = marks.of(current.id)
+    shown = mine is not None or status == "split" or any(mark.settles for mark in given)
+    return {
+        "rank": current.rank, "id": current.id, "mine": mine, "status": status,
+        "marks": given if shown else [], "others": len(given) if not shown else 0,
+        "cells": list(zip(work.names, current.cells, strict=True)),
+        "settled": any(mark.settles for mark in given),
+    }  # fmt: skip
+
+
+def progress(marks: Marks, total: int) -> dict[str, Any]:
+    """How far the review is."""
+    counts = marks.counts()
+    reviewed = sum(counts.values())
+    return {**counts, "reviewed": reviewed, "total": total, "left": max(0, total - reviewed)}
+
+
+# -- files of reviews
+
+
+def reviews_in(rows: Mapping[str, Sequence[str | None]]) -> dict[str, bool]:
+    """Yes and no from a file that came back; blank cells are reviews that have not come."""
+    found: dict[str, bool] = {}
+    for number, (candidate, text) in enumerate(zip(rows["id"], rows["label"], strict=True), 2):
+        word = (text or "").strip().casefold()
+        if not word:
+            continue
+        if not candidate:
+            raise InvalidInput(f"reviews: row {number} says {text!r}, but of no candidate.")
+        if word not in YES_WORDS | NO_WORDS:
+            raise InvalidInput(f"reviews: expected yes or no, got {text!r} in row {number} ({candidate}).")
+        if found.setdefault(candidate, word in YES_WORDS) != (word in YES_WORDS):
+            raise InvalidInput(f"reviews: {candidate!r} is both yes and no; the second is in row {number}.")
+    if not found:
+        raise InvalidInput("reviews: the column holds no yes and no no. Choose the column with the reviews.")
+    return found
+
+
+def as_csv(marks: Marks, notes: Mapping[str, str], work: Worklist) -> str:
+    """Everyone on the list with what was said of them, safe for spreadsheets."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(["rank", work.names[work.id], "review", "reviewers", "last", "notes"])
+    for start in range(1, work.length + 1, 500):
+        for each in work.candidates(range(start, min(start + 500, work.length + 1))):
+            given = marks.of(each.id)
+            said = "; ".join(f"{m.reviewer}: {'yes' if m.qualified else 'no'}" for m in given)
+            last = max((m.at for m in given), default="")
+            row = [each.id, SAID[marks.status(each.id)], said, last, notes.get(each.id, "")]
+            writer.writerow([each.rank, *map(escape_cell, row)])
+    return out.getvalue()

@@ -1,0 +1,200 @@
+"""A shortlist laid out for reviewing: best score first, paged, searched and sorted without reading it whole.
+
+One SQLite file per list, made once beside the shortlist and removed with it; it is never changed. Who marked
+whom is not here but on record.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surelist.errors import InvalidInput
+from surelist.workflows import tables as workflows
+
+PAGE = 50
+FILTERS = {
+    "open": "Not reviewed",
+    "todo": "Not by me",
+    "mine": "Mine",
+    "split": "Disagreements",
+    "yes": "Yes",
+    "no": "No",
+    "all": "All",
+}
+_TABLES = """
+CREATE TABLE meta (names TEXT, numbers TEXT, id INTEGER, score INTEGER, who INTEGER);
+CREATE TABLE list (
+    rank INTEGER PRIMARY KEY, candidate TEXT UNIQUE NOT NULL, cells TEXT NOT NULL, words TEXT NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What part of a list a person wants to see, and in which order."""
+
+    show: str = "open"
+    search: str = ""
+    sort: str = ""
+    down: bool = False
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One line of the list: its rank by score, its id, and its cells."""
+
+    rank: int
+    id: str
+    cells: list[str]
+
+
+def build(shortlist: Path, output: Path, columns: Mapping[str, str | None]) -> int:
+    """Lay out a shortlist; returns its length. Ids have to tell candidates apart."""
+    rank, numbers = 0, None
+    try:
+        with closing(sqlite3.connect(output)) as file, file:
+            file.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _TABLES)
+            names: list[str] = []
+            for names, rows in workflows.ranked_rows(shortlist, str(columns["score"])):
+                ident = names.index(str(columns["id"]))
+                numbers = [_all_numbers(cells) and known for cells, known in _by_column(rows, numbers)]
+                _require_ids(rows, ident, rank)
+                file.executemany(
+                    "INSERT INTO list VALUES (?, ?, ?, ?)",
+                    [
+                        (rank + n, row[ident], json.dumps(row, ensure_ascii=False), " ".join(row).casefold())
+                        for n, row in enumerate(rows, 1)
+                    ],
+                )
+                rank += len(rows)
+            roles = [
+                names.index(name) if (name := columns.get(role)) in names and name else None
+                for role in ("id", "score", "group")
+            ]
+            file.execute(
+                "INSERT INTO meta VALUES (?, ?, ?, ?, ?)",
+                [json.dumps(names), json.dumps(numbers or []), *roles],
+            )
+    except sqlite3.IntegrityError:
+        output.unlink(missing_ok=True)
+        raise InvalidInput(
+            f"id: the column {columns['id']!r} names two candidates on the shortlist alike, so reviews could "
+            "not tell them apart. Choose another id column, or none; the list can then be downloaded only."
+        ) from None
+    except BaseException:
+        output.unlink(missing_ok=True)
+        raise
+    return rank
+
+
+def _by_column(rows: list[list[str]], known: list[bool] | None) -> Any:
+    columns = list(zip(*rows, strict=True))
+    return zip(columns, known or [True] * len(columns), strict=True)
+
+
+def _all_numbers(cells: Sequence[str]) -> bool:
+    try:
+        return all(math.isfinite(float(cell)) for cell in cells if cell)
+    except ValueError:
+        return False
+
+
+def _require_ids(rows: list[list[str]], ident: int, before: int) -> None:
+    for number, row in enumerate(rows, before + 1):
+        if not row[ident].strip() or "\0" in row[ident]:
+            raise InvalidInput(
+                f"id: the candidate of rank {number:,} has none, so it could not be reviewed. Give every "
+                "candidate an id, or choose no id column; the list can then be downloaded only."
+            )
+
+
+class Worklist:
+    """A list that was laid out. ``status`` and ``mine`` say of a candidate what the record says."""
+
+    def __init__(
+        self, path: Path, status: Callable[[str], str] = lambda _: "open", mine: Callable[[str], bool] = bool
+    ) -> None:
+        self._file = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        self._file.create_function("status", 1, status)
+        self._file.create_function("mine", 1, lambda candidate: int(mine(candidate)))
+        names, numbers, self.id, self.score, self.group = self._file.execute("SELECT * FROM meta").fetchone()
+        self.names: list[str] = json.loads(names)
+        self._numbers: list[bool] = json.loads(numbers)
+        self.length: int = self._file.execute("SELECT max(rank) FROM list").fetchone()[0] or 0
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Worklist:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def ranks(self, asked: Asked) -> Sequence[int]:
+        """The ranks of all candidates asked for, in order."""
+        where, values = _condition(asked)
+        if not where and not asked.sort:
+            return range(self.length, 0, -1) if asked.down else range(1, self.length + 1)
+        direction = " DESC" if asked.down else ""
+        order = f"{self._cell(asked.sort)}{direction}, rank" if asked.sort else f"rank{direction}"
+        return [
+            rank for (rank,) in self._file.execute(f"SELECT rank FROM list {where} ORDER BY {order}", values)
+        ]
+
+    def _cell(self, name: str) -> str:
+        """A column as SQL, numbers as numbers."""
+        if name not in self.names:
+            raise InvalidInput(f"sort: there is no column {name[:80]!r} on this list.")
+        column = self.names.index(name)
+        cell = f"json_extract(cells, '$[{column}]')"
+        return f"CAST({cell} AS REAL)" if self._numbers[column] else f"{cell} COLLATE NOCASE"
+
+    def candidates(self, ranks: Sequence[int]) -> list[Candidate]:
+        """These candidates, in this order."""
+        marks = ", ".join("?" * len(ranks))
+        rows = self._file.execute(
+            f"SELECT rank, candidate, cells FROM list WHERE rank IN ({marks})", list(ranks)
+        ).fetchall()
+        by_rank = {rank: Candidate(rank, ident, json.loads(cells)) for rank, ident, cells in rows}
+        return [by_rank[rank] for rank in ranks if rank in by_rank]
+
+    def candidate(self, rank: int) -> Candidate:
+        known = self.candidates([rank])
+        if not known:
+            raise InvalidInput(f"candidate: the list has {self.length:,}, and none of rank {rank:,}.")
+        return known[0]
+
+    def strangers(self, candidates: Sequence[str], limit: int = 5) -> list[str]:
+        """Those who are not on the list, some of them."""
+        known = self._file.execute
+        sql = "SELECT 1 FROM list WHERE candidate = ?"
+        return [each for each in candidates if not known(sql, [each]).fetchone()][:limit]
+
+    def groups(self) -> dict[str, str]:
+        """The group of each candidate, where there are groups."""
+        if self.group is None:
+            return {}
+        cell = f"json_extract(cells, '$[{self.group}]')"
+        return dict(self._file.execute(f"SELECT candidate, {cell} FROM list"))
+
+
+def _condition(asked: Asked) -> tuple[str, list[Any]]:
+    parts: list[str] = []
+    values: list[Any] = []
+    if asked.search.strip():
+        parts.append("instr(words, ?) > 0")
+        values.append(asked.search.strip().casefold())
+    if asked.show in ("mine", "todo"):
+        parts.append("mine(candidate)" if asked.show == "mine" else "NOT mine(candidate)")
+    elif asked.show != "all":
+        parts.append("status(candidate) = ?")
+        values.append(asked.show)
+    return (f"WHERE {' AND '.join(parts)}" if parts else "", values)

@@ -1,0 +1,103 @@
+"""Reviewing in real headless Chromium: by keys, by pointer, without script, on a phone and in the dark."""
+
+# ruff: noqa: F401, F811
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.helpers.service import csv_text
+from tests.service.test_page import browser, look, pictures, server
+
+CSV = {"content-type": "text/csv"}
+
+
+@pytest.fixture(scope="module")
+def policy(server) -> str:
+    url = server.url + "/api/v1/calibrate?k=5&pool_size=100&name=Trial%207"
+    return httpx.post(url, content=csv_text(2000, labelled=True), headers=CSV, timeout=60).json()["hash"]
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("pool") / "monday.csv"
+    path.write_text(csv_text(1500, labelled=False, seed=3))
+    return path
+
+
+def make_list(page, server, policy: str, pool: Path) -> None:
+    page.goto(f"{server.url}/policies/{policy}")
+    page.set_input_files("#file", str(pool))
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url("**/pools/*")
+    page.get_by_label("Name of the pool").fill("Monday")
+    page.get_by_label("Keep the candidates for").select_option(label="30 days")
+    page.get_by_role("button", name="Make the shortlist").click()
+    page.wait_for_url("**/selections/*")
+
+
+def counts(page) -> list[int]:
+    return [int(each) for each in re.findall(r"\d+", page.inner_text(".counts"))]
+
+
+def press(page, key: str) -> None:
+    """A key, and the page that follows."""
+    with page.expect_response(lambda answer: answer.request.resource_type == "fetch" and answer.ok):
+        page.keyboard.press(key)
+    page.wait_for_timeout(100)
+
+
+def test_reviewing_by_keys(look, server, policy, pool):
+    page = look.page
+    make_list(page, server, policy, pool)
+    look.check("selection-to-review")
+    page.get_by_role("link", name="Review the candidates").click()
+    page.wait_for_url("**/review")
+    page.wait_for_selector(".keys:not([hidden])")
+    total = counts(page)[1]
+    assert total > 50  # more than a page
+    best = page.inner_text("#who")
+    look.check("review")
+    press(page, "y")
+    assert f"{best}: yes, saved." in page.inner_text(".said")
+    assert counts(page)[:3] == [1, total, 1]
+    press(page, "n")
+    press(page, "j")
+    skipped = page.inner_text("#who")
+    press(page, "k")
+    assert page.inner_text("#who") != skipped
+    press(page, "u") if page.locator('[data-key="u"]').count() else None
+    page.get_by_label("Show").select_option("mine")
+    page.get_by_role("button", name="Apply").click()
+    assert page.locator(".lines li").count() == counts(page)[0]
+    page.goto(page.url.split("?")[0] + "?show=all")
+    page.get_by_label("Search").fill(best)
+    page.get_by_role("button", name="Apply").click()
+    assert page.locator(".lines li").count() == 1
+    page.get_by_label("Note about").fill("speaks Dutch")
+    page.get_by_role("button", name="Save the note").click()
+    page.wait_for_selector(".notes li")
+    page.get_by_label("Note about").press("y")  # typing is not marking
+    assert page.get_by_label("Note about").input_value() == "y"
+    look.check("review-note")
+    page.goto(server.url + "/kept")
+    look.check("kept")
+
+
+def test_reviewing_without_script_by_keyboard(browser, server, policy, pool):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    make_list(page, server, policy, pool)
+    page.get_by_role("link", name="Review the candidates").press("Enter")
+    best = page.inner_text("#who")
+    page.get_by_role("button", name="Yes").press("Enter")
+    assert f"{best}: yes, saved." in page.inner_text(".said")
+    page.get_by_role("button", name="Undo").press("Enter")
+    assert counts(page)[0] == 0
+    assert page.inner_text("#who") == best
+    page.get_by_role("link", name="Next", exact=True).press("Enter")
+    assert "Page 2 of" in page.inner_text(".pages")
+    context.close()
