@@ -154,8 +154,8 @@ def as_codes(values: Any, rows: int, name: str = "pools") -> tuple[NDArray[np.in
     if array.dtype.kind in "iu" and rows:
         low, high = int(array.min()), int(array.max())
         if high - low < 4 * rows + 1000:  # one pass instead of a sort
-            there = np.bincount(array - low) > 0
-            numbers = np.cumsum(there) - 1
+            used = np.bincount(array - low) > 0
+            numbers = np.cumsum(used) - 1
             return numbers[array - low], int(numbers[-1]) + 1
         unique, codes = np.unique(array, return_inverse=True)
         return codes.astype(np.int64), len(unique)

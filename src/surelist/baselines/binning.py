@@ -44,8 +44,8 @@ def umb(
     check.require_length(qualified, len(array), "labels")
     bins, alpha, n = check.as_count(bins, "bins"), check.as_alpha(alpha), len(array)
     edges = _edges(array, bins)
-    own = array[qualified]
-    counts = np.array([np.count_nonzero(own >= edge) for edge in edges])
+    qualified_scores = array[qualified]
+    counts = np.array([np.count_nonzero(qualified_scores >= edge) for edge in edges])
     needed = [bounds.bins_critical_count(n, target.rate, alpha, a) for a in range(1, len(edges) + 1)]
     certified = np.flatnonzero(counts >= needed)
     if not len(certified):

@@ -64,9 +64,9 @@ def _last_score(counted: Floats, k: float) -> tuple[Floats, Floats]:
     if columns < size and not (total[..., -1] >= k).all():
         falling = ordered[..., ::-1]
         total = np.cumsum(falling, axis=-1)
-    place = (total < k).sum(axis=-1, keepdims=True)
-    reached = place < falling.shape[-1]
-    score = np.take_along_axis(falling, np.minimum(place, falling.shape[-1] - 1), axis=-1)
+    rank = (total < k).sum(axis=-1, keepdims=True)
+    reached = rank < falling.shape[-1]
+    score = np.take_along_axis(falling, np.minimum(rank, falling.shape[-1] - 1), axis=-1)
     better = (falling > score).sum(axis=-1, keepdims=True)
     tied = (counted == score).sum(axis=-1, keepdims=True)
     above = np.where(better > 0, np.take_along_axis(total, np.maximum(better - 1, 0), axis=-1), 0.0)
@@ -106,12 +106,12 @@ def calibrated_oracle(values: Any, masses: Any, target: Expected) -> CalibratedO
             f"k: expected at most {target.pool_size * reached[-1]:g}, all there is in a pool of "
             f"{target.pool_size:g}, got {target.k:g}."
         )
-    place = min(int(np.searchsorted(reached, rate * (1 - 1e-12))), len(mu) - 1)
+    last = min(int(np.searchsorted(reached, rate * (1 - 1e-12))), len(mu) - 1)
     falling, weight = mu[::-1], rho[::-1]
-    before = float(reached[place - 1]) if place else 0.0
-    share = min(1.0, (rate - before) / float(falling[place] * weight[place]))
-    size = target.pool_size * (float(weight[:place].sum()) + share * float(weight[place]))
-    return CalibratedOracle(float(falling[place]), share, size)
+    before = float(reached[last - 1]) if last else 0.0
+    share = min(1.0, (rate - before) / float(falling[last] * weight[last]))
+    size = target.pool_size * (float(weight[:last].sum()) + share * float(weight[last]))
+    return CalibratedOracle(float(falling[last]), share, size)
 
 
 def coarsen(values: Any, masses: Any, cells: Any) -> tuple[Floats, Floats]:
@@ -148,12 +148,12 @@ def oracle_threshold(scores: Any, labels: Any, target: Expected) -> Bands:
     qualified, _ = check.as_labels(labels)
     check.require_length(qualified, len(array), "labels")
     needed = math.ceil(len(array) * target.rate)
-    own = array[qualified]
-    if needed > len(own):
+    hits = array[qualified]
+    if needed > len(hits):
         raise InvalidInput(
-            f"k: expected at most {target.pool_size * len(own) / max(1, len(array)):g}, got {target.k:g}."
+            f"k: expected at most {target.pool_size * len(hits) / max(1, len(array)):g}, got {target.k:g}."
         )
-    threshold = float(np.partition(own, len(own) - needed)[len(own) - needed])
+    threshold = float(np.partition(hits, len(hits) - needed)[len(hits) - needed])
     return Bands("Oracle", (threshold,), (1.0,), "exact, if these candidates are the whole population")
 
 
@@ -166,5 +166,5 @@ def _finite_range(values: Any, masses: Any) -> tuple[Floats, Floats]:
         raise InvalidInput("values: expected probabilities between 0 and 1.")
     if rho.min() < 0 or abs(rho.sum() - 1) > 1e-9:
         raise InvalidInput(f"masses: expected probabilities that sum to 1, got a sum of {rho.sum():g}.")
-    distinct, place = np.unique(mu, return_inverse=True)
-    return distinct, np.bincount(place, weights=rho).astype(np.float64)
+    distinct, index = np.unique(mu, return_inverse=True)
+    return distinct, np.bincount(index, weights=rho).astype(np.float64)

@@ -56,5 +56,5 @@ def average_calibration(scores: Any, labels: Any, alpha: float = 0.1) -> Average
     qualified, _ = check.as_labels(labels)
     check.require_rows(array, "scores")
     check.require_length(qualified, len(array), "labels")
-    own = np.sort(array[qualified])
-    return AverageCalibration(own, len(array), alpha, bounds.dkw_epsilon(len(array), alpha))
+    qualified_scores = np.sort(array[qualified])
+    return AverageCalibration(qualified_scores, len(array), alpha, bounds.dkw_epsilon(len(array), alpha))

@@ -83,8 +83,8 @@ def isotonic(scores: Any, labels: Any, target: Expected) -> Bands:
         from sklearn.isotonic import IsotonicRegression
     except ImportError as error:
         raise _missing("isotonic") from error
-    points, place = np.unique(-array, return_inverse=True)
-    counts = np.cumsum(np.bincount(place, weights=qualified, minlength=len(points)))
+    points, index = np.unique(-array, return_inverse=True)
+    counts = np.cumsum(np.bincount(index, weights=qualified, minlength=len(points)))
     fitted = IsotonicRegression().fit_transform(points, counts)
     needed = math.ceil(len(array) * target.rate)
     reached = int(np.searchsorted(fitted, needed - 1e-6))
@@ -103,8 +103,7 @@ def _rows(scores: Any, labels: Any) -> tuple[Floats, np.ndarray[Any, np.dtype[np
 
 def _logistic(values: Floats) -> Floats:
     with np.errstate(over="ignore"):
-        found: Floats = 1 / (1 + np.exp(-values))
-    return found
+        return np.asarray(1 / (1 + np.exp(-values)))
 
 
 def _missing(name: str) -> MissingDependency:

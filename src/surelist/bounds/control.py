@@ -147,9 +147,9 @@ def _drops_at(pvalues: Floats, hole: NDArray[np.bool_], binomial: Ints, nominal:
     """The last of the first drops that all stay at or below the nominal level."""
     fails = pvalues > nominal
     first = np.where(fails.any(axis=1), fails.argmax(axis=1), fails.shape[1])
-    found: Ints = np.where(hole, binomial, first - 1)
-    found[0] = NO_DROP
-    return found
+    drops: Ints = np.where(hole, binomial, first - 1)
+    drops[0] = NO_DROP
+    return drops
 
 
 def _window(size: int, drawn: int) -> float:

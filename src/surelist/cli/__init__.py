@@ -79,8 +79,8 @@ class LateGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, attribute, _ = COMMANDS[cmd_name]
-        found: click.Command = getattr(import_module(f"surelist.cli.{module}"), attribute)
-        return found
+        command: click.Command = getattr(import_module(f"surelist.cli.{module}"), attribute)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List commands without importing them."""

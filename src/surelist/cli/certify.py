@@ -157,8 +157,8 @@ def evaluate(table: str, policy_path: str, json_: bool, **given: Any) -> None:
 
     policy = workflows.load_policy(policy_path)
     with _input(table) as path:
-        found = workflows.evaluate_table(path, policy, **given)
-    click.echo(json.dumps(found.to_dict()) if json_ else found.describe())
+        evaluation = workflows.evaluate_table(path, policy, **given)
+    click.echo(json.dumps(evaluation.to_dict()) if json_ else evaluation.describe())
 
 
 @click.command(no_args_is_help=True)
@@ -198,17 +198,17 @@ def curve(past: str, plot: str | None, json_: bool, **given: Any) -> None:
     from surelist.workflows import tables as workflows
 
     with _input(past) as path:
-        found = workflows.curve(path, **given)
+        guarantees = workflows.curve(path, **given)
     if plot:
-        found.plot(path=plot)
+        guarantees.plot(path=plot)
     if not json_:
-        click.echo(found.describe())
+        click.echo(guarantees.describe())
         return
     names = ("list_size", "qualified", "threshold")
-    columns = (getattr(found, name).tolist() for name in names)
+    columns = (getattr(guarantees, name).tolist() for name in names)
     points = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    said = {name: given[name] for name in ("alpha", "rule", "pool_size")}
-    click.echo(json.dumps({**said, "points": points}))
+    settings = {name: given[name] for name in ("alpha", "rule", "pool_size")}
+    click.echo(json.dumps({**settings, "points": points}))
 
 
 @click.command()
@@ -246,8 +246,8 @@ def demo(folder: str, seed: int, json_: bool) -> None:
     click.echo(f"{made.policy.promise}\n")
     click.echo("Candidates to review        this pool   average pool")
     for rule, name in (("exact", "exact rule (default)"), ("dkw", "the paper's rule (dkw)")):
-        here, average = made.lists[rule]
-        click.echo(f"  {name:<26}{here:>9}{average:>15.1f}")
+        size, average = made.lists[rule]
+        click.echo(f"  {name:<26}{size:>9}{average:>15.1f}")
     click.echo(f"\nFiles in {made.folder}{os.sep}: past.csv, new.csv, policy.json, shortlist.csv")
     click.echo(f"Next: surelist show {made.folder / 'policy.json'}")
 
@@ -265,9 +265,9 @@ def completion(shell: str) -> None:
 
     from surelist.cli import cli
 
-    found = get_completion_class(shell)
-    assert found is not None
-    click.echo(found(cli, {}, "surelist", "_SURELIST_COMPLETE").source())
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    click.echo(completion_class(cli, {}, "surelist", "_SURELIST_COMPLETE").source())
 
 
 class _Progress:

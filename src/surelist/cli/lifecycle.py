@@ -53,19 +53,19 @@ def plan(**options: Any) -> None:
 
     target: Any = target_asked(asked(options))
     more = {"sizes": _numbers(options["sizes"], "--sizes")} if options["sizes"] else {}
-    found = living.plan(
+    made = living.plan(
         target, pilot=options["pilot"], score=options["score"], label=options["label"],
         alpha=options["alpha"], base_rate=options["base_rate"], auc=options["auc"], pools=options["pools"],
         seed=options["seed"], labelling=options["labelling"], **more,
     )  # fmt: skip
     if options["plot"]:
-        found.plot(path=options["plot"])
+        made.plot(path=options["plot"])
     if options["json_"]:
-        body = {**asdict(found), "target": found.target.describe()}
-        body["oracle"] = None if found.oracle != found.oracle else found.oracle
+        body = {**asdict(made), "target": made.target.describe()}
+        body["oracle"] = None if made.oracle != made.oracle else made.oracle
         click.echo(json.dumps(body))
     else:
-        click.echo(found.describe())
+        click.echo(made.describe())
 
 
 @click.command(no_args_is_help=True)
@@ -240,30 +240,31 @@ def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> 
     """
     from surelist.workflows import lifecycle as living
 
-    found = living.load_campaign(state)
+    loaded = living.load_campaign(state)
     if plot is not None:
-        found.plot(path=plot)
+        loaded.plot(path=plot)
     if policy is not None:
-        found.policy.save(policy)
+        loaded.policy.save(policy)
     if not json_:
-        click.echo(found.describe())
-    return _report(found, json_)
+        click.echo(loaded.describe())
+    return _report(loaded, json_)
 
 
-def _report(found: Campaign, json_: bool, **more: Any) -> int:
+def _report(campaign: Campaign, json_: bool, **more: Any) -> int:
     if json_:
-        monitor = found.monitor
-        done = len(found.updates) - 1
+        monitor = campaign.monitor
+        done = len(campaign.updates) - 1
         click.echo(json.dumps({
-            **more, "promise": found.promise, "threshold": found.threshold, "certified": found.certified,
-            "alarm": found.alarm, "pools": found.pools, "rows": found.rows, "missing": found.reviews.missing,
-            "next_update": found.schedule[done] if done < len(found.schedule) else None,
-            "updates": [asdict(update) for update in found.updates],
+            **more, "promise": campaign.promise, "threshold": campaign.threshold,
+            "certified": campaign.certified, "alarm": campaign.alarm, "pools": campaign.pools,
+            "rows": campaign.rows, "missing": campaign.reviews.missing,
+            "next_update": campaign.schedule[done] if done < len(campaign.schedule) else None,
+            "updates": [asdict(update) for update in campaign.updates],
             "e_value": None if monitor is None else monitor.e_value,
         }))  # fmt: skip
     else:
-        click.echo(click.style(found.promise, bold=True))
-    return ALARM if found.alarm else 0
+        click.echo(click.style(campaign.promise, bold=True))
+    return ALARM if campaign.alarm else 0
 
 
 def _numbers(text: str, option: str) -> list[int]:

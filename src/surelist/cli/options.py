@@ -98,10 +98,10 @@ def asked(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "promise": promise, "k": amount}
 
 
-_NAMES = {own: _flag(own) for own in (name.rpartition(".")[2] for name in OPTIONS) if own != "k"}
+_NAMES = {key: _flag(key) for key in (name.rpartition(".")[2] for name in OPTIONS) if key != "k"}
 _NAMES["groups"], _NAMES["ids"] = "--group", "--id"
 _ANY = "|".join(sorted(_NAMES, key=len, reverse=True))
-_SAID = re.compile(
+_KEYWORDS = re.compile(
     rf"""^(?P<first>{_ANY})(?=:|[ ]\()
     | (?<![\w'"-])(?P<set>{_ANY})="(?P<value>[^"]*)"
     | (?<![\w'"-])(?P<asked>{_ANY})=(?![\w'"(])
@@ -112,10 +112,10 @@ _SAID = re.compile(
 
 def in_flags(message: str) -> str:
     """An error in the words of the command line: missing_labels="unqualified" is a flag there."""
-    return _SAID.sub(_said, message)
+    return _KEYWORDS.sub(_as_flag, message)
 
 
-def _said(match: re.Match[str]) -> str:
+def _as_flag(match: re.Match[str]) -> str:
     kind = match.lastgroup or ""
     if kind != "value":
         return _NAMES[match[kind]]

@@ -106,8 +106,8 @@ def impossibility(k: float, pool_size: int) -> None:
     """Show why no calibrated score gives the best list for every pool (Proposition 1)."""
     from surelist.baselines import impossibility as construct
 
-    found = construct(k, pool_size)
-    few, many = found.oracle_sizes
+    example = construct(k, pool_size)
+    few, many = example.oracle_sizes
     click.echo(
         f"Two kinds of candidates: a is qualified for certain, b with probability {k / pool_size:g}.\n"
         "A perfectly calibrated score that is not the truth itself gives both the same value,\n"
@@ -115,10 +115,10 @@ def impossibility(k: float, pool_size: int) -> None:
         f"best list, pool of only a: {few:8.2f} candidates\n"
         f"best list, pool of only b: {many:8.2f} candidates\n\n"
         "Whatever list size the policy chooses, on one of the two pools it misses the best list by\n"
-        f"  size:      at least {found.size_miss.min():.4g} candidates"
-        f" (Proposition 1: {found.size_bound:.4g})\n"
-        f"  qualified: at least {found.qualified_miss.min():.4g} candidates"
-        f" (Proposition 1: {found.qualified_bound:.4g}; sharp: {found.qualified_sharp:.4g})\n\n"
+        f"  size:      at least {example.size_miss.min():.4g} candidates"
+        f" (Proposition 1: {example.size_bound:.4g})\n"
+        f"  qualified: at least {example.qualified_miss.min():.4g} candidates"
+        f" (Proposition 1: {example.qualified_bound:.4g}; sharp: {example.qualified_sharp:.4g})\n\n"
         "Hence promises on average over pools, which surelist makes, or for one pool with a\n"
         "probability (PerPool), but never the best list for every pool."
     )

@@ -61,8 +61,8 @@ def guarantee_chart(
             f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
         )
     parts.append('<g class="hover" visibility="hidden"><line class="hover-line"/></g>')
-    said = "; ".join(_said(line) for line in lines)
-    return _svg(name, "Guarantee curve", f"Certified qualified candidates by list length. {said}.", parts)
+    spoken = "; ".join(_spoken(line) for line in lines)
+    return _svg(name, "Guarantee curve", f"Certified qualified candidates by list length. {spoken}.", parts)
 
 
 def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability") -> str:
@@ -80,15 +80,15 @@ def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability
             f'<text class="tick" x="{middle:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
             f"{each['high']:.3g}</text>"
         )
-    said = "; ".join(f"scores up to {b['high']:.3g}: {100 * b['share']:.3g} %" for b in bins)
-    return _svg(name, "How labels follow scores", f"Share qualified by score. {said}.", parts)
+    spoken = "; ".join(f"scores up to {b['high']:.3g}: {100 * b['share']:.3g} %" for b in bins)
+    return _svg(name, "How labels follow scores", f"Share qualified by score. {spoken}.", parts)
 
 
-def _said(line: Line) -> str:
+def _spoken(line: Line) -> str:
     if not len(line.x):
         return f"{line.name}: nothing is certified"
-    places = sorted({0, len(line.x) // 4, len(line.x) // 2, len(line.x) - 1})
-    spots = ", ".join(f"{line.y[i]:.3g} in a list of {line.x[i]:.3g}" for i in places)
+    shown = sorted({0, len(line.x) // 4, len(line.x) // 2, len(line.x) - 1})
+    spots = ", ".join(f"{line.y[i]:.3g} in a list of {line.x[i]:.3g}" for i in shown)
     return f"{line.name}: {spots}"
 
 

@@ -36,11 +36,11 @@ PLAIN_CLASSES = ([0, 1], [-1, 1])  # where the greater one is plainly the positi
 
 
 def _has(method: str) -> Any:
-    def found(self: ShortlistClassifier) -> bool:
+    def available(self: ShortlistClassifier) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), method)
         return True
 
-    return available_if(found)
+    return available_if(available)
 
 
 class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -288,11 +288,11 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             raise InvalidInput(
                 f"estimator: expected a classifier fitted with class {self._positive!r}, got classes {known}."
             )
-        place = known.index(self._positive)
+        column = known.index(self._positive)
         values = np.asarray(getattr(self.estimator_, method)(X), dtype=float)
         if values.ndim == 2:
-            return values[:, place]
-        return values if place == 1 else -values
+            return values[:, column]
+        return values if column == 1 else -values
 
 
 def _two_classes(y: NDArray[Any]) -> NDArray[Any]:

@@ -35,10 +35,10 @@ def surroundings(estimator: Any) -> tuple[list[Surrounding], int]:
     frames = list(_frames(sys._getframe(1)))
     caller = 1
     for depth, frame in enumerate(frames):
-        found = _surrounding(frame, around[-1] if around else estimator)
-        if found is not None and all(found is not each for each in around):
-            around.append(found)
-        if found is not None:
+        outer = _surrounding(frame, around[-1] if around else estimator)
+        if outer is not None and all(outer is not each for each in around):
+            around.append(outer)
+        if outer is not None:
             caller = depth + 1
     while caller < len(frames) and _module(frames[caller]).startswith("sklearn."):
         caller += 1

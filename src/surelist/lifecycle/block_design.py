@@ -35,8 +35,8 @@ class Need:
     def count(self, size: int, block: Floats, drawn: int, alpha: float) -> Floats:
         """About the critical count of a sample of ``drawn`` rows of a block (normal approximation)."""
         share = np.minimum(1.0, self.mean * size / block)
-        own = drawn * share * (1 - share) * np.maximum(0.0, 1 - drawn / block)
-        spread = np.sqrt(own + (drawn * size / block) ** 2 * self.variance)
+        variance = drawn * share * (1 - share) * np.maximum(0.0, 1 - drawn / block)
+        spread = np.sqrt(variance + (drawn * size / block) ** 2 * self.variance)
         return np.asarray(drawn * share - float(special.ndtri(min(alpha, 0.5))) * spread + 0.5)
 
 

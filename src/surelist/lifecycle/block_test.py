@@ -57,9 +57,9 @@ def run_tests(design: Design) -> BlockVerdict:
     if isinstance(target, Recall):
         return _run_control(design, target)
     main, fallback = _run_block(design), run_fallback(design)
-    found = [each for each in (main, fallback) if each is not None]
-    if found:
-        return max(found, key=lambda verdict: verdict.threshold)
+    passed = [each for each in (main, fallback) if each is not None]
+    if passed:
+        return max(passed, key=lambda verdict: verdict.threshold)
     return _refused(design)
 
 

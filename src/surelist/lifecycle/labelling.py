@@ -115,10 +115,10 @@ class Labelling:
         rng = np.random.default_rng()  # the system's randomness; what it gives is recorded
         designs = []
         for number, (group, size) in enumerate(sizes.items()):
-            own = labels // len(sizes) + (number < labels % len(sizes))
+            share = labels // len(sizes) + (number < labels % len(sizes))
             designs.append(
                 make_design(
-                    collection, group, targets[group], alpha / len(sizes), min(own, size), options, rng
+                    collection, group, targets[group], alpha / len(sizes), min(share, size), options, rng
                 )
             )
         self._resume(
@@ -217,8 +217,8 @@ class Labelling:
             known = seen.get(row, sample.labels[at])
             if known != WAITING and known != mark:
                 raise InvalidInput(
-                    f"labels: row {row} was {_said(known)} before and is {_said(mark)} now. The first stays; "
-                    "a label that was wrong means starting again with a fresh draw."
+                    f"labels: row {row} was {_spelled(known)} before and is {_spelled(mark)} now. The first "
+                    "stays; a label that was wrong means starting again with a fresh draw."
                 )
             if known == WAITING:
                 if row not in stage:
@@ -366,5 +366,5 @@ def _marks(labels: Any, length: int) -> list[str]:
     return marks
 
 
-def _said(mark: str) -> str:
+def _spelled(mark: str) -> str:
     return {"0": "not qualified", "1": "qualified", MISSING: "said not to come"}[mark]

@@ -101,7 +101,7 @@ def labelling_needs(
     target: Expected | PerPool, alpha: float, population: Population, seed: int
 ) -> list[Needed]:
     """About how many chosen labels certify with probability 50 % and 90 %."""
-    found: list[Needed] = []
+    needs: list[Needed] = []
     labels = 16
     for assurance in (0.5, 0.9):
         while (
@@ -109,5 +109,5 @@ def labelling_needs(
             and labelling_row(target, alpha, labels, population, 1.0, seed).assurance < assurance
         ):
             labels = round(labels * 1.2)
-        found.append(Needed(assurance, RULE, labels if labels <= MOST_LABELS else None))
-    return found
+        needs.append(Needed(assurance, RULE, labels if labels <= MOST_LABELS else None))
+    return needs

@@ -119,9 +119,9 @@ def make_design(
 
 
 def _fetch(collection: Collection, group: str | None, drawn: block_draw.RankDraw) -> Sample:
-    found = collection.at(group, drawn.ranks)
+    those = collection.at(group, drawn.ranks)
     return Sample(
-        rows=found.rows.tolist(), ids=found.ids, scores=found.scores.tolist(), ranks=drawn.ranks.tolist(),
+        rows=those.rows.tolist(), ids=those.ids, scores=those.scores.tolist(), ranks=drawn.ranks.tolist(),
         enters=drawn.enters.tolist(), leaves=drawn.leaves.tolist(), labels=WAITING * len(drawn.ranks),
     )  # fmt: skip
 

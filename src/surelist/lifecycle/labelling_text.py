@@ -28,11 +28,11 @@ def _design(design: Design) -> list[str]:
     whose = "" if design.group is None else f"Group {design.group!r}: "
     lines = [f"{whose}{target.describe()}; {counted(design.size, 'candidate')}, alpha {design.alpha:g}."]
     if isinstance(target, Recall):
-        said = (
+        text = (
             f"A control sample of {design.drawn:,}, drawn at random from all {design.size:,}. The list will "
             "be everyone at or above the threshold and the sample itself. Every label is needed."
         )
-        return [*lines, *_wrapped(said), *_came(design.main, "control sample")]
+        return [*lines, *_wrapped(text), *_came(design.main, "control sample")]
     if design.pilot is not None:
         lines += _wrapped(_about_pilot(design, future=isinstance(target, (Expected, PerPool))))
         lines += _came(design.pilot, "pilot")
@@ -44,12 +44,12 @@ def _design(design: Design) -> list[str]:
         return lines
     block = design.blocks[design.chosen]
     how = "fixed at the start" if design.pilot is None else "chosen from the pilot, before its labels"
-    said = (
+    text = (
         f"Block: the best {number(block)} candidates, {how}; {design.drawn:,} of them, drawn at random, are "
         f"labelled and tested at {percent(design.alpha * (1 - design.fallback))}."
     )
     members = design.main.inside(design.chosen).tolist()
-    return [*lines, *_wrapped(said), *_came(design.main, "block", members)]
+    return [*lines, *_wrapped(text), *_came(design.main, "block", members)]
 
 
 def _about_pilot(design: Design, *, future: bool) -> str:
@@ -68,9 +68,9 @@ def _about_pilot(design: Design, *, future: bool) -> str:
 
 def _came(sample: Sample, name: str, members: list[int] | None = None) -> list[str]:
     labels = sample.labels if members is None else [sample.labels[at] for at in members]
-    here = len(labels) - sum(mark == WAITING for mark in labels)
+    received = len(labels) - sum(mark == WAITING for mark in labels)
     good = sum(mark == "1" for mark in labels)
-    return [f"  {name}: {here:,} of {len(labels):,} labels are here, {good:,} qualified."]
+    return [f"  {name}: {received:,} of {len(labels):,} labels are here, {good:,} qualified."]
 
 
 def _wrapped(text: str) -> list[str]:

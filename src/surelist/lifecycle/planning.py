@@ -103,8 +103,8 @@ def _row(target: Target, level: Level, n: int, best: Population, others: list[Em
 def _resampled(target: Target, level: Level, n: int, count: int, others: list[Empirical]) -> list[float]:
     """Expected list length in each resample that can certify: one set of quantiles serves all."""
     if isinstance(target, Recall):
-        found = [_expected(target, level, n, each)[1] for each in others]
-        return [size for size in found if size is not None]
+        sizes = [_expected(target, level, n, each)[1] for each in others]
+        return [size for size in sizes if size is not None]
     points = 4 * POINTS
     rates = special.betaincinv(count, n - count + 1, (np.arange(points) + 0.5) / points)
     kept = [(each, rates[rates <= each.base_rate]) for each in others]
@@ -131,8 +131,8 @@ def _expected(
         cut = assurance = bounds.binomial_tail(n, rate, count)
     if assurance < HOPELESS:
         return assurance, None, count
-    places = (np.arange(POINTS) + 0.5) / POINTS * cut
-    rates = scale * special.betaincinv(count, n - count + 1, places)
+    levels = (np.arange(POINTS) + 0.5) / POINTS * cut
+    rates = scale * special.betaincinv(count, n - count + 1, levels)
     return assurance, _pool_size(target) * float(population.listed(rates).mean()), count
 
 
@@ -202,12 +202,12 @@ def _enough(target: Target, level: Level, best: Population, pools: int, start: i
     n, last = max(start, 10), max(start, 10)
     while n < MOST:
         more = round(1.5 * n)
-        here, there = (_expected(target, level, size, best)[1] for size in (n, more))
-        if here is None or there is None:
+        now, later = (_expected(target, level, size, best)[1] for size in (n, more))
+        if now is None or later is None:
             return None
-        if pools * (here - there) >= more - n:
+        if pools * (now - later) >= more - n:
             last = round(1.1 * n)
-        if n > 2 * pools * here:
+        if n > 2 * pools * now:
             return last
         n = round(1.1 * n)
     return None

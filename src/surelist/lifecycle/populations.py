@@ -63,8 +63,8 @@ class Empirical:
         return float(self.qualified[-1])
 
     def listed(self, rates: Floats) -> Floats:
-        place = np.searchsorted(self.qualified, rates * (1 - 1e-12))
-        listed: Floats = self.everyone[np.minimum(place, len(self.everyone) - 1)]
+        rank = np.searchsorted(self.qualified, rates * (1 - 1e-12))
+        listed: Floats = self.everyone[np.minimum(rank, len(self.everyone) - 1)]
         return listed
 
 
@@ -86,31 +86,31 @@ def populations(
     scores = check.as_scores(pilot[0], "pilot scores")
     labels, _ = check.as_labels(pilot[1], "pilot labels")
     check.require_length(labels, len(scores), "pilot labels")
-    rows, won = len(scores), int(np.count_nonzero(labels))
-    if won < 10 or won == rows:
+    rows, qualified = len(scores), int(np.count_nonzero(labels))
+    if qualified < 10 or qualified == rows:
         raise InvalidInput(
-            f"pilot: expected at least 10 qualified rows and some others, got {won:,} of {rows:,}. "
+            f"pilot: expected at least 10 qualified rows and some others, got {qualified:,} of {rows:,}. "
             "Label more rows, or guess with base_rate= and auc=."
         )
     tail = (1 - COVERAGE) / 2
     interval = (
-        float(special.betaincinv(won, rows - won + 1, tail)),
-        float(special.betaincinv(won + 1, rows - won, 1 - tail)),
+        float(special.betaincinv(qualified, rows - qualified + 1, tail)),
+        float(special.betaincinv(qualified + 1, rows - qualified, 1 - tail)),
     )
     best, resamples = _resample(scores, labels, seed)
-    said = RESAMPLED.format(rows=rows, qualified=won, coverage=COVERAGE, replicates=len(resamples))
-    return best, resamples, interval, said
+    note = RESAMPLED.format(rows=rows, qualified=qualified, coverage=COVERAGE, replicates=len(resamples))
+    return best, resamples, interval, note
 
 
 def _resample(scores: Floats, labels: NDArray[np.bool_], seed: int) -> tuple[Empirical, list[Empirical]]:
     """The pilot, and bootstrap resamples of it; tied scores stand or fall together."""
-    values, place = np.unique(-scores, return_inverse=True)
+    values, index = np.unique(-scores, return_inverse=True)
     rng = np.random.default_rng(seed)
     replicates = max(40, min(REPLICATES, 4_000_000 // len(scores)))
 
     def shares(weights: Any) -> Empirical:
-        everyone = np.cumsum(np.bincount(place, weights=weights, minlength=len(values)))
-        qualified = np.cumsum(np.bincount(place, weights=labels * weights, minlength=len(values)))
+        everyone = np.cumsum(np.bincount(index, weights=weights, minlength=len(values)))
+        qualified = np.cumsum(np.bincount(index, weights=labels * weights, minlength=len(values)))
         return Empirical(everyone / everyone[-1], qualified / everyone[-1])
 
     resamples = [shares(rng.poisson(1.0, len(scores)).astype(float)) for _ in range(replicates)]

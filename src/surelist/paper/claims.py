@@ -60,11 +60,11 @@ def claims(
         "diversity-noise": _diversity_noise,
         "diversity-size": _diversity_size,
     }
-    found = []
+    checked = []
     for name in results.experiments:
-        found += makers[name](results)
-        found += _exact(results, name, group_alpha, test_rows, rows)
-    return found
+        checked += makers[name](results)
+        checked += _exact(results, name, group_alpha, test_rows, rows)
+    return checked
 
 
 def _noise(results: Results) -> list[PaperClaim]:
@@ -72,7 +72,7 @@ def _noise(results: Results) -> list[PaperClaim]:
     css, umb = results.of(name, "CSS"), _umb(results, name)
     bare = results.of(name, "Uncalibrated")
     noisy = [cell for cell in bare if cell.setting > 0]
-    found = [
+    claims = [
         _reaches(name, "CSS lists hold enough qualified candidates whatever the noise.", css, results.level),
         _reaches(name, "So do those of UMB with 1 to 5 bins.", umb, results.level),
         PaperClaim(
@@ -88,17 +88,17 @@ def _noise(results: Results) -> list[PaperClaim]:
             _high(noisy) < results.level,
         ),
     ]
-    found += [_misses(name, method, results) for method in ("Platt", "Isotonic")]
+    claims += [_misses(name, method, results) for method in ("Platt", "Isotonic")]
     says = "CSS lists are shorter than those of every UMB variant, short of pure noise."
-    found.append(_shorter(results, name, says))
+    claims.append(_shorter(results, name, says))
     pure = [cell for cell in css if cell.setting == 1]
     if pure:
         best = min((cell for cell in umb if cell.setting == 1), key=lambda cell: cell.ss)
-        said = f"at r = 1: CSS {pure[0].ss:.1f}, {best.method} {best.ss:.1f}"
+        figures = f"at r = 1: CSS {pure[0].ss:.1f}, {best.method} {best.ss:.1f}"
         says = "On pure noise a UMB variant is shorter."
-        found.append(PaperClaim(name, says, said, best.ss < pure[0].ss))
-    found.append(_moves(name, "CSS pays for noise with longer lists.", css, "ss", "list size", up=True))
-    return found
+        claims.append(PaperClaim(name, says, figures, best.ss < pure[0].ss))
+    claims.append(_moves(name, "CSS pays for noise with longer lists.", css, "ss", "list size", up=True))
+    return claims
 
 
 def _size(results: Results) -> list[PaperClaim]:
@@ -115,13 +115,13 @@ def _size(results: Results) -> list[PaperClaim]:
 
 def _diversity_noise(results: Results) -> list[PaperClaim]:
     name = "diversity-noise"
-    found = [_both_reach(results, name, "CSS (Diversity) holds enough in both groups whatever the noise.")]
+    claims = [_both_reach(results, name, "CSS (Diversity) holds enough in both groups whatever the noise.")]
     few = results.of(name, NO_DIVERSITY, "minority")
     many = results.of(name, NO_DIVERSITY, "majority")
     bare = results.of(name, "Uncalibrated", "minority")
     goal = "qualified (target {:.2f})"
     fewer = "CSS (No Diversity) lists fewer and fewer qualified minority candidates as noise grows."
-    found += [
+    claims += [
         _moves(name, fewer, few, "qualified", goal.format(few[0].k), up=False),
         _moves(name, "... and more of the majority.", many, "qualified", goal.format(many[0].k), up=True),
         PaperClaim(
@@ -132,8 +132,8 @@ def _diversity_noise(results: Results) -> list[PaperClaim]:
         ),
     ]
     says = "Uncalibrated lists fewer qualified minority candidates as noise grows."
-    found.append(_moves(name, says, bare, "qualified", goal.format(bare[0].k), up=False))
-    return found + [_misses(name, method, results, GROUPS) for method in ("Platt", "Isotonic")]
+    claims.append(_moves(name, says, bare, "qualified", goal.format(bare[0].k), up=False))
+    return claims + [_misses(name, method, results, GROUPS) for method in ("Platt", "Isotonic")]
 
 
 def _diversity_size(results: Results) -> list[PaperClaim]:
@@ -157,7 +157,7 @@ def _exact(results: Results, name: str, group_alpha: float, test_rows: int, rows
     css = [cell for group in groups for cell in results.of(name, DIVERSITY if grouped else "CSS", group)]
     levels = [_judged(results, cell, alpha, test_rows, rows) for cell in cells]
     lowest = min(cells, key=lambda cell: cell.eq)
-    shares = [own.ss / theirs.ss for own, theirs in zip(cells, css, strict=True)]
+    shares = [exact.ss / theirs.ss for exact, theirs in zip(cells, css, strict=True)]
     return [
         PaperClaim(
             name, f"exact uses its whole budget: EQ is about {1 - alpha:g}, not 1.",
@@ -198,16 +198,16 @@ def _reaches(name: str, says: str, cells: list[Cell], level: float) -> PaperClai
 
 def _both_reach(results: Results, name: str, says: str) -> PaperClaim:
     low = {group: _low(results.of(name, DIVERSITY, group)) for group in GROUPS}
-    said = ", ".join(f"{group} {value:.2f}" for group, value in low.items())
-    return PaperClaim(name, says, f"lowest EQ: {said}", min(low.values()) >= results.level)
+    figures = ", ".join(f"{group} {value:.2f}" for group, value in low.items())
+    return PaperClaim(name, says, f"lowest EQ: {figures}", min(low.values()) >= results.level)
 
 
 def _misses(name: str, method: str, results: Results, groups: Sequence[str] = ("all",)) -> PaperClaim:
-    said = {group: _high(results.of(name, method, group)) for group in groups}
-    where = " in both groups" if len(said) > 1 else ""
-    text = ", ".join(f"{group} {value:.2f}" if where else f"{value:.2f}" for group, value in said.items())
+    highest = {group: _high(results.of(name, method, group)) for group in groups}
+    where = " in both groups" if len(highest) > 1 else ""
+    text = ", ".join(f"{group} {value:.2f}" if where else f"{value:.2f}" for group, value in highest.items())
     return PaperClaim(
-        name, f"{method} fails{where}.", f"highest EQ {text}", max(said.values()) < results.level
+        name, f"{method} fails{where}.", f"highest EQ {text}", max(highest.values()) < results.level
     )
 
 
@@ -220,8 +220,8 @@ def _shorter(results: Results, name: str, says: str) -> PaperClaim:
         best = min(rivals, key=lambda cell: cell.ss)
         leads[css.setting] = (best.ss - css.ss, css, best)
     lead, css, best = min(leads.values(), key=lambda entry: entry[0])
-    said = f"closest at {css.setting:,g}: CSS {css.ss:.1f}, {best.method} {best.ss:.1f}"
-    return PaperClaim(name, says, said, lead > 0)
+    figures = f"closest at {css.setting:,g}: CSS {css.ss:.1f}, {best.method} {best.ss:.1f}"
+    return PaperClaim(name, says, figures, lead > 0)
 
 
 def _moves(name: str, says: str, cells: list[Cell], value: str, what: str, *, up: bool) -> PaperClaim:
@@ -230,8 +230,8 @@ def _moves(name: str, says: str, cells: list[Cell], value: str, what: str, *, up
     steps = [later - earlier for earlier, later in pairwise(values)]
     holds = all(step >= 0 for step in steps) if up else all(step <= 0 for step in steps)
     first, last = cells[0].setting, cells[-1].setting
-    said = f"{what} {values[0]:.2f} at {first:,g}, {values[-1]:.2f} at {last:,g}"
-    return PaperClaim(name, says, said, holds and values[0] != values[-1])
+    figures = f"{what} {values[0]:.2f} at {first:,g}, {values[-1]:.2f} at {last:,g}"
+    return PaperClaim(name, says, figures, holds and values[0] != values[-1])
 
 
 def _umb(results: Results, name: str) -> list[Cell]:

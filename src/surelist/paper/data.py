@@ -72,7 +72,7 @@ def load(paths: Sequence[Path]) -> People:
     if not paths:
         raise InvalidInput("data: expected at least one file, got none.")
     with tempfile.TemporaryDirectory() as folder:
-        files = [found for path in paths for found in _unpack(path, Path(folder))]
+        files = [unpacked for path in paths for unpacked in _unpack(path, Path(folder))]
         parts = [_read(file, origin) for file, origin in files]
     names = parts[0][1]
     for (_, origin), (_, other, _) in zip(files, parts, strict=True):
@@ -93,21 +93,21 @@ def columns_of(file: Path) -> list[str]:
     """Column names of a CSV or Parquet file, in capitals."""
     try:
         with duckdb.connect() as engine:
-            found = engine.execute(f"DESCRIBE SELECT * FROM {_table(file)}").fetchall()
+            columns = engine.execute(f"DESCRIBE SELECT * FROM {_table(file)}").fetchall()
     except duckdb.Error as error:
         raise InvalidInput(f"data: cannot read {file.name}: {_first_line(error)}") from error
-    return [str(row[0]).upper() for row in found]
+    return [str(row[0]).upper() for row in columns]
 
 
 def features_in(columns: Sequence[str]) -> dict[str, str]:
     """The paper's features among these columns, each with the name it has there."""
-    found = {}
+    features = {}
     for name in FEATURES:
         for column in (name, RENAMED.get(name, name)):
             if column in columns:
-                found[name] = column
+                features[name] = column
                 break
-    return found
+    return features
 
 
 def require_task(columns: Sequence[str], file: str, fewest: int = FEWEST_FEATURES) -> dict[str, str]:

@@ -44,27 +44,27 @@ class Outcome:
 
 def by_score(bands: Mapping[str, Bands], scores: Floats, qualified: Mask, per: float) -> dict[str, Outcome]:
     """What each method lists of these candidates, divided by ``per``."""
-    own = scores[qualified]
+    positives = scores[qualified]
     reached = {
-        t: (np.count_nonzero(scores >= t), np.count_nonzero(own >= t))
+        t: (np.count_nonzero(scores >= t), np.count_nonzero(positives >= t))
         for t in {t for each in bands.values() for t in each.thresholds}
     }
-    found = {}
+    outcomes = {}
     for name, each in bands.items():
         people, wins = np.array([reached[t] for t in each.thresholds], dtype=np.float64).T
-        size, won = (float(np.diff(count, prepend=0.0) @ each.chances) for count in (people, wins))
-        found[name] = Outcome(size / per, won / per)
-    return found
+        size, hits = (float(np.diff(count, prepend=0.0) @ each.chances) for count in (people, wins))
+        outcomes[name] = Outcome(size / per, hits / per)
+    return outcomes
 
 
 def average(fitted: Fitted, test: Candidates, k: float) -> dict[str, Outcome]:
     """Every method, averaged over these pools. With all candidates once: the plug-in expectation."""
     scores, qualified = test.scores.ravel(), test.qualified.ravel()
     if test.member is not None:
-        own = test.member.ravel()
-        scores, qualified = scores[own], qualified[own]
-    found = by_score(fitted.bands, scores, qualified, float(len(test)))
-    return found | by_pool(fitted, test, k)
+        members = test.member.ravel()
+        scores, qualified = scores[members], qualified[members]
+    by_band = by_score(fitted.bands, scores, qualified, float(len(test)))
+    return by_band | by_pool(fitted, test, k)
 
 
 def by_pool(fitted: Fitted, pools: Candidates, k: float) -> dict[str, Outcome]:
@@ -73,8 +73,8 @@ def by_pool(fitted: Fitted, pools: Candidates, k: float) -> dict[str, Outcome]:
     for start in range(0, len(pools), BLOCK):
         part = slice(start, start + BLOCK)
         member = None if pools.member is None else pools.member[part]
-        won = pools.qualified[part].astype(np.float64).ravel()
+        hits = pools.qualified[part].astype(np.float64).ravel()
         for name, rule in fitted.pool_rules.items():
             chance = rule(pools.scores[part], k, member).chance
-            sums[name] += chance.sum(), chance.ravel() @ won
+            sums[name] += chance.sum(), chance.ravel() @ hits
     return {name: Outcome(*(total / len(pools)).tolist()) for name, total in sums.items()}

@@ -110,8 +110,8 @@ def one_run(
     targets = _targets(test, experiment.grouped, setup)
     rows = []
     for setting in settings:
-        place = experiment.settings.index(setting)
-        draws = np.random.default_rng([seed, experiment.number, run, place])
+        index = experiment.settings.index(setting)
+        draws = np.random.default_rng([seed, experiment.number, run, index])
         rows += _one_setting(experiment, setting, run, calibration, test, targets, setup, draws)
     return rows
 
@@ -122,8 +122,8 @@ def _targets(test: Scored, grouped: bool, setup: Setup) -> dict[str, sl.Expected
         return {"all": sl.Expected(setup.k, setup.pool_size)}
     names = test.minority.astype(np.int8)
     sizes = {code: setup.pool_size * float(np.mean(names == code)) for code in range(len(GROUPS))}
-    found = sl.equal_opportunity(test.qualified, names, setup.k, sizes)
-    return {group: found[str(code)] for code, group in enumerate(GROUPS)}
+    targets = sl.equal_opportunity(test.qualified, names, setup.k, sizes)
+    return {group: targets[str(code)] for code, group in enumerate(GROUPS)}
 
 
 def _one_setting(
@@ -153,8 +153,8 @@ def _fit(chosen: Scored, test: Scored, group: str, target: sl.Expected, setup: S
     if group == "all":
         fitted = methods.fit(chosen.scores, chosen.qualified, target, setup.alpha)
         return fitted.beside(methods.oracle(test.scores, test.qualified, target))
-    own, truth = (people.take(people.minority == (group == "minority")) for people in (chosen, test))
-    fitted = methods.fit(own.scores, own.qualified, target, setup.group_alpha)
+    rows, truth = (people.take(people.minority == (group == "minority")) for people in (chosen, test))
+    fitted = methods.fit(rows.scores, rows.qualified, target, setup.group_alpha)
     everyone = sl.Expected(setup.k, setup.pool_size)
     blind = methods.fit_css(chosen.scores, chosen.qualified, everyone, setup.alpha)
     known = methods.oracle(truth.scores, truth.qualified, target)
@@ -200,17 +200,17 @@ def _enough(qualified: float, k: float) -> int:
 
 def _totals(rows: list[Measurement], k: float) -> list[Measurement]:
     """Both groups together, per method."""
-    found = []
+    combined = []
     for method in dict.fromkeys(row.method for row in rows):
         both = [row for row in rows if row.method == method]
-        won = sum(row.qualified for row in both)
+        hits = sum(row.qualified for row in both)
         drawn = sum(row.qualified_pools for row in both)
         first = both[0]
         totals = Measurement(
             first.experiment, first.setting, first.run, method, "all",
             all(row.certified for row in both), k,
-            _enough(won, k), sum(row.ss for row in both), won,
+            _enough(hits, k), sum(row.ss for row in both), hits,
             _enough(drawn, k), sum(row.ss_pools for row in both), drawn,
         )  # fmt: skip
-        found.append(totals)
-    return found
+        combined.append(totals)
+    return combined

@@ -99,11 +99,11 @@ def _panels(experiment: Experiment) -> list[list[Panel]]:
 
 def _draw_panel(ax: Any, panel: Panel, experiment: Experiment, cells: Sequence[Cell], alpha: float) -> None:
     for method, style in STYLES.items():
-        own = [cell for cell in cells if cell.method == method and cell.group == panel.group]
-        if own:
-            own.sort(key=lambda cell: cell.setting)
+        curve = [cell for cell in cells if cell.method == method and cell.group == panel.group]
+        if curve:
+            curve.sort(key=lambda cell: cell.setting)
             drawer = _draw_eq if panel.value == "eq" else _draw_ss
-            drawer(ax, own, style, alpha, 4 if method in FRONT else 3)
+            drawer(ax, curve, style, alpha, 4 if method in FRONT else 3)
     ax.set_title(panel.title)
     ax.set_xlabel(experiment.axis)
     ax.grid(color="#eeeeee")

@@ -61,16 +61,16 @@ def fit(
     }
     for name, bins in zip(UMB, BINS, strict=True):
         makers[name] = _umb(scores, qualified, target, alpha, bins)
-    found, refused = {}, set()
+    bands, refused = {}, set()
     for name, make in makers.items():
         try:
-            found[name] = make()
+            bands[name] = make()
         except sl.NotCertifiable:
-            found[name] = EVERYONE
+            bands[name] = EVERYONE
             refused.add(name)
     mapped = sl.baselines.platt(scores, qualified)
     rules: dict[str, PoolRule] = {"Uncalibrated": sl.baselines.uncalibrated, "Platt": mapped.shortlist}
-    return Fitted(found, rules, frozenset(refused))
+    return Fitted(bands, rules, frozenset(refused))
 
 
 def fit_css(

@@ -77,7 +77,7 @@ def render(about: About, claims: Sequence[PaperClaim], figures: Sequence[Path]) 
 
 def notes(about: About) -> list[str]:
     """What a reader must know to judge the numbers."""
-    said = [
+    sentences = [
         "Every run redraws everything: who is left out to make 20 % qualified, the two halves, "
         "training and calibration rows, noise and pools.",
         f"EQ, SS and qualified are expectations over the whole test half, {about.test_rows:,} people: EQ "
@@ -101,13 +101,13 @@ def notes(about: About) -> list[str]:
         "has no guarantee there.",
     ]
     if about.few:
-        said.append(f"Only {about.runs} runs: verdicts about EQ mean little below {FEW_RUNS}.")
+        sentences.append(f"Only {about.runs} runs: verdicts about EQ mean little below {FEW_RUNS}.")
     if about.absent:
-        said.append(f"Of the paper's 16 features this source lacks {', '.join(about.absent)}.")
+        sentences.append(f"Of the paper's 16 features this source lacks {', '.join(about.absent)}.")
     for name, settings in about.skipped.items():
         listed = ", ".join(f"{setting:,g}" for setting in settings)
-        said.append(f"{name}: the source is too small for {listed} calibration rows; left out.")
-    return said
+        sentences.append(f"{name}: the source is too small for {listed} calibration rows; left out.")
+    return sentences
 
 
 def _table(claims: Sequence[PaperClaim]) -> str:

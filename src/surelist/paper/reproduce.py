@@ -58,22 +58,22 @@ def reproduce(
     rows = runner.run(job, population, folder, jobs or runner.cores(), progress)
     about = _about(population, job)
     cells = summarise(rows)
-    found = claims(cells, setup.alpha, setup.group_alpha, about.test_rows, setup.calibration_rows)
+    checked = claims(cells, setup.alpha, setup.group_alpha, about.test_rows, setup.calibration_rows)
     runner.write_tables(rows, folder)
-    _write_summary(cells, found, folder)
+    _write_summary(cells, checked, folder)
     drawn = figures.draw_all(cells, setup.alpha, about.caption, folder)
     with writing(folder / "summary.html") as path:
-        path.write_text(page.render(about, found, drawn), encoding="utf-8")
-    return Report(folder, found, about)
+        path.write_text(page.render(about, checked, drawn), encoding="utf-8")
+    return Report(folder, checked, about)
 
 
 def _files(source: Path) -> list[Path]:
     if not source.is_dir():
         return [source]
-    found = sorted(file for pattern in ("*.zip", "*.csv", "*.parquet") for file in source.glob(pattern))
-    if not found:
+    files = sorted(file for pattern in ("*.zip", "*.csv", "*.parquet") for file in source.glob(pattern))
+    if not files:
         raise InvalidInput(f"data: no .zip, .csv or .parquet file in {source}.")
-    return found
+    return files
 
 
 def _about(population: data.People, job: runner.Job) -> page.About:
@@ -98,10 +98,10 @@ def _about(population: data.People, job: runner.Job) -> page.About:
     )
 
 
-def _write_summary(cells: list[Cell], found: list[PaperClaim], folder: Path) -> None:
+def _write_summary(cells: list[Cell], checked: list[PaperClaim], folder: Path) -> None:
     with writing(folder / "summary.csv") as path:
         columns = [field.name for field in fields(Cell)]
         runner.write_csv(path, columns, (astuple(cell) for cell in cells))
     with writing(folder / "claims.csv") as path:
         columns = [field.name for field in fields(PaperClaim)]
-        runner.write_csv(path, columns, (astuple(claim) for claim in found))
+        runner.write_csv(path, columns, (astuple(claim) for claim in checked))

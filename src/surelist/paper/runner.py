@@ -108,9 +108,9 @@ def _resume(path: Path, header: dict[str, Any]) -> dict[tuple[str, int], list[Me
         with writing(path) as fresh:
             fresh.write_text(json.dumps(header) + "\n", encoding="utf-8")
         return {}
-    found = json.loads(lines[0])
-    if found != header:
-        names = [name for name in header if found.get(name) != header[name]]
+    saved = json.loads(lines[0])
+    if saved != header:
+        names = [name for name in header if saved.get(name) != header[name]]
         raise InvalidInput(
             f"out: {path.parent} holds runs with another {', '.join(names)}. "
             "Choose another folder, or delete that one."

@@ -47,10 +47,10 @@ class Cell:
 def summarise(rows: Sequence[Measurement]) -> list[Cell]:
     """Means over the runs, in the order of experiments, settings and methods."""
 
-    places = {name: place for place, name in enumerate(EXPERIMENTS)}
+    order = {name: number for number, name in enumerate(EXPERIMENTS)}
 
     def key(row: Measurement) -> tuple[int, float, str, str]:
-        return places[row.experiment], row.setting, row.group, row.method
+        return order[row.experiment], row.setting, row.group, row.method
 
     return [_cell(list(same)) for _, same in groupby(sorted(rows, key=key), key)]
 

@@ -143,13 +143,15 @@ def score_bins(
     if not len(array):
         return ()
     cuts = np.unique(np.quantile(array, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
-    place = np.searchsorted(cuts, array, side="left")
-    sizes = np.bincount(place, minlength=len(cuts) + 1)
-    counts = np.bincount(place, weights=qualified, minlength=len(cuts) + 1)
-    found = []
+    number = np.searchsorted(cuts, array, side="left")
+    sizes = np.bincount(number, minlength=len(cuts) + 1)
+    counts = np.bincount(number, weights=qualified, minlength=len(cuts) + 1)
+    filled = []
     for index in np.flatnonzero(sizes).tolist():
-        inside = array[place == index]
+        inside = array[number == index]
         size, count = int(sizes[index]), int(counts[index])
         low, high = bounds.exact_interval(size, count, 0.05)
-        found.append(ScoreBin(float(inside.min()), float(inside.max()), size, count, count / size, low, high))
-    return tuple(found)
+        filled.append(
+            ScoreBin(float(inside.min()), float(inside.max()), size, count, count / size, low, high)
+        )
+    return tuple(filled)

@@ -86,11 +86,11 @@ def _excess(policy: Policy) -> list[dict[str, Any]]:
 
 def versions(policy: Policy) -> dict[str, str]:
     """With what the policy and this report were made."""
-    found = {"surelist (policy)": policy.version, "surelist (report)": __version__}
-    found["Python"] = platform.python_version()
+    packages = {"surelist (policy)": policy.version, "surelist (report)": __version__}
+    packages["Python"] = platform.python_version()
     for package in ("numpy", "scipy", "duckdb"):
-        found[package] = metadata.version(package)
-    return found
+        packages[package] = metadata.version(package)
+    return packages
 
 
 def in_order(evidence: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,14 +106,14 @@ def curve_table(evidence: Mapping[str, Any], rows: int = 12) -> list[dict[str, A
     """The numbers behind the picture, for whoever cannot see it: some of its points."""
     curves = in_order(evidence)
     first = next(iter(curves.values()))
-    places = range(0, len(first["list_size"]), max(1, len(first["list_size"]) // rows))
+    shown = range(0, len(first["list_size"]), max(1, len(first["list_size"]) // rows))
     return [
         {
             "list_size": first["list_size"][i],
             "threshold": first["threshold"][i],
             "certified": {rule: curve["qualified"][i] for rule, curve in curves.items()},
         }
-        for i in places
+        for i in shown
     ]
 
 

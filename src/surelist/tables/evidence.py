@@ -158,8 +158,8 @@ def calibration_rows(
         states = {
             key[-1]: n for key, n in counts.items() if _text(key) == name and key[-1] != bad_rows.UNUSABLE
         }
-        own_rows = sum(states.values()) - states.get(bad_rows.UNUSABLE, 0)
-        rows = usable if group_rows == "all" else own_rows
+        group_total = sum(states.values()) - states.get(bad_rows.UNUSABLE, 0)
+        rows = usable if group_rows == "all" else group_total
         qualified = states.get(bad_rows.QUALIFIED, 0)
         evidence[name] = TableEvidence(rows, qualified, raws.get(name), scores)
     dropped, missing = totals.get(bad_rows.UNUSABLE, 0), totals.get(bad_rows.LABEL_MISSING, 0)

@@ -175,8 +175,8 @@ def _counted(path: Path, attributes: tuple[str, ...]) -> dict[tuple[str, ...], i
     with _opened(path) as (connection, names):
         for name in attributes:
             if name not in names:
-                there = ", ".join(repr(each) for each in names[:20])
-                raise InvalidInput(f"attribute: there is no column {name!r}; the columns are {there}.")
+                columns = ", ".join(repr(each) for each in names[:20])
+                raise InvalidInput(f"attribute: there is no column {name!r}; the columns are {columns}.")
         parts = ", ".join(
             f"CASE WHEN trim(lower(coalesce(CAST({quoted(a)} AS VARCHAR), ''))) "
             f"IN ('', 'unknown', 'n/a', 'na') THEN 'unknown' ELSE CAST({quoted(a)} AS VARCHAR) END"

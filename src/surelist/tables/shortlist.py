@@ -193,8 +193,8 @@ def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | 
 def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
     """Whether a lazy shortlist is counted from what was written, rather than worked out again."""
     same_types = form == "parquet" or table.text
-    there = os.path.isfile(output) or os.path.isdir(output)  # not a pipe, not in an object store
-    return table.engine.lazy and there and same_types
+    local = os.path.isfile(output) or os.path.isdir(output)  # not a pipe, not in an object store
+    return table.engine.lazy and local and same_types
 
 
 def _listed(columns: Columns, shortlist: Frame) -> bad_rows.Counts:

@@ -59,7 +59,7 @@ def summarise_rows(
 def _counted(thresholds: Thresholds) -> dict[str, nw.Expr]:
     """Columns that are 1 for rows at, and for rows above, each threshold of their group."""
     score = nw.col(SCORE)
-    found: dict[str, nw.Expr] = {}
+    counts: dict[str, nw.Expr] = {}
     for number in range(max(len(each) for each in thresholds.values())):
         at, above = nw.lit(0), nw.lit(0)
         for group, values in thresholds.items():
@@ -69,20 +69,20 @@ def _counted(thresholds: Thresholds) -> dict[str, nw.Expr]:
                 inside = inside[0] & member, inside[1] & member
             at = nw.when(inside[0]).then(nw.lit(1)).otherwise(at)
             above = nw.when(inside[1]).then(nw.lit(1)).otherwise(above)
-        found |= {f"{PREFIX}at{number}": at, f"{PREFIX}above{number}": above}
-    return found
+        counts |= {f"{PREFIX}at{number}": at, f"{PREFIX}above{number}": above}
+    return counts
 
 
 def _summary(parts: list[tuple[Any, ...]]) -> RowSummary:
     """From rows of (rows, low, high, qualified, sums, sums over the qualified)."""
     parts = sorted(parts, key=lambda part: part[1])
-    rows, low, high, own_rows = (np.array(each) for each in list(zip(*parts, strict=True))[:4])
-    bins = Bins(low.astype(float), high.astype(float), rows.astype(np.int64), own_rows.astype(np.int64))
+    rows, low, high, good_rows = (np.array(each) for each in list(zip(*parts, strict=True))[:4])
+    bins = Bins(low.astype(float), high.astype(float), rows.astype(np.int64), good_rows.astype(np.int64))
     totals = [sum(int(part[at]) for part in parts) for at in range(3, len(parts[0]))]
     qualified, sums = totals[0], totals[1:]
     half = len(sums) // 2
-    everyone, own = sums[:half], sums[half:]
+    everyone, good = sums[:half], sums[half:]
     kept = score_summary.summarise(bins)
-    digest = score_summary.fingerprint(kept, qualified, Sums(*everyone[:2]), Sums(*own[:2]))
-    reached = [Reached(everyone[at], own[at], everyone[at + 1], own[at + 1]) for at in range(2, half, 2)]
+    digest = score_summary.fingerprint(kept, qualified, Sums(*everyone[:2]), Sums(*good[:2]))
+    reached = [Reached(everyone[at], good[at], everyone[at + 1], good[at + 1]) for at in range(2, half, 2)]
     return RowSummary(kept, digest, tuple(reached))

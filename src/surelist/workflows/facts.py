@@ -83,8 +83,8 @@ class _Rows:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the multiset of (score, label): the same rows in any order, with any other columns."""
-        found = rows_fingerprint(self.columns["score"], self.columns["label"])
-        return found or hashlib.sha256(b"no rows").hexdigest()
+        digest = rows_fingerprint(self.columns["score"], self.columns["label"])
+        return digest or hashlib.sha256(b"no rows").hexdigest()
 
 
 def evidence_for(policy: Policy, source: Path) -> dict[str, Any]:
@@ -165,10 +165,10 @@ def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
     )
 
 
-def _pool_size(targets: Sequence[AnyTarget], own_rows: bool) -> float:
+def _pool_size(targets: Sequence[AnyTarget], by_group: bool) -> float:
     """For drawing curves: the pool size of the promise, else a pool of 100."""
     sizes = [_size_of(target) for target in targets]
-    return sum(sizes) if own_rows and all(sizes) else max(sizes) or 100.0
+    return sum(sizes) if by_group and all(sizes) else max(sizes) or 100.0
 
 
 def _size_of(target: AnyTarget) -> float:

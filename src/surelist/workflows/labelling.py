@@ -36,19 +36,19 @@ class TableCollection(ArrayCollection):
         super().__init__(arrays["score"], groups=arrays.get("group"))
 
     def at(self, group: str | None, ranks: Ints) -> Fetched:
-        found = super().at(group, ranks)
+        fetched = super().at(group, ranks)
         if self._ident is None:
-            return found
-        place = self._table.columns.index(self._ident)
-        ids = [row[place] for row in rows_at(self._table, found.rows.tolist())]
+            return fetched
+        index = self._table.columns.index(self._ident)
+        ids = [row[index] for row in rows_at(self._table, fetched.rows.tolist())]
         missing = next(
-            (row for row, name in zip(found.rows.tolist(), ids, strict=True) if name in (None, "")), None
+            (row for row, name in zip(fetched.rows.tolist(), ids, strict=True) if name in (None, "")), None
         )
         if missing is not None:
             raise InvalidInput(
                 f"column {self._ident!r}: row {missing} has no id. Give every candidate an id."
             )
-        return Fetched(found.rows, found.scores, [str(name) for name in ids])
+        return Fetched(fetched.rows, fetched.scores, [str(name) for name in ids])
 
 
 def start_labelling(
@@ -96,8 +96,8 @@ def record_labels(state: Path, sheet: Path, *, label: str, final: bool) -> Recor
     rows, labels = _read_sheet(sheet, label)
     with updating(state):
         work = Labelling.load(state)
-        told = [(row, mark) for row, mark in zip(rows, labels, strict=True) if mark is not None]
-        new = work.tell([row for row, _ in told], [mark for _, mark in told]) if told else 0
+        known = [(row, mark) for row, mark in zip(rows, labels, strict=True) if mark is not None]
+        new = work.tell([row for row, _ in known], [mark for _, mark in known]) if known else 0
         if final:
             waiting = set(work.ask().tolist())
             gone = [row for row, mark in zip(rows, labels, strict=True) if mark is None and row in waiting]
@@ -157,19 +157,19 @@ def record_items(state: Path, sheet: Path, *, label: str, final: bool) -> StopTe
     by_row = dict(zip(rows, labels, strict=True))
     with updating(state):
         test = StopTest.load(state)
-        told: list[float | None] = []
+        known: list[float | None] = []
         for row in test.ask().tolist():
             mark = by_row.get(row)
             if mark is None and not (final and row in by_row):
                 break
-            told.append(mark)
-        later = [row for row in test.ask().tolist()[len(told) :] if by_row.get(row) is not None]
+            known.append(mark)
+        later = [row for row in test.ask().tolist()[len(known) :] if by_row.get(row) is not None]
         if later:
             raise InvalidInput(
                 f"labels: row {later[0]} has a label, and one drawn before it has none. Labels count in the "
                 "order of the sheet; fill the gap, or say that it stays blank (--final)."
             )
-        test.tell(told)
+        test.tell(known)
         test.save(state)
     return test
 
@@ -204,12 +204,12 @@ def _same_scores(work: Labelling, rows: list[int], scores: list[Any]) -> None:
 
 
 def _write_sheet(output: Path, table: Any, rows: list[int], fetched: list[Any], label: str) -> None:
-    kept = [place for place, name in enumerate(table.columns) if name != label]
+    kept = [index for index, name in enumerate(table.columns) if name != label]
     if ROW in table.columns:
         raise InvalidInput(f"column {ROW!r}: the table has one already; rename it.")
-    header = [ROW, *(table.columns[place] for place in kept), label]
+    header = [ROW, *(table.columns[index] for index in kept), label]
     body = [
-        [row, *(values[place] for place in kept), None] for row, values in zip(rows, fetched, strict=True)
+        [row, *(values[index] for index in kept), None] for row, values in zip(rows, fetched, strict=True)
     ]
     write_sheet(output, header, body, table.paths)
 

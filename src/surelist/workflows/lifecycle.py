@@ -24,8 +24,8 @@ def plan(target: Target, *, pilot: Path | None = None, score: str, label: str, *
     """A plan from a pilot table, or from the base rate and AUC in ``options``."""
     if pilot is None:
         return plan_arrays(target, **options)
-    found = tables.read_columns(pilot, {"score": score, "label": label})
-    return plan_arrays(target, pilot=(found["score"], found["label"]), **options)
+    columns = tables.read_columns(pilot, {"score": score, "label": label})
+    return plan_arrays(target, pilot=(columns["score"], columns["label"]), **options)
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def start_campaign(
             f"output: {state} exists. Starting again on the same rows is not covered by the promise; "
             "give another name for a campaign on fresh rows."
         )
-    found = tables.read_columns(past, {"score": score, "label": label})
-    campaign = Campaign(found["score"], found["label"], target, **options)
+    columns = tables.read_columns(past, {"score": score, "label": label})
+    campaign = Campaign(columns["score"], columns["label"], target, **options)
     campaign.save(state)
     return campaign
 
@@ -179,10 +179,10 @@ def _pools(table: dict[str, Any], roles: list[str], *, grouped: bool) -> dict[st
 def _numbers(
     groups: dict[str, dict[str, int | None]], roles: list[str], grouped: bool
 ) -> dict[str, Any] | None:
-    numbers = {role: {group: own[role] for group, own in groups.items()} for role in roles}
+    numbers = {role: {group: values[role] for group, values in groups.items()} for role in roles}
     if any(None in numbers.get(role, {}).values() for role in ("qualified", "missed")):
         return None
-    return numbers if grouped else {role: own[""] for role, own in numbers.items()}
+    return numbers if grouped else {role: values[""] for role, values in numbers.items()}
 
 
 def _number(text: Any, role: str, row: int) -> int | None:
@@ -194,12 +194,12 @@ def _number(text: Any, role: str, row: int) -> int | None:
 def _label(text: str | None, column: str, row: int) -> float | None:
     if text is None or not text.strip():
         return None
-    found = LABELS.get(text.strip().lower())
-    if found is None:
+    label = LABELS.get(text.strip().lower())
+    if label is None:
         raise InvalidInput(
             f"column {column!r}: expected 0, 1 or nothing, got {text!r} in data row {row + 1}."
         )
-    return found
+    return label
 
 
 def _whole(text: Any, column: str, row: int) -> int | None:

@@ -135,10 +135,10 @@ class Sqlite:
     def require_in_place(self) -> None:
         """An open file that was moved or deleted can still be written, and nobody would find it again."""
         try:
-            there = os.stat(self._path).st_ino == self._inode
+            same = os.stat(self._path).st_ino == self._inode
         except OSError:
-            there = False
-        if not there:
+            same = False
+        if not same:
             message = "record: its file was moved, replaced or deleted. Nothing was written."
             raise StorageError(message, f"({self._path})")
 
