@@ -256,13 +256,13 @@ def plain(value: Any) -> Any:
     """A dataclass as JSON's own values, in the order of its fields."""
     if is_dataclass(value):
         return {
-            each.name: plain(own)
+            each.name: plain(part)
             for each in fields(value)
-            if not ((own := getattr(value, each.name)) is None and each.metadata.get("may be absent"))
+            if not ((part := getattr(value, each.name)) is None and each.metadata.get("may be absent"))
         }
     if isinstance(value, Mapping):
-        return {key: plain(own) for key, own in value.items()}
-    return [plain(own) for own in value] if isinstance(value, (list, tuple)) else value
+        return {key: plain(part) for key, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def hold(condition: bool, problem: str) -> None:
