@@ -95,7 +95,7 @@ MUTANTS = [
     ("both promises at full alpha", "promises/terms.py", "alpha /= 1 + len(self.also)", "alpha /= 1", "promises/test_more_promises.py::test_two_promises_share_alpha_and_one_list"),
     ("the tie is on the budget's list", "promises/reference.py", "threshold = math.nextafter(edge, math.inf)", "threshold = edge", "promises/test_more_promises.py::test_the_list_of_a_budget_ends_before_the_tie"),
     ("the false share without its +1", "bounds/precision.py", "Fraction((1 + int(false_above[r - 1])) * pool)", "Fraction(int(false_above[r - 1]) * pool)", "bounds/test_precision.py"),
-    ("the chain's level at one end of an interval", "bounds/rank_chain.py", "np.minimum(1.0, highest / np.maximum", "np.minimum(1.0, 0.8 * begun / np.maximum", "bounds/test_rank_chain.py"),
+    ("the chain's level at one end of an interval", "bounds/rank_chain.py", "high[begin:end, None] / np.maximum", "0.8 * begun / np.maximum", "bounds/test_rank_chain.py"),
     ("the chain's level without rows that fit", "bounds/rank_chain.py", "most - b + 1, 1 - others)", "most - b + 1, 1 - others) * 0.5", "bounds/test_rank_chain.py"),
     ("one qualified too many in the block", "bounds/collection.py", "marked = min(qualified - 1, block)", "marked = min(qualified - 2, block) if qualified > 1 else 0", "bounds/test_collection.py::test_block_count_is_the_definition_in_integers_ties_with_alpha_included"),
     ("a tie with alpha decided by floats", "bounds/collection.py", "first = min(first, i) if holds else max(first, i + 1)", "pass", "bounds/test_collection.py::test_block_count_is_the_definition_in_integers_ties_with_alpha_included"),

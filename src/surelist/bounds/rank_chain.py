@@ -37,10 +37,17 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_BLOCKS = 48
-CELLS = 80  # pieces of a block end's distribution
 LOST = 1e-12
-REACH = 6.5  # standard deviations of a block's end that are cut into cells
-SHORTEST = 1.8  # the last block holds at least this many times N p0 scores
+# slopes, as multiples of the rate expected in a block: a little steeper is sharper against longer lists
+STEEPER = 1.08
+LAST_SLOPES = (1.0, 1.04, 1.08, 1.12)  # of the last block, whose counts are small: the one nearest its level
+FINEST = 0.03  # steps of an intercept, where counts are small
+# where a block's end is cut into cells, and positions of the boundary are taken, in standard deviations
+TAIL = np.linspace(3.0, 6.5, 15)[1:]
+CELLS = np.concatenate([-TAIL[::-1], np.linspace(-3, 3, 121), TAIL])
+POSITIONS = np.concatenate([-TAIL[::-1], np.linspace(-3, 3, 241), TAIL])
+DESIGN = np.linspace(-4, 4, 13)
+RATIOS = 2000  # where P(next block's end <= s | this block's end) is tabulated
 
 
 @dataclass(frozen=True)
@@ -72,25 +79,39 @@ class Chain:
 
 @lru_cache(maxsize=32)
 def rank_chain(rows: int, unlabelled: int, rate: Rate, alpha: float) -> Chain:
-    """A chain whose level is bounded by alpha, from the numbers fixed beforehand."""
+    """A chain whose level is bounded by alpha, from the numbers fixed beforehand.
+
+    Each block starts at alpha and gives way where the bound, near its own end, exceeds alpha.
+    """
     rows, unlabelled = check.as_count(rows, "rows"), check.as_count(unlabelled, "unlabelled")
     target, alpha = check.as_rate(rate, "rate"), check.as_alpha(alpha)
     first = critical_count(rows, target, alpha)
     sizes = block_sizes(rows, unlabelled, target)
-    design = 0.95 * alpha
-    for _ in range(8):
-        blocks = _blocks(rows, unlabelled, float(target), design, sizes)
-        level = chain_level(rows, unlabelled, target, first, blocks)
-        if level <= safe(alpha):
-            return Chain(rows, unlabelled, first, blocks, level)
-        design *= min(0.995, alpha / level)
+    allowed = np.full(len(sizes), alpha)
+    for attempt in range(12):
+        blocks = _blocks(rows, unlabelled, float(target), allowed, sizes)
+        ends, levels = _level_profile(rows, unlabelled, target, first, blocks)
+        if levels.max() <= safe(alpha):
+            return Chain(rows, unlabelled, first, blocks, float(levels.max()))
+        own = _near_own_end(ends, levels, np.array(sizes) / unlabelled)
+        worst = np.where(attempt < 6, own, levels.max())
+        allowed *= np.minimum(1.0, 0.993 * alpha / worst)
     return Chain(rows, unlabelled, first, (), chain_level(rows, unlabelled, target, first, ()))
 
 
+def _near_own_end(ends: Floats, levels: Floats, blocks: Floats) -> Floats:
+    """The largest level while the boundary lies between a block's end and the next one's, for each."""
+    block = np.clip(np.searchsorted(-blocks, -ends, side="right") - 1, 0, len(blocks) - 1)
+    found = np.full(len(blocks), 1e-9)
+    np.maximum.at(found, block, levels)
+    return found
+
+
 def block_sizes(rows: int, unlabelled: int, rate: Fraction) -> list[int]:
-    """A_1 > A_2 > ... with ratio 1 + 0.5 / sqrt(n p0), down to 1.8 N p0."""
-    last = math.ceil(SHORTEST * unlabelled * float(rate))
-    ratio = 1 + 0.5 / math.sqrt(rows * float(rate))
+    """A_1 > A_2 > ... with ratio 1 + 0.5 / s, s = sqrt(n p0), down to (1.3 + 2 / s) N p0."""
+    spread = math.sqrt(rows * float(rate))
+    last = math.ceil((1.3 + 2 / spread) * unlabelled * float(rate))
+    ratio = 1 + 0.5 / spread
     if last < unlabelled:
         ratio = max(ratio, (unlabelled / last) ** (1 / MOST_BLOCKS))
     sizes: list[int] = []
@@ -104,19 +125,25 @@ def block_sizes(rows: int, unlabelled: int, rate: Fraction) -> list[int]:
 
 def chain_level(rows: int, unlabelled: int, rate: Rate, first: int, blocks: tuple[Block, ...]) -> float:
     """An upper bound of the chance of a false answer, over every score distribution."""
+    return float(_level_profile(rows, unlabelled, rate, first, blocks)[1].max())
+
+
+def _level_profile(
+    rows: int, unlabelled: int, rate: Rate, first: int, blocks: tuple[Block, ...]
+) -> tuple[Floats, Floats]:
+    """Intervals of the boundary's position, by their upper ends, and a bound of L within each."""
     p0 = math.nextafter(float(rate), 1.0)
     alone = float(special.betainc(first, rows - first + 1, p0)) if first <= rows else 0.0
     if not blocks:
-        return alone
+        return np.ones(1), np.array([alone])
     laws = [_BlockEnd.of(rows, unlabelled, p0, block) for block in blocks]
-    grid = _positions(laws, p0)
-    total = np.zeros(len(grid) - 1)
+    grid = np.unique(np.concatenate([[p0], *(law.at(POSITIONS) for law in laws), [1.0]]))
+    grid = grid[grid >= p0]
     low, high = grid[:-1], grid[1:]
-    total += alone * laws[0].ended_by(high)
+    total = alone * laws[0].ended_by(high) + LOST
     for at, law in enumerate(laws):
-        after = blocks[at + 1].size if at + 1 < len(blocks) else None
-        law.add(total, low, high, after)
-    return float(total.max()) + LOST
+        law.add(total, low, high, blocks[at + 1].size if at + 1 < len(blocks) else None)
+    return high, total
 
 
 @dataclass(frozen=True)
@@ -126,14 +153,18 @@ class _BlockEnd:
     size: int
     unlabelled: int
     edges: Floats
-    masses: Floats
+    passed: Floats  # P(V_J <= edge)
     chances: Floats
 
     @classmethod
     def of(cls, rows: int, unlabelled: int, p0: float, block: Block) -> _BlockEnd:
-        edges = _edges(block.size, unlabelled, p0, CELLS)
-        masses = np.diff(special.betainc(block.size, unlabelled - block.size + 1, edges))
-        return cls(block.size, unlabelled, edges, masses, _false_given_end(rows, p0, block, edges[:-1]))
+        inside = np.maximum(_around(block.size, unlabelled, CELLS), p0)
+        edges = np.concatenate([[p0], inside, [1.0]])
+        passed = special.betainc(block.size, unlabelled - block.size + 1, edges)
+        return cls(block.size, unlabelled, edges, passed, _false_given_end(rows, p0, block, edges[:-1]))
+
+    def at(self, deviations: Floats) -> Floats:
+        return _around(self.size, self.unlabelled, deviations)
 
     def ended_by(self, position: Floats) -> Floats:
         return np.asarray(special.betainc(self.size, self.unlabelled - self.size + 1, position))
@@ -145,67 +176,97 @@ class _BlockEnd:
             soonest = special.betaincinv(after, self.unlabelled - after + 1, 1e-14)
             begin = min(end, int(np.searchsorted(high, soonest)))
             total[:begin] += 1e-14
-        begun, highest = low[begin:end, None], high[begin:end, None]
+        begun = low[begin:end, None]
         ended = self.ended_by(low[begin:end])[:, None]
-        passed = np.cumsum(np.append(0.0, self.masses))[None, :] + self.ended_by(self.edges[:1])
-        masses = np.clip(passed[:, 1:] - np.maximum(passed[:, :-1], ended), 0.0, None)
+        masses = np.clip(self.passed[None, 1:] - np.maximum(self.passed[None, :-1], ended), 0.0, None)
         worth = masses * self.chances[None, :]
         if after is not None:
-            inside = np.minimum(1.0, highest / np.maximum(self.edges[None, :-1], begun))
-            worth *= special.betainc(after, self.size - after, inside)
+            worth *= self._next_ended(high[begin:end, None] / np.maximum(self.edges[None, :-1], begun), after)
         total[begin:end] += worth.sum(axis=1) + 1e-13
 
+    def _next_ended(self, ratio: Floats, after: int) -> Floats:
+        """P(V_{J+1} <= ratio V_J), from above: read at a larger ratio of a table."""
+        low, high = _around(after, self.size - 1, np.array([-8.0, 8.0]))
+        step = (high - low) / RATIOS
+        chances = special.betainc(
+            after, self.size - after, low + step * np.arange(RATIOS + 2).clip(max=RATIOS)
+        )
+        chances[-1] = 1.0
+        return chances[np.clip((ratio - low) / step + 1.0, 0.0, RATIOS + 1.0).astype(np.int64)]
 
-def _edges(size: int, unlabelled: int, p0: float, cells: int) -> Floats:
-    """Cells of V: quantiles, the first from p0 on and the last up to 1."""
-    levels = special.ndtr(np.linspace(-REACH, REACH, cells))
-    quantiles = np.maximum(special.betaincinv(size, unlabelled - size + 1, levels), p0)
-    return np.concatenate([[p0], quantiles, [1.0]])
+
+def _around(size: int, total: int, deviations: Floats) -> Floats:
+    """Points around the ``size``-th smallest of ``total`` uniforms, in its standard deviations."""
+    mean = size / (total + 1)
+    return np.clip(mean + math.sqrt(mean * (1 - mean) / (total + 2)) * deviations, 0.0, 1.0)
 
 
-def _positions(laws: list[_BlockEnd], p0: float) -> Floats:
-    """Where the boundary may be, cut finely where block ends are."""
-    inside = np.concatenate([law.edges[1:-1] for law in laws])
-    return np.unique(np.concatenate([[p0], inside, [1.0]]))
+@lru_cache(maxsize=8)
+def _boundary_law(rows: int, p0: float) -> tuple[Floats, Floats]:
+    """B ~ Binomial(rows, p0), from above: values from a lowest one on, which stands for smaller ones too."""
+    mean, reach = rows * p0, 7 * math.sqrt(rows * p0) + 12
+    lowest = max(0, int(mean - reach / 2))
+    b = np.arange(lowest, min(rows, int(mean + reach) + 1) + 1, dtype=np.float64)
+    chances = np.exp(log_binomial(b, float(rows), p0))
+    if lowest:  # smaller b certify less often than the smallest one here
+        chances[0] += float(special.betaincc(lowest, rows - lowest + 1, p0))
+    return b, chances
 
 
 def _false_given_end(rows: int, p0: float, block: Block, ends: Floats) -> Floats:
     """g(v) = P(B >= c(n_J) | V = v) for each v, from above."""
-    mean, reach = rows * p0, 7 * math.sqrt(rows * p0) + 12
-    lowest = max(0, int(mean - reach / 2))
-    b = np.arange(lowest, min(rows, int(mean + reach) + 1) + 1, dtype=np.float64)
+    b, chances = _boundary_law(rows, p0)
     # the most rows in the block that b qualified ones still certify
     most = np.searchsorted(block.counts(rows), b, side="right") - 1.0
     useful = most >= b
     others = np.clip((ends - p0) / (1 - p0), 0.0, 1.0)[:, None]
-    chances = np.exp(log_binomial(b, float(rows), p0))
-    if lowest:  # smaller b certify less often than the smallest one here
-        chances[0] += float(special.betaincc(lowest, rows - lowest + 1, p0))
     b, most, chances = b[useful], most[useful], chances[useful]
     fits: Floats = special.betainc(np.maximum(rows - most, 0.5), most - b + 1, 1 - others)
     return np.where(most >= rows, 1.0, fits) @ chances + LOST
 
 
-def _blocks(rows: int, unlabelled: int, p0: float, alpha: float, sizes: list[int]) -> tuple[Block, ...]:
-    """For each block the smallest intercept, to a quarter, that fails at most about alpha at its own end."""
-    blocks: list[Block] = []
-    for size in sizes:
-        start = blocks[-1].intercept if blocks else -float(special.ndtri(alpha)) * math.sqrt(rows * p0)
-        block = Block(size, round(4 * start) / 4, p0 * unlabelled / size)
-        while _fails_about(rows, unlabelled, p0, block) > alpha:
-            block = replace(block, intercept=block.intercept + 0.5)
-        while (
-            _fails_about(rows, unlabelled, p0, shorter := replace(block, intercept=block.intercept - 0.25))
-            <= alpha
-        ):
-            block = shorter
-        blocks.append(block)
-    return tuple(blocks)
+def _blocks(rows: int, unlabelled: int, p0: float, allowed: Floats, sizes: list[int]) -> tuple[Block, ...]:
+    """For each block the smallest intercept that fails at most about as allowed at its own end."""
+    found: list[Block] = []
+    guess = -float(special.ndtri(allowed[0])) * math.sqrt(rows * p0) if sizes else 0.0
+    for size, alpha in zip(sizes, allowed.tolist(), strict=True):
+        ends = np.maximum(_around(size, unlabelled, DESIGN), p0)
+        weights = np.diff(special.betainc(size, unlabelled - size + 1, ends))
+        slopes = LAST_SLOPES if size == sizes[-1] else (STEEPER,)
+        tried = [
+            _smallest(rows, p0, Block(size, guess, each * p0 * unlabelled / size), alpha, ends, weights)
+            for each in slopes
+        ]
+        found.append(max(tried, key=lambda each: each[0])[1])
+        guess = found[-1].intercept
+    return tuple(found)
 
 
-def _fails_about(rows: int, unlabelled: int, p0: float, block: Block) -> float:
+def _smallest(
+    rows: int, p0: float, block: Block, alpha: float, ends: Floats, weights: Floats
+) -> tuple[float, Block]:
+    """With the smallest intercept, and how often it fails about."""
+    spread = math.sqrt(rows * p0)
+    for _ in range(2):  # about normal, so two steps come close
+        fails = min(max(_fails_about(rows, p0, block, ends, weights), 1e-9), 0.5)
+        further = spread * float(special.ndtri(fails) - special.ndtri(alpha))
+        block = replace(block, intercept=block.intercept + further)
+    fails, step = _fails_about(rows, p0, block, ends, weights), 9 * FINEST
+    while step >= FINEST * max(1.0, spread / 8):  # up until it holds, down while it does, in smaller steps
+        while fails > alpha:
+            block = replace(block, intercept=block.intercept + step)
+            fails = _fails_about(rows, p0, block, ends, weights)
+        while True:
+            shorter = replace(block, intercept=block.intercept - step)
+            more = _fails_about(rows, p0, shorter, ends, weights)
+            if more > alpha:
+                break
+            block, fails = shorter, more
+        step /= 3
+    return fails, block
+
+
+def _fails_about(rows: int, p0: float, block: Block, ends: Floats, weights: Floats) -> float:
     """E g(V), by a rough quadrature: a design, which ``chain_level`` then bounds."""
-    edges = _edges(block.size, unlabelled, p0, 17)[1:-1]
-    passed = special.betainc(block.size, unlabelled - block.size + 1, edges)
-    chances = _false_given_end(rows, p0, block, edges)
-    return float(np.dot(np.diff(passed), (chances[1:] + chances[:-1]) / 2))
+    chances = _false_given_end(rows, p0, block, ends)
+    return float(np.dot(weights, (chances[1:] + chances[:-1]) / 2))
