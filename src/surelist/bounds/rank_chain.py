@@ -192,7 +192,8 @@ class _BlockEnd:
             after, self.size - after, low + step * np.arange(RATIOS + 2).clip(max=RATIOS)
         )
         chances[-1] = 1.0
-        return chances[np.clip((ratio - low) / step + 1.0, 0.0, RATIOS + 1.0).astype(np.int64)]
+        at = np.clip((ratio - low) / step + 1.0, 0.0, RATIOS + 1.0).astype(np.int64)
+        return np.asarray(chances[at])
 
 
 def _around(size: int, total: int, deviations: Floats) -> Floats:
