@@ -1,5 +1,7 @@
 """Plans: agreement with simulation, smallest n by brute force, honest intervals, refusals."""
 
+import time
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -180,3 +182,11 @@ def test_picture(guess, tmp_path):
     assert (tmp_path / "plan.png").stat().st_size > 5000
     plots.save(sl.plan(TARGET, pilot=draw(np.random.default_rng(3), 300)).plot(), tmp_path / "pilot.svg")
     assert b"</svg>" in (tmp_path / "pilot.svg").read_bytes()
+
+
+def test_a_range_of_pool_sizes_costs_no_more_than_its_smallest():
+    begun = time.process_time()
+    ranged = sl.plan(sl.PerPool(5, (50, 20_000)), base_rate=0.19, auc=AUC)
+    assert time.process_time() - begun < 2
+    one = sl.plan(sl.PerPool(5, 50), base_rate=0.19, auc=AUC)
+    assert (ranged.table, ranged.needed) == (one.table, one.needed)

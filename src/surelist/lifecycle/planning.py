@@ -27,7 +27,7 @@ from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row
 from surelist.lifecycle.plan import Needed, Plan, PlanRow
 from surelist.lifecycle.populations import COVERAGE, Empirical, Population, populations
-from surelist.promises.targets import Expected, Level, PerPool, Recall, Target
+from surelist.promises.targets import Expected, Level, PerPool, Recall, Target, first_count
 
 SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)
 POINTS = 64  # quantiles per expectation
@@ -125,9 +125,9 @@ def _expected(
         fewest = smallest_rows(target, level, 1.0, 0.5) or n + 1
         assurance = bounds.binomial_tail(n, rate, fewest)
         scale, n = rate, max(fewest, round(n * rate))
-        count = target.requirements(n, n, level)[0].count
+        count = first_count(target, n, n, level)
     else:
-        count = target.requirements(n, n, level)[0].count
+        count = first_count(target, n, n, level)
         cut = assurance = bounds.binomial_tail(n, rate, count)
     if assurance < HOPELESS:
         return assurance, None, count
@@ -160,7 +160,7 @@ def smallest_rows(target: Target, level: Level, base_rate: float, assurance: flo
         if n is None or n > MOST:
             return None
         available = count if isinstance(target, Recall) else n
-        required = target.requirements(n, available, level)[0].count
+        required = first_count(target, n, available, level)
         if required <= count:
             return n
         if required > n and not _ever(target, level, base_rate):
@@ -172,7 +172,7 @@ def _ever(target: Target, level: Level, base_rate: float) -> bool:
     """Whether a very large sample would do."""
     n = MOST // 1000
     available = int(n * base_rate)
-    return target.requirements(n, available, level)[0].count <= available
+    return first_count(target, n, available, level) <= available
 
 
 def _rows_with(count: int, base_rate: float, assurance: float) -> int | None:

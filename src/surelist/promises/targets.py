@@ -361,6 +361,12 @@ AnyTarget = Target | Precision | Budget | AtLeast
 MOST_ROWS = 10**9
 
 
+def first_count(target: Target, rows: int, qualified: int, level: Level) -> int:
+    """The count that the smallest pool needs, which is the largest, without those of all other sizes."""
+    smallest = target.sizes[0] if isinstance(target, PerPool) else 0
+    return target.count_at(smallest, rows, qualified, level)
+
+
 def estimate_rows(target: Target, rows: int, qualified: int, level: Level) -> int | None:
     """About how many rows certify the target at the share of qualified rows seen; None if never."""
     if qualified <= rows * target.limit_rate(level):
@@ -370,7 +376,7 @@ def estimate_rows(target: Target, rows: int, qualified: int, level: Level) -> in
 
     def enough(n: int) -> bool:
         available = math.floor(n * qualified / rows)
-        return target.requirements(n, available, level)[0].count <= available
+        return first_count(target, n, available, level) <= available
 
     high = max(rows, 2)
     while not enough(high):
