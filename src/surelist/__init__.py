@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from surelist.promises.shift import DensityRatio
     from surelist.promises.targets import AtLeast, Budget, Expected, PerPool, Precision, Recall
     from surelist.workflows.selection import select_table
-    from surelist.workflows.tables import calibrate_table, evaluate_table
+    from surelist.workflows.tables import calibrate_table, evaluate_table, read_table
 
 __all__ = [
     "AtLeast",
@@ -79,6 +79,7 @@ __all__ = [
     "evaluate_table",
     "guarantee_curve",
     "plan",
+    "read_table",
     "select_table",
 ]
 
@@ -119,6 +120,7 @@ _LATE = {
     "equal_opportunity": "promises.groups",
     "guarantee_curve": "promises.curve",
     "plan": "lifecycle.planning",
+    "read_table": "workflows.tables",
     "select_table": "workflows.selection",
 }
 

@@ -25,6 +25,7 @@ Mask = NDArray[np.bool_]
 MissingLabels = Literal["error", "unqualified"]
 OnBadRows = Literal["error", "drop"]
 EngineName = Literal["auto", "duckdb", "polars", "spark"]
+DecimalMark = Literal["auto", ".", ","]
 
 _BLOCK = 1 << 16
 _EXACT_INTEGER = 1 << 53

@@ -66,7 +66,7 @@ def test_bad_rows(past: str, tmp_path: Path, capsys: Any) -> None:
     path = write_csv(tmp_path / "pool.csv", arrow(pool))
     select = ["select", path, "--policy", str(policy), "-o", str(tmp_path / "out.csv")]
     assert run(select) == 2
-    assert "data row 4" in capsys.readouterr().err
+    assert "spreadsheet row 5" in capsys.readouterr().err
     assert not (tmp_path / "out.csv").exists()
     assert run([*select, "--on-bad-rows", "drop"]) == 0
     assert "Rows without a finite score, dropped: 1." in capsys.readouterr().err

@@ -223,7 +223,13 @@ def test_bad_rows_are_counted_and_shown_together(any_engine: Engine) -> None:
     assert "column 'label': missing labels" in said
     assert "unknown group 'z'; known groups: 'a', 'b', 'c': 1 row" in said
     if any_engine.ordered:
-        row = "data row 8" if "csv" in any_engine.name or "parquet" in any_engine.name else "row 7"
+        row = (
+            "spreadsheet row 9"
+            if "csv" in any_engine.name
+            else "data row 8"
+            if "parquet" in any_engine.name
+            else "row 7"
+        )
         assert f"{row}: score=" in said
 
 

@@ -49,6 +49,10 @@ CSV = {
     "a score in words": csv_of(score=put(SCORES, "high", "n/a")),
     "decimal commas": csv_of(score=[f'"{each}"'.replace(".", ",") for each in SCORES]),
     "percent signs": csv_of(score=[f"{each}%" for each in SCORES]),
+    "mixed percent signs": csv_of(score=put([f"{each}%" for each in SCORES], "0.5")),
+    "ambiguous thousands": csv_of(score=[f'"{1 + i},{i % 10}34"' for i in range(60)]),
+    "scores in words": csv_of(score=["high" if i % 2 else "low" for i in range(60)]),
+    "mostly blank scores": csv_of(score=[""] * 60),
     "an infinite score": csv_of(score=put(SCORES, "inf", "-Infinity", "1e999")),
     "a NaN score": csv_of(score=put(SCORES, "nan")),
     "scores near 2^60": csv_of(score=put(SCORES, 2**60, 2**60 + 1)),
@@ -192,7 +196,7 @@ def test_columns_read_whole_are_refused_in_the_same_words(tmp_path):
     assert "label='yes'" in problem.sentence
 
 
-@pytest.mark.parametrize("name", ["decimal commas", "percent signs"])
+@pytest.mark.parametrize("name", ["scores in words", "mostly blank scores"])
 def test_dropping_most_rows_is_an_error_not_an_empty_list_with_a_promise(tmp_path, name):
     policy = sl.calibrate([0.9, 0.8, 0.7] * 30, [1, 1, 0] * 30, sl.Expected(1, 100))
     path = write(tmp_path, name, CSV[name])

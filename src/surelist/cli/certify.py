@@ -7,9 +7,9 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from surelist.cli.options import (
     as_json,
     asked,
     in_flags,
-    option,
     options,
     promise_options,
     reading_options,
@@ -39,14 +38,15 @@ if TYPE_CHECKING:
 @promise_options
 @special_options
 @options("alpha", "rule", "calibration_share", "group", "target", "purpose", "group_split", "group_rows")
-@options("ties", "id", "missing_labels")
+@options("ties", "id", "missing_labels", "pos_label")
 @click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
 @reading_options
 @as_json
 def calibrate(**given: Any) -> None:
     """Certify a target from PAST candidates.
 
-    PAST is a file, glob or folder of CSV or Parquet, or - for CSV on stdin.
+    PAST is a file, glob or folder of CSV or Parquet, an Excel file, or - for CSV on stdin. How it
+    was read (decimal commas, which label means qualified) is printed first and goes into the policy.
 
     Exit code 3 when the target is not certifiable; nothing is written then.
 
@@ -56,18 +56,25 @@ def calibrate(**given: Any) -> None:
           --expect 5 --pool-size 100 --alpha 0.1 -o policy.json
       surelist calibrate past.csv --group sex --target "women=3.8/76" --target "men=1.2/24" \\
           --purpose "outreach, not selection" -o policy.json
+      surelist calibrate past.xlsx --sheet Candidates --score Wert --label Ergebnis --pos-label Ja \\
+          --expect 5 --pool-size 100 -o policy.json
       surelist calibrate past.csv --per-pool 5 --pool query -o policy.json
       surelist calibrate past.csv --precision 0.8 --start 0.1 --unlabelled other.csv -o policy.json
     """
     from surelist.promises.asked import drawn_labels, roles_of, target_asked, terms_of
     from surelist.workflows.certify import certify_source
-    from surelist.workflows.source import Source
+    from surelist.workflows.source import Hints, Source
 
     wanted = asked(given)
     roles, terms, drawn = roles_of(wanted), terms_of(wanted, target_asked(wanted)), drawn_labels(wanted)
     with _input(given["past"]) as path:
-        source = Source(path, given["engine"], given["spark_master"], given["on_bad_rows"], _Progress())
+        hints = Hints(given["sheet"], given["decimal"], given["pos_label"])
+        source = Source(
+            path, given["engine"], given["spark_master"], given["on_bad_rows"], _Progress(), hints=hints
+        )
         source.refuse_as_output(given["output"])
+        source = replace(source, table=source.open())
+        _print_reading(source.reading(score=roles.score, label=roles.label).sentences, given["json_"])
         policy = certify_source(source, roles, terms, given["unlabelled"], drawn)
     _save_policy(policy, given["output"])
     quiet = given["output"] == "-"
@@ -85,13 +92,13 @@ def calibrate(**given: Any) -> None:
 @click.option("--group", help="Column with the group; default: as calibrated.")
 @click.option("--id", help="Column with candidate ids; default: as calibrated.")
 @click.option("--pool", "pool_column", help=OPTIONS["pool"].help)
-@option("reason")
+@options("reason", "rank")
 @click.option(
     "-o",
     "--output",
     required=True,
     type=click.Path(allow_dash=True),
-    help="Shortlist to write: .csv, .parquet, or - for CSV on stdout.",
+    help="Shortlist to write: .csv, .xlsx, .parquet, or - for CSV on stdout.",
 )
 @reading_options
 @as_json
@@ -100,20 +107,26 @@ def select(
 ) -> None:
     """Shortlist the candidates of a POOL.
 
-    POOL is a file, glob or folder of CSV or Parquet, or - for CSV on stdin. The shortlist has
-    the pool's columns and order; --engine spark writes a folder of that name.
+    POOL is a file, glob or folder of CSV or Parquet, an Excel file, or - for CSV on stdin. The shortlist
+    has the pool's columns and order, an .xlsx also rank and reason; --engine spark writes a folder.
 
     \b
     Example:
       surelist select new.csv --policy policy.json -o shortlist.csv
     """
     from surelist.workflows import selection as workflows
+    from surelist.workflows.source import Hints, Source
 
     policy = workflows.load_policy(policy_path)
+    hints = Hints(given.pop("sheet"), given.pop("decimal"))
     with _input(pool) as path, _output(output) as target:
-        done = workflows.select_table(
-            path, policy, output=target, pool=pool_column, progress=_Progress(), **given
+        source = Source(
+            path, given.pop("engine"), given.pop("spark_master"), progress=_Progress(), hints=hints
         )
+        opened = replace(source, table=source.open())
+        score = given["score"] or (policy.columns or {}).get("score")
+        _print_reading(opened.reading(score=score).sentences, json_)
+        done = workflows.select_table(opened.table, policy, output=target, pool=pool_column, **given)
     if json_:
         click.echo(json.dumps({**done.to_dict(), "output": output}), err=output == "-")
         return
@@ -142,7 +155,7 @@ def select(
 @click.option("--group", help="Column with the group; default: as calibrated.")
 @click.option("--id", help="Column with candidate ids; default: as calibrated.")
 @click.option("--pool", help="Column with the pool; default: as calibrated.")
-@option("engine")
+@options("pos_label", "sheet", "decimal", "engine")
 @as_json
 def evaluate(table: str, policy_path: str, json_: bool, **given: Any) -> None:
     """Compare what a policy kept with its promise, on a TABLE of labelled candidates it never saw.
@@ -183,6 +196,7 @@ def show(policy_path: str, json_: bool) -> None:
 @click.command(no_args_is_help=True)
 @click.argument("past", type=click.Path(allow_dash=True))
 @options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
+@options("pos_label", "sheet", "decimal")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Also draw it: .png, .svg or .pdf.")
 @as_json
 def curve(past: str, plot: str | None, json_: bool, **given: Any) -> None:
@@ -196,9 +210,11 @@ def curve(past: str, plot: str | None, json_: bool, **given: Any) -> None:
       surelist curve past.csv --pool-size 100 --plot curve.png
     """
     from surelist.workflows import tables as workflows
+    from surelist.workflows.source import Hints
 
+    hints = Hints(given.pop("sheet"), given.pop("decimal"), given.pop("pos_label"))
     with _input(past) as path:
-        guarantees = workflows.curve(path, **given)
+        guarantees = workflows.curve(path, hints=hints, **given)
     if plot:
         guarantees.plot(path=plot)
     if not json_:
@@ -331,6 +347,12 @@ def _summary(policy: Policy) -> dict[str, Any]:
         "warnings": list(policy.warnings),
         "excess_bound": excess,
     }
+
+
+def _print_reading(sentences: Sequence[str], quiet: bool) -> None:
+    """What was understood of a file, before anything is done with it; JSON has it in the policy."""
+    for each in () if quiet else sentences:
+        click.echo(each, err=True)
 
 
 def _print_policy(policy: Policy) -> None:

@@ -15,7 +15,11 @@ state_option = click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write."
 )
 sheet_option = click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Sheet to fill in: .csv or .tsv."
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Sheet to fill in: .csv or .xlsx.",
 )
 count_option = click.option("--count", type=int, help="Only the first so many of this stage.")
 final_option = click.option("--final", is_flag=True, help="Blank labels of this sheet will not come.")
@@ -90,7 +94,7 @@ def next_label(state: Path, output: Path, count: int | None, label: str, json_: 
 @final_option
 @as_json
 def record_label(state: Path, sheet: Path, label: str, final: bool, json_: bool) -> None:
-    """Take a filled-in SHEET back; in parts, in any order, and again."""
+    """Take a filled-in SHEET (.csv, .xlsx) back; in parts, in any order, and again."""
     from surelist.workflows import labelling
 
     done = labelling.record_labels(state, sheet, label=label, final=final)

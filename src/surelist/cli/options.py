@@ -72,7 +72,7 @@ special_options = stacked(
     options("also", "pool", "by", "of", "spread", "start", "unlabelled", "other_score"),
     options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score"),
 )
-reading_options = options("on_bad_rows", "engine", "spark_master")
+reading_options = options("sheet", "decimal", "on_bad_rows", "engine", "spark_master")
 
 
 def asked(given: dict[str, Any]) -> dict[str, Any]:

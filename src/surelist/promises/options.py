@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from surelist._check import EngineName, MissingLabels, OnBadRows
+from surelist._check import DecimalMark, EngineName, MissingLabels, OnBadRows
 
 PromiseKind = Literal["expected", "per-pool", "recall", "pool-recall", "precision", "budget"]
 Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein", "fdr"]
@@ -102,12 +102,18 @@ OPTIONS: dict[str, Option] = {
     "missing_labels": Option(
         "error", MissingLabels, "Rows without a label: stop, or count them as not qualified."
     ),
+    "pos_label": Option(None, str, "The value of the label that means qualified, such as yes.", "VALUE"),
+    "sheet": Option(None, str, "Sheet of an Excel file, where several hold something.", "NAME"),
+    "decimal": Option(
+        "auto", DecimalMark, "The decimal mark of numbers in text; auto: as the whole column shows it."
+    ),
     "on_bad_rows": Option("error", OnBadRows, "Stop, or drop rows without a finite score and say how many."),
     "engine": Option(
         "auto", EngineName, "Who reads the files; auto: polars for Parquet if installed, else DuckDB."
     ),
     "spark_master": Option(None, str, "With the engine spark: local[*], spark://host:7077.", "URL"),
     "reason": Option(False, bool, "Add a column shortlist_reason: the threshold that was met."),
+    "rank": Option(False, bool, "Add a column shortlist_rank: 1 is the best score of the list."),
     # of the curve, where they mean something else
     "curve.pool_size": Option(100.0, float, "Candidates in a pool."),
     "curve.alpha": Option(0.1, float, "How often the curve may be wrong."),

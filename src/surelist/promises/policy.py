@@ -106,6 +106,7 @@ class Policy(Certificate):
         lines = [self.promise, ""]
         for cutoff in self.cutoffs:
             lines += self._describe(cutoff)
+        lines += [f"  {each}" for each in self.reading or ()]
         lines += [f"  warning: {each}" for each in self.warnings]
         lines += ["", f"  made {self.created} with surelist {self.version}", "", "The promise rests on:"]
         lines += [
@@ -238,6 +239,10 @@ class Policy(Certificate):
     def with_columns(self, **columns: str | None) -> Policy:
         """The same policy, remembering which table columns it was calibrated on."""
         return replace(self, columns={k: v for k, v in columns.items() if v is not None})
+
+    def read_from(self, *sentences: str) -> Policy:
+        """The same policy, remembering how the file of its calibration rows was read."""
+        return replace(self, reading=sentences or None)
 
     def withdraw(self, reason: str) -> Policy:
         """The same thresholds, promising nothing any more; ``promise`` says why."""

@@ -31,7 +31,7 @@ NEW_IN_2: dict[str, dict[str, Any]] = {  # what files of version 1 do not say: n
     "cutoffs": {"fingerprint_by": None, "scores": None},
     "shift": {"seed_from": "version 1"},
 }
-ONLY_IN_2 = {"": {"choice", "thinning"}, "cutoffs": {"proof"}}  # left out where there is none
+ONLY_IN_2 = {"": {"choice", "thinning", "reading"}, "cutoffs": {"proof"}}  # left out where there is none
 FIRST = ("format", "promise", "alpha", "rule", "calibration_share", "cutoffs")  # what a reader wants first
 HEX = frozenset("0123456789abcdef")
 MOST_GROUPS, MOST_LOOKS, MOST_ROWS = 10_000, 1_000, 2 * 10**9

@@ -127,12 +127,13 @@ class Facts:
     missing_labels: int = 0
     dropped_rows: int = 0
     shift: Shift | None = None
-    columns: dict[str, str] | None = None
+    columns: dict[str, str] | None = None  # by role; and what was said of reading: pos_label, sheet, decimal
     created: str
     version: str
     looks: Looks | None = field(default=None, metadata=MAY_BE_ABSENT)  # of a campaign
     choice: Choice | None = field(default=None, metadata=MAY_BE_ABSENT)  # best of several scores
     thinning: Thinning | None = field(default=None, metadata=MAY_BE_ABSENT)  # of sampled labels
+    reading: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)  # what a file was read as
     withdrawn: str | None = field(default=None, metadata=MAY_BE_ABSENT)  # why nothing is promised any more
 
 

@@ -17,6 +17,7 @@ import narwhals as nw
 from surelist import _check as check
 from surelist.errors import InvalidInput, TableWarning
 from surelist.tables.engines import Frame
+from surelist.tables.labels import choice
 from surelist.tables.roles import ID, POOL, ROW, ROWS, STATE, Columns
 
 UNQUALIFIED, QUALIFIED, LABEL_MISSING, LABEL_WRONG, UNUSABLE = range(5)
@@ -119,8 +120,11 @@ def _unusable(columns: Columns) -> nw.Expr:
 
 def wrong_labels(columns: Columns, count: int) -> list[Problem]:
     """Labels other than 0, 1 and missing."""
+    if not count:
+        return []
     wrong = calibration_state(columns) == LABEL_WRONG
-    return _rows("label", columns, "label", "expected 0 or 1 (1 = qualified)", count, wrong)
+    remedy = choice(columns.table, columns.names["label"])
+    return _rows("label", columns, "label", "expected 0 or 1 (1 = qualified)", count, wrong, remedy)
 
 
 def missing_labels(columns: Columns, count: int) -> list[Problem]:
@@ -236,17 +240,19 @@ def _examples(columns: Columns, where: nw.Expr) -> tuple[Example, ...]:
         frame = engine.numbered(frame, ROW)
     wanted = ([ROW] if engine.ordered else []) + list(dict.fromkeys(columns.names.values()))
     rows = columns.rows(frame.filter(where).select(*wanted).head(EXAMPLES), "fetching examples")
-    first = 1 if columns.table.file else 0  # data rows of a file count from 1, a DataFrame's from 0
-    examples = []
-    for row in rows:
-        values = dict(zip(wanted, row, strict=True))
-        number = values.pop(ROW, None)
-        examples.append(Example(None if number is None else int(number) + first, values))
-    return tuple(examples)
+    named = [dict(zip(wanted, row, strict=True)) for row in rows]
+    if not engine.ordered:
+        return tuple(Example(None, values) for values in named)
+    numbers: Sequence[int] = [int(values.pop(ROW)) for values in named]
+    if columns.table.file:  # a DataFrame's rows count from 0
+        numbers = columns.table.sheet_rows(numbers)
+    return tuple(Example(number, values) for number, values in zip(numbers, named, strict=True))
 
 
 def _shown(columns: Columns, example: Example) -> str:
     values = ", ".join(f"{name}={value!r}" for name, value in example.values.items())
     if example.row is None:
         return values
-    return f"{'data row' if columns.table.file else 'row'} {example.row}: {values}"
+    table = columns.table
+    what = "spreadsheet row" if table.origin is not None else "data row" if table.file else "row"
+    return f"{what} {example.row}: {values}"

@@ -1,23 +1,36 @@
-"""CSV files as text, before an engine makes tables of them: the delimiter, and what cannot be read.
+"""CSV files as text, before an engine makes tables of them: encoding, delimiter, what cannot be read.
 
 Engines say what they tripped over; ``explain`` says what is wrong with the file, where, and what to do.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
+import io
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from surelist.errors import InvalidInput
+from surelist.tables.hints import Origin
 
 LONGEST_NAME = 131_072  # characters; Python's csv module reads no longer cells
 _START = 1 << 20
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_NO_TEXT = {b"PK\x03\x04": "an Excel workbook or a zip file", b"PAR1": "a Parquet file", b"%PDF": "a PDF"}
+_LOOKED_AT = 16 << 20  # bytes that are decoded to see whether they are UTF-8
+_UTF16 = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_SEPARATOR = re.compile("^\ufeff?sep=(.)\r?\n?$")  # a line that Excel puts first, and eats
+_NO_TEXT = {
+    b"PK\x03\x04": "an Excel workbook or a zip file",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"PAR1": "a Parquet file",
+    b"%PDF": "a PDF",
+}
 
 
 def delimiter_of(path: str | Path, default: str = ",") -> str:
@@ -25,17 +38,100 @@ def delimiter_of(path: str | Path, default: str = ",") -> str:
     return "\t" if ".tsv" in Path(path).suffixes else default
 
 
-def delimiter_in(path: str) -> str:
-    """Tab for .tsv; else the one of , ; tab | that the header line has most of."""
+@dataclass(frozen=True)
+class Manner:
+    """How a CSV file is written: its encoding, what separates values, and the line of names."""
+
+    encoding: str
+    delimiter: str
+    header: int = 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether engines read it as it is."""
+        return self.encoding == "utf-8" and self.header == 1
+
+
+def manner_of(path: str) -> Manner:
+    """Look at the start of a file, and at all of it where it is small."""
     try:
         with _bytes(path) as file:
-            start = file.readline(_START)
+            start = file.read(_LOOKED_AT)
     except (OSError, EOFError) as error:
         raise InvalidInput(
             f"file: cannot read {path}: {getattr(error, 'strerror', None) or error}."
         ) from error
     _require_text(path, start)
-    return "\t" if delimiter_of(path) == "\t" else most_frequent(start.decode("utf-8", errors="replace"))
+    encoding = _encoding(start)
+    lines = start[: 4 * _START].decode(encoding, errors="replace").splitlines()
+    named = _SEPARATOR.match(lines[0]) if lines else None
+    if named is not None and len(lines) > 1:
+        return Manner(encoding, named[1], 2)
+    delimiter = "\t" if delimiter_of(path) == "\t" else most_frequent(lines[0] if lines else "")
+    return Manner(encoding, delimiter)
+
+
+def delimiter_in(path: str) -> str:
+    """Tab for .tsv; else the one of , ; tab | that the header line has most of."""
+    return manner_of(path).delimiter
+
+
+def _encoding(start: bytes) -> str:
+    for mark, name in _UTF16.items():
+        if start.startswith(mark):
+            return name
+    if start[:2].count(0) == 1:
+        return "utf-16-be" if start[0] == 0 else "utf-16-le"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start, len(start) < _LOOKED_AT)
+    except UnicodeDecodeError:
+        fits = _CONTROL.search(start) is None and not any(each in start for each in _NOT_IN_1252)
+        return "cp1252" if fits else "utf-8"
+    return "utf-8"
+
+
+_NOT_IN_1252 = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
+
+
+def decoded(path: str, manner: Manner, output: Path) -> None:
+    """The same file in UTF-8, from the line of names on."""
+    with _bytes(path) as file, output.open("w", encoding="utf-8", newline="") as out:
+        text = io.TextIOWrapper(file, encoding=manner.encoding, newline="")
+        try:
+            for _ in range(1, manner.header):
+                text.readline()
+            start = text.read(1 << 16)
+            out.write(start.removeprefix("\ufeff"))
+            shutil.copyfileobj(text, out, 1 << 20)
+        except UnicodeDecodeError as error:
+            raise InvalidInput(
+                f"file: {path} begins as {manner.encoding} text and does not go on so: {error.reason}. "
+                "Save it as CSV UTF-8."
+            ) from error
+
+
+def sheet_rows(path: str, origin: Origin, rows: Sequence[int]) -> dict[int, int]:
+    """Where data rows (from 0) are in a spreadsheet, which counts blank lines too."""
+    wanted: set[int] = set(rows)
+    found: dict[int, int] = {}
+    with _bytes(path) as file:
+        text = io.TextIOWrapper(file, encoding=origin.encoding, newline="")
+        for _ in range(1, origin.header):
+            text.readline()
+        reader = csv.reader(text, delimiter=origin.delimiter)
+        number = -2  # the header is row 1
+        try:
+            for line, row in enumerate(reader, origin.header):
+                number += bool(row)
+                if number == -1:
+                    continue
+                if row and number in wanted:
+                    found[number] = line
+                    if len(found) == len(wanted):
+                        break
+        except (csv.Error, UnicodeDecodeError):
+            pass
+    return found
 
 
 def most_frequent(header: str) -> str:
@@ -76,8 +172,6 @@ def _bytes(path: str) -> IO[bytes]:
 def _require_text(path: str, start: bytes) -> None:
     if not start:
         raise InvalidInput(f"file: {path} is empty: expected a line of column names, and rows.")
-    if start.startswith(_UTF16) or start[:2].count(0) == 1:
-        raise InvalidInput(f"file: {path} is UTF-16 text, expected UTF-8. Save it as CSV UTF-8.")
     for magic, what in _NO_TEXT.items():
         if start.startswith(magic):
             raise InvalidInput(f"file: {path} is {what}, expected CSV. Save it as CSV, or fix its ending.")

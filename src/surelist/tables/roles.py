@@ -16,6 +16,9 @@ import narwhals as nw
 
 from surelist.errors import InvalidInput
 from surelist.tables.engines import Frame
+from surelist.tables.labels import choice, label_expressions
+from surelist.tables.numbers import NumberStyle
+from surelist.tables.reading import labels_of, style_of
 from surelist.tables.sources import Table
 
 PREFIX = "__surelist_"
@@ -77,7 +80,7 @@ def find_columns(table: Table, **names: str | None) -> Columns:
     score, usable = _score(numeric["score"], schema)
     roles: dict[str, Any] = {}
     if "label" in wanted:
-        roles["label"], roles["label_missing"] = _label(numeric["label"], schema)
+        roles["label"], roles["label_missing"] = _label(table, numeric["label"], schema)
     if "group" in wanted:
         roles["group"] = name_expression(table, wanted["group"], schema, "group")
         roles["group_type"] = _type_of_names(schema[wanted["group"]])
@@ -96,7 +99,7 @@ def number_columns(table: Table, names: Mapping[str, str]) -> tuple[Table, dict[
         require_column(table, role, name)
         alias = f"{PREFIX}number_{role}"
         if table.file and schema[name] == nw.String:
-            frame = table.engine.with_numbers(frame, name, alias, label=False)
+            frame = table.engine.with_numbers(frame, name, alias, label=False, style=style_of(table, name))
             schema[alias], name = nw.Float64(), alias
         number, usable = _score(name, schema)
         found[role] = nw.when(usable).then(number)
@@ -119,7 +122,11 @@ def _parsed(table: Table, names: dict[str, str], schema: dict[str, Any]) -> tupl
     frame = table.frame
     for role, alias in (("score", SCORE), ("label", LABEL)):
         if role in names and table.file and schema[names[role]] == nw.String:
-            frame = table.engine.with_numbers(frame, names[role], alias, label=role == "label")
+            label = role == "label"
+            if label and table.hints.pos_label is not None:
+                continue
+            style = NumberStyle() if label else style_of(table, names[role])
+            frame = table.engine.with_numbers(frame, names[role], alias, label=label, style=style)
             numeric[role] = alias
     return table.with_frame(frame), numeric
 
@@ -141,8 +148,10 @@ def _score(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
     raise InvalidInput(f"column {name!r}: expected numbers, got a column of type {kind}. Convert it first.")
 
 
-def _label(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
+def _label(table: Table, name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
     kind, column = schema[name], nw.col(name)
+    if table.hints.pos_label is not None:
+        return label_expressions(name, kind, labels_of(table, name).positive)
     if kind == nw.Boolean:
         return column.cast(nw.Int8), column.is_null()
     if kind.is_float():
@@ -151,6 +160,10 @@ def _label(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
         return column, column.is_null() | (~column.is_finite() & ~infinite)
     if kind.is_numeric():
         return column, column.is_null()
+    if kind in (nw.String, nw.Categorical, nw.Enum):
+        raise InvalidInput(
+            f"column {name!r}: expected 0 or 1 (1 = qualified), got text; {choice(table, name)}."
+        )
     raise InvalidInput(
         f"column {name!r}: expected 0 or 1 (1 = qualified), got a column of type {kind}. Convert it first."
     )

@@ -14,8 +14,9 @@ from surelist._files import refuse_inputs, writing
 from surelist.errors import InvalidInput
 from surelist.tables.csv_text import delimiter_of
 from surelist.tables.engines import Frame
+from surelist.tables.output import output_format, write_like, write_workbook
 from surelist.tables.roles import ROW, find_columns
-from surelist.tables.sources import Table, file_format
+from surelist.tables.sources import Table
 
 
 def count_rows(table: Table) -> int:
@@ -45,10 +46,16 @@ def write_sheet(
     rows: Sequence[Sequence[Any]],
     inputs: Sequence[str],
 ) -> None:
-    """A small CSV for a person to fill in, complete or not at all."""
-    if file_format(output) != "csv" or os.fspath(output).endswith(".gz"):
-        raise InvalidInput(f"output: expected a name ending in .csv or .tsv, got {os.fspath(output)!r}.")
+    """A small sheet for a person to fill in, CSV or Excel, complete or not at all."""
+    form = output_format(output)
+    if form == "parquet" or os.fspath(output).endswith(".gz"):
+        raise InvalidInput(
+            f"output: expected a name ending in .csv, .tsv or .xlsx, got {os.fspath(output)!r}."
+        )
     refuse_inputs(os.fspath(output), inputs)
+    if form == "excel":
+        write_workbook(output, header, rows)
+        return
     with writing(Path(output)) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         sheet = csv.writer(file, delimiter=delimiter_of(os.fspath(output)))
         sheet.writerow(header)
@@ -59,7 +66,7 @@ def write_listed(
     table: Table, output: str | os.PathLike[str], score: str, threshold: float, rows: Sequence[int]
 ) -> None:
     """Everyone at or above the threshold and the rows named, with all their columns, in the table's order."""
-    form, target = file_format(output), os.fspath(output)
+    target = os.fspath(output)
     refuse_inputs(target, table.paths)
     columns = find_columns(table, score=score)
     kept = _numbered(columns.table).filter(
@@ -68,8 +75,7 @@ def write_listed(
     if table.engine.lazy:
         kept = kept.sort(ROW)
     table.say("writing the list")
-    with table.reading():
-        table.engine.write(kept.select(*table.columns), target, form, delimiter_of(target, table.delimiter))
+    write_like(table, kept.select(*table.columns), target)
 
 
 def _numbered(table: Table) -> Frame:

@@ -15,14 +15,15 @@ from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.pool_counts import PoolCheck, PoolCounts
 from surelist.tables import bad_rows
-from surelist.tables.csv_text import delimiter_of
 from surelist.tables.engines import Frame
+from surelist.tables.output import output_format, write_like
 from surelist.tables.pool_scores import MOST_GROUPS, Marks, Sizes, count_pool
+from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
-from surelist.tables.sources import Table, file_format, reopen
+from surelist.tables.sources import Table, reopen
 from surelist.tables.thresholds import RowLimits, make_limits
 
-REASON = "shortlist_reason"
+REASON, RANK = "shortlist_reason", "shortlist_rank"
 NOT_PLAIN = ("table", "pools", "scores", "checks")
 
 
@@ -76,17 +77,17 @@ def select_rows(
     output: str | os.PathLike[str] | None = None,
     on_bad_rows: str = "error",
     reason: bool = False,
+    rank: bool = False,
     marks: Marks | None = None,
 ) -> Selection:
     """Apply a filter to a pool, or to a table of many pools; count it against ``marks`` by group."""
     check.as_choice(on_bad_rows, bad_rows.ON_BAD_ROWS, "on_bad_rows")
     form = None
     if output is not None:
-        form = file_format(output)
+        form = output_format(output)
         refuse_inputs(os.fspath(output), table.paths)
     _require_applicable(filter, names)
-    if reason and REASON in table.columns:
-        raise InvalidInput(f"column {REASON!r}: the pool has one already; rename it or leave reason out.")
+    added = _added(table, rank or form == "excel", reason or form == "excel")
     columns = find_columns(table, **names)
     sizes, counts = _sizes(columns, marks or {})
     repeated = _stop_for_bad_rows(columns, filter, sizes, on_bad_rows)
@@ -95,15 +96,15 @@ def select_rows(
     )
     frame, chosen, spent = limits.conditions(columns, frame)
     _stop_for_calibration_rows(columns, frame, spent)
-    shortlist = _shortlist(columns, frame, chosen, limits, reason)
+    shortlist = _shortlist(columns, frame, chosen, limits, added)
     if output is None or form is None:
         result = _summary(columns, filter, sizes, _listed(columns, shortlist))
         return replace(result, repeated_ids=repeated, scores=counts, table=shortlist.to_native())
     target = os.fspath(output)
-    delimiter = delimiter_of(target, table.delimiter)
     table.say("writing the shortlist")
-    with table.reading():
-        table.engine.write(shortlist, target, form, delimiter)
+    score = columns.names["score"]
+    styles = {score: style_of(table, score)} if is_text(table, score) else {}
+    delimiter = write_like(table, shortlist, target, styles)
     if _easier_to_read_back(table, target, form):
         shortlist = reopen(table, target, delimiter).frame
     result = _summary(columns, filter, sizes, _listed(columns, shortlist))
@@ -192,9 +193,23 @@ def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | 
 
 def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
     """Whether a lazy shortlist is counted from what was written, rather than worked out again."""
-    same_types = form == "parquet" or table.text
+    same_types = form == "parquet" or (form == "csv" and table.text and not _recoded(table))
     local = os.path.isfile(output) or os.path.isdir(output)  # not a pipe, not in an object store
     return table.engine.lazy and local and same_types
+
+
+def _recoded(table: Table) -> bool:
+    return table.origin is not None and table.origin.encoding != "utf-8"
+
+
+def _added(table: Table, rank: bool, reason: bool) -> tuple[str, ...]:
+    """The columns that a list gets beside the pool's."""
+    added = ((RANK,) if rank else ()) + ((REASON,) if reason else ())
+    for name in added:
+        if name in table.columns:
+            what = "reason" if name == REASON else "rank"
+            raise InvalidInput(f"column {name!r}: the pool has one already; rename it or leave {what} out.")
+    return added
 
 
 def _listed(columns: Columns, shortlist: Frame) -> bad_rows.Counts:
@@ -222,10 +237,20 @@ def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: bad_rows.Co
     )
 
 
-def _shortlist(columns: Columns, frame: Frame, chosen: nw.Expr, limits: RowLimits, reason: bool) -> Frame:
+def _shortlist(
+    columns: Columns, frame: Frame, chosen: nw.Expr, limits: RowLimits, added: tuple[str, ...]
+) -> Frame:
+    ordered = columns.table.engine.ordered
+    if RANK in added and ordered and not limits.joined:  # ranking may shuffle rows
+        frame = columns.table.engine.numbered(frame, ROW)
     kept = frame.filter(chosen & columns.usable)
-    if limits.joined and columns.table.engine.ordered:
+    if RANK in added:
+        keys = {RANK: columns.score, POOL: columns.pool if columns.pool is not None else nw.lit(0)}
+        kept = kept.with_columns(**keys)
+        kept = columns.table.engine.with_ranks(kept, RANK, POOL)
+        kept = kept.with_columns((-nw.col(RANK)).cast(nw.Int64).alias(RANK))
+    if (limits.joined or RANK in added) and ordered:
         kept = kept.sort(ROW)
-    if reason:
+    if REASON in added:
         kept = kept.with_columns(limits.reason(columns).alias(REASON))
-    return kept.select(*columns.table.columns, *([REASON] if reason else []))
+    return kept.select(*columns.table.columns, *added)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,16 @@ from narwhals.exceptions import NarwhalsError
 
 from surelist import _check as check
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.tables.csv_text import delimiter_in, delimiter_of, explain
+from surelist.tables import excel
+from surelist.tables.adopted import adopt
+from surelist.tables.csv_text import Manner, delimiter_of, explain, manner_of, sheet_rows
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
+from surelist.tables.hints import NO_HINTS, Hints, Origin
 
-FORMATS = {".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".parquet": "parquet"}
+FORMATS = {
+    ".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".parquet": "parquet",
+    **dict.fromkeys(excel.ENDINGS, "excel"),
+}  # fmt: skip
 
 _PARTITION = re.compile(r"(?<=/)([^/=]+)=[^/]*(?=/)")  # folders named column=value
 
@@ -40,6 +46,9 @@ class Table:
     delimiter: str = ","
     paths: tuple[str, ...] = ()  # the files it is read from
     say: Callable[[str], None] = _silent  # called at the start of every pass over the data
+    hints: Hints = field(default_factory=Hints)
+    origin: Origin | None = None  # of CSV and Excel: rows have numbers there
+    known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # see ``reading``
 
     @property
     def file(self) -> bool:
@@ -49,6 +58,15 @@ class Table:
     def with_frame(self, frame: Frame) -> Table:
         """The same table after a step."""
         return replace(self, frame=frame)
+
+    def sheet_rows(self, rows: Sequence[int]) -> tuple[int, ...]:
+        """Data rows (from 0) as people find them: as a spreadsheet counts, header included; else from 1."""
+        if self.origin is None:
+            return tuple(row + 1 for row in rows)
+        if self.origin.form == "csv" and self.engine.skips_blank_lines and len(self.paths) == 1 and rows:
+            known = {} if is_remote(self.paths[0]) else sheet_rows(self.paths[0], self.origin, rows)
+            return tuple(known.get(row, self.origin.row(row)) for row in rows)
+        return tuple(map(self.origin.row, rows))
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -75,7 +93,7 @@ def _reading(name: str, engine: Engine, csv_files: tuple[str, ...], delimiter: s
 
 
 def file_format(path: str | os.PathLike[str]) -> str:
-    """``csv`` or ``parquet``, by extension."""
+    """``csv``, ``parquet`` or ``excel``, by extension."""
     name = os.fspath(path).lower()
     for ending, form in FORMATS.items():
         if name.endswith(ending):
@@ -88,21 +106,24 @@ def open_table(
     engine: str = "auto",
     spark_master: str | None = None,
     progress: Callable[[str], None] | None = None,
+    hints: Hints = NO_HINTS,
 ) -> Table:
     """A table from a path, glob or folder, a DataFrame, a DuckDB relation or a Spark DataFrame.
 
     ``engine`` and ``spark_master`` say who reads files; ``progress`` is called at every pass.
     """
     if isinstance(source, Table):
-        return source
+        return source if hints in (NO_HINTS, source.hints) else replace(source, hints=hints, known={})
     check.as_choice(engine, ENGINES, "engine")
     if spark_master is not None and engine != "spark":
         raise InvalidInput('spark_master: goes with engine="spark".')
     if isinstance(source, (str, os.PathLike)):
-        table = _open_path(os.fspath(source), engine, spark_master)
+        table = _open_path(os.fspath(source), engine, spark_master, hints.sheet)
     else:
         table = _open_frame(source)
-    table = replace(table, say=progress or _silent)
+    if hints.sheet is not None and (table.origin is None or table.origin.sheet is None):
+        raise InvalidInput(f"sheet: goes with Excel files; {table.name} is none. Leave it out.")
+    table = replace(table, say=progress or _silent, hints=hints)
     if table.file:
         return table
     if not table.engine.is_called(engine):
@@ -146,20 +167,48 @@ def reopen(table: Table, output: str, delimiter: str) -> Table:
     return replace(_scan(files, table.engine, output), say=table.say)
 
 
-def _open_path(source: str, engine: str, spark_master: str | None) -> Table:
+def _open_path(source: str, engine: str, spark_master: str | None, sheet: str | None) -> Table:
     paths = files_of(source)
     form = file_format(paths[0])
     if any(file_format(each) != form for each in paths):
-        raise InvalidInput(f"file: {source} mixes CSV and Parquet files; give one kind.")
-    delimiter = ","
-    if form == "csv":
-        delimiter = delimiter_of(source) if is_remote(source) else delimiter_in(paths[0])
-    files = Files(paths, form, delimiter)
+        raise InvalidInput(f"file: {source} mixes CSV, Excel and Parquet files; give one kind.")
+    if form == "excel":
+        if len(paths) > 1:
+            raise InvalidInput(f"file: {source} is {len(paths)} workbooks; give one at a time.")
+        return _adopted(source, paths[0], None, sheet, engine)
+    manner = Manner("utf-8", delimiter_of(source))
+    if form == "csv" and not is_remote(source):
+        manner = manner_of(paths[0])
+        if not manner.plain and len(paths) == 1:
+            return _adopted(source, paths[0], manner, None, engine)
+    files = Files(paths, form, manner.delimiter)
     partitions, others = _partitions(source, paths)
     if partitions:
         reader = reader_of(replace(files, base=source), engine, spark_master)
         files = _partitioned(files, source, reader, partitions, others)
-    return _scan(files, reader_of(files, engine, spark_master), source)
+    table = _scan(files, reader_of(files, engine, spark_master), source)
+    return replace(table, origin=Origin("csv", delimiter=manner.delimiter)) if form == "csv" else table
+
+
+def _adopted(source: str, path: str, manner: Manner | None, sheet: str | None, engine: str) -> Table:
+    """A file that no engine reads as it is."""
+    if engine not in ("auto", "duckdb"):
+        what = "a workbook" if manner is None else "no UTF-8 text"
+        raise InvalidInput(f"engine: {source} is {what}, which DuckDB reads. Leave engine out.")
+    relation, origin = adopt(path, manner, sheet)
+    frame = nw.from_native(relation)
+    names = frame.collect_schema().names()
+    return Table(
+        frame, engine_of(frame), source, names, manner is not None, origin.delimiter, (path,), origin=origin
+    )
+
+
+def open_adopted(path: str, name: str, origin: Origin, hints: Hints) -> Table:
+    """A table of ``adopt_as_parquet``, as if it were still what it was."""
+    table = _open_path(path, "duckdb", None, None)
+    return replace(
+        table, name=name, text=origin.form == "csv", delimiter=origin.delimiter, origin=origin, hints=hints
+    )
 
 
 def _partitions(source: str, paths: list[str]) -> tuple[list[str], list[str]]:
@@ -232,7 +281,7 @@ def _folder(path: Path) -> list[str]:
         raise InvalidInput(f"file: {path} is half-written: whatever wrote it did not finish. Write it again.")
     files = []
     for each in sorted(path.rglob("*")):
-        hidden = any(part.startswith(("_", ".")) for part in each.relative_to(path).parts)
+        hidden = any(part.startswith(("_", ".", "~$")) for part in each.relative_to(path).parts)
         if not hidden and each.is_file() and each.name.lower().endswith(tuple(FORMATS)):
             files.append(str(each))
     if not files:

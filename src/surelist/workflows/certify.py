@@ -23,6 +23,7 @@ from surelist.promises.pools import PoolRows
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.special import has_values, needs_columns, of_whole_pools
 from surelist.promises.terms import Roles, Terms
+from surelist.tables.reading import reading_of
 from surelist.workflows.source import Source
 
 REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers
@@ -38,6 +39,21 @@ def certify_source(
     drawn: SampledLabels | None = None,
 ) -> Policy:
     """What ``calibrate_table`` does, from values: for the front ends. ``drawn``: how labels came about."""
+    opened = replace(source, table=source.open())
+    return remembering(_certified(opened, roles, terms, unlabelled, drawn), opened, roles)
+
+
+def remembering(policy: Policy, source: Source, roles: Roles) -> Policy:
+    """The policy with how the file of its columns was read, and what was said about that."""
+    table, columns = source.open(), policy.columns or {}
+    said = {**columns, **table.hints.remembered()}
+    names = {"score": columns.get("score"), "label": roles.label}
+    return policy.with_columns(**said).read_from(*reading_of(table, names).sentences)
+
+
+def _certified(
+    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | None
+) -> Policy:
     with _words_of_tables():
         if terms.ties == "hash" and roles.id is None:
             raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')

@@ -26,6 +26,7 @@ from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
 from surelist.tables import Selection, Table
+from surelist.tables.hints import Hints
 from surelist.workflows.certify import certify_source
 from surelist.workflows.recompute import can_recompute, require_rows_of
 from surelist.workflows.source import Source
@@ -96,9 +97,10 @@ def evidence_for(policy: Policy, source: Path) -> dict[str, Any]:
     if not {"score", "label"} <= (policy.columns or {}).keys():
         raise InvalidInput("past: the policy does not say which columns it was calibrated on.")
     recomputed = can_recompute(policy)
+    opened = Source(source, hints=Hints.of(policy.columns or {})).open()
     if recomputed:
-        require_rows_of(policy, Source(source))
-    return {**_evidence(_columns(tables.open_table(source), policy), policy), "recomputed": recomputed}
+        require_rows_of(policy, Source(opened))
+    return {**_evidence(_columns(opened, policy), policy), "recomputed": recomputed}
 
 
 def _shown(

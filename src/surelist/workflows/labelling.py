@@ -20,6 +20,7 @@ from surelist.lifecycle.labelling_start import ArrayCollection, Fetched, Ints
 from surelist.lifecycle.stopping import StopTest
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Recall
+from surelist.tables.reading import is_text, style_of
 from surelist.tables.rows import count_rows, rows_at, write_listed, write_sheet
 from surelist.workflows.lifecycle import LABELS
 
@@ -77,7 +78,8 @@ def next_labels(state: Path, output: Path, *, count: int | None, label: str) -> 
         columns = _columns(work)
         table = tables.open_table(columns["table"])
         fetched = rows_at(table, rows)
-        _same_scores(work, rows, [row[table.columns.index(columns["score"])] for row in fetched])
+        read = _number_reader(table, columns["score"])
+        _same_scores(work, rows, [read(row[table.columns.index(columns["score"])]) for row in fetched])
         _write_sheet(output, table, rows, fetched, label)
     return len(rows)
 
@@ -191,6 +193,14 @@ def _columns(work: Labelling) -> dict[str, str]:
     if columns is None or "table" not in columns:
         raise InvalidInput("state: this labelling was not started from a table; use it from Python.")
     return columns
+
+
+def _number_reader(table: Any, column: str) -> Any:
+    """How a raw value of this column becomes the number it was read as."""
+    if not is_text(table, column):
+        return float
+    style = style_of(table, column)
+    return lambda text: float(text) if style.plain else style.value(text)
 
 
 def _same_scores(work: Labelling, rows: list[int], scores: list[Any]) -> None:

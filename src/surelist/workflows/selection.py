@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from surelist import tables
-from surelist._check import EngineName, OnBadRows
+from surelist._check import DecimalMark, EngineName, OnBadRows
 from surelist.errors import InvalidInput
 from surelist.promises import pool_checks
 from surelist.promises.policy import Policy
 from surelist.tables import Selection
+from surelist.tables.hints import Hints
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -38,6 +39,9 @@ def select_table(
     output: str | os.PathLike[str] | None = None,
     on_bad_rows: OnBadRows = "error",
     reason: bool = False,
+    rank: bool = False,
+    sheet: str | None = None,
+    decimal: DecimalMark = "auto",
     engine: EngineName = "auto",
     spark_master: str | None = None,
     progress: Callable[[str], None] | None = None,
@@ -58,6 +62,13 @@ def select_table(
         ``"drop"`` leaves out candidates without a finite score.
     reason
         Add a column ``shortlist_reason`` with the threshold that let the candidate in.
+    rank
+        Add a column ``shortlist_rank``: 1 for the best score, candidates with one score share a rank.
+    output
+        ``.csv``, ``.parquet`` or, with the ``excel`` extra, ``.xlsx``: that has rank and reason always. A
+        CSV file is written as the pool's is: the same separator, encoding and way of writing numbers.
+    sheet, decimal
+        As for ``calibrate_table``.
     """
     remembered = policy.columns or {}
     if policy.choice is not None and score not in (None, policy.choice.chosen):
@@ -68,13 +79,13 @@ def select_table(
     elif group is not None:
         raise InvalidInput("group: this policy has no groups; leave group out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
-    opened = tables.open_table(table, engine, spark_master, progress)
+    opened = tables.open_table(table, engine, spark_master, progress, Hints(sheet, decimal))
     if policy.of_one_pool:
         policy.require_pool(
             tables.read_columns(opened, {"score": names["score"]}, on_bad_rows, any_order=True)["score"]
         )
     done = tables.select_rows(
-        opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason,
+        opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason, rank=rank,
         marks=pool_checks.marks_of(policy),
     )  # fmt: skip
     sizes: dict[str | None, tuple[int, int]] = {None: (done.candidates, done.shortlisted)}

@@ -10,7 +10,12 @@ from typing import Any
 from surelist import tables
 from surelist._check import EngineName, OnBadRows
 from surelist._files import refuse_inputs
+from surelist.tables.hints import NO_HINTS, Hints
+from surelist.tables.reading import Reading, reading_of
+from surelist.tables.roles import require_column
 from surelist.tables.sources import Table
+
+__all__ = ["Hints", "Source"]
 
 
 @dataclass(frozen=True)
@@ -23,11 +28,20 @@ class Source:
     on_bad_rows: OnBadRows = "error"
     progress: Callable[[str], None] | None = None
     name: str | None = None
+    hints: Hints = NO_HINTS
 
     def open(self) -> Table:
         """The table, ready to be asked."""
-        opened = tables.open_table(self.table, self.engine, self.spark_master, self.progress)
+        opened = tables.open_table(self.table, self.engine, self.spark_master, self.progress, self.hints)
         return replace(opened, name=self.name) if self.name is not None else opened
+
+    def reading(self, *, score: str | None = None, label: str | None = None) -> Reading:
+        """What is understood of these columns, before anything is done with them."""
+        opened, names = self.open(), {"score": score, "label": label}
+        for role, name in names.items():
+            if name is not None:
+                require_column(opened, role, name)
+        return reading_of(opened, names)
 
     def refuse_as_output(self, output: str) -> None:
         """Raise where writing ``output`` would replace a file of this table."""

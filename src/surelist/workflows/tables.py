@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from surelist import tables
-from surelist._check import EngineName, MissingLabels, OnBadRows
+from surelist._check import DecimalMark, EngineName, MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
 from surelist.promises.calibration import certify_arrays
 from surelist.promises.curve import GuaranteeCurve
@@ -21,6 +22,7 @@ from surelist.reports import audit
 from surelist.tables import Problem, read_text
 from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
+from surelist.tables.hints import NO_HINTS, Hints
 from surelist.tables.profile import (
     Profile,
     category_counts,
@@ -31,13 +33,16 @@ from surelist.tables.profile import (
     ranked_rows,
     shape,
 )
-from surelist.workflows.certify import REMEMBERED, WITH_POOLS, certify_source
+from surelist.tables.reading import Reading
+from surelist.workflows.certify import REMEMBERED, WITH_POOLS, certify_source, remembering
 from surelist.workflows.selection import load_policy, select_rows, select_table
 from surelist.workflows.source import Source
 
 __all__ = [
+    "Hints",
     "Problem",
     "Profile",
+    "Reading",
     "calibrate_table",
     "convert",
     "curve",
@@ -51,6 +56,7 @@ __all__ = [
     "problems",
     "profile",
     "ranked_rows",
+    "read_table",
     "read_text",
     "select_rows",
     "select_table",
@@ -65,14 +71,15 @@ def calibrate_table(
     group_split: GroupSplit = "bonferroni", group_rows: GroupRows = "own",
     calibration_share: float = 0.5, ties: Ties = "include", weight_bound: float | None = None,
     weights_exact: bool = False, seed: int | None = None, missing_labels: MissingLabels = "error",
-    on_bad_rows: OnBadRows = "error", engine: EngineName = "auto", spark_master: str | None = None,
+    on_bad_rows: OnBadRows = "error", pos_label: Any = None, sheet: str | None = None,
+    decimal: DecimalMark = "auto", engine: EngineName = "auto", spark_master: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Policy:  # fmt: skip
     """Certify ``target`` from a table of past candidates, where the table is.
 
     table
-        A path, glob or folder of CSV or Parquet; a pandas, polars or PySpark DataFrame, a pyarrow
-        table, a DuckDB relation, or anything that streams Arrow.
+        A path, glob or folder of CSV or Parquet, or an Excel file (``excel`` extra); a pandas, polars or
+        PySpark DataFrame, a pyarrow table, a DuckDB relation, or anything that streams Arrow.
     score, label, group, id, weight
         Names of columns. ``id`` is needed by ``ties="hash"`` only. Several score columns are certified
         each at its share of alpha and the one with the shortest list is kept; a label column of
@@ -84,6 +91,13 @@ def calibrate_table(
     on_bad_rows
         ``"drop"`` leaves out rows without a finite score, and says so in the policy; the promise
         is then about candidates who have one. Rows without a *label* are never dropped.
+    pos_label
+        The label that means qualified, such as ``"yes"``; every other one does not, and an empty one
+        is missing. Without it labels are 0 and 1, or true and false.
+    sheet, decimal
+        Which sheet of an Excel file; the decimal mark of numbers in text, ``"."`` or ``","``. By default
+        the whole column decides, and where it does not ("1,234") that is an error. How a file was read is
+        in ``policy.reading``; ``read_table`` shows it beforehand.
     engine, spark_master
         Who reads files: ``"duckdb"``, ``"polars"``, or ``"spark"`` at this master. ``"auto"`` is
         polars for Parquet where it is installed, else DuckDB.
@@ -93,7 +107,9 @@ def calibrate_table(
     Everything else is as for ``calibrate``. Rows are counted, not collected; only ``weight`` reads
     its columns into memory, because the draw depends on the order of rows.
     """
-    source = Source(table, engine, spark_master, on_bad_rows, progress)
+    source = Source(
+        table, engine, spark_master, on_bad_rows, progress, hints=Hints(sheet, decimal, pos_label)
+    )
     terms = make_terms(
         target, groups_given=group is not None, alpha=alpha, rule=rule, purpose=purpose,
         group_split=group_split, group_rows=group_rows, calibration_share=calibration_share, ties=ties,
@@ -109,31 +125,48 @@ def calibrate_table(
         raise InvalidInput("weight: goes with one score column and plain labels.")
     if on_bad_rows != "error":
         raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
-    arrays = tables.read_columns(source.open(), roles.names(*WITH_POOLS, "weight"))
+    source = replace(source, table=source.open())
+    arrays = tables.read_columns(source.table, roles.names(*WITH_POOLS, "weight"))
     policy = certify_arrays(
         arrays["score"], arrays["label"], terms, groups=arrays.get("group"), ids=arrays.get("id"),
         weights=arrays.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact, seed=seed,
         pools=arrays.get("pool"),
     )  # fmt: skip
-    return policy.with_columns(**roles.names(*WITH_POOLS))
+    return remembering(policy.with_columns(**roles.names(*WITH_POOLS)), source, roles)
+
+
+def read_table(
+    table: Any, *, score: str | None = None, label: str | None = None, pos_label: Any = None,
+    sheet: str | None = None, decimal: DecimalMark = "auto", engine: EngineName = "auto",
+) -> Reading:  # fmt: skip
+    """What would be understood of a file, before anything is done with it; ``sentences`` says it in words.
+
+    The sheet and the text it is read from, how numbers in ``score`` are written and which cells hold
+    none, and with ``pos_label`` how often each label occurs. Nothing is said of what is plain.
+    """
+    hints = Hints(sheet, decimal, pos_label)
+    return Source(table, engine, hints=hints).reading(score=score, label=label)
 
 
 def evaluate_table(
     table: Any, policy: Policy, *, score: str | None = None, label: str | None = None,
     group: str | None = None, id: str | None = None, pool: str | None = None, engine: EngineName = "auto",
+    pos_label: Any = None, sheet: str | None = None, decimal: DecimalMark = "auto",
 ) -> Evaluation:  # fmt: skip
     """How a policy did on a table of labelled candidates that took no part in making it.
 
-    Columns are by default those the policy was calibrated on; ``pool`` says which pool a row is in.
+    Columns and the label that means qualified are by default those the policy was calibrated on;
+    ``pool`` says which pool a row is in.
     """
     remembered = policy.columns or {}
+    hints = Hints(sheet, decimal, remembered.get("pos_label") if pos_label is None else pos_label)
     asked = {"score": score, "label": label, "group": group, "pool": pool, "id": id}
     names = {role: asked[role] or remembered.get(role) for role in ("score", "label", "group", "pool")}
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else None
     for role in ("score", "label"):
         if names[role] is None:
             raise InvalidInput(f"{role}: this policy remembers no {role} column; pass {role}=.")
-    arrays = tables.read_columns(Source(table, engine).open(), names)
+    arrays = tables.read_columns(Source(table, engine, hints=hints).open(), names)
     scores = arrays["score"] if policy.choice is None else {policy.choice.chosen: arrays["score"]}
     return evaluate(
         policy,
@@ -164,9 +197,10 @@ def curve(
     alpha: float = 0.1,
     rule: CurveRule = "simultaneous",
     missing_labels: MissingLabels = "error",
+    hints: Hints = NO_HINTS,
 ) -> GuaranteeCurve:
     """The guarantee curve of a table of past candidates."""
-    arrays = tables.read_columns(table, {"score": score, "label": label})
+    arrays = tables.read_columns(Source(table, hints=hints).open(), {"score": score, "label": label})
     return curve_of_arrays(arrays["score"], arrays["label"], pool_size, alpha, rule, missing_labels)
 
 

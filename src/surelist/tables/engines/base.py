@@ -23,8 +23,10 @@ import narwhals as nw
 import numpy as np
 
 from surelist._files import writing
+from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
 
+PLAIN = NumberStyle()
 _REMOTE = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 Frame = Any  # nw.DataFrame or nw.LazyFrame: both have the few verbs used here
@@ -77,6 +79,8 @@ class Engine(ABC):
 
     name: str  # what users call it
     ordered = True  # rows have an order worth keeping
+    looks = True  # a small look at a table costs little
+    skips_blank_lines = False  # of a CSV file, where spreadsheets count them
     lazy = True  # a result is worked out again whenever it is asked for
     errors: tuple[type[Exception], ...] = ()  # what it raises when data cannot be read
 
@@ -105,8 +109,10 @@ class Engine(ABC):
         return frame.collect()
 
     @abstractmethod
-    def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
-        """Add ``alias``: the numbers in a text column, null where there is none.
+    def with_numbers(
+        self, frame: Frame, column: str, alias: str, *, label: bool, style: NumberStyle = PLAIN
+    ) -> Frame:
+        """Add ``alias``: the numbers in a text column written in this style, null where there is none.
 
         With ``label``, true and false are 1 and 0, and text that is no number is -1: a wrong
         label is not a missing one.

@@ -11,7 +11,8 @@ import duckdb
 import narwhals as nw
 import numpy as np
 
-from surelist.tables.engines.base import Engine, Files, Frame, appearing, is_remote, plain
+from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, appearing, is_remote, plain
+from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
 
 _LIMITS: dict[str, str] = {}  # of this process
@@ -31,6 +32,7 @@ class DuckDB(Engine):
     """Streams through files of any size; spills to disk what does not fit."""
 
     name = "duckdb"
+    skips_blank_lines = True
     errors = (duckdb.Error,)
 
     def __init__(self) -> None:
@@ -55,20 +57,17 @@ class DuckDB(Engine):
         if files.form == "parquet":
             reader = f"read_parquet({paths}, hive_partitioning={str(files.partitioned).lower()})"
         else:
-            reader = (
-                f"read_csv({paths}, all_varchar=true, header=true, delim={literal(files.delimiter)}, "
-                "quote='\"', escape='\"', "
-                f"hive_partitioning={str(files.partitioned).lower()}, "
-                "comment='', skip=0)"  # else DuckDB may take lines starting with # for comments
-            )
+            reader = csv_reader(paths, files.delimiter, files.partitioned)
         return nw.from_native(self._connection().sql(f"SELECT * FROM {reader}"))
 
     def columns(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
         raw = frame.to_native().fetchnumpy()
         return {name: _filled(values, name in numbers) for name, values in raw.items()}
 
-    def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
-        number = label_in(quoted(column)) if label else number_in(quoted(column))
+    def with_numbers(
+        self, frame: Frame, column: str, alias: str, *, label: bool, style: NumberStyle = PLAIN
+    ) -> Frame:
+        number = label_in(quoted(column)) if label else number_in(quoted(column), style)
         return _project(frame, f"*, {number} AS {quoted(alias)}")
 
     def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
@@ -89,6 +88,14 @@ class DuckDB(Engine):
             relation.write_csv(target, header=True, sep=delimiter, compression=packed)
 
 
+def csv_reader(paths: str, delimiter: str, partitioned: bool = False) -> str:
+    """CSV as text, as SQL; DuckDB may take lines starting with # for comments where it is not told."""
+    return (
+        f"read_csv({paths}, all_varchar=true, header=true, delim={literal(delimiter)}, quote='\"', "
+        f"escape='\"', hive_partitioning={str(partitioned).lower()}, comment='', skip=0)"
+    )
+
+
 def _project(frame: Frame, sql: str) -> Frame:
     return nw.from_native(frame.to_native().project(sql))
 
@@ -103,9 +110,14 @@ def _filled(values: Any, number: bool) -> Any:
     return [None if gone else value for value, gone in zip(values, mask, strict=True)]
 
 
-def number_in(text: str) -> str:
+def number_in(text: str, style: NumberStyle = PLAIN) -> str:
     """The number in a text, as SQL; NULL where there is none."""
-    return f"TRY_CAST(trim({text}) AS DOUBLE)"
+    if style.plain:
+        return f"TRY_CAST(trim({text}) AS DOUBLE)"
+    bare = f"translate(regexp_replace({text}, {literal(style.noise)}, '', 'g'), '\u2212,', '-.')"
+    if style.percent:
+        bare = f"{bare} || 'e-2'"
+    return f"CASE WHEN regexp_matches({text}, {literal(style.pattern)}) THEN TRY_CAST({bare} AS DOUBLE) END"
 
 
 def label_in(text: str) -> str:

@@ -8,7 +8,8 @@ import narwhals as nw
 import numpy as np
 
 from surelist.filters import ranks_within
-from surelist.tables.engines.base import Engine, Files, Frame, is_missing, plain, tie_digits, unpacked
+from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, is_missing, plain, tie_digits, unpacked
+from surelist.tables.numbers import NumberStyle
 
 
 class Eager(Engine):
@@ -26,7 +27,9 @@ class Eager(Engine):
     def _collect(self, frame: Frame) -> Frame:
         return frame
 
-    def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
+    def with_numbers(
+        self, frame: Frame, column: str, alias: str, *, label: bool, style: NumberStyle = PLAIN
+    ) -> Frame:
         raise NotImplementedError("only files have columns of text to be parsed")
 
     def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:

@@ -8,7 +8,8 @@ from typing import Any
 import narwhals as nw
 
 from surelist.errors import MissingDependency
-from surelist.tables.engines.base import Engine, Files, Frame, is_remote, tie_digits, unpacked
+from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, is_remote, tie_digits, unpacked
+from surelist.tables.numbers import NumberStyle
 
 
 def is_best_for(files: Files) -> bool:
@@ -45,11 +46,17 @@ class Polars(Engine):
         rows: list[tuple[Any, ...]] = frame.to_native().collect(engine="streaming").rows()
         return rows
 
-    def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
+    def with_numbers(
+        self, frame: Frame, column: str, alias: str, *, label: bool, style: NumberStyle = PLAIN
+    ) -> Frame:
         import polars as pl
 
         text = pl.col(column).str.strip_chars()
         number = text.cast(pl.Float64, strict=False)
+        if not style.plain:
+            bare = text.str.replace_all(style.noise, "").str.replace("\u2212", "-", literal=True)
+            bare = bare.str.replace(",", ".", literal=True) + pl.lit("e-2" if style.percent else "")
+            number = pl.when(text.str.contains(style.pattern)).then(bare.cast(pl.Float64, strict=False))
         if label:
             lower = text.str.to_lowercase()
             number = (

@@ -12,7 +12,8 @@ from typing import Any
 import narwhals as nw
 
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.tables.engines.base import Engine, Files, Frame, is_remote, plain
+from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, is_remote, plain
+from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
 
 HELP = (
@@ -28,6 +29,8 @@ class Spark(Engine):
     """Runs on the cluster; rows have no order, and a shortlist is a folder of files."""
 
     name = "spark"
+    looks = False
+    skips_blank_lines = True
     ordered = False
 
     def __init__(self, spark: Any) -> None:
@@ -50,11 +53,17 @@ class Spark(Engine):
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.to_native().collect()]
 
-    def with_numbers(self, frame: Frame, column: str, alias: str, *, label: bool) -> Frame:
+    def with_numbers(
+        self, frame: Frame, column: str, alias: str, *, label: bool, style: NumberStyle = PLAIN
+    ) -> Frame:
         from pyspark.sql import functions as F
 
         text = F.trim(F.col(_escaped(column)))
         number = F.when(text.rlike(_NUMBER), text.cast("double"))
+        if not style.plain:
+            bare = F.translate(F.regexp_replace(text, style.noise, ""), "\u2212,", "-.")
+            bare = F.concat(bare, F.lit("e-2" if style.percent else ""))
+            number = F.when(text.rlike(style.pattern), bare.cast("double"))
         if label:
             lower = F.lower(text)
             number = (

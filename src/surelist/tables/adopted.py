@@ -1,0 +1,74 @@
+"""Files that engines do not read as they are: Excel sheets, and text in other encodings.
+
+Each becomes a table in a DuckDB of its own, or one Parquet file; a sheet's columns keep their types.
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from surelist.errors import InvalidInput
+from surelist.tables import excel
+from surelist.tables.csv_text import Manner, decoded, explain
+from surelist.tables.engines.duckdb import connect, csv_reader, literal, quoted
+from surelist.tables.hints import Origin
+
+
+def adopt(path: str, manner: Manner | None, sheet: str | None) -> tuple[Any, Origin]:
+    """A relation over the file's rows, and what they were before."""
+    with _loaded(path, manner, sheet) as (connection, select, origin):
+        connection.execute(f"CREATE TABLE adopted AS {select}")
+        return connection.sql("SELECT * FROM adopted"), origin
+
+
+def adopt_as_parquet(path: str, manner: Manner | None, sheet: str | None, output: Path) -> Origin:
+    """The same rows as a Parquet file."""
+    with _loaded(path, manner, sheet) as (connection, select, origin):
+        connection.execute(f"COPY ({select}) TO {literal(str(output))} (FORMAT parquet)")
+        connection.close()
+        return origin
+
+
+@contextmanager
+def _loaded(
+    path: str, manner: Manner | None, sheet: str | None
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, str, Origin]]:
+    with tempfile.TemporaryDirectory(prefix="surelist-") as folder:
+        spool = Path(folder) / "rows.csv"
+        if manner is None:
+            select, origin = _from_sheet(path, sheet, spool)
+        else:
+            decoded(path, manner, spool)
+            select = f"SELECT * FROM {csv_reader(literal(str(spool)), manner.delimiter)}"
+            origin = Origin("csv", encoding=manner.encoding, delimiter=manner.delimiter, header=manner.header)
+        try:
+            yield connect(), select, origin
+        except duckdb.Error as error:
+            delimiter = manner.delimiter if manner else ","
+            reason = explain((str(spool),), delimiter) or f"cannot be read: {str(error).splitlines()[0]}"
+            raise InvalidInput(f"{path}: {reason.replace(str(spool), path)}") from error
+
+
+def _from_sheet(path: str, sheet: str | None, spool: Path) -> tuple[str, Origin]:
+    read = excel.read_sheet(path, sheet)
+    with spool.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+        for row in excel.texts_of(read):
+            writer.writerow(row)
+    kinds = ", ".join(
+        f"{literal(name)}: {literal(kind)}"
+        for name, kind in zip(read.names, excel.kinds_of(read), strict=True)
+    )
+    reader = (
+        f"read_csv({literal(str(spool))}, header=false, columns={{{kinds}}}, delim=',', quote='\"', "
+        "escape='\"', comment='', skip=0, auto_detect=false, allow_quoted_nulls=true, nullstr='', "
+        "max_line_size=1073741824)"
+    )
+    return f"SELECT {', '.join(map(quoted, read.names))} FROM {reader}", read.origin

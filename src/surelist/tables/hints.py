@@ -1,0 +1,98 @@
+"""``Hints``: what a person says about a file that the file does not say by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from surelist import _check as check
+from surelist._check import DecimalMark
+from surelist.errors import InvalidInput
+
+SAID = ("sheet", "decimal", "pos_label")
+
+
+@dataclass(frozen=True)
+class Hints:
+    """Which sheet to read, how decimals are written, and which label means qualified."""
+
+    sheet: str | None = None
+    decimal: DecimalMark = "auto"
+    pos_label: str | None = None
+
+    def __post_init__(self) -> None:
+        check.as_choice(self.decimal, get_args(DecimalMark), "decimal")
+        if self.pos_label is not None:
+            if not isinstance(self.pos_label, (str, int, float)):
+                raise InvalidInput(
+                    f"pos_label: expected the value that means qualified, got {self.pos_label!r}."
+                )
+            text = str(self.pos_label).strip()
+            if not text:
+                raise InvalidInput("pos_label: expected the value that means qualified, got nothing.")
+            object.__setattr__(self, "pos_label", text)
+
+    def remembered(self) -> dict[str, str | None]:
+        """What was said, for a policy to remember."""
+        return {
+            "pos_label": self.pos_label, "sheet": self.sheet,
+            "decimal": None if self.decimal == "auto" else self.decimal,
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, remembered: Mapping[str, str]) -> Hints:
+        """What a policy remembers."""
+        known: dict[str, Any] = {name: remembered[name] for name in SAID if name in remembered}
+        return cls(**known)
+
+    @property
+    def mark(self) -> str | None:
+        """The decimal mark, where it was said."""
+        return None if self.decimal == "auto" else self.decimal
+
+
+NO_HINTS = Hints()
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a table was before it was one: the sheet or the text, and where its rows are there.
+
+    ``header`` is the spreadsheet row of the names; ``skipped`` are rows after it that hold nothing.
+    """
+
+    form: str  # csv or excel
+    sheet: str | None = None
+    sheets: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+    delimiter: str = ","
+    header: int = 1
+    skipped: tuple[int, ...] = field(default=(), repr=False)
+
+    def row(self, number: int) -> int:
+        """The spreadsheet row of a data row (from 0)."""
+        row = self.header + 1 + number
+        for each in self.skipped:
+            if each > row:
+                break
+            row += 1
+        return row
+
+    def describe(self) -> str | None:
+        """In a sentence, where it is not what every tool reads."""
+        if self.form == "excel":
+            more = f" (of {len(self.sheets)} sheets)" if len(self.sheets) > 1 else ""
+            at = f", column names in row {self.header}" if self.header > 1 else ""
+            empty = f", {len(self.skipped):,} empty rows skipped" if self.skipped else ""
+            return f"sheet {self.sheet!r}{more}{at}{empty}"
+        parts = [] if self.encoding == "utf-8" else [f"text in {NAMES.get(self.encoding, self.encoding)}"]
+        if self.delimiter != ",":
+            parts.append({"\t": "values between tabs", ";": "values between semicolons"}.get(
+                self.delimiter, f"values between {self.delimiter!r}"
+            ))  # fmt: skip
+        return ", ".join(parts) or None
+
+
+NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16",
+         "cp1252": "Windows-1252"}  # fmt: skip

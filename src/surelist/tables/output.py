@@ -1,0 +1,171 @@
+"""Tables written for people: CSV as the input was written, and Excel workbooks with their types.
+
+In a workbook a text is a text, whatever it begins with: no cell of ours is ever a formula.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from surelist._files import writing
+from surelist.errors import InvalidInput, MissingDependency
+from surelist.tables.csv_text import delimiter_of
+from surelist.tables.engines import Frame
+from surelist.tables.numbers import Ambiguous, NumberStyle, decide, shapes_of
+from surelist.tables.sources import FORMATS, Table, file_format
+
+Styles = Mapping[str, NumberStyle]
+NO_STYLES: Styles = {}
+MOST_ROWS = 1_048_575  # of a sheet, below the header
+LONGEST_TEXT = 32_767  # characters in a cell
+EXACT = 10**15  # Excel keeps fifteen digits
+OUTPUTS = (*(ending for ending, form in FORMATS.items() if form != "excel"), ".xlsx")
+
+
+def output_format(path: str | os.PathLike[str]) -> str:
+    """``csv``, ``parquet`` or ``excel``, by extension, where we write such files."""
+    if not os.fspath(path).lower().endswith(OUTPUTS):
+        name = Path(path).name
+        raise InvalidInput(f"output: expected a name ending in {', '.join(OUTPUTS)}, got {name!r}.")
+    return file_format(path)
+
+
+def write_like(table: Table, frame: Frame, output: str, styles: Styles | None = None) -> str:
+    """Write rows of a table, in the table's manner; returns what separates values.
+
+    ``styles`` says how columns write numbers where that was decided before.
+    """
+    form = output_format(output)
+    delimiter = delimiter_of(output, table.delimiter)
+    with table.reading():
+        if form == "excel":
+            names = frame.collect_schema().names()
+            rows = table.engine.rows(frame.head(MOST_ROWS + 1))
+            write_workbook(output, names, rows, texts=table.text, styles=styles or {})
+            return delimiter
+        table.engine.write(frame, output, form, delimiter)
+    encoding = table.origin.encoding if table.origin is not None else "utf-8"
+    if form == "csv" and encoding != "utf-8" and not output.lower().endswith(".gz"):
+        _recode(Path(output), encoding)
+    return delimiter
+
+
+def _recode(path: Path, encoding: str) -> None:
+    """From UTF-8 to the encoding of the input; what it has no sign for stays readable."""
+    plain = {"utf-16-le": "utf-16", "utf-16-be": "utf-16"}.get(encoding, encoding)
+    with (
+        writing(path) as temporary,
+        path.open(encoding="utf-8", newline="") as source,
+        open(temporary, "w", encoding=plain, errors="replace", newline="") as out,
+    ):
+        for piece in iter(lambda: source.read(1 << 20), ""):
+            out.write(piece)
+
+
+def write_workbook(
+    output: str | os.PathLike[str],
+    names: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    texts: bool = False,
+    styles: Styles = NO_STYLES,
+) -> None:
+    """One sheet with a header; ``texts``: columns of nothing but numbers in text become numbers."""
+    try:
+        import xlsxwriter
+    except ImportError as error:
+        raise MissingDependency('Excel files need xlsxwriter: pip install "surelist[excel]".') from error
+    _require_fits(names, rows)
+    columns = [[row[at] for row in rows] for at in range(len(names))]
+    columns = [
+        _numbers(each, styles.get(name)) if texts or name in styles else each
+        for name, each in zip(names, columns, strict=True)
+    ]
+    with writing(Path(output)) as temporary:
+        book = xlsxwriter.Workbook(str(temporary), {"strings_to_formulas": False, "strings_to_urls": False})
+        formats = {
+            "head": book.add_format({"bold": True, "bottom": 1}),
+            "date": book.add_format({"num_format": "yyyy-mm-dd"}),
+            "time": book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
+        }
+        sheet = book.add_worksheet("shortlist")
+        for at, (name, cells) in enumerate(zip(names, columns, strict=True)):
+            sheet.write_string(0, at, name, formats["head"])
+            for line, cell in enumerate(cells, 1):
+                _write_cell(sheet, line, at, cell, formats)
+            sheet.set_column(at, at, _width(name, cells))
+        sheet.freeze_panes(1, 0)
+        if names:
+            sheet.autofilter(0, 0, max(1, len(rows)), len(names) - 1)
+        book.close()
+
+
+def _write_cell(sheet: Any, line: int, at: int, cell: Any, formats: dict[str, Any]) -> None:
+    if cell is None:
+        return
+    if isinstance(cell, bool):
+        sheet.write_boolean(line, at, cell)
+    elif isinstance(cell, (int, float)) and abs(cell) < EXACT:
+        sheet.write_number(line, at, cell)
+    elif isinstance(cell, datetime.datetime) and cell.tzinfo is None and cell.year >= 1900:
+        sheet.write_datetime(line, at, cell, formats["time"])
+    elif isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime) and cell.year >= 1900:
+        sheet.write_datetime(line, at, cell, formats["date"])
+    elif str(cell):
+        sheet.write_string(line, at, str(cell))
+
+
+def _require_fits(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    if len(rows) > MOST_ROWS:
+        raise InvalidInput(f"output: a sheet holds {MOST_ROWS:,} rows; write .csv or .parquet instead.")
+    if len(names) > 16_384:
+        raise InvalidInput(
+            f"output: a sheet holds 16,384 columns, got {len(names):,}; write .csv or .parquet."
+        )
+    for number, row in enumerate(rows, 2):
+        for name, cell in zip(names, row, strict=True):
+            if isinstance(cell, str) and len(cell) > LONGEST_TEXT:
+                raise InvalidInput(
+                    f"output: a cell of Excel holds {LONGEST_TEXT:,} characters; column {name!r} has "
+                    f"{len(cell):,} in row {number:,} of the list. Write .csv or .parquet instead."
+                )
+
+
+def _numbers(cells: list[Any], style: NumberStyle | None) -> list[Any]:
+    """A text column as numbers, where every cell is one and none would lose anything, as 007 would."""
+    if style is None:
+        try:
+            made = decide(shapes_of(cells))
+        except Ambiguous:
+            return cells
+        if (
+            made.others
+            or not made.numbers
+            or not all(_keeps(each) for each in cells if isinstance(each, str))
+        ):
+            return cells
+        style = made.style
+    return [_as_number(cell, style) if isinstance(cell, str) else cell for cell in cells]
+
+
+def _as_number(text: str, style: NumberStyle) -> float | str | None:
+    if not text.strip():
+        return None
+    value = style.value(text)
+    return text if value is None else value
+
+
+def _keeps(text: str) -> bool:
+    """Whether a number stays what it was: no leading zeros, and few enough digits."""
+    digits = text.strip(" +-")
+    zeros = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
+    return not zeros and sum(each.isdigit() for each in digits) <= 15 and not text.strip().startswith("+")
+
+
+def _width(name: str, cells: Sequence[Any]) -> float:
+    longest = max((len(str(cell)) for cell in cells[:200] if cell is not None), default=0)
+    return min(60, max(8, len(name) + 3, longest + 2))

@@ -1,0 +1,171 @@
+"""What was understood of a file: how its numbers are written, which label means qualified. Shown before use.
+
+``style_of`` decides once per column and table; a sample that only decimal points explain needs no pass
+of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from surelist.errors import InvalidInput
+from surelist.tables.labels import LabelReading, read_labels
+from surelist.tables.numbers import (
+    SHAPE_DIGIT,
+    SHAPE_ZERO,
+    Ambiguous,
+    Decision,
+    NumberStyle,
+    Seen,
+    Shape,
+    decide,
+    is_clearly_plain,
+)
+from surelist.tables.sources import Table
+
+SAMPLE = 1_000
+MOST_SHAPES = 5_000
+SHOWN = 20
+_SHAPE, _ZERO, _COUNT, _EXAMPLE = (f"__surelist_{name}" for name in ("shape", "zero", "count", "example"))
+_ROW = "__surelist_row"
+
+
+@dataclass(frozen=True)
+class NumberReading:
+    """How the numbers of a text column were read, and where there is none."""
+
+    column: str
+    decision: Decision
+    rows: tuple[int, ...] = ()  # up to twenty cells that are no numbers, as a spreadsheet counts rows
+
+    def describe(self) -> str:
+        parts = []
+        if not self.decision.style.plain:
+            text, value = (self.decision.example or "").strip(), self.decision.value
+            parts.append(f"{text!r} read as {value:.15g} ({self.decision.style.describe()})")
+        if self.decision.others:
+            count = self.decision.others
+            shown = ", ".join(f"{row:,}" for row in self.rows)
+            more = f" and {count - len(self.rows):,} more" if count > len(self.rows) else ""
+            what = "1 cell is not a number" if count == 1 else f"{count:,} cells are not numbers"
+            where = f": row{'' if count == 1 else 's'} {shown}{more}" if shown else ""
+            parts.append(f"{what}{where}")
+        return f"{self.column}: {'; '.join(parts)}." if parts else ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was understood of a table, in sentences; nothing where it is plain."""
+
+    file: str | None = None
+    numbers: tuple[NumberReading, ...] = ()
+    labels: LabelReading | None = None
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        first = [f"Read: {self.file}."] if self.file else []
+        rest = [each.describe() for each in self.numbers] + ([self.labels.describe()] if self.labels else [])
+        return tuple(each for each in (*first, *rest) if each)
+
+
+def reading_of(table: Table, names: Mapping[str, str | None]) -> Reading:
+    """What was understood of the columns with these roles."""
+    origin = table.origin
+    numbers = []
+    score, label = names.get("score"), names.get("label")
+    if score is not None and is_text(table, score):
+        made = decision_of(table, score)
+        if not made.style.plain or made.others:
+            numbers.append(NumberReading(score, made, _not_numbers(table, score, made.style)))
+    read = None
+    if label is not None and table.hints.pos_label is not None:
+        read = labels_of(table, label)
+    return Reading(origin.describe() if origin is not None else None, tuple(numbers), read)
+
+
+def is_text(table: Table, column: str) -> bool:
+    """Whether a file's column is text, in which numbers are to be read."""
+    return table.file and dict(table.frame.collect_schema())[column] == nw.String
+
+
+def style_of(table: Table, column: str) -> NumberStyle:
+    """How a text column of a file writes numbers."""
+    return decision_of(table, column).style
+
+
+def decision_of(table: Table, column: str) -> Decision:
+    """The style with what it rests on, worked out once; raises where nothing in the column decides."""
+    if column not in table.known:
+        table.known[column] = _decide(table, column)
+    decided: Decision = table.known[column]
+    return decided
+
+
+def labels_of(table: Table, column: str) -> LabelReading:
+    """How labels are read where somebody said which value means qualified, worked out once."""
+    assert table.hints.pos_label is not None
+    key = f"label {column}"
+    if key not in table.known:
+        table.known[key] = read_labels(table, column, table.hints.pos_label)
+    read: LabelReading = table.known[key]
+    return read
+
+
+def _decide(table: Table, column: str) -> Decision:
+    mark = table.hints.mark
+    if mark is None:
+        if not table.engine.looks:
+            return Decision(NumberStyle())
+        sample = [str(row[0]) for row in _fetch(table, table.frame.select(column).head(SAMPLE)) if row[0]]
+        if is_clearly_plain([text for text in sample if text.strip()]):
+            return Decision(NumberStyle())
+    try:
+        return decide(_shapes(table, column), mark)
+    except Ambiguous as fact:
+        ask = (
+            ""
+            if "percent" in str(fact)
+            else '. Say which mark is the decimal one: decimal="," or decimal="."'
+        )
+        raise InvalidInput(f"column {column!r}: {fact}{ask}.") from None
+
+
+def _shapes(table: Table, column: str) -> dict[Shape, Seen]:
+    """Every way in which a text of this column looks, in one pass."""
+    text = nw.col(column)
+    keys = {_SHAPE: text.str.replace_all(SHAPE_DIGIT, "9"), _ZERO: text.str.contains(SHAPE_ZERO)}
+    counted = (
+        table.frame.select(**keys, **{_EXAMPLE: text})
+        .group_by(_SHAPE, _ZERO)
+        .agg(nw.len().alias(_COUNT), nw.col(_EXAMPLE).min())
+    )
+    rows = _fetch(table, counted.select(_SHAPE, _ZERO, _COUNT, _EXAMPLE).head(MOST_SHAPES + 1))
+    if len(rows) > MOST_SHAPES:
+        raise InvalidInput(
+            f"column {column!r}: expected numbers, got texts of more than {MOST_SHAPES:,} kinds."
+        )
+    return {
+        Shape(shape, bool(zero)): Seen(int(count), example)
+        for shape, zero, count, example in rows
+        if shape is not None
+    }
+
+
+def _fetch(table: Table, frame: Any) -> list[tuple[Any, ...]]:
+    table.say("looking at how numbers are written")
+    with table.reading():
+        return table.engine.rows(frame)
+
+
+def _not_numbers(table: Table, column: str, style: NumberStyle) -> tuple[int, ...]:
+    """The first rows whose text is no number in this style, as a spreadsheet counts them."""
+    if not table.engine.ordered:
+        return ()
+    text = nw.col(column)
+    wrong = ~text.str.contains(style.pattern) & (text.str.strip_chars() != "")
+    numbered = table.engine.numbered(table.frame, _ROW).filter(wrong).select(_ROW).head(SHOWN)
+    return table.sheet_rows([int(row[0]) for row in _fetch(table, numbered)])
