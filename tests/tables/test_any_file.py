@@ -15,10 +15,9 @@ import python_calamine as calamine
 import xlsxwriter
 
 import surelist as sl
-from surelist.tables import excel, open_table
+from surelist.tables import excel, open_table, read_columns
 from surelist.tables.hints import Hints
 from surelist.tables.numbers import Ambiguous, NumberStyle, decide, shapes_of
-from surelist.workflows import tables as workflows
 
 RNG = np.random.default_rng(3)
 SCORES = [round(float(each), 3) for each in RNG.random(300)]
@@ -26,7 +25,7 @@ LABELS = [int(RNG.random() < score) for score in SCORES]
 TARGET = sl.Expected(3, 100)
 
 
-def book(path: Path, sheets: dict[str, list[list[Any]]], hidden: tuple[str, ...] = ()) -> Path:
+def book(path: Path, sheets: dict[str, list[Any]], hidden: tuple[str, ...] = ()) -> Path:
     made = xlsxwriter.Workbook(str(path))
     date = made.add_format({"num_format": "dd.mm.yyyy"})
     for name, rows in sheets.items():
@@ -49,7 +48,7 @@ def cells_of(path: Path) -> list[list[Any]]:
     return calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
 
 
-def rows(score: Any = str, label: Any = int) -> list[list[Any]]:
+def rows(score: Any = str, label: Any = int) -> list[Any]:
     return [["id", "score", "label"]] + [
         [f"c{i}", score(s), label(y)] for i, (s, y) in enumerate(zip(SCORES, LABELS, strict=True))
     ]
@@ -137,7 +136,7 @@ def test_engines_read_numbers_as_python_does(tmp_path, texts, style, values, eng
     path = tmp_path / "a.tsv"
     path.write_text("score\tx\n" + "".join(f"{text}\tx\n" for text in texts), encoding="utf-8")
     table = open_table(path, engine, hints=Hints(decimal=style.decimal))
-    assert workflows.tables.read_columns(table, {"score": "score"})["score"].tolist() == values
+    assert read_columns(table, {"score": "score"})["score"].tolist() == values
 
 
 def test_an_ambiguous_column_is_refused_at_the_door_and_read_when_it_was_said(tmp_path):
@@ -236,9 +235,11 @@ def test_ambiguous_text_beside_real_numbers_stays_ambiguous(tmp_path):
     path = book(tmp_path / "past.xlsx", {"Past": made})
     with pytest.raises(sl.InvalidInput, match=r"can be 1\.234 or 1234"):
         calibrate(path)
-    assert workflows.tables.read_columns(open_table(path, hints=Hints(decimal=",")), {"score": "score"})[
-        "score"
-    ].tolist() == [1.234, 0.5, 7]
+    assert read_columns(open_table(path, hints=Hints(decimal=",")), {"score": "score"})["score"].tolist() == [
+        1.234,
+        0.5,
+        7,
+    ]
 
 
 def test_several_sheets_are_named_and_one_is_chosen(tmp_path):
