@@ -63,6 +63,7 @@ SLOW = {
     "service/test_backup.py",
     "service/test_faults.py",
     "service/test_fuzz.py",
+    "service/test_life.py",
     "service/test_limits.py",
     "service/test_page.py",
     "service/test_review_page.py",

@@ -46,8 +46,8 @@ def guarantee_chart(
 ) -> str:
     """List length against certified qualified candidates; ``mark`` shows the promise."""
     highest = max((max(line.y, default=0.0) for line in lines), default=0.0)
-    frame = Frame(pool_size, _round_up(max(highest, mark[1] if mark else 0.0, 1e-9)))
-    parts = [_axes(frame, "Candidates on the shortlist", "Qualified, certified")]
+    frame = Frame(pool_size, round_up(max(highest, mark[1] if mark else 0.0, 1e-9)))
+    parts = [axes(frame, "Candidates on the shortlist", "Qualified, certified")]
     for line in lines:
         parts.append(
             f'<path class="line line-{line.style}" d="{_steps(frame, line)}" '
@@ -62,13 +62,13 @@ def guarantee_chart(
         )
     parts.append('<g class="hover" visibility="hidden"><line class="hover-line"/></g>')
     spoken = "; ".join(_spoken(line) for line in lines)
-    return _svg(name, "Guarantee curve", f"Certified qualified candidates by list length. {spoken}.", parts)
+    return svg(name, "Guarantee curve", f"Certified qualified candidates by list length. {spoken}.", parts)
 
 
 def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability") -> str:
     """Share of qualified calibration rows by score, with exact 95 % intervals."""
-    frame = Frame(max(1, len(bins)), _round_up(max((b["share_high"] for b in bins), default=1.0)))
-    parts = [_axes(frame, "Calibration rows from lowest to highest score", "Share qualified", x_ticks=False)]
+    frame = Frame(max(1, len(bins)), round_up(max((b["share_high"] for b in bins), default=1.0)))
+    parts = [axes(frame, "Calibration rows from lowest to highest score", "Share qualified", x_ticks=False)]
     for i, each in enumerate(bins):
         left, right = frame.x(i + 0.2), frame.x(i + 0.8)
         top, base, middle = frame.y(each["share"]), frame.y(0), frame.x(i + 0.5)
@@ -81,7 +81,7 @@ def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability
             f"{each['high']:.3g}</text>"
         )
     spoken = "; ".join(f"scores up to {b['high']:.3g}: {100 * b['share']:.3g} %" for b in bins)
-    return _svg(name, "How labels follow scores", f"Share qualified by score. {spoken}.", parts)
+    return svg(name, "How labels follow scores", f"Share qualified by score. {spoken}.", parts)
 
 
 def _spoken(line: Line) -> str:
@@ -107,9 +107,10 @@ def _points(frame: Frame, line: Line) -> str:
     return json.dumps(points, separators=(",", ":"))
 
 
-def _axes(frame: Frame, x_title: str, y_title: str, x_ticks: bool = True) -> str:
+def axes(frame: Frame, x_title: str, y_title: str, x_ticks: bool = True, y_ticks: bool = True) -> str:
+    """Grid, ticks and titles."""
     base, parts = HEIGHT - BOTTOM, []
-    for value in _ticks(frame.y_max):
+    for value in _ticks(frame.y_max) if y_ticks else ():
         y = frame.y(value)
         parts.append(
             f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
@@ -138,12 +139,14 @@ def _nice(value: float) -> float:
     return next(f * power for f in (1, 2, 2.5, 5, 10) if f * power >= value - 1e-12)
 
 
-def _round_up(value: float) -> float:
+def round_up(value: float) -> float:
+    """The next number that is easy to read on an axis."""
     step = _nice(value / 5)
     return step * math.ceil(value / step - 1e-9)
 
 
-def _svg(name: str, title: str, description: str, parts: Sequence[str]) -> str:
+def svg(name: str, title: str, description: str, parts: Sequence[str]) -> str:
+    """A picture with its text alternative."""
     return (
         f'<svg class="chart" id="{name}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-labelledby="{name}-title {name}-desc"><title id="{name}-title">{escape(title)}</title>'

@@ -55,6 +55,13 @@ class Claim:
     smallest_pool: int = 0
     audit_rate: float | None = None
 
+    @property
+    def counted(self) -> str:
+        """What the rate is a share of, in words."""
+        if self.audit_rate is not None:
+            return "qualified candidates on the list"
+        return "candidates qualified and shortlisted" if self.k is None else f"pools with {self.k} or more"
+
     def describe(self, counts: Counts) -> str:
         """What was seen, and what was not, for a person."""
         unreviewed = f"{counts.unreviewed:,} more on the shortlists have no review" * bool(counts.unreviewed)

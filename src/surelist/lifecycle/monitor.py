@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from surelist.lifecycle.seen import Memory, as_name
 from surelist.promises.phrases import number, percent
 from surelist.promises.policy import Policy
 
+Standing = Literal["holding", "too early to say", "alarm"]
 UNKNOWN = ", whatever the missing reviews would say; in the alarm they speak for the promise."
 
 
@@ -194,6 +195,34 @@ class Monitor:
         if self.raised is None:
             return self._policy
         return self._policy.withdraw(self.raised.describe(self.alpha))
+
+    @property
+    def standing(self) -> Standing:
+        """``"alarm"``; ``"holding"`` where every interval lies at or above what was promised; else early."""
+        if self.alarm:
+            return "alarm"
+        lows = [(self.intervals[claim.group][0], claim.rate) for claim in self.claims]
+        return "holding" if self.pools and all(low >= rate for low, rate in lows) else "too early to say"
+
+    def in_a_sentence(self) -> str:
+        """Is the promise still true? In words that need no explanation, and what to do."""
+        if self.raised is not None:
+            return f"Alarm, the promise is withdrawn: {self.raised.describe(self.alpha)}"
+        if not self.pools:
+            return "Too early to say: no pool has all its reviews yet."
+        spans = "; ".join(
+            f"{'' if claim.group is None else f'{claim.group}: '}at least {percent(float(claim.rate))} of "
+            f"{claim.counted} was promised, and the reviews show {100 * low:.2f}% to {100 * high:.2f}%"
+            for claim in self.claims
+            for low, high in [self.intervals[claim.group]]
+        )
+        seen = f"{number(self.pools)} {'pool' if self.pools == 1 else 'pools'}"
+        if self.standing == "holding":
+            return (
+                f"Holding: {spans}, after {seen}. If the rate stays what it is, this is wrong with "
+                f"probability at most {percent(self.alpha)}, however often one looks."
+            )
+        return f"Too early to say, and no alarm: {spans}, after {seen}. Go on reviewing."
 
     def describe(self) -> str:
         """Where things stand, for a person."""

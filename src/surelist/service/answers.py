@@ -14,6 +14,7 @@ from surelist.reports.summary import summarise
 from surelist.service.record.chain import Entry
 from surelist.service.record.log import Written
 from surelist.service.record.record import SavedPolicy
+from surelist.workflows.watching import WatchedPromise
 
 SELECTION_FACTS = (
     "policy", "candidates", "shortlisted", "groups", "pool_sha256", "result_sha256", "result_format",
@@ -30,7 +31,7 @@ def policy(saved: SavedPolicy) -> dict[str, Any]:
     return {
         "hash": saved.hash,
         "name": saved.name,
-        "promise": made.promise,
+        "promise": saved.current.promise,
         "conditions": [*made.conditions, *look_conditions(made, looks)],
         "alpha": made.alpha,
         "rule": made.rule,
@@ -47,6 +48,7 @@ def policy(saved: SavedPolicy) -> dict[str, Any]:
         **scores(made),
         "purpose": made.purpose,
         "retired": saved.retired is not None,
+        "withdrawn": saved.withdrawn.facts["reason"] if saved.withdrawn else None,
         "earlier_looks": len(looks),
         "receipt": receipt(saved.entry),
     }
@@ -101,14 +103,26 @@ def selection(made: Written | Entry) -> dict[str, Any]:
     return {"id": entry.subject, **known, "checks": facts.get("checks", []), "receipt": receipt(made)}
 
 
+def standing(saved: SavedPolicy, watched: WatchedPromise) -> dict[str, Any]:
+    """Is the promise still true?"""
+    return {
+        "policy": saved.hash, "standing": watched.standing, "sentence": watched.sentence,
+        "pools": len(watched.evidence), "evidence": list(watched.evidence), "alarm_at": watched.alarm_at,
+        "waiting": watched.waiting, "withdrawn": saved.withdrawn.facts["reason"] if saved.withdrawn else None,
+    }  # fmt: skip
+
+
 def report_page(
     saved: SavedPolicy, entry: Entry | None = None, reviews: dict[str, bool] | None = None
 ) -> HTMLResponse:
     """The audit report, from the record alone."""
     facts = saved.entry.facts
-    steps = {"Policy saved": saved.entry, "Policy retired": saved.retired, "Selection made": entry}
+    steps = {
+        "Policy saved": saved.entry, "Policy retired": saved.retired, "Promise withdrawn": saved.withdrawn,
+        "Selection made": entry,
+    }  # fmt: skip
     summary = summarise(
-        saved.policy,
+        saved.current,
         name=saved.name,
         policy_sha256=saved.hash,
         rows_sha256=facts.get("rows_sha256"),

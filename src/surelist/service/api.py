@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput
-from surelist.service import answers, jobs, models
+from surelist.service import answers, jobs, life, models, reviewing
 from surelist.service.bodies import (
     INLINE,
     TABLE_BODY,
@@ -289,6 +289,31 @@ async def reviews(selection: SelectionId, runtime: Service, view: Viewer) -> Any
         "selection": selection, "reviewed": sum(counts.values()), "qualified": counts["yes"],
         "disagreements": counts["split"],
     }  # fmt: skip
+
+
+@router.post(
+    "/selections/{selection}/finish",
+    response_model=models.StandingView,
+    openapi_extra=body_schema(models.Finish),
+)
+async def finish(
+    selection: SelectionId, request: Request, runtime: Service, view: Operator, key: IdempotencyKey = None
+) -> Any:
+    """End the reviews of a selection: they count from now on, and may raise the alarm."""
+    entry = await runtime.read(view.selection, selection)
+    body = await parsed_body(request, runtime, models.Finish)
+    bound = key_of(key, "finish", selection, body.model_dump_json())
+    group_of = await runtime.read(reviewing.group_of, runtime.spool, selection)
+    await runtime.read(life.finish, view, selection, group_of, missing=body.missing, key=bound)
+    return await standing(entry.facts["policy"], runtime, view)
+
+
+@router.get("/policies/{policy}/standing", response_model=models.StandingView)
+async def standing(policy: Digest, runtime: Service, view: Viewer) -> Any:
+    """Is the promise still true? What the finished reviews say."""
+    saved = await runtime.read(view.policy, policy)
+    watched = await runtime.read(life.standing, view, saved)
+    return answers.standing(saved, watched)
 
 
 @router.get("/log", response_model=list[models.EntryView])

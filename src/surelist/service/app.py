@@ -23,7 +23,7 @@ from surelist.errors import InvalidInput, SurelistError, error_body
 from surelist.service import api, drafts, pages, review_pages
 from surelist.service.errors import MEANING, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
-from surelist.service.models import Retirement, Reviews, Rows
+from surelist.service.models import Finish, Retirement, Reviews, Rows
 from surelist.service.record.access import Brake
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
@@ -154,7 +154,7 @@ def _declare_bodies(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         schema = made()
         parts = schema.setdefault("components", {}).setdefault("schemas", {})
-        for model in (Rows, Reviews, Retirement):
+        for model in (Rows, Reviews, Retirement, Finish):
             described = model.model_json_schema(ref_template="#/components/schemas/{model}")
             parts.update(described.pop("$defs", {}))
             parts[model.__name__] = described

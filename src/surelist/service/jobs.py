@@ -21,7 +21,7 @@ from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.policy import Policy
 from surelist.promises.terms import Roles, Terms
-from surelist.service import reviewing, worklist
+from surelist.service import life, reviewing, worklist
 from surelist.service.errors import TooLarge
 from surelist.service.record.log import Key, Written
 from surelist.service.record.record import SavedPolicy
@@ -307,7 +307,10 @@ def select_file(
         facts = workflow_facts.selection_facts(
             done, (upload.sha256, upload.format), (result.sha256, result.format), impact
         )
-        written = view.record_selection(new_id(), digest, {**facts, **(about or {})}, key).result()
+        facts |= {name: value for name, value in (about or {}).items() if name != "watch"}
+        if about and about.get("watch"):
+            facts |= life.watched_facts(view, digest, facts)
+        written = view.record_selection(new_id(), digest, facts, key).result()
     except BaseException:
         output.unlink(missing_ok=True)
         output.with_suffix(".list").unlink(missing_ok=True)

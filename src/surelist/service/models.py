@@ -145,6 +145,7 @@ class PolicyView(BaseModel):
     warnings: list[str]
     purpose: str | None
     retired: bool
+    withdrawn: str | None = Field(description="Why the promise no longer stands, after an alarm.")
     earlier_looks: int
     receipt: Receipt
 
@@ -207,6 +208,26 @@ class ReviewsView(BaseModel):
     qualified: int
     disagreements: int = 0
     receipt: Receipt | None = None
+
+
+class Finish(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    missing: bool = Field(
+        default=False, description="Reviews that are not in will never come; they speak for the promise."
+    )
+
+
+class StandingView(BaseModel):
+    """Is the promise still true? In one sentence, and the evidence against it after each pool."""
+
+    policy: str
+    standing: str | None
+    sentence: str
+    pools: int
+    evidence: list[float]
+    alarm_at: float
+    waiting: str | None
+    withdrawn: str | None
 
 
 class Retirement(BaseModel):

@@ -9,9 +9,10 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput
+from surelist.promises import policy_file
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
-from surelist.service import answers, jobs, reviewing, wizard
+from surelist.service import answers, jobs, life, reviewing, wizard
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
 from surelist.service.uploads import list_of
@@ -50,7 +51,7 @@ async def home(me: Me, token: str | None = None) -> Response:
         return await me.log_in(token)  # the address that was printed; its token leaves the address bar
     view = await me.view()
     saved = await me.runtime.read(view.policies, 50)
-    active = [answers.policy(each) for each in saved if each.retired is None]
+    active = [answers.policy(each) for each in saved if each.in_use]
     recent = [answers.selection(each) for each in await me.runtime.read(view.selections, None, 5)]
     return me.show("home.html", policies=active[:5], selections=recent)
 
@@ -75,13 +76,12 @@ async def compare(me: Me, p: Annotated[list[str] | None, Query()] = None) -> Res
 async def policy(digest: str, me: Me) -> Response:
     view = await me.view()
     saved = await me.runtime.read(view.policy, digest)
-    made = await me.runtime.read(view.selections, digest, 20)
+    lived = await me.runtime.read(life.life, view, saved)
     evidence = saved.entry.facts.get("evidence")
     picture = report.curve_picture(evidence) if evidence else None
     return me.show(
         "policy.html", policy=answers.policy(saved), saved=saved, picture=picture, evidence=evidence,
-        cutoffs=summarise(saved.policy)["cutoffs"], actor=view.actor,
-        selections=[answers.selection(each) for each in made],
+        cutoffs=summarise(saved.policy)["cutoffs"], actor=view.actor, life=lived, in_use=saved.in_use,
     )  # fmt: skip
 
 
@@ -89,7 +89,8 @@ async def policy(digest: str, me: Me) -> Response:
 async def download_policy(digest: str, me: Me) -> Response:
     saved = await me.runtime.read((await me.view()).policy, digest)
     headers = {"Content-Disposition": 'attachment; filename="policy.json"'}
-    return Response(saved.entry.facts["policy"], media_type="application/json", headers=headers)
+    text = policy_file.dumps(saved.current) if saved.withdrawn else saved.entry.facts["policy"]
+    return Response(text, media_type="application/json", headers=headers)
 
 
 @router.get("/policies/{digest}/report")

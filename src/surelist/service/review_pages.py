@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput
-from surelist.service import answers, jobs, reviewing
+from surelist.service import answers, jobs, life, reviewing
 from surelist.service.record.chain import Entry
 from surelist.service.record.marks import Marks
 from surelist.service.record.view import View
@@ -136,6 +136,18 @@ def _reviews_csv(me: Visitor, view: View, ident: str) -> str:
     marks, work = _work(me, view, ident)
     with work:
         return reviewing.as_csv(marks, view.all_notes(ident), work)
+
+
+@router.post("/selections/{ident}/finish")
+async def finish(ident: str, me: Me) -> Response:
+    """End the reviews: they count from now on. Then to the policy, which says what they show."""
+    view = await me.view("operator")
+    entry = await me.runtime.read(view.selection, ident)
+    missing = bool((await me.form()).get("missing"))
+    group_of = await me.runtime.read(reviewing.group_of, me.spool, ident)
+    key = me.key("finish", ident, str(missing))
+    await me.runtime.read(life.finish, view, ident, group_of, missing=missing, key=key)
+    return to(f"/policies/{entry.facts['policy']}#life")
 
 
 @router.get("/kept")

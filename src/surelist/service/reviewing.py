@@ -75,6 +75,7 @@ def about_pool(form: Mapping[str, Any], draft: Draft, seconds: int) -> dict[str,
         "note": str(form.get("note") or "").strip()[:2000],
         "file": draft.filename,
         "kept_until": until(time.time() + seconds),
+        "watch": bool(form.get("watch")),
     }
 
 
@@ -121,6 +122,15 @@ def opened(spool: Spool, ident: str, marks: Marks, reviewer: str) -> tuple[Draft
         )
     mine = lambda candidate: marks.by(candidate, reviewer) is not None  # noqa: E731
     return kept, Worklist(list_of(kept.upload), marks.status, mine)
+
+
+def group_of(spool: Spool, ident: str) -> dict[str, str]:
+    """Which candidate is of which group, as long as the list is kept."""
+    kept = spool.result(ident)
+    if kept is None or not list_of(kept.upload).exists():
+        return {}
+    with Worklist(list_of(kept.upload)) as work:
+        return work.groups()
 
 
 def screen(work: Worklist, marks: Marks, spot: Spot, reviewer: str) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def _facts(saved: SavedPolicy) -> dict[str, str]:
         "Promise": policy.promise,
         "May be false": report.percent(policy.alpha),
         "Rule": RULE_NAMES[policy.rule],
-        "Status": "retired" if view["retired"] else "in use",
+        "Status": "withdrawn" if view["withdrawn"] else "retired" if view["retired"] else "in use",
         "Saved": f"{report.moment(saved.entry.at)} by {saved.entry.actor}",
         "Earlier looks at the rows": str(view["earlier_looks"]),
         "Purpose": policy.purpose or "–",

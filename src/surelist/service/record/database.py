@@ -73,6 +73,11 @@ $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$
 # a policy's selections without reading through the log; also for records made before it existed
 _JSON_TEXT = {"sqlite": "json_extract(details, '$.{}')", "postgresql": "(details::json ->> '{}')"}
 _BY_POLICY = "CREATE INDEX IF NOT EXISTS log_by_policy ON log ({policy}, seq) WHERE action = 'selection.made'"
+# the few selections whose reviews are to show whether the promise still holds
+_WATCHED = (
+    "CREATE INDEX IF NOT EXISTS log_watched ON log ({policy}, seq) "
+    "WHERE action = 'selection.made' AND {watched} IS NOT NULL"
+)
 
 
 class Database:
@@ -151,6 +156,9 @@ class Database:
                 self._check_version(connection)
                 self._bring_up_to_date(connection)
                 connection.execute(_BY_POLICY.format(policy=self.policy_of_selection))
+                connection.execute(
+                    _WATCHED.format(policy=self.policy_of_selection, watched=self.json_text("watched"))
+                )
         finally:
             self.discard(connection)
 

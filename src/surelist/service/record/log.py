@@ -54,10 +54,12 @@ class Log:
         earlier: Callable[[Batch], Entry | None] | None = None,
         before: Callable[[Batch], None] | None = None,
         after: Callable[[Connection, Entry], None] | None = None,
+        also: tuple[str, str, dict[str, Any]] | None = None,
     ) -> Future[Written]:
         """One entry; with a key seen before, the entry written then, as with one ``earlier`` finds.
 
-        ``before`` may refuse; ``after`` writes what belongs to the entry.
+        ``before`` may refuse; ``after`` writes what belongs to the entry; ``also`` is a second entry (action,
+        subject, facts) that follows from the first and stands or falls with it.
         """
 
         def job(batch: Batch) -> Written:
@@ -76,6 +78,8 @@ class Log:
                 )
             if after is not None:
                 after(batch.connection, entry)
+            if also is not None:
+                batch.append(actor, *also)
             return Written(entry)
 
         return self.writer.submit(job)

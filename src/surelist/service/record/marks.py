@@ -16,6 +16,8 @@ from surelist.service.record.database import Database
 NO, YES, TAKEN_BACK, SETTLED_NO, SETTLED_YES = 0, 1, 2, 4, 5
 QUALIFIED = (YES, SETTLED_YES)
 CODES = (NO, YES, TAKEN_BACK, SETTLED_NO, SETTLED_YES)
+# what ``Marks.take`` takes
+MARKS = "SELECT r.candidate, r.qualified, r.seq, l.actor, l.at FROM reviews r JOIN log l ON l.seq = r.seq"
 SELECTIONS = 32  # kept in memory
 Status = Literal["open", "yes", "no", "split"]
 
@@ -110,8 +112,5 @@ class MarksOnRecord:
             return marks
 
     def _rows(self, selection: str, after: int) -> list[tuple[Any, ...]]:
-        return self._database.read(
-            "SELECT r.candidate, r.qualified, r.seq, l.actor, l.at FROM reviews r "
-            "JOIN log l ON l.seq = r.seq WHERE r.selection = ? AND r.seq > ? ORDER BY r.seq, r.candidate",
-            [selection, after],
-        )
+        where = "WHERE r.selection = ? AND r.seq > ? ORDER BY r.seq, r.candidate"
+        return self._database.read(f"{MARKS} {where}", [selection, after])

@@ -25,6 +25,7 @@ from surelist.service.record.reviews import ReviewBook
 from surelist.service.record.writer import Batch
 
 LAST = 2**62  # above every sequence number
+ENDINGS = ("policy.retired", "policy.withdrawn")
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,20 @@ class SavedPolicy:
     policy: Policy
     entry: Entry
     retired: Entry | None
+    withdrawn: Entry | None = None
 
     @property
     def name(self) -> str:
         return str(self.entry.facts["name"])
+
+    @property
+    def current(self) -> Policy:
+        """The policy as it stands: after an alarm the same thresholds, promising nothing."""
+        return self.policy.withdraw(self.withdrawn.facts["reason"]) if self.withdrawn else self.policy
+
+    @property
+    def in_use(self) -> bool:
+        return self.retired is None and self.withdrawn is None
 
 
 class Registry(Log):
@@ -95,16 +106,24 @@ class Registry(Log):
     def policy(self, digest: str) -> SavedPolicy:
         """A policy by its hash (or a beginning of it that fits only one), checked against it."""
         entry = self.one("policy.saved", digest, "policy")
-        retired = self.entries(action="policy.retired", subject=entry.subject, limit=1)
         policy = self._loaded(entry.subject, entry.details)
-        return SavedPolicy(entry.subject, policy, entry, retired[0] if retired else None)
+        ended = [
+            next(iter(self.entries(action=action, subject=entry.subject, limit=1)), None)
+            for action in ENDINGS
+        ]
+        return SavedPolicy(entry.subject, policy, entry, *ended)
 
     def policies(self, limit: int = 100, before: int | None = None) -> list[SavedPolicy]:
         """Newest first."""
         entries = self.entries(action="policy.saved", limit=limit, before=before)
-        retired = {entry.subject: entry for entry in self.entries(action="policy.retired", limit=10_000)}
+        ended = [
+            {entry.subject: entry for entry in self.entries(action=action, limit=10_000)}
+            for action in ENDINGS
+        ]
         return [
-            SavedPolicy(e.subject, self._loaded(e.subject, e.details), e, retired.get(e.subject))
+            SavedPolicy(
+                e.subject, self._loaded(e.subject, e.details), e, *(each.get(e.subject) for each in ended)
+            )
             for e in entries
         ]
 
@@ -121,6 +140,16 @@ class Registry(Log):
             f"SELECT {COLUMNS} FROM log WHERE action = 'selection.made' "
             f"AND {self.database.policy_of_selection} = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
             [policy, before or LAST, limit],
+        )
+        return [Entry(*row) for row in rows]
+
+    def watched(self, policy: str) -> list[Entry]:
+        """The selections whose reviews are to show whether the promise holds, in the order of screening."""
+        rows = self.database.read(
+            f"SELECT {COLUMNS} FROM log WHERE action = 'selection.made' "
+            f"AND {self.database.json_text('watched')} IS NOT NULL "
+            f"AND {self.database.policy_of_selection} = ? ORDER BY seq",
+            [policy],
         )
         return [Entry(*row) for row in rows]
 

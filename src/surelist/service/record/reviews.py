@@ -7,8 +7,10 @@ Reviews stay; notes go with the list of candidates they are about.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from surelist.errors import InvalidInput
@@ -20,6 +22,21 @@ from surelist.service.record.marks import CODES, QUALIFIED, Marks, MarksOnRecord
 from surelist.service.record.writer import Batch
 
 LONGEST_NOTE = 4000
+
+
+class Outdated(Conflict):
+    """What was to be written was worked out from something that has changed meanwhile."""
+
+
+@dataclass(frozen=True)
+class Closing:
+    """The end of a selection's reviews: what they show, and what that was worked out from."""
+
+    selection: str
+    policy: str
+    counts: Mapping[str, Any]  # pool_size, qualified, unreviewed: numbers, or by group
+    reviews_until: int  # the last review that is in
+    others: int  # how many selections of the policy were finished before
 
 
 class ReviewBook:
@@ -54,7 +71,7 @@ class ReviewBook:
         }
 
         def before(batch: Batch) -> None:
-            _require_open(batch, selection)
+            require_open(batch, selection)
             _require_room(batch, selection, set(reviews), made.facts["shortlisted"])
 
         def after(connection: Connection, entry: Entry) -> None:
@@ -82,6 +99,30 @@ class ReviewBook:
 
         facts = {"sha256": note_hash(candidate, text)}
         return self._log.append(actor, "note.written", selection, facts, key=key, after=after)
+
+    def close(
+        self, closing: Closing, actor: str, alarm: dict[str, Any] | None, key: Key | None = None
+    ) -> Future[Written]:
+        """End the reviews of a selection: what they show counts from now on and cannot change.
+
+        ``alarm`` are the facts of the policy's withdrawal where these reviews raise it. Refused if anything
+        that ``closing`` was worked out from has changed meanwhile.
+        """
+        selection, policy = closing.selection, closing.policy
+
+        def before(batch: Batch) -> None:
+            require_open(batch, selection)
+            newer = "SELECT 1 FROM reviews WHERE selection = ? AND seq > ?"
+            if batch.connection.execute(newer, [selection, closing.reviews_until]) or (
+                len(self.closings(policy, batch.connection.execute)) != closing.others
+            ):
+                raise Outdated("reviews: another one arrived at the same moment. Try again.")
+            if alarm is not None:
+                batch.withdrawn(policy)
+
+        also = ("policy.withdrawn", policy, alarm) if alarm is not None else None
+        facts = {"policy": policy, "counts": dict(closing.counts)}
+        return self._log.append(actor, "reviews.closed", selection, facts, key=key, before=before, also=also)
 
     def forget_list(self, selection: str, actor: str, reason: str, key: Key | None = None) -> Future[Written]:
         """The candidates of a selection are no longer kept: their notes go, and the record says when."""
@@ -116,12 +157,22 @@ class ReviewBook:
             notes[candidate] = f"{notes[candidate]} / {text}" if candidate in notes else text
         return notes
 
+    def closings(self, policy: str, query: Callable[..., Any] | None = None) -> dict[str, dict[str, Any]]:
+        """What the finished reviews of a policy's selections show, by selection."""
+        database = self._log.database
+        rows = (query or database.read)(
+            "SELECT subject, details FROM log WHERE action = 'reviews.closed' "
+            f"AND {database.policy_of_selection} = ?",
+            [policy],
+        )
+        return {selection: json.loads(details)["counts"] for selection, details in rows}
+
     def closed(self, selection: str) -> Entry | None:
         """The entry that ended the reviews, if one did."""
         return next(iter(self._log.entries(action="reviews.closed", subject=selection, limit=1)), None)
 
 
-def _require_open(batch: Batch, selection: str) -> None:
+def require_open(batch: Batch, selection: str) -> None:
     batch.flush()
     sql = "SELECT at, actor FROM log WHERE subject = ? AND action = 'reviews.closed'"
     for at, actor in batch.connection.execute(sql, [selection]):

@@ -19,7 +19,9 @@ from surelist.service.record.chain import GENESIS, Entry
 from surelist.service.record.connections import Connection
 from surelist.service.record.database import GUARDED, OLDER, Database
 from surelist.service.record.log import COLUMNS
+from surelist.service.record.marks import MARKS, Marks
 from surelist.service.record.reviews import note_hash, reviews_hash
+from surelist.workflows.watching import WatchedPool, watch
 
 PAGE = 2_000
 _TRIGGERS = {
@@ -105,12 +107,15 @@ class _Story:
     def __init__(self, connection: Connection, verdict: Verdict) -> None:
         self._connection, self._verdict = connection, verdict
         self._policies: dict[str, bool] = {}  # saved, and whether in use
+        self._loaded: dict[str, Policy] = {}
         self._salted: set[str] = set()
         self._selections: dict[str, int] = {}  # and how many were shortlisted
         self._tokens: dict[str, dict[str, Any]] = {}
         self._sessions: dict[str, set[str | None]] = {}
         self._reviews = 0
-        self._closed: set[str] = set()  # selections whose reviews have ended
+        self._closed: dict[str, dict[str, Any]] = {}  # selections whose reviews have ended: what they show
+        self._watched: dict[str, list[str]] = {}  # policy: selections that count, in order
+        self._withdrawn: dict[str, int] = {}  # policy: how many reviews had ended then
         self._notes: dict[int, tuple[str, str]] = {}  # entry: selection and hash
 
     def tell(self, entry: Entry) -> None:
@@ -134,6 +139,7 @@ class _Story:
         self._policies[entry.subject] = True
         secret = self._connection.execute("SELECT secret FROM salts WHERE policy = ?", [entry.subject])
         policy = Policy.loads(text, salt_text=secret[0][0] if secret else None)
+        self._loaded[entry.subject] = policy
         if policy.salt_hash is not None:
             self._salted.add(entry.subject)
             if not secret:
@@ -148,10 +154,12 @@ class _Story:
         if entry.subject in self._selections:
             self._problem(entry, "the same selection was made before")
         self._selections[entry.subject] = facts.get("shortlisted", 0)
+        if facts.get("watched"):
+            self._watched.setdefault(facts["policy"], []).append(entry.subject)
 
     def _in_use(self, entry: Entry, policy: str) -> None:
         if not self._policies.get(policy, False):
-            state = "was retired before" if policy in self._policies else "was never saved"
+            state = "was retired or withdrawn before" if policy in self._policies else "was never saved"
             self._problem(entry, f"its policy {policy[:12]} {state}")
 
     def _reviews_received(self, entry: Entry, facts: dict[str, Any]) -> None:
@@ -167,6 +175,30 @@ class _Story:
             self._problem(entry, "its reviews were moved to another selection")
         if reviews_hash(sorted((str(c), int(q)) for _, c, q in rows)) != facts["sha256"]:
             self._problem(entry, "its reviews were edited")
+
+    def _reviews_closed(self, entry: Entry, facts: dict[str, Any]) -> None:
+        if entry.subject in self._closed:
+            self._problem(entry, "the reviews of its selection had ended before")
+        marks, counts = Marks(), facts["counts"]
+        marks.take(self._connection.execute(f"{MARKS} WHERE r.selection = ? ORDER BY r.seq", [entry.subject]))
+        outcomes = marks.outcomes()
+        qualified, missing = (_total(counts[name]) for name in ("qualified", "unreviewed"))
+        listed = self._selections[entry.subject]
+        known = (sum(outcomes.values()), listed - len(outcomes))
+        nothing = isinstance(counts["qualified"], dict) and (qualified, missing) == (0, listed)
+        if (qualified, missing) != known and not nothing:  # groups are known as long as the list is kept
+            self._problem(entry, "what the reviews are said to show is not what they show")
+        self._closed[entry.subject] = counts
+
+    def _policy_withdrawn(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._in_use(entry, entry.subject)
+        self._policies[entry.subject] = False
+        self._withdrawn[entry.subject] = entry.seq
+        if watch(self._loaded[entry.subject], self._pools(entry.subject)).alarm is None:
+            self._problem(entry, "the reviews on record do not speak against the promise that was withdrawn")
+
+    def _pools(self, policy: str) -> list[WatchedPool]:
+        return [WatchedPool(each, self._closed.get(each)) for each in self._watched.get(policy, ())]
 
     def _note_written(self, entry: Entry, facts: dict[str, Any]) -> None:
         if entry.subject not in self._selections:
@@ -193,6 +225,9 @@ class _Story:
         total = int(self._connection.execute("SELECT count(*) FROM reviews")[0][0])
         if total != self._reviews:
             self._add(f"the log tells of {self._reviews:,} reviews, but {total:,} are kept")
+        for policy in self._watched.keys() & self._loaded.keys() - self._withdrawn.keys():
+            if watch(self._loaded[policy], self._pools(policy)).alarm is not None:
+                self._add(f"the reviews of policy {policy[:12]} raise the alarm, but it was not withdrawn")
         self._compare_notes()
         self._compare_tokens()
         for (policy,) in self._connection.execute("SELECT policy FROM salts"):
@@ -240,6 +275,10 @@ class _Story:
 
     def _add(self, problem: str) -> None:
         self._verdict.problems.append(problem)
+
+
+def _total(count: Any) -> int:
+    return int(sum(count.values()) if isinstance(count, dict) else count)
 
 
 def _check_guards(kind: str, connection: Connection, verdict: Verdict) -> None:

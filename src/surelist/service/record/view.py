@@ -16,6 +16,7 @@ from surelist.service.record.chain import Entry
 from surelist.service.record.log import Key, Written
 from surelist.service.record.marks import Marks
 from surelist.service.record.record import Registry, SavedPolicy
+from surelist.service.record.reviews import Closing
 
 
 class View:
@@ -68,6 +69,16 @@ class View:
     def reviews_closed(self, selection: str) -> Entry | None:
         """The entry that ended the reviews of a selection, if one did."""
         return self._registry.book.closed(self.selection(selection).subject)
+
+    def watched(self, policy: str) -> list[Entry]:
+        """The selections that count for or against a policy's promise, in the order of screening."""
+        self.actor.require_policy(policy)
+        return self._registry.watched(policy)
+
+    def closings(self, policy: str) -> dict[str, dict[str, Any]]:
+        """What the finished reviews of a policy's selections show, by selection."""
+        self.actor.require_policy(policy)
+        return self._registry.book.closings(policy)
 
     def selection_with_all(self, ident: str) -> tuple[SavedPolicy, Entry, dict[str, bool]]:
         """A selection with its policy and its reviews."""
@@ -142,3 +153,10 @@ class View:
         self.actor.require("operator")
         self.selection(selection)
         return self._registry.book.forget_list(selection, self.actor.name, reason, key)
+
+    def close_reviews(
+        self, closing: Closing, alarm: dict[str, Any] | None, key: Key | None = None
+    ) -> Future[Written]:
+        self.actor.require("operator")
+        self.actor.require_policy(closing.policy)
+        return self._registry.book.close(closing, self.actor.name, alarm, key)

@@ -58,17 +58,27 @@ class Batch:
         if policy not in self._active:
             self.flush()
             actions = self.connection.execute(
-                "SELECT action FROM log WHERE subject = ? AND action IN ('policy.saved', 'policy.retired')",
+                "SELECT action FROM log WHERE subject = ? "
+                "AND action IN ('policy.saved', 'policy.retired', 'policy.withdrawn')",
                 [policy],
             )
             if ("policy.saved",) not in actions:
                 raise NotFound(f"policy: there is none with the hash {policy!r} on record.")
+            if ("policy.withdrawn",) in actions:
+                raise Conflict(
+                    "policy: its promise was withdrawn, because the reviews of its pools speak against it; "
+                    "it makes no new shortlists. Calibrate a new policy on fresh rows."
+                )
             self._active[policy] = ("policy.retired",) not in actions
         if not self._active[policy]:
             raise Conflict("policy: it is retired and makes no new shortlists. Choose another policy.")
 
     def retired(self, policy: str) -> None:
         self._active[policy] = False
+
+    def withdrawn(self, policy: str) -> None:
+        """Ask the log again: it says why."""
+        self._active.pop(policy, None)
 
     def flush(self) -> None:
         if self.entries:

@@ -1,0 +1,117 @@
+"""The life of a policy: pools screened, reviews finished, and whether its promise still holds.
+
+The statistics are the monitor's (``workflows.watching``); what it is fed with and what it says is on record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from surelist.errors import InvalidInput
+from surelist.reports import history
+from surelist.service.record.chain import Entry
+from surelist.service.record.log import Key, Written
+from surelist.service.record.record import SavedPolicy
+from surelist.service.record.reviews import Closing, Outdated
+from surelist.service.record.view import View
+from surelist.workflows import watching
+from surelist.workflows.watching import WatchedPool, WatchedPromise
+
+ATTEMPTS = 5
+SHOWN = 200  # pools of a policy in pictures and tables
+
+
+def watched_pools(view: View, policy: str) -> list[WatchedPool]:
+    """The pools that count for or against a promise, in the order of screening."""
+    closings = view.closings(policy)
+    return [WatchedPool(each.subject, closings.get(each.subject)) for each in view.watched(policy)]
+
+
+def standing(view: View, saved: SavedPolicy) -> WatchedPromise:
+    """Is the promise still true?"""
+    return watching.watch(saved.policy, watched_pools(view, saved.hash))
+
+
+def watched_facts(view: View, digest: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether a new selection's reviews will count: said before any of them is known."""
+    policy = view.policy(digest).policy
+    reason = watching.cannot_count(policy, facts["candidates"], facts["groups"])
+    if reason is None and any(e.facts["pool_sha256"] == facts["pool_sha256"] for e in view.watched(digest)):
+        reason = "this very pool was screened before, and counts once."
+    return {"watched": True} if reason is None else {"not_watched": reason}
+
+
+def finish(
+    view: View, ident: str, group_of: Mapping[str, str], *, missing: bool, key: Key | None = None
+) -> Written:
+    """End the reviews of a selection, and withdraw the policy if they raise the alarm.
+
+    ``missing`` says that reviews which are not in will never come.
+    """
+    for attempt in range(ATTEMPTS):
+        try:
+            return _finish(view, ident, group_of, missing, key)
+        except Outdated:
+            if attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _finish(view: View, ident: str, group_of: Mapping[str, str], missing: bool, key: Key | None) -> Written:
+    entry = view.selection(ident)
+    saved, marks, facts = view.policy(entry.facts["policy"]), view.marks(ident), entry.facts
+    outcomes = marks.outcomes()
+    if saved.policy.grouped and not outcomes.keys() <= group_of.keys():
+        outcomes = {}  # the list is gone, and with it who was of which group: nothing is known
+    _require_complete(marks.counts()["split"], facts["shortlisted"] - len(outcomes), missing)
+    counts = watching.counts_of(
+        saved.policy, facts["candidates"], facts["groups"], facts["shortlisted"], outcomes, group_of
+    )
+    pools = watched_pools(view, saved.hash)
+    closing = Closing(ident, saved.hash, counts, marks.seq, len(view.closings(saved.hash)))
+    now = [WatchedPool(p.name, counts) if p.name == ident else p for p in pools]
+    after = watching.watch(saved.policy, now)
+    alarm = None
+    if after.alarm is not None and saved.withdrawn is None:
+        alarm = {"reason": after.alarm, "pools": len(after.evidence), "e_value": after.evidence[-1]}
+    return view.close_reviews(closing, alarm, key).result()
+
+
+def _require_complete(split: int, left: int, missing: bool) -> None:
+    if split and not missing:
+        raise InvalidInput(
+            f"reviews: reviewers disagree about {split:,} of the candidates. Settle these first, or say that "
+            "they stay open."
+        )
+    if left and not missing:
+        raise InvalidInput(
+            f"reviews: {left:,} candidates have none that counts. Review them, or say that those reviews "
+            "will never come; they then speak for the promise."
+        )
+
+
+def life(view: View, saved: SavedPolicy) -> dict[str, Any]:
+    """What the page of a policy shows of its life."""
+    made = view.selections(saved.hash, SHOWN)[::-1]
+    closings, watched = view.closings(saved.hash), standing(view, saved)
+    pools = [_pool(view, each, closings) for each in made]
+    shares = [100 * p["listed"] / p["candidates"] for p in pools if p["candidates"]]
+    return {
+        "watched": watched, "pools": pools[::-1], "reviewed": len(closings),
+        "waiting": next((pool for pool in pools if pool["id"] == watched.waiting), None),
+        "evidence": history.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
+        "lengths": history.lengths(shares) if len(shares) > 1 else None,
+        "drifts": [pool for pool in pools[::-1] if pool["drift"]],
+    }  # fmt: skip
+
+
+def _pool(view: View, entry: Entry, closings: Mapping[str, Any]) -> dict[str, Any]:
+    facts, counts = entry.facts, view.marks(entry.subject).counts()
+    drift = [each["message"] for each in facts.get("checks", ()) if each["kind"] == "drift" and each["warns"]]
+    return {
+        "id": entry.subject, "name": facts.get("name") or entry.at[:10], "at": entry.at,
+        "candidates": facts["candidates"], "listed": facts["shortlisted"], "yes": counts["yes"],
+        "reviewed": sum(counts.values()), "finished": entry.subject in closings,
+        "watched": bool(facts.get("watched")), "why_not": facts.get("not_watched"), "drift": drift,
+    }  # fmt: skip

@@ -1,0 +1,117 @@
+"""Is a promise still true? The monitor, fed with the pools on record in the order of their screening."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surelist.errors import InvalidInput
+from surelist.lifecycle.monitor import Monitor, Standing
+from surelist.promises.policy import Policy
+
+ALPHA = 0.05  # how often a sound policy is withdrawn by mistake, over its whole life
+
+
+@dataclass(frozen=True)
+class WatchedPool:
+    """A pool that was to count when it was screened, and what its reviews showed once they are finished."""
+
+    name: str
+    reviewed: Mapping[str, Any] | None = None  # what ``Monitor.observe`` takes
+
+
+@dataclass(frozen=True)
+class WatchedPromise:
+    """What the reviews say of a promise."""
+
+    standing: Standing | None  # None: nothing watches this promise
+    sentence: str
+    details: str = ""
+    evidence: tuple[float, ...] = ()  # the e-value after each pool that counts
+    alarm_at: float = 1 / ALPHA
+    alarm: str | None = None  # why the promise is withdrawn
+    waiting: str | None = None  # the first pool whose reviews are not finished; later ones wait for it
+
+
+def cannot_be_watched(policy: Policy) -> str | None:
+    """Why no alarm watches this promise; None where one does."""
+    try:
+        Monitor(policy, ALPHA)
+    except InvalidInput as error:
+        return str(error).partition(": ")[2] or str(error)
+    return None
+
+
+def cannot_count(policy: Policy, candidates: int, groups: Mapping[str, Sequence[int]]) -> str | None:
+    """Why a pool of this size cannot count for or against the promise; None where it can.
+
+    Known before any review, so leaving it out says nothing about outcomes.
+    """
+    reason = cannot_be_watched(policy)
+    if reason is not None:
+        return reason
+    nobody = {name: [size, 0] for name, (size, _) in groups.items()}
+    try:
+        Monitor(policy, ALPHA).observe(**counts_of(policy, candidates, nobody, 0, {}, {}))
+    except InvalidInput as error:
+        return str(error)
+    return None
+
+
+def counts_of(
+    policy: Policy,
+    candidates: int,
+    groups: Mapping[str, Sequence[int]],
+    shortlisted: int,
+    outcomes: Mapping[str, bool],
+    group_of: Mapping[str, str],
+) -> dict[str, Any]:
+    """A reviewed pool in numbers, as ``Monitor.observe`` takes them.
+
+    ``groups`` are (candidates, shortlisted) by group, ``outcomes`` the reviews that are in, by candidate.
+    """
+    if not policy.grouped:
+        missing = shortlisted - len(outcomes)
+        return {"pool_size": candidates, "qualified": sum(outcomes.values()), "unreviewed": missing}
+    names = [str(cutoff.group) for cutoff in policy.cutoffs]
+    seen = dict.fromkeys(names, 0)
+    qualified = dict.fromkeys(names, 0)
+    for candidate, outcome in outcomes.items():
+        seen[group_of[candidate]] += 1
+        qualified[group_of[candidate]] += outcome
+    sizes = {name: groups.get(name, (0, 0)) for name in names}
+    return {
+        "pool_size": candidates
+        if policy.group_rows == "all"
+        else {name: each[0] for name, each in sizes.items()},
+        "qualified": qualified,
+        "unreviewed": {name: each[1] - seen[name] for name, each in sizes.items()},
+    }
+
+
+def watch(policy: Policy, pools: Sequence[WatchedPool]) -> WatchedPromise:
+    """Feed the pools in order, up to the first that waits for reviews, or that raises the alarm."""
+    reason = cannot_be_watched(policy)
+    if reason is not None:
+        return WatchedPromise(None, f"No alarm watches this promise: {reason}")
+    monitor, evidence = Monitor(policy, ALPHA), []
+    waiting = None
+    for pool in pools:
+        if pool.reviewed is None:
+            waiting = pool.name
+            break
+        monitor.observe(**pool.reviewed)
+        evidence.append(monitor.e_value)
+        if monitor.alarm:
+            break
+    alarm = monitor.raised.describe(ALPHA) if monitor.raised is not None else None
+    return WatchedPromise(
+        monitor.standing,
+        monitor.in_a_sentence(),
+        monitor.describe(),
+        tuple(evidence),
+        1 / ALPHA,
+        alarm,
+        waiting,
+    )
