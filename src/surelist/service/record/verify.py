@@ -159,7 +159,8 @@ class _Story:
 
     def _in_use(self, entry: Entry, policy: str) -> None:
         if not self._policies.get(policy, False):
-            state = "was retired or withdrawn before" if policy in self._policies else "was never saved"
+            ended = "was withdrawn before" if policy in self._withdrawn else "was retired before"
+            state = ended if policy in self._policies else "was never saved"
             self._problem(entry, f"its policy {policy[:12]} {state}")
 
     def _reviews_received(self, entry: Entry, facts: dict[str, Any]) -> None:
