@@ -61,6 +61,7 @@ SLOW = {
     "reports/test_report.py::test_the_report_as_pdf",
     "service/test_access.py",
     "service/test_backup.py",
+    "service/test_desk.py",
     "service/test_faults.py",
     "service/test_fuzz.py",
     "service/test_life.py",

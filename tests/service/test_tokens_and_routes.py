@@ -28,7 +28,7 @@ OPEN = {
 ADMIN = {("POST", "/api/v1/policies/{policy}/retire"), ("POST", "/policies/{digest}/retire")}
 # these hold whatever the visitor has uploaded, so an operator is needed to look
 OPERATOR_READS = {
-    ("GET", "/drafts/{ident}"), ("GET", "/drafts/{ident}/promise"), ("GET", "/drafts/{ident}/result"),
+    ("GET", "/new"), ("GET", "/drafts/{ident}"), ("GET", "/drafts/{ident}/promise"), ("GET", "/drafts/{ident}/result"),
     ("GET", "/drafts/{ident}/explore"), ("GET", "/pools/{ident}"),
     ("GET", "/selections/{ident}/shortlist.{format}"), ("GET", "/kept"),
     ("GET", "/selections/{ident}/review"), ("GET", "/selections/{ident}/reviews.csv"),
@@ -92,7 +92,15 @@ class House:
             return client.post(path, json={"rows": [{"score": 0.9, "qualified": 1}], "reason": "x"})
         csrf = access.csrf_token(client.cookies.get("surelist"))
         candidate = self.other_list["shortlist"][0]["candidate"]
-        form = {"csrf": csrf, "example": "1", "reason": "x", "rank": "1", "mark": "yes", "text": candidate}
+        form = {
+            "csrf": csrf,
+            "example": "1",
+            "reason": "x",
+            "rank": "1",
+            "mark": "yes",
+            "name": "n",
+            "text": candidate,
+        }
         return client.post(path, data=form)
 
     def entries(self) -> int:

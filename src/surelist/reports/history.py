@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from surelist.drawing import timeline
+from surelist.drawing import charts, timeline
+from surelist.reports.summary import in_order
+
+STYLES = "abcdefgh"  # of lines, in the order of the legend
 
 
 def evidence(values: Sequence[float], alarm_at: float) -> str:
@@ -21,3 +25,15 @@ def lengths(shares: Sequence[float]) -> str:
         shares, name="lengths", title="List length over time", x_title="Pools in the order of screening",
         y_title="Shortlisted, %",
     )  # fmt: skip
+
+
+def curves(named: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """The guarantee curves of several policies in one picture, per 100 candidates."""
+    lines = []
+    for (name, evidence), style in zip(named, STYLES, strict=False):
+        rule = next(iter(in_order(evidence)))
+        scale = 100 / evidence["pool_size"]
+        curve = evidence["curves"][rule]
+        x, y = ([scale * value for value in curve[part]] for part in ("list_size", "qualified"))
+        lines.append(charts.Line(name, style, x, y))
+    return charts.guarantee_chart(lines, 100.0, name="curves")

@@ -31,6 +31,8 @@ def policy(saved: SavedPolicy) -> dict[str, Any]:
     return {
         "hash": saved.hash,
         "name": saved.name,
+        "note": saved.note,
+        "file": saved.entry.facts.get("file"),
         "promise": saved.current.promise,
         "conditions": [*made.conditions, *look_conditions(made, looks)],
         "alpha": made.alpha,

@@ -24,9 +24,14 @@ router = APIRouter()
 
 @router.post("/drafts")
 async def upload_past(me: Me) -> Response:
-    await me.view("operator", all_policies=True)
-    upload, filename = await _stored(me, await me.form(limit=_form_with_file(me)), past=True)
-    return to(f"/drafts/{_draft(me, 'past', filename, upload).id}")
+    view = await me.view("operator", all_policies=True)
+    form = await me.form(limit=_form_with_file(me))
+    upload, filename = await _stored(me, form, past=True)
+    draft = _draft(me, "past", filename, upload)
+    if like := str(form.get("like") or ""):
+        asked = wizard.asked_like((await me.runtime.read(view.policy, like)).policy)
+        me.spool.note(draft, **({"asked": asked} if asked else {}))
+    return to(f"/drafts/{draft.id}")
 
 
 @router.post("/drafts/example")
@@ -148,9 +153,8 @@ async def save_policy(ident: str, me: Me) -> Response:
     wizard.require_shown(form, outcome)
     if "policy" not in outcome:
         raise InvalidInput("policy: nothing is certified yet. Choose a promise first.")
-    written = await me.runtime.written(
-        view.save_policy(Policy.loads(outcome["policy"]), name, outcome["facts"])
-    )
+    facts = {**outcome["facts"], "file": draft.filename, "note": str(form.get("note") or "").strip()[:2000]}
+    written = await me.runtime.written(view.save_policy(Policy.loads(outcome["policy"]), name, facts))
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     return to(f"/policies/{written.entry.subject}")
 

@@ -110,7 +110,7 @@ def _pool(view: View, entry: Entry, closings: Mapping[str, Any]) -> dict[str, An
     facts, counts = entry.facts, view.marks(entry.subject).counts()
     drift = [each["message"] for each in facts.get("checks", ()) if each["kind"] == "drift" and each["warns"]]
     return {
-        "id": entry.subject, "name": facts.get("name") or entry.at[:10], "at": entry.at,
+        "id": entry.subject, "name": view.title(entry), "at": entry.at,
         "candidates": facts["candidates"], "listed": facts["shortlisted"], "yes": counts["yes"],
         "reviewed": sum(counts.values()), "finished": entry.subject in closings,
         "watched": bool(facts.get("watched")), "why_not": facts.get("not_watched"), "drift": drift,

@@ -135,6 +135,8 @@ class ScoresView(BaseModel):
 class PolicyView(BaseModel):
     hash: str
     name: str
+    note: str = ""
+    file: str | None = Field(default=None, description="What the file of calibration rows was called.")
     promise: str
     conditions: list[str]
     alpha: float

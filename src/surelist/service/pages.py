@@ -12,12 +12,13 @@ from surelist.errors import InvalidInput
 from surelist.promises import policy_file
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
-from surelist.service import answers, jobs, life, reviewing, wizard
+from surelist.service import answers, desk, jobs, life, reviewing, wizard
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
 from surelist.service.uploads import list_of
 from surelist.service.visitor import SHOWN, Me, to
 
+COMPARED = 8  # policies side by side
 router = APIRouter()
 
 
@@ -50,26 +51,39 @@ async def home(me: Me, token: str | None = None) -> Response:
     if token is not None and me.settings.local_token is not None:
         return await me.log_in(token)  # the address that was printed; its token leaves the address bar
     view = await me.view()
-    saved = await me.runtime.read(view.policies, 50)
-    active = [answers.policy(each) for each in saved if each.in_use]
-    recent = [answers.selection(each) for each in await me.runtime.read(view.selections, None, 5)]
-    return me.show("home.html", policies=active[:5], selections=recent)
+    waiting = await me.runtime.read(desk.worklist, view, me.spool)
+    maker = view.actor.policy is None and view.actor.role != "viewer"
+    if not waiting["total"] and maker:
+        return me.show("home.html", like=None)
+    return me.show("worklist.html", **waiting, maker=maker, viewer=view.actor.role == "viewer")
+
+
+@router.get("/new")
+async def new_policy(me: Me, like: str | None = None) -> Response:
+    """Begin a policy; ``like`` takes over the promise of another one."""
+    view = await me.view("operator", all_policies=True)
+    saved = await me.runtime.read(view.policy, like) if like else None
+    taken = saved and {"hash": saved.hash, "name": saved.name, "promise": saved.policy.promise}
+    return me.show("home.html", like=taken)
 
 
 @router.get("/policies")
-async def policies(me: Me) -> Response:
+async def policies(me: Me, q: str = "", state: str = "") -> Response:
     view = await me.view()
-    saved = await me.runtime.read(view.policies, 500)
-    return me.show("policies.html", policies=[answers.policy(each) for each in saved])
+    found = await me.runtime.read(desk.policies, view, q[:200], state if state in desk.STATES else "")
+    return me.show("policies.html", policies=found, search=q[:200], state=state, states=desk.STATES)
 
 
 @router.get("/policies/compare")
 async def compare(me: Me, p: Annotated[list[str] | None, Query()] = None) -> Response:
     view = await me.view()
-    if p is None or len(p) != 2:
-        raise InvalidInput("compare: choose exactly two policies.")
-    both = [await me.runtime.read(view.policy, each) for each in p]
-    return me.show("compare.html", rows=wizard.comparison(both), both=[answers.policy(each) for each in both])
+    if p is None or not 2 <= len(p) <= COMPARED:
+        raise InvalidInput(f"compare: choose 2 to {COMPARED} policies.")
+    chosen = [await me.runtime.read(view.policy, each) for each in p]
+    return me.show(
+        "compare.html", rows=wizard.comparison(chosen), policies=[answers.policy(each) for each in chosen],
+        picture=wizard.comparison_picture(chosen),
+    )  # fmt: skip
 
 
 @router.get("/policies/{digest}")
@@ -109,12 +123,33 @@ async def retire(digest: str, me: Me) -> Response:
     return to(f"/policies/{digest}")
 
 
+@router.post("/policies/{digest}/describe")
+async def describe_policy(digest: str, me: Me) -> Response:
+    view = await me.view("operator")
+    view.actor.require_policy(digest)
+    name, note = wizard.description_of(await me.form())
+    key = me.key("describe", digest, name, note)
+    await me.runtime.written(await me.runtime.read(view.describe_policy, digest, name, note, key))
+    return to(f"/policies/{digest}")
+
+
+@router.post("/selections/{ident}/describe")
+async def describe_selection(ident: str, me: Me) -> Response:
+    view = await me.view("operator")
+    await me.runtime.read(view.selection, ident)
+    name, note = wizard.description_of(await me.form())
+    key = me.key("describe", ident, name, note)
+    await me.runtime.written(await me.runtime.read(view.describe_selection, ident, name, note, key))
+    return to(f"/selections/{ident}")
+
+
 @router.get("/selections")
-async def selections(me: Me) -> Response:
+async def selections(me: Me, q: str = "", policy: Annotated[str | None, Query()] = None) -> Response:
     view = await me.view()
-    made = await me.runtime.read(view.selections, None, 200)
-    names = {each.hash: each.name for each in await me.runtime.read(view.policies, 500)}
-    return me.show("selections.html", selections=[answers.selection(each) for each in made], names=names)
+    if policy:
+        view.actor.require_policy(policy)
+    found = await me.runtime.read(desk.selections, view, q[:200], policy or None)
+    return me.show("selections.html", selections=found, search=q[:200], policy=policy, searched=desk.SEARCHED)
 
 
 @router.get("/selections/{ident}")
@@ -130,6 +165,7 @@ async def selection(ident: str, me: Me) -> Response:
     return me.show(
         "selection.html", entry=entry, facts=entry.facts, policy=answers.policy(saved), shown=shown,
         progress=reviewing.progress(marks, entry.facts["shortlisted"]), limit=SHOWN,
+        title=view.title(entry), note=view.note(entry),
         viewer=view.actor.role == "viewer", review=kept is not None and list_of(kept.upload).exists(),
     )  # fmt: skip
 

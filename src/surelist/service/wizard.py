@@ -12,7 +12,8 @@ from surelist.errors import InvalidInput
 from surelist.promises.asked import one_target, roles_of, terms_of
 from surelist.promises.options import PromiseKind
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Target
+from surelist.promises.targets import Expected, PerPool, Recall, Target
+from surelist.reports import history
 from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, summarise
 from surelist.service import answers
@@ -199,15 +200,56 @@ def exploration(evidence: Mapping[str, Any]) -> dict[str, Any]:
     return {"picture": report.curve_picture(evidence), "highest": int(highest * 10) / 10}
 
 
-def comparison(both: list[SavedPolicy]) -> list[dict[str, Any]]:
-    """Two policies fact by fact."""
-    columns = [_facts(saved) for saved in both]
+def comparison(chosen: list[SavedPolicy]) -> list[dict[str, Any]]:
+    """Policies fact by fact."""
+    columns = [_facts(saved) for saved in chosen]
     names = list(dict.fromkeys(name for column in columns for name in column))
     return [
         {"name": name, "values": [c.get(name, "–") for c in columns],
-         "differs": columns[0].get(name) != columns[1].get(name)}
+         "differs": len({c.get(name) for c in columns}) > 1}
         for name in names
     ]  # fmt: skip
+
+
+def comparison_picture(chosen: list[SavedPolicy]) -> str | None:
+    """The curves of all that have one, per 100 candidates."""
+    curves = [
+        (saved.name, saved.entry.facts["evidence"]) for saved in chosen if saved.entry.facts.get("evidence")
+    ]
+    return history.curves(curves) if curves else None
+
+
+def description_of(form: Mapping[str, Any]) -> tuple[str, str]:
+    """A name and a note, as a person typed them."""
+    name = str(form.get("name") or "").strip()[:200]
+    if not name:
+        raise InvalidInput("name: this field is empty. Say what it is called.")
+    return name, str(form.get("note") or "").strip()[:2000]
+
+
+def asked_like(policy: Policy) -> dict[str, Any] | None:
+    """A policy's promise as the form holds it, to be asked of other rows; None where the form has no such."""
+    targets = [cutoff.target for cutoff in policy.cutoffs]
+    kinds = {type(target) for target in targets}
+    known = {Expected: "expected", PerPool: "per-pool", Recall: "recall"}
+    kind = kinds.pop()
+    if kinds or kind not in known or (not policy.grouped and len(targets) > 1):
+        return None
+    asked = {
+        **DEFAULTS, "promise": known[kind], "alpha": f"{100 * policy.alpha:.10g}",
+        "rule": "exact", "purpose": policy.purpose or "",
+    }  # fmt: skip
+    first = targets[0]
+    if isinstance(first, Recall):
+        return {**asked, "share": f"{100 * float(first.share):.10g}"}
+    if not isinstance(first, Expected | PerPool) or not isinstance(first.pool_size, int | float):
+        return None
+    asked |= {"k": f"{float(first.k):.10g}", "pool_size": f"{float(first.pool_size):.10g}"}
+    if policy.grouped:
+        asked["groups"] = {
+            str(cutoff.group): f"{float(getattr(cutoff.target, 'k', 1)):.10g}" for cutoff in policy.cutoffs
+        }
+    return asked
 
 
 def _facts(saved: SavedPolicy) -> dict[str, str]:
@@ -218,6 +260,7 @@ def _facts(saved: SavedPolicy) -> dict[str, str]:
         "Rule": RULE_NAMES[policy.rule],
         "Status": "withdrawn" if view["withdrawn"] else "retired" if view["retired"] else "in use",
         "Saved": f"{report.moment(saved.entry.at)} by {saved.entry.actor}",
+        "Note": saved.note or "–",
         "Earlier looks at the rows": str(view["earlier_looks"]),
         "Purpose": policy.purpose or "–",
     }

@@ -25,7 +25,7 @@ from surelist.service.record.reviews import ReviewBook
 from surelist.service.record.writer import Batch
 
 LAST = 2**62  # above every sequence number
-ENDINGS = ("policy.retired", "policy.withdrawn")
+LATER = ("policy.retired", "policy.withdrawn", "policy.described")  # what may become of a policy
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,15 @@ class SavedPolicy:
     entry: Entry
     retired: Entry | None
     withdrawn: Entry | None = None
+    described: Entry | None = None  # a later name and note
 
     @property
     def name(self) -> str:
-        return str(self.entry.facts["name"])
+        return str((self.described or self.entry).facts["name"])
+
+    @property
+    def note(self) -> str:
+        return str((self.described or self.entry).facts.get("note", ""))
 
     @property
     def current(self) -> Policy:
@@ -101,31 +106,37 @@ class Registry(Log):
             before=lambda batch: batch.require_active(policy),
         )  # fmt: skip
 
+    def describe(
+        self, kind: str, subject: str, actor: str, name: str, note: str, key: Key | None = None
+    ) -> Future[Written]:
+        """Another name and note for a policy or a selection; what it was called before stays on record."""
+        return self.append(actor, f"{kind}.described", subject, {"name": name, "note": note}, key=key)
+
     # -- reading
 
     def policy(self, digest: str) -> SavedPolicy:
         """A policy by its hash (or a beginning of it that fits only one), checked against it."""
         entry = self.one("policy.saved", digest, "policy")
         policy = self._loaded(entry.subject, entry.details)
-        ended = [
-            next(iter(self.entries(action=action, subject=entry.subject, limit=1)), None)
-            for action in ENDINGS
+        later = [
+            next(iter(self.entries(action=action, subject=entry.subject, limit=1)), None) for action in LATER
         ]
-        return SavedPolicy(entry.subject, policy, entry, *ended)
+        return SavedPolicy(entry.subject, policy, entry, *later)
 
     def policies(self, limit: int = 100, before: int | None = None) -> list[SavedPolicy]:
         """Newest first."""
         entries = self.entries(action="policy.saved", limit=limit, before=before)
-        ended = [
-            {entry.subject: entry for entry in self.entries(action=action, limit=10_000)}
-            for action in ENDINGS
-        ]
+        later = [self.latest(action) for action in LATER]
         return [
             SavedPolicy(
-                e.subject, self._loaded(e.subject, e.details), e, *(each.get(e.subject) for each in ended)
+                e.subject, self._loaded(e.subject, e.details), e, *(each.get(e.subject) for each in later)
             )
             for e in entries
         ]
+
+    def latest(self, action: str) -> dict[str, Entry]:
+        """The latest entry of a kind about each subject."""
+        return {entry.subject: entry for entry in reversed(self.entries(action=action, limit=10_000))}
 
     def selection(self, name: str) -> Entry:
         return self.one("selection.made", name, "selection")

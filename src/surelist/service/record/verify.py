@@ -149,6 +149,14 @@ class _Story:
         self._in_use(entry, entry.subject)
         self._policies[entry.subject] = False
 
+    def _policy_described(self, entry: Entry, facts: dict[str, Any]) -> None:
+        if entry.subject not in self._policies:
+            self._problem(entry, "it names a policy that was never saved")
+
+    def _selection_described(self, entry: Entry, facts: dict[str, Any]) -> None:
+        if entry.subject not in self._selections:
+            self._problem(entry, "it names a selection that was never made")
+
     def _selection_made(self, entry: Entry, facts: dict[str, Any]) -> None:
         self._in_use(entry, facts["policy"])
         if entry.subject in self._selections:

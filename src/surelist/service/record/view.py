@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from functools import cached_property
 from typing import Any
 
 from surelist.promises.policy import Policy
@@ -70,6 +71,23 @@ class View:
         """The entry that ended the reviews of a selection, if one did."""
         return self._registry.book.closed(self.selection(selection).subject)
 
+    def finished(self) -> set[str]:
+        """The selections whose reviews have ended."""
+        return set(self._registry.latest("reviews.closed"))
+
+    @cached_property
+    def _described(self) -> dict[str, Entry]:
+        return self._registry.latest("selection.described")
+
+    def title(self, entry: Entry) -> str:
+        """What a selection is called: its latest name, else the day it was made."""
+        facts = self._described.get(entry.subject, entry).facts
+        return str(facts.get("name") or f"Shortlist of {entry.at[:10]}")
+
+    def note(self, entry: Entry) -> str:
+        """What people noted about a selection last."""
+        return str(self._described.get(entry.subject, entry).facts.get("note", ""))
+
     def watched(self, policy: str) -> list[Entry]:
         """The selections that count for or against a policy's promise, in the order of screening."""
         self.actor.require_policy(policy)
@@ -122,6 +140,16 @@ class View:
         self.actor.require("operator")
         self.actor.require_all_policies()
         return self._registry.save_policy(policy, name, self.actor.name, evidence, key)
+
+    def describe_policy(self, policy: str, name: str, note: str, key: Key | None = None) -> Future[Written]:
+        self.actor.require("operator")
+        digest = self.policy(policy).hash
+        return self._registry.describe("policy", digest, self.actor.name, name, note, key)
+
+    def describe_selection(self, ident: str, name: str, note: str, key: Key | None = None) -> Future[Written]:
+        self.actor.require("operator")
+        selection = self.selection(ident).subject
+        return self._registry.describe("selection", selection, self.actor.name, name, note, key)
 
     def retire_policy(self, policy: str, reason: str, key: Key | None = None) -> Future[Written]:
         self.actor.require("admin")

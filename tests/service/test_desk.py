@@ -1,0 +1,131 @@
+"""The worklist, names and notes, the history, several policies side by side, and a promise asked again of fresh rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from surelist import Expected, PerPool, Recall, calibrate, examples
+from surelist.service import wizard
+from surelist.service.record.verify import verify
+from tests.helpers.service import close, csv_text
+from tests.service.test_api import CSV
+from tests.service.test_life import review, screen
+from tests.service.test_workspace import Person, Team
+
+
+@pytest.fixture
+def team(tmp_path):
+    from surelist.service.settings import Settings
+
+    team = Team(replace(Settings(database=str(tmp_path / "r.db"), folder=tmp_path / "d"), login=True))
+    yield team
+    close(team.app)
+
+
+def test_home_is_what_waits(team):
+    page = team.ann.get("/").text
+    assert "No shortlist waits for reviews" in page
+    assert 'href="/new"' in page
+    assert "Trial" in page
+    path = screen(team, 1)
+    page = team.ann.get("/").text
+    assert f'href="{path}/review"' in page
+    assert re.search(r"Day 1.*0 of \d+ reviewed", page, re.S)
+    viewer = Person(team.app, "Vi", "viewer").get("/").text
+    assert "Day 1" in viewer
+    assert 'href="/new"' not in viewer
+    assert "/review" not in viewer
+    review(team, path, 0)  # not one of 200: that is enough
+    page = team.ann.get("/").text
+    assert "alarm, withdrawn" in page
+    assert f'href="/new?like={team.policy}"' in page
+    assert "No shortlist waits for reviews" in page
+
+
+def test_a_person_with_nothing_on_record_begins_at_once(tmp_path):
+    from surelist.service.settings import Settings
+
+    team = Team.__new__(Team)
+    from surelist.service.app import create_app
+
+    team.app = create_app(Settings(database=str(tmp_path / "r.db"), folder=tmp_path / "d", login=True))
+    assert 'type="file"' in Person(team.app, "Ann").get("/").text
+    assert "What waits for you" in Person(team.app, "Vi", "viewer").get("/").text
+    close(team.app)
+
+
+def test_names_and_notes_can_change_and_what_was_stays_on_record(team):
+    path = screen(team, 1)
+    page = team.ann.post(path + "/describe", name="Ulm, spring", note="<i>second try</i>")
+    assert "Ulm, spring: &lt;i&gt;second try&lt;/i&gt;" in page.text
+    page = team.ann.post(f"/policies/{team.policy}/describe", name="Trial 7", note="of the spring")
+    assert "Trial 7" in page.text
+    assert "of the spring" in page.text
+    assert team.ann.client.get(f"/api/v1/policies/{team.policy}").json()["name"] == "Trial 7"
+    assert "Ulm, spring" in team.ann.get("/").text
+    assert team.ann.post(path + "/describe", name=" ").status_code == 400
+    assert verify(team.runtime.registry.database).intact
+    team.runtime.registry.describe("policy", "f" * 64, "eve", "x", "").result()
+    assert "names a policy that was never saved" in verify(team.runtime.registry.database).problems[0]
+
+
+def test_the_history_is_searched(team):
+    path = screen(team, 1)
+    screen(team, 2)
+    team.ann.post(path + "/describe", name="Ulm", note="Frühling")
+    found = team.ann.get("/selections?q=ulm+frühling").text
+    assert path in found
+    assert found.count("/selections/") == 1
+    assert "day-2.csv" in team.ann.get("/selections?q=day-2.csv").text
+    assert "Nothing fits" in team.ann.get("/selections?q=nonsense").text
+    assert team.policy in team.ann.get("/policies?q=trial&state=use").text
+    assert "Nothing fits" in team.ann.get("/policies?q=trial&state=withdrawn").text
+
+
+def test_any_number_of_policies_side_by_side(team):
+    others = [
+        team.ann.client.post(
+            f"/api/v1/calibrate?k={k}&pool_size={size}&name=n{k}",
+            content=csv_text(2000, labelled=True),
+            headers=CSV,
+        ).json()["hash"]
+        for k, size in ((3, 100), (8, 200))
+    ]
+    page = team.ann.get("/policies/compare?" + "&".join(f"p={each}" for each in (team.policy, *others))).text
+    assert page.count('class="line line-') == 3
+    assert all(f"data-name='{name}'" in page for name in ("Trial", "n3", "n8"))
+    assert team.ann.get(f"/policies/compare?p={team.policy}").status_code == 400
+
+
+def test_a_promise_is_asked_again_of_fresh_rows(team):
+    page = team.ann.get(f"/new?like={team.policy}").text
+    assert "is taken over" in page
+    file = {"file": ("fresh.csv", csv_text(3000, labelled=True, seed=9))}
+    columns = team.ann.post("/drafts", files=file, like=team.policy)
+    promise = team.ann.post(columns.url.path, score="score", label="qualified").text
+    assert 'name="k" value="5"' in promise
+    assert 'name="alpha" value="10"' in promise
+
+
+@pytest.mark.parametrize(
+    ("target", "asked"),
+    [
+        (Expected(4.5, 80), {"promise": "expected", "k": "4.5", "pool_size": "80"}),
+        (PerPool(2, 100), {"promise": "per-pool", "k": "2", "pool_size": "100"}),
+        (Recall(0.9), {"promise": "recall", "share": "90"}),
+        (PerPool(2, (100, 200)), None),
+    ],
+)
+def test_what_a_form_takes_over(target, asked):
+    rows = examples.population(np.random.default_rng(0), 2000)
+    policy = calibrate(*rows, target, alpha=0.2)
+    taken = wizard.asked_like(policy)
+    if asked is None:
+        assert taken is None
+    else:
+        assert asked.items() <= taken.items()
+        assert taken["alpha"] == "20"
