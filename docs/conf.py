@@ -1,0 +1,74 @@
+"""How the site is made: `make docs`. Pages are Markdown, tutorials are notebooks run while the site is built,
+the reference comes from docstrings. Strict: a broken link, a failing notebook or any other warning fails."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import surelist
+
+project = "surelist"
+author = "the surelist authors"
+copyright = author  # noqa: A001 (Sphinx's word)
+release = surelist.__version__
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = []
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+suppress_warnings = ["misc.highlighting_failure"]
+
+nb_execution_mode = "cache"
+nb_execution_timeout = 180
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+nb_execution_show_tb = True
+nb_output_stderr = "remove"
+
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "inherited-members": False, "undoc-members": False}
+napoleon_google_docstring = False
+
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+
+html_theme = "furo"
+html_title = "surelist"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {"navigation_with_keys": True}
+templates_path = ["_templates"]
+
+THEORY = re.compile(r"\[theory: ([a-z-]+)\]")
+ANCHOR = re.compile(r"^(#+ .*?) \{#([a-z-]+)\}$", re.M)
+
+
+def anchors(app: Any, page: str, source: list[str]) -> None:
+    """Headings name themselves as ``## Title {#id}``; Sphinx wants the id on the line before."""
+    source[0] = ANCHOR.sub(r"(\2)=\n\1", source[0])
+
+
+def theory(app: Any, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """A docstring's ``[theory: id]`` becomes a link to the proof."""
+    lines[:] = [THEORY.sub(r":ref:`[\1] <\1>`", line) for line in lines]
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", anchors)
+    app.connect("autodoc-process-docstring", theory)
