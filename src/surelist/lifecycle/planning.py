@@ -27,7 +27,8 @@ from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row
 from surelist.lifecycle.plan import Needed, Plan, PlanRow
 from surelist.lifecycle.populations import COVERAGE, Empirical, Population, populations
-from surelist.promises.targets import Expected, Level, PerPool, Recall, Target, first_count
+from surelist.promises.rows_needed import first_count
+from surelist.promises.targets import Expected, Level, PerPool, Recall, Target
 
 SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)
 POINTS = 64  # quantiles per expectation

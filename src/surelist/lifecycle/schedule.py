@@ -13,7 +13,8 @@ from surelist.bounds.counts import binomial_tail
 from surelist.bounds.sequential import FirstCrossing
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.lifecycle.score_sketch import ScoreCounts
-from surelist.promises.targets import Expected, Level, estimate_rows
+from surelist.promises.rows_needed import estimate_rows
+from surelist.promises.targets import Expected, Level
 
 GROWTH, UPDATES = 4, 10
 

@@ -31,6 +31,7 @@ from surelist.promises.sampled import SampledLabels
 from surelist.promises.shift import DensityRatio, keep_rows
 from surelist.promises.special import RowSet, is_special, pools_cutoff, read_labels, special_cutoff, together
 from surelist.promises.state import Cutoff, Step
+from surelist.promises.rows_needed import estimate_rows
 from surelist.promises.targets import (
     AnyTarget,
     Expected,
@@ -39,7 +40,6 @@ from surelist.promises.targets import (
     Precision,
     Recall,
     Requirement,
-    estimate_rows,
 )
 from surelist.promises.terms import Targets, Terms, make_terms
 from surelist.score_summary import FINGERPRINT, Reached, RowSummary
