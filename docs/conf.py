@@ -10,7 +10,7 @@ import surelist
 
 project = "surelist"
 author = "the surelist authors"
-copyright = author  # noqa: A001 (Sphinx's word)
+copyright = author
 release = surelist.__version__
 extensions = [
     "myst_nb",
