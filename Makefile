@@ -29,8 +29,9 @@ bench: $(VENV)/.dev  ## the short benchmarks: core, start-up, list length, table
 	$(BIN)/python benchmarks/scale.py --rows 10 --rounds 1
 	$(BIN)/python benchmarks/service.py --seconds 15
 
-docs: $(VENV)/.dev curl  ## run every example in the docs, follow every link, hold theory and code together
-	$(BIN)/python -m pytest -q tests/house/test_docs.py tests/house/test_sections.py
+docs: $(VENV)/.dev java  ## the documentation site: strict, no network; then `surelist docs` opens it
+	$(BIN)/sphinx-build -q -W --keep-going -j 2 -d .cache/doctrees docs src/surelist/site
+	@echo "Built. See src/surelist/site/index.html, or: surelist docs"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -38,7 +39,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 clean:  ## remove what the commands above made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .cache src/surelist/site docs/reference/names .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -4,6 +4,7 @@ the reference comes from docstrings. Strict: a broken link, a failing notebook o
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import surelist
@@ -25,9 +26,9 @@ exclude_patterns = []
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-suppress_warnings = ["misc.highlighting_failure"]
 
 nb_execution_mode = "cache"
+nb_execution_cache_path = str(Path(__file__).parents[1] / ".cache" / "jupyter")
 nb_execution_timeout = 180
 nb_execution_raise_on_error = True
 nb_merge_streams = True
@@ -68,7 +69,13 @@ def theory(app: Any, what: str, name: str, obj: object, options: object, lines: 
     lines[:] = [THEORY.sub(r":ref:`[\1] <\1>`", line) for line in lines]
 
 
+def skipped(app: Any, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
+    """Methods that scikit-learn adds for its own routing are described in its own reference."""
+    return True if re.fullmatch(r"set_\w+_request|score", name) else None
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("source-read", anchors)
     app.connect("autodoc-process-docstring", theory)
+    app.connect("autodoc-skip-member", skipped)

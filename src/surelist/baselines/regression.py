@@ -17,7 +17,7 @@ class AverageCalibration:
     """The map h(x) = N(f(x))/n: the share of rows that are qualified and score as high as x.
 
     With probability >= 1-alpha, for every level s in ``levels`` at once:
-    |P(Y=1, h(X) <= s) - s| <= ``epsilon``. Small h means a high score (N counts from the top,
+    ``|P(Y=1, h(X) <= s) - s| <= epsilon``. Small h means a high score (N counts from the top,
     so the event is h <= s; the paper prints >=). Limit: only the attained levels, 0 to the
     share of qualified rows.
     """

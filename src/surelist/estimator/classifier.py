@@ -61,20 +61,31 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     Parameters
     ----------
-    estimator : a binary classifier with ``predict_proba`` or ``decision_function``
-    target : ``Expected``, ``PerPool`` or ``Recall``; with ``groups``, a mapping of group to target
-    alpha, rule, calibration_share, purpose, group_split, group_rows : as for :func:`surelist.calibrate`
-    prefit : the estimator is fitted already, on other rows
-    calibration_size : share (or number) of rows kept for calibration when not prefit
-    response_method : ``"auto"``, ``"predict_proba"`` or ``"decision_function"``
-    pos_label : the class that counts as qualified; needed unless labels are 0 and 1, -1 and 1, or booleans
-    random_state : seed of the split. One split, not redrawn [theory: setting].
+    estimator
+        a binary classifier with ``predict_proba`` or ``decision_function``
+    target
+        ``Expected``, ``PerPool`` or ``Recall``; with ``groups``, a mapping of group to target
+    alpha, rule, calibration_share, purpose, group_split, group_rows
+        as for :func:`surelist.calibrate`
+    prefit
+        the estimator is fitted already, on other rows
+    calibration_size
+        share (or number) of rows kept for calibration when not prefit
+    response_method
+        ``"auto"``, ``"predict_proba"`` or ``"decision_function"``
+    pos_label
+        the class that counts as qualified; needed unless labels are 0 and 1, -1 and 1, or booleans
+    random_state
+        seed of the split. One split, not redrawn [theory: setting].
 
     Attributes
     ----------
-    policy_ : the certified :class:`surelist.Policy`
-    estimator_ : the fitted classifier
-    classes_ : the two classes
+    policy_
+        the certified :class:`surelist.Policy`
+    estimator_
+        the fitted classifier
+    classes_
+        the two classes
 
     Notes
     -----
