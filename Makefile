@@ -30,7 +30,8 @@ bench: $(VENV)/.dev  ## the short benchmarks: core, start-up, list length, table
 	$(BIN)/python benchmarks/service.py --seconds 15
 
 docs: $(VENV)/.dev java  ## the documentation site: strict, no network; then `surelist docs` opens it
-	$(BIN)/sphinx-build -q -W --keep-going -j 2 -d .cache/doctrees docs src/surelist/site
+	$(BIN)/sphinx-build -q -W --keep-going -j 2 -d .cache/doctrees docs .cache/site/html
+	rm -rf src/surelist/site && cp -r .cache/site/html src/surelist/site
 	@echo "Built. See src/surelist/site/index.html, or: surelist docs"
 
 lint: $(VENV)/.dev

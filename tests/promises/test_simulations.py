@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import surelist as sl
-from surelist.promises.calibration import certify
+from surelist.promises.certification import certify
 from surelist.promises.evidence import ArrayEvidence
 from surelist.promises.terms import make_terms
 from surelist.ties import Salt

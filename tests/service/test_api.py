@@ -341,14 +341,14 @@ def test_statistics_live_in_the_core_only():
                 [f"{node.module}.{a.name}" for a in node.names] if isinstance(node, ast.ImportFrom) else []
             )
             for name in names:
-                assert not name.startswith(("scipy", "surelist.bounds", "surelist._crossing")), (
+                assert not name.startswith(("scipy", "surelist.bounds", "surelist.bounds.sequential")), (
                     path.name,
                     name,
                 )
                 assert name not in (
                     "surelist.bounds",
-                    "surelist.calibration.calibrate",
-                    "surelist.calibration.certify",
+                    "surelist.promises.calibration.calibrate",
+                    "surelist.promises.certification.certify",
                 )
 
 

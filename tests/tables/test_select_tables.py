@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import surelist as sl
-from surelist.promises.calibration import certify
+from surelist.promises.certification import certify
 from surelist.promises.evidence import ArrayEvidence
 from surelist.promises.terms import make_terms
 from surelist.ties import Salt

@@ -14,7 +14,9 @@ SITE = Path(__file__).parents[1] / "site" / "index.html"
 
 
 @click.command()
-@click.option("--open/--no-open", "opens", default=None, help="Open it in a browser (default: on a terminal).")
+@click.option(
+    "--open/--no-open", "opens", default=None, help="Open it in a browser (default: on a terminal)."
+)
 def docs(opens: bool | None) -> None:
     """Open the documentation, or say where it is.
 

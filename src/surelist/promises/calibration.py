@@ -1,16 +1,12 @@
-"""Scores, labels and a target in; a ``Policy`` or ``NotCertifiable`` out.
+"""Columns in memory and a target in; a ``Policy`` or ``NotCertifiable`` out.
 
-``certify`` is the one place where a promise is made. It asks each group's evidence for three
-things only: how many rows, how many of them qualified, and a few order statistics of the
-qualified scores. ``calibrate`` supplies them from arrays, ``tables`` from any engine.
+``calibrate`` is the door for arrays. It turns them into evidence; ``certification`` makes the promise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,11 +14,18 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._check import MissingLabels
-from surelist._version import __version__
-from surelist.errors import InvalidInput, NotCertifiable, Shortfall
+from surelist.errors import InvalidInput
 from surelist.filters import pool_members
 from surelist.promises.best_of import best_of
-from surelist.promises.evidence import ArrayEvidence, Evidence
+from surelist.promises.certification import (
+    certify,
+    cutoff_of,
+    make_policy,
+    require_labels,
+    required_of,
+    steps_of,
+)
+from surelist.promises.evidence import ArrayEvidence
 from surelist.promises.options import GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
@@ -30,20 +33,14 @@ from surelist.promises.pools import PoolRows
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.shift import DensityRatio, keep_rows
 from surelist.promises.special import RowSet, is_special, pools_cutoff, read_labels, special_cutoff, together
-from surelist.promises.state import Cutoff, Step
-from surelist.promises.rows_needed import estimate_rows
+from surelist.promises.state import Cutoff
 from surelist.promises.targets import (
     AnyTarget,
     Expected,
-    Level,
-    PerPool,
     Precision,
-    Recall,
-    Requirement,
 )
 from surelist.promises.terms import Targets, Terms, make_terms
-from surelist.score_summary import FINGERPRINT, Reached, RowSummary
-from surelist.ties import Salt
+from surelist.score_summary import RowSummary
 
 
 def calibrate(
@@ -158,11 +155,11 @@ def _certify_rows(rows: RowSet, terms: Terms, facts: dict[str, Any]) -> Policy:
         cutoff = special_cutoff(rows, target, terms.level, most) if is_special(target, rows) else None
         if cutoff is None:
             evidence = ArrayEvidence.of(rows.scores, rows.labels, None, None, terms, None)
-            steps = _steps(evidence, _required(evidence, None, target, terms.level), None, set())
-            cutoff = _cutoff(evidence, None, target, terms, steps)
+            steps = steps_of(evidence, required_of(evidence, None, target, terms.level), None, set())
+            cutoff = cutoff_of(evidence, None, target, terms, steps)
         cutoffs[target] = cutoff
         most = min(most, cutoff.steps[0].threshold)
-    return _policy(together([cutoffs[each] for each in terms.all_targets]), terms, **facts)
+    return make_policy(together([cutoffs[each] for each in terms.all_targets]), terms, **facts)
 
 
 def _warn_of_pools(rows: RowSet, policy: Policy) -> None:
@@ -179,7 +176,7 @@ def certify_pools(rows: PoolRows, terms: Terms, kept: RowSummary | None, **facts
     _require_plain(terms, None)
     require_labels(terms, facts.get("missing_labels", 0))
     cutoff = pools_cutoff(rows, terms.all_targets[0], terms.level, kept)
-    return _policy([cutoff], terms, **facts)
+    return make_policy([cutoff], terms, **facts)
 
 
 def _require_plain(terms: Terms, ids: Any) -> None:
@@ -196,159 +193,6 @@ def _require_use(unlabelled: Any, terms: Terms) -> None:
     if unlabelled is not None and not any(isinstance(each, Expected) for each in terms.all_targets):
         kind = type(terms.all_targets[0]).__name__
         raise InvalidInput(f"unlabelled: does not help a {kind} promise; leave it out.")
-
-
-def certify(
-    evidence: Mapping[str | None, Evidence],
-    terms: Terms,
-    *,
-    salt: Salt | None = None,
-    missing_labels: int = 0,
-    **facts: Any,
-) -> Policy:
-    """Turn evidence into a policy. The only function that makes a promise from counts.
-
-    ``salt`` is for tests; by default it is drawn here, after the ids are fixed.
-    """
-    require_labels(terms, missing_labels)
-    _refuse_estimated(evidence, terms)
-    required = requirements(evidence, terms)  # refuses before a salt is drawn
-    if terms.ties == "hash":
-        salt = salt or Salt.draw()
-    spent: set[int] = set()
-    steps = {name: _steps(evidence[name], each, salt, spent) for name, each in required.items()}
-    cutoffs = [
-        _cutoff(evidence[name], name, target, terms, steps[name]) for name, target in terms.targets.items()
-    ]
-    if salt is not None:
-        salt = Salt(salt.key, frozenset(spent))
-    return _policy(cutoffs, terms, missing_labels=missing_labels, salt=salt, **facts)
-
-
-def _refuse_estimated(evidence: Mapping[str | None, Evidence], terms: Terms) -> None:
-    """Targets that were estimated from these very rows were chosen after looking at them."""
-    seen = terms.estimated_from
-    if seen is None or {str(name) for name in evidence} != set(seen):
-        return
-    total = sum(rows for rows, _ in seen.values())
-    if all(
-        rows_of_group.qualified == seen[str(name)][1]
-        and rows_of_group.rows == (total if terms.group_rows == "all" else seen[str(name)][0])
-        for name, rows_of_group in evidence.items()
-    ):
-        raise InvalidInput(
-            "target: these targets by group were estimated from rows with the same counts in every group: "
-            "from the calibration rows. Estimate them from other rows."
-        )
-
-
-def require_labels(terms: Terms, missing: int) -> None:
-    """A recall needs every label."""
-    recall = any(
-        isinstance(each, Recall) or getattr(each, "recall", None) is not None for each in terms.all_targets
-    )
-    if missing and recall:
-        raise InvalidInput(
-            f"missing_labels: {missing:,} labels are missing, and Recall needs them all: a qualified "
-            "row counted as not qualified would make the share kept look larger than it is."
-        )
-
-
-def _policy(cutoffs: Sequence[Cutoff], terms: Terms, *, salt: Salt | None = None, **facts: Any) -> Policy:
-    return Policy(
-        cutoffs=tuple(cutoffs),
-        alpha=terms.alpha,
-        rule=terms.rule,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        version=__version__,
-        group_split=terms.group_split if terms.grouped else None,
-        group_rows=terms.group_rows if terms.grouped else None,
-        overlapping=terms.overlapping,
-        purpose=terms.purpose,
-        salt_hash=salt.hash if salt else None,
-        salt=salt,
-        **facts,
-    )
-
-
-def _cutoff(
-    evidence: Evidence, name: str | None, target: AnyTarget, terms: Terms, steps: tuple[Step, ...]
-) -> Cutoff:
-    """The thresholds with what is kept of the rows behind them."""
-    summary = evidence.summary([steps[0].threshold, steps[-1].threshold])
-    total = summary.scores.total
-    ends = {
-        at: _with_shares(steps[at], each, total)
-        for at, each in zip((0, len(steps) - 1), summary.reached, strict=True)
-    }
-    return Cutoff(
-        name, target, terms.level, evidence.rows, evidence.qualified,
-        tuple(ends.get(at, step) for at, step in enumerate(steps)), summary.fingerprint, FINGERPRINT,
-        summary.scores,
-    )  # fmt: skip
-
-
-def _with_shares(step: Step, reached: Reached, total: int) -> Step:
-    """With how much of the calibration rows the threshold shortlists, and would if ties were broken."""
-    needed = step.critical_count - reached.qualified_above
-    part = needed / (reached.qualified - reached.qualified_above)
-    untied = (reached.rows_above + part * (reached.rows - reached.rows_above)) / total
-    share = reached.rows / total if step.tie_break is None else untied
-    return replace(step, reached=reached.qualified, share=share, share_untied=untied)
-
-
-def requirements(
-    evidence: Mapping[str | None, Evidence], terms: Terms
-) -> dict[str | None, tuple[Requirement, ...]]:
-    """The counts each group's evidence has to meet, or ``NotCertifiable``."""
-    return {
-        name: _required(evidence[name], name, target, terms.level) for name, target in terms.targets.items()
-    }
-
-
-def _required(
-    evidence: Evidence, name: str | None, target: AnyTarget, level: Level
-) -> tuple[Requirement, ...]:
-    if not isinstance(target, (Expected, PerPool, Recall)):
-        raise InvalidInput(f"target: {target.describe()} is certified from columns in memory only.")
-    rows, qualified = evidence.rows, evidence.qualified
-    if rows == 0:
-        raise InvalidInput(f"groups: group {name!r} has a target but no calibration rows.")
-    required = target.requirements(rows, qualified, level)
-    needed = max(each.count for each in required)
-    if needed > qualified:
-        largest = target.largest(rows, qualified, level)
-        recall = isinstance(target, Recall)
-        raise NotCertifiable(
-            Shortfall(
-                target=f"{target.describe()} (alpha={level.alpha:g}, rule={level.rule!r})",
-                rows=rows,
-                qualified_available=qualified,
-                critical_count=needed,
-                largest_k=None if recall else largest,
-                largest_share=largest if recall else None,
-                rows_needed=estimate_rows(target, rows, qualified, level),
-                group=name,
-                simultaneous_rule="simultaneous" in target.rules,
-            )
-        )
-    return required
-
-
-def _steps(
-    evidence: Evidence, required: tuple[Requirement, ...], salt: Salt | None, spent: set[int]
-) -> tuple[Step, ...]:
-    thresholds = evidence.nth_largest([each.count for each in required])
-    steps = []
-    for each, threshold in zip(required, thresholds, strict=True):
-        number = None
-        if salt is not None:
-            above, ids = evidence.tied(threshold)
-            numbers = sorted(salt.numbers(ids), reverse=True)
-            number = numbers[each.count - above - 1]
-            spent.update(numbers)
-        steps.append(Step(each.pool_size, each.count, threshold, number))
-    return tuple(steps)
 
 
 def _members(groups: Any, terms: Terms, rows: int) -> dict[str | None, NDArray[np.bool_]]:

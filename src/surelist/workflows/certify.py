@@ -16,7 +16,8 @@ import numpy as np
 
 from surelist import tables
 from surelist.errors import InvalidInput
-from surelist.promises.calibration import certify, certify_arrays, certify_pools, requirements
+from surelist.promises.calibration import certify_arrays, certify_pools
+from surelist.promises.certification import certify, requirements
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.pools import PoolRows
