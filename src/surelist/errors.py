@@ -8,39 +8,131 @@ from typing import Any, ClassVar
 
 
 class SurelistError(Exception):
-    """Base of every error that surelist raises on purpose; ``status`` is its HTTP status."""
+    """Base of every error that surelist raises on purpose; ``status`` is its HTTP status.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> try:
+    ...     sl.calibrate([0.5], [2], sl.Expected(5, 100))
+    ... except sl.SurelistError as error:
+    ...     type(error).__name__
+    'InvalidInput'
+    """
 
     status: ClassVar[int] = 400
 
 
 class InvalidInput(SurelistError, ValueError):
-    """An argument, column or file does not fit; the message names it and the value found."""
+    """An argument, column or file does not fit; the message names it and the value found.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Expected(-1, 100)
+    Traceback (most recent call last):
+    ...
+    surelist.errors.InvalidInput: ...
+    """
 
 
 class PolicyFileError(InvalidInput):
-    """A policy file is corrupted, of an unknown format version, or contradicts itself."""
+    """A policy file is corrupted, of an unknown format version, or contradicts itself.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Policy.loads("{}")
+    Traceback (most recent call last):
+    ...
+    surelist.errors.PolicyFileError: ...
+    """
 
 
 class MissingDependency(SurelistError, ImportError):
-    """An optional package is needed; the message says which extra installs it."""
+    """An optional package is needed; the message says which extra installs it.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> issubclass(sl.MissingDependency, ImportError)
+    True
+    """
 
     status = 501
 
 
 class GroupCutoffWarning(UserWarning):
-    """Cutoffs per group were calibrated without recording what they are for."""
+    """Cutoffs per group were calibrated without recording what they are for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> import warnings
+    >>> groups = np.where(np.arange(1_000) % 2, "a", "b")
+    >>> targets = {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", sl.GroupCutoffWarning)
+    ...     policy = sl.calibrate(scores, labels, targets, groups=groups, purpose="an example")
+    """
 
 
 class NestedFitWarning(UserWarning):
-    """A ``ShortlistClassifier`` was fitted inside something that has seen its calibration rows."""
+    """A ``ShortlistClassifier`` was fitted inside something that has seen its calibration rows.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> inner = sl.ShortlistClassifier(LogisticRegression(), target=sl.Expected(5, 100))
+    >>> nested = make_pipeline(SelectKBest(), inner)  # fitting this warns
+    >>> type(sl.ShortlistClassifier.outermost(nested)).__name__  # the way out
+    'ShortlistClassifier'
+    """
 
 
 class PoolWarning(UserWarning):
-    """Rows were treated as units although candidates of one pool resemble one another."""
+    """Rows were treated as units although candidates of one pool resemble one another.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> rng = np.random.default_rng(1)
+    >>> clinic = np.repeat(np.arange(50), 20)
+    >>> labels = rng.random(1_000) < np.repeat(rng.random(50), 20)  # clinics differ
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     policy = sl.calibrate(rng.random(1_000), labels, sl.Expected(5, 20), pools=clinic)
+    >>> caught[0].category.__name__
+    'PoolWarning'
+    """
 
 
 class TableWarning(UserWarning):
-    """Rows of a table were dropped on request, or ids occur more than once."""
+    """Rows of a table were dropped on request, or ids occur more than once.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import polars as pl
+    >>> import surelist as sl
+    >>> risk, ill = [None, *range(500)], [i > 300 for i in range(501)]
+    >>> past = pl.DataFrame({"risk": risk, "ill": ill})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     policy = sl.calibrate_table(
+    ...         past, score="risk", label="ill", target=sl.Expected(5, 100), on_bad_rows="drop"
+    ...     )
+    >>> policy.dropped_rows
+    1
+    """
 
 
 class UnreviewedWarning(UserWarning):
@@ -74,6 +166,18 @@ class NotCertifiable(SurelistError):
     Carries the fields of :class:`Shortfall`. Trying again on the same rows is not covered
     by the promise; fresh rows are, and for ``Expected`` targets ``rule="simultaneous"`` or a campaign
     started on those.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> try:
+    ...     sl.calibrate(scores[:80], labels[:80], sl.Expected(15, 100))
+    ... except sl.NotCertifiable as refusal:
+    ...     refusal.qualified_available < refusal.critical_count, refusal.rows_needed > 80
+    (True, True)
     """
 
     status = 422

@@ -59,7 +59,7 @@ def test_surelist_docs_says_where_it_is_or_how_to_get_it(monkeypatch, tmp_path, 
     from surelist.cli import run, site
 
     monkeypatch.setattr(site, "SITE", tmp_path / "index.html")
-    assert run(["docs", "--no-open"]) == 1
+    assert run(["docs", "--no-open"]) == 2
     assert "make docs" in capsys.readouterr().err
     (tmp_path / "index.html").write_text("")
     assert run(["docs", "--no-open"]) == 0

@@ -3,6 +3,16 @@
 ``umb`` has a guarantee (longer lists for it); ``uncalibrated``, ``platt`` and ``isotonic`` have
 none and say so in every result; the oracles need what nobody has, the true probabilities.
 None of them is recommended for use: ``surelist.calibrate`` is.
+
+Examples
+--------
+>>> import numpy as np
+>>> import surelist as sl
+>>> from surelist.examples import population
+>>> scores, labels = population(np.random.default_rng(6), 1_000)
+>>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100), rule="dkw")  # the paper's own rule
+>>> policy.cutoffs[0].steps[0].critical_count
+89
 """
 
 from surelist.baselines.binning import umb

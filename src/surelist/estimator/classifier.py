@@ -93,6 +93,16 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     in ``predict``. ``sample_weight`` and other metadata go to the estimator's ``fit``; they do not weight the
     calibration rows, since the promise is about candidates as they come. For a pool that
     differs from the calibration rows use ``surelist.calibrate(weights=...)``.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(2_000, weights=[0.8], random_state=0)
+    >>> model = sl.ShortlistClassifier(LogisticRegression(), target=sl.Expected(5, 100), random_state=0)
+    >>> sorted(set(model.fit(X, y).predict(X[:100]).tolist()))  # 1: on the shortlist
+    [0, 1]
     """
 
     def __init__(

@@ -55,6 +55,8 @@ UNCERTIFIED = ("refuse", "everyone")
 class Campaign:
     """Screens pools under one promise and learns from reviews [theory: reviews].
 
+    Parameters
+    ----------
     scores, labels
         Calibration rows to start from, as for ``calibrate``.
     target
@@ -70,6 +72,16 @@ class Campaign:
         What to do if the calibration rows cannot certify the target yet: ``"refuse"`` raises
         ``NotCertifiable``; ``"everyone"`` shortlists everyone, promising nothing, until an
         update certifies a threshold.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> scores = [i / 1_000 for i in range(1_000)]
+    >>> campaign = sl.Campaign(scores, [s > 0.8 for s in scores], sl.Expected(5, 100), schedule=(10, 40))
+    >>> campaign.screen([0.1, 0.5, 0.99], pool="monday").tolist()
+    [False, False, True]
+    >>> campaign.review("monday", [1])
+    1
     """
 
     def __init__(
@@ -381,12 +393,8 @@ class Campaign:
     def _why_not_due(self) -> str:
         if self.alarm:
             return "the monitor has raised an alarm; nothing is learned from rows that may have drifted."
-        done = len(self.updates) - 1
-        when = (
-            f"the next one is due after pool {self.schedule[done]}"
-            if done < len(self.schedule)
-            else "all are done"
-        )
+        left = self.schedule[len(self.updates) - 1 :]
+        when = f"the next one is due after pool {left[0]}" if left else "all are done"
         return (
             f"off schedule after {self.pools} pools; {when}. A time picked by looking at scores or labels "
             "breaks the promise."

@@ -48,6 +48,8 @@ Ints = NDArray[np.int64]
 class Labelling:
     """Asks for the labels of chosen candidates and certifies a list from them.
 
+    Parameters
+    ----------
     scores
         Scores of all candidates of the collection; higher is better.
     target
@@ -62,6 +64,19 @@ class Labelling:
     pilot, fallback, aside, block
         The design: share of the labels for the pilot, share of alpha for the pilot's own block, share of the
         collection set aside for the pilot (future pools only), or a fixed ``block`` and no pilot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(np.random.default_rng(6), 20_000)
+    >>> work = sl.Labelling(scores, sl.Expected(5, 100), labels=300)
+    >>> while len(rows := work.ask()):  # which rows to label now
+    ...     new = work.tell(rows, labels[rows])  # what a person answers
+    >>> work.policy.promise.split(";")[0]
+    'The shortlist holds at least 5 qualified candidates on average over pools of 100 candidates'
     """
 
     def __init__(

@@ -53,11 +53,25 @@ class Monitor:
     Reviews that never come are told with ``unreviewed=``. In the alarm they count as qualified, in
     the interval both ways: never as an outcome that nobody has seen.
 
+    Parameters
+    ----------
     alpha
         How often a false alarm may be raised, over the whole future.
     audit_rate
         For ``Recall``: the probability with which every candidate who is not shortlisted is reviewed
         all the same, independently of everything else; ``draw_audit`` draws them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> monitor = sl.Monitor(sl.calibrate(scores, labels, sl.Expected(5, 100)))
+    >>> for pool in range(30):
+    ...     new = monitor.observe(qualified=2, pool_size=100)  # far fewer than promised
+    >>> monitor.alarm
+    True
     """
 
     def __init__(self, policy: Policy, alpha: float = 0.05, *, audit_rate: float | None = None) -> None:

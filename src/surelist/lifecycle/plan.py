@@ -44,7 +44,15 @@ class Needed:
 
 @dataclass(frozen=True)
 class Plan:
-    """A table of calibration sizes; ``describe`` prints it, ``plot`` draws it."""
+    """A table of calibration sizes; ``describe`` prints it, ``plot`` draws it.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> plan = sl.plan(sl.Expected(5, 100), base_rate=0.19, auc=0.85, sizes=[300, 1_000])
+    >>> plan.needs(0.9)
+    34
+    """
 
     target: Target
     alpha: float

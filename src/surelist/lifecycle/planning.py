@@ -51,6 +51,8 @@ def plan(
 ) -> Plan:
     """How many calibration rows ``target`` needs, and what more rows would save.
 
+    Parameters
+    ----------
     base_rate, auc
         A guess: the share of qualified candidates and the score's area under the ROC curve,
         under the binormal model.
@@ -63,6 +65,18 @@ def plan(
         than one review over all of them.
     labelling
         Also tabulate as many labels of chosen rows of a large collection (``Labelling``).
+
+    Returns
+    -------
+    Plan
+        A table of sizes; ``describe`` prints it, ``plot`` draws it.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> plan = sl.plan(sl.Expected(5, 100), base_rate=0.19, auc=0.85, sizes=[300, 1_000])
+    >>> [round(row.list_size, 1) for row in plan.table if row.rule == "exact"]
+    [10.1, 8.1]
     """
     if not isinstance(target, (Expected, PerPool, Recall)):
         raise InvalidInput(f"target: expected Expected, PerPool or Recall, got {target!r}.")

@@ -48,6 +48,8 @@ class StopState:
 class StopTest:
     """May the review stop? Draws from the rest, look by look, until the recall is certified.
 
+    Parameters
+    ----------
     found
         Relevant items that the review has found.
     rest
@@ -60,6 +62,17 @@ class StopTest:
         The most looks to plan. More looks cost little; the level is solved over all of them.
     table
         A path to remember: where the rest is.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> stop = sl.StopTest(found=195, rest=8_000, recall=0.95, alpha=0.05)
+    >>> rows = stop.ask()
+    >>> len(rows)
+    2133
+    >>> stop.tell([0] * len(rows))
+    >>> stop.certified
+    True
     """
 
     def __init__(

@@ -53,6 +53,8 @@ def calibrate(
 ) -> Policy:  # fmt: skip
     """Certify ``target`` from labelled calibration rows, or raise ``NotCertifiable``.
 
+    Parameters
+    ----------
     scores, labels
         One value per calibration row; higher scores are better, label 1 means qualified. The
         score must not have been trained or chosen on these rows. A mapping of name to scores certifies
@@ -91,6 +93,30 @@ def calibrate(
         Scores of other candidates from the same population (with ``weights``, that of the pools): needed
         by ``Precision`` and ``Budget``, and a shorter list for ``Expected``. With ``rule="fdr"``, the scores
         of the pool to select from.
+
+    Returns
+    -------
+    Policy
+        What is promised, on which evidence, and whom it shortlists.
+
+    Raises
+    ------
+    NotCertifiable
+        The rows cannot carry the target; says what is missing and how many rows would do.
+    InvalidInput
+        Something does not fit; says what, and where.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100), alpha=0.1)
+    >>> round(policy.threshold, 3)
+    0.535
+    >>> policy.select([0.2, 0.6, 0.9]).tolist()
+    [False, True, True]
     """
     terms = make_terms(
         target, groups_given=groups is not None, overlapping=isinstance(groups, Mapping), alpha=alpha,

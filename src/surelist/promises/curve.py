@@ -26,6 +26,16 @@ class GuaranteeCurve:
     ``list_size[i]`` candidates of an average pool score at least ``threshold[i]`` (estimated
     from the calibration rows); at least ``qualified[i]`` of them are qualified on average
     (certified). Any point may be picked after looking [theory: simultaneous].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> curve = sl.guarantee_curve(scores, labels, pool_size=100)
+    >>> bool((np.diff(curve.qualified) >= 0).all())
+    True
     """
 
     list_size: NDArray[np.float64]
@@ -70,6 +80,22 @@ def guarantee_curve(
     With probability >= 1-alpha every point of the curve is true, so k may be chosen from it
     after looking; ``calibrate`` with the same rows, alpha and ``rule="simultaneous"`` then
     gives the matching policy. A step function: nothing is interpolated.
+
+    Returns
+    -------
+    GuaranteeCurve
+        List sizes, thresholds, and what is certified for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> curve = sl.guarantee_curve(scores, labels, pool_size=100)
+    >>> at = int(np.searchsorted(curve.list_size, 10))
+    >>> f"review {curve.list_size[at]:.0f}, at least {curve.qualified[at]:.1f} qualified on average"
+    'review 10, at least 5.3 qualified on average'
     """
     check.as_choice(rule, get_args(CurveRule), "rule")
     return _curve(scores, labels, pool_size, alpha, rule, missing_labels)

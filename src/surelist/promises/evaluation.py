@@ -62,7 +62,19 @@ class Kept:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The rows as a whole and by group; pools that kept the promise, where it is about pools."""
+    """The rows as a whole and by group; pools that kept the promise, where it is about pools.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100))
+    >>> later, outcome = population(np.random.default_rng(7), 3_000)
+    >>> sl.evaluate(policy, later, outcome).verdict.split(":")[0]
+    'Consistent with the promise'
+    """
 
     promise: str
     kept: tuple[Kept, ...]
@@ -96,6 +108,22 @@ def evaluate(
 
     ``pools`` says which pool a row is in; promises about single pools are then judged pool by pool. For
     other arguments see ``calibrate``. Rows that made the policy, or chose it, prove nothing here.
+
+    Returns
+    -------
+    Evaluation
+        Shares with exact intervals, and a verdict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100))
+    >>> later, outcome = population(np.random.default_rng(7), 3_000)
+    >>> sl.evaluate(policy, later, outcome).consistent
+    True
     """
     good, _ = check.as_labels(labels)
     codes, count = (None, 0) if pools is None else check.as_codes(pools, len(good))

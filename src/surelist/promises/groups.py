@@ -52,6 +52,19 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
     group is known and given in ``pool_sizes`` (for ``group_rows="all"``, the whole pool's size for
     every group). These rows must not be the calibration rows: targets estimated on the rows that
     certify them were false in 10-33 % at 10 %, and ``calibrate`` refuses them [theory: groups].
+
+    Returns
+    -------
+    dict
+        A target per group, for ``calibrate``.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> labels, groups = [1, 1, 1, 0, 1, 0, 0, 0], ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> targets = sl.equal_opportunity(labels, groups, k=5, pool_sizes={"a": 50, "b": 50})
+    >>> targets["a"].k, targets["b"].k
+    (3.75, 1.25)
     """
     k = check.as_positive(k, "k")
     qualified, _ = check.as_labels(labels)

@@ -41,7 +41,23 @@ class ExcessBound:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(Certificate):
-    """A certified shortlisting rule. Made by ``calibrate``, kept by ``save`` and ``load``."""
+    """A certified shortlisting rule. Made by ``calibrate``, kept by ``save`` and ``load``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100))
+    >>> policy.promise.split(";")[0]
+    'The shortlist holds at least 5 qualified candidates on average over pools of 100 candidates'
+    >>> len(policy.conditions)
+    6
+    >>> policy.save("policy.json")
+    >>> sl.Policy.load("policy.json") == policy
+    True
+    """
 
     @property
     def threshold(self) -> float:

@@ -36,6 +36,17 @@ class SampledLabels:
     ``probability``. Without ``above``, ``probability`` is one number or one per row, none below
     ``lowest_rate`` among the rows that score at least ``lowest_score`` (default: all). Rates, edge and
     lowest score were fixed before labels were drawn, and never come from the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> drawn = (scores >= 0.4) | (np.random.default_rng(1).random(1_000) < 0.2)
+    >>> sampled = sl.SampledLabels(np.where(drawn, labels, np.nan), probability=0.2, above=0.4)
+    >>> sl.calibrate(scores, sampled, sl.Expected(5, 100)).select([0.1, 0.9]).tolist()
+    [False, True]
     """
 
     labels: Any

@@ -23,6 +23,17 @@ class DensityRatio:
 
     ``bound`` is fixed beforehand, never the largest ratio of these rows. ``exact=False`` says that the
     ratios are estimates; the promise is then conditional on them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> ratios = np.where(np.arange(1_000) % 2, 0.5, 1.5)  # every other row is thrice as likely in the pools
+    >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100), weights=sl.DensityRatio(ratios, bound=1.5))
+    >>> 550 < policy.cutoffs[0].rows < 780  # about 1,000 / 1.5 rows are kept
+    True
     """
 
     ratios: Any

@@ -59,6 +59,12 @@ class Expected:
     ``spread`` is a guess, made beforehand, of the standard deviation of what a pool's list holds (a bad
     guess costs length, never validity).
     ``of="value"``: labels are amounts of at least 0 instead of 0 and 1, and k is an amount [theory: value].
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Expected(5, pool_size=100).describe()
+    'at least 5 qualified candidates on average in pools of 100'
     """
 
     k: float
@@ -121,6 +127,12 @@ class PerPool:
     the threshold of 200 [theory: per-pool]. Without it whole pools are the units: calibrate with
     ``pools=`` [theory: pools]. Then ``recall`` may stand for k (a share of the pool's own qualified),
     and ``by="rank"`` lists each pool's best by rank instead of by score.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.PerPool(recall=0.9).describe()
+    "at least 90% of every pool's own qualified candidates kept"
     """
 
     k: int = None  # type: ignore[assignment]  # None: recall is given
@@ -254,6 +266,12 @@ class Recall:
 
     The share is the population's, P(F >= t given Y = 1); at the boundary a single pool's own
     recall lies below it about half the time.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Recall(0.95).describe()
+    'at least 95% of all qualified candidates kept'
     """
 
     share: float
@@ -299,6 +317,12 @@ class Precision:
     beforehand: about half the list that is hoped for, from a plan or a pilot. Without it four starts share
     alpha. The lists come from ``unlabelled=`` scores [theory: precision]. ``rule="fdr"`` is another
     promise: the false share of one pool's list on average, by conformal selection.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Precision(0.8, start=0.1).describe()
+    'at least 80% of the shortlist qualified'
     """
 
     share: float
@@ -319,6 +343,12 @@ class Budget:
     """``size`` of ``pool_size`` candidates can be reviewed: how many qualified are certified on that list?
 
     The list comes from ``unlabelled=`` scores, the number certified is the answer [theory: budget].
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Budget(10, 100).describe()
+    'what a list of 10 of 100 candidates holds'
     """
 
     size: float
@@ -344,6 +374,12 @@ class AtLeast:
     """At least ``k`` qualified candidates on the list of one collection in hand [theory: few-labels].
 
     For ``Labelling``: it is about these very candidates and needs no assumption about where they come from.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.AtLeast(50).describe()
+    'at least 50 qualified candidates of this collection on the list'
     """
 
     k: int
