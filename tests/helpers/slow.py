@@ -34,7 +34,7 @@ SLOW = {
     "estimator/test_outermost.py",
     "house/test_docs.py::test_examples_run_and_print_what_the_page_says",
     "house/test_mutants.py",
-    "house/test_site.py",
+    "house/test_site.py::test_the_site_builds_strictly_and_needs_no_network",
     "house/test_what_is_installed.py",
     "lifecycle/test_campaign.py::test_level_under_ties",
     "lifecycle/test_campaign.py::test_level_when_reviews_come_late_or_never_depending_on_the_outcome",

@@ -101,9 +101,7 @@ class Campaign:
         check.require_rows(array, "scores")
         check.require_length(qualified, len(array), "labels")
         if not isinstance(target, Expected) or target.pool_size is None or target.of != "count":
-            raise InvalidInput(
-                f"target: campaigns promise an Expected target (k, pool_size), got {target!r}."
-            )
+            raise InvalidInput(f"target: campaigns promise an Expected(k, pool_size), got {target!r}.")
         state = CampaignState(
             target=ExpectedFields("expected", float(target.k), float(target.pool_size)),
             alpha=check.as_alpha(alpha),
