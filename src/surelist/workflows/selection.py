@@ -53,6 +53,8 @@ def select_table(
     the counts. With ``output`` the shortlist is written there instead, and appears only
     when complete.
 
+    Parameters
+    ----------
     score, group, id
         Names of columns; by default those the policy was calibrated on.
     pool
@@ -69,6 +71,21 @@ def select_table(
         CSV file is written as the pool's is: the same separator, encoding and way of writing numbers.
     sheet, decimal
         As for ``calibrate_table``.
+
+    Returns
+    -------
+    Selection
+        The shortlist and its counts.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import surelist as sl
+    >>> past = pl.DataFrame({"risk": [i / 500 for i in range(500)], "ill": [i > 300 for i in range(500)]})
+    >>> policy = sl.calibrate_table(past, score="risk", label="ill", target=sl.Expected(5, 100))
+    >>> new = pl.DataFrame({"name": ["Ann", "Ben", "Cem"], "risk": [0.99, 0.3, 0.95]})
+    >>> sl.select_table(new, policy).table["name"].to_list()
+    ['Ann', 'Cem']
     """
     remembered = policy.columns or {}
     if policy.choice is not None and score not in (None, policy.choice.chosen):

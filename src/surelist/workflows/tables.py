@@ -77,6 +77,8 @@ def calibrate_table(
 ) -> Policy:  # fmt: skip
     """Certify ``target`` from a table of past candidates, where the table is.
 
+    Parameters
+    ----------
     table
         A path, glob or folder of CSV or Parquet, or an Excel file (``excel`` extra); a pandas, polars or
         PySpark DataFrame, a pyarrow table, a DuckDB relation, or anything that streams Arrow.
@@ -104,8 +106,31 @@ def calibrate_table(
     progress
         Called with a few words at the start of every pass over the data.
 
+    Notes
+    -----
     Everything else is as for ``calibrate``. Rows are counted, not collected; only ``weight`` reads
     its columns into memory, because the draw depends on the order of rows.
+
+    Returns
+    -------
+    Policy
+        As from ``calibrate``; it remembers the names of the columns.
+
+    Raises
+    ------
+    NotCertifiable
+        The rows cannot carry the target.
+    InvalidInput
+        A column or a value does not fit; says which rows.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import surelist as sl
+    >>> past = pl.DataFrame({"risk": [i / 500 for i in range(500)], "ill": [i > 300 for i in range(500)]})
+    >>> policy = sl.calibrate_table(past, score="risk", label="ill", target=sl.Expected(5, 100))
+    >>> policy.threshold
+    0.936
     """
     source = Source(
         table, engine, spark_master, on_bad_rows, progress, hints=Hints(sheet, decimal, pos_label)
@@ -157,6 +182,21 @@ def evaluate_table(
 
     Columns and the label that means qualified are by default those the policy was calibrated on;
     ``pool`` says which pool a row is in.
+
+    Returns
+    -------
+    Evaluation
+        Shares with exact intervals, and a verdict.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import surelist as sl
+    >>> rows = pl.DataFrame({"risk": [i / 500 for i in range(500)], "ill": [i > 300 for i in range(500)]})
+    >>> policy = sl.calibrate_table(rows, score="risk", label="ill", target=sl.Expected(5, 100))
+    >>> later = rows.with_columns(risk=pl.col("risk") + 0.0001)
+    >>> sl.evaluate_table(later, policy).consistent
+    True
     """
     remembered = policy.columns or {}
     hints = Hints(sheet, decimal, remembered.get("pos_label") if pos_label is None else pos_label)
