@@ -196,7 +196,7 @@ def test_cells_stay_exact_in_the_api(server, policy):
 
 
 def test_excel_and_gzip_are_named(server):
-    assert "Excel" in message(post(server, CALIBRATE, b"PK\x03\x04" + bytes(100)), 400)
+    assert "damaged" in message(post(server, CALIBRATE, b"PK\x03\x04" + bytes(100)), 400)
     assert "gzip" in message(post(server, CALIBRATE, b"\x1f\x8b" + bytes(100)), 400)
 
 

@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, Response
 from surelist.errors import InvalidInput
 from surelist.service import answers, jobs, life, models, reviewing
 from surelist.service.bodies import (
+    EXCEL,
     INLINE,
     TABLE_BODY,
     body_schema,
@@ -27,6 +28,7 @@ from surelist.service.bodies import (
 from surelist.service.errors import MEANING
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, key_of, runtime_of
+from surelist.workflows.source import Hints
 
 REVIEWS = 16 << 20  # bytes of reviews in one request
 
@@ -46,7 +48,7 @@ IdempotencyKey = Annotated[
 ]  # fmt: skip
 Limit = Annotated[int, Query(ge=1, le=500)]
 Before = Annotated[int | None, Query(ge=1, le=2**62, description="Entries before this sequence number.")]
-MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv; charset=utf-8"}
+MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv; charset=utf-8", "xlsx": EXCEL}
 
 FILE_ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
@@ -56,6 +58,7 @@ FILE_ANSWER: dict[int | str, dict[str, Any]] = {
         "content": {
             "text/csv": {"schema": {"type": "string"}},
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+            EXCEL: {"schema": {"type": "string", "format": "binary"}},
         },
     }
 }
@@ -122,7 +125,7 @@ async def calibrate(
     another promise is not covered by the first one's alpha.
     """
     asked = options.request()
-    async with table_body(request, runtime, past=True) as upload:
+    async with table_body(request, runtime, past=True, sheet=options.sheet) as upload:
         bound = key_of(key, "calibrate", options.model_dump_json(), upload.sha256)
         saved = await runtime.work(jobs.calibrate, runtime, view, asked, upload, options.name, bound)
     return answers.policy_file(saved)
@@ -133,8 +136,8 @@ async def curve(
     request: Request, runtime: Service, view: Maker, options: Annotated[models.CurveOptions, Query()]
 ) -> Any:
     """For every list size the qualified candidates certified, all at once: for choosing after looking."""
-    async with table_body(request, runtime, past=True) as upload:
-        made = await runtime.work(jobs.curve, view, upload, *options.split())
+    async with table_body(request, runtime, past=True, sheet=options.sheet) as upload:
+        made = await runtime.work(jobs.curve, view, upload, *options.split(), options.hints)
     return {
         "rule": made.rule, "alpha": made.alpha, "pool_size": made.pool_size, "rows": made.rows,
         "list_size": made.list_size.tolist(), "qualified": made.qualified.tolist(),
@@ -190,10 +193,11 @@ async def select(
     options = _select_options(request)
     if content_type(request) == "application/json":
         return await _select_rows(policy, request, runtime, view, options, key)
-    async with table_body(request, runtime, past=False) as upload:
+    async with table_body(request, runtime, past=False, sheet=options.sheet) as upload:
         done = await runtime.work(
             jobs.select_file, runtime, view, policy, upload, columns=options.columns,
-            attributes=options.attribute, format="csv" if options.format == "spreadsheet" else options.format,
+            hints=Hints(decimal=options.decimal), attributes=options.attribute,
+            format="csv" if options.format == "spreadsheet" else options.format,
             key=key_of(key, "select", policy, options.model_dump_json(), upload.sha256),
         )  # fmt: skip
     file, entry = done.file.path, done.written.entry
@@ -220,8 +224,8 @@ async def _select_rows(
     options: models.SelectOptions,
     key: str | None,
 ) -> Response:
-    if options.format is not None or options.attribute:
-        raise InvalidInput("format: it goes with CSV and Parquet bodies, as does attribute; leave it out.")
+    if options.format is not None or options.attribute or options.sheet:
+        raise InvalidInput("format: it goes with files, as do attribute and sheet; leave it out.")
     body = await json_body(request, runtime, runtime.settings.max_json)
     known = runtime.known_policy(policy)
     made = known if known is not None else await runtime.read(runtime.load_policy, policy)

@@ -20,7 +20,15 @@ from surelist.service.uploads import Upload
 INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
 M = TypeVar("M", bound=BaseModel)
 
-FILES = ("text/csv", "application/vnd.apache.parquet", "application/octet-stream")
+EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+FILES = (
+    "text/csv",
+    "application/vnd.apache.parquet",
+    "application/octet-stream",
+    EXCEL,
+    "application/vnd.ms-excel",
+    "application/vnd.oasis.opendocument.spreadsheet",
+)
 
 # for OpenAPI, since bodies are read by hand
 TABLE_BODY: dict[str, Any] = {
@@ -30,6 +38,7 @@ TABLE_BODY: dict[str, Any] = {
             "application/json": {"schema": {"$ref": "#/components/schemas/Rows"}},
             "text/csv": {"schema": {"type": "string"}},
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+            EXCEL: {"schema": {"type": "string", "format": "binary"}},
         },
     }
 }
@@ -84,12 +93,16 @@ def parse_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
 
 
 @asynccontextmanager
-async def table_body(request: Request, runtime: Runtime, *, past: bool) -> AsyncIterator[Upload]:
+async def table_body(
+    request: Request, runtime: Runtime, *, past: bool, sheet: str | None = None
+) -> AsyncIterator[Upload]:
     """The body as a file, for the length of one request and not longer."""
-    upload = await _received(request, runtime)
+    upload = received = await _received(request, runtime)
     try:
-        yield await runtime.work(jobs.admit, upload, runtime.settings, past=past)
+        upload = await runtime.work(jobs.admit, received, runtime.settings, past=past, sheet=sheet)
+        yield upload
     finally:
+        received.path.unlink(missing_ok=True)
         upload.path.unlink(missing_ok=True)
 
 
@@ -102,8 +115,8 @@ async def _received(request: Request, runtime: Runtime) -> Upload:
         allow_body(request.scope, runtime.settings.max_upload)
         return await runtime.spool.receive(request.stream(), runtime.settings.max_upload)
     raise WrongType(
-        "Content-Type: expected application/json, text/csv or application/vnd.apache.parquet, "
-        f"got {kind[:80]!r}."
+        "Content-Type: expected application/json, text/csv, application/vnd.apache.parquet or "
+        f"{EXCEL}, got {kind[:80]!r}."
     )
 
 

@@ -11,7 +11,7 @@ import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -34,7 +34,7 @@ from surelist.service.workers import run
 from surelist.workflows import facts as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.demo import write_example
-from surelist.workflows.source import Source
+from surelist.workflows.source import NO_HINTS, Hints, Origin, Source
 from surelist.workflows.tables import Profile
 
 Problem = workflows.Problem
@@ -46,6 +46,7 @@ class CalibrationRequest:
 
     roles: Roles
     terms: Terms
+    hints: Hints = NO_HINTS
 
     def question(self) -> dict[str, Any]:
         """For the record: what was asked of the rows."""
@@ -74,16 +75,34 @@ class Shortlisted:
 # -- uploads
 
 
-def admit(upload: Upload, settings: Settings, *, past: bool, name: str = "the upload") -> Upload:
-    """Refuse, before any work, what would unfold to more than the service can hold."""
+def admit(
+    upload: Upload, settings: Settings, *, past: bool, name: str = "the upload", sheet: str | None = None
+) -> Upload:
+    """Refuse, before any work, what would unfold to more than the service can hold.
+
+    A workbook or text in another encoding becomes Parquet here, once; its hash stays that of what came.
+    """
+    adopted = upload.path.with_name(f"{upload.path.stem}-adopted.parquet")
     try:
         with named(upload, name):
-            rows, names = workflows.shape(upload.path)
+            rows, names, origin = run(workflows.admit, upload.path, sheet, adopted)
         _check_shape(rows, names, settings, past=past, name=name)
+    except workflows.SheetNeeded:
+        raise  # whoever can ask a person keeps the file
     except BaseException:
         upload.path.unlink(missing_ok=True)
+        adopted.unlink(missing_ok=True)
         raise
-    return upload
+    if origin is None:
+        return upload
+    upload.path.unlink(missing_ok=True)
+    return replace(upload, path=adopted, origin=asdict(origin))
+
+
+def source_of(upload: Upload, name: str, hints: Hints = NO_HINTS) -> Source:
+    """An upload as a table, as whoever sent it knows it."""
+    origin = None if upload.origin is None else Origin(**upload.origin)
+    return Source(upload.path, name=name, hints=hints, origin=origin)
 
 
 def _check_shape(rows: int, names: list[str], settings: Settings, *, past: bool, name: str) -> None:
@@ -151,7 +170,9 @@ def named(upload: Upload, name: str) -> Iterator[None]:
         raise
     except SurelistError as error:
         if str(upload.path) in str(error):
-            raise type(error)(str(error).replace(str(upload.path), name)) from error
+            told = type(error)(str(error).replace(str(upload.path), name))
+            told.__dict__.update(error.__dict__)
+            raise told from error
         raise
 
 
@@ -167,7 +188,7 @@ def profile(draft: Draft) -> Profile:
 def problems(draft: Draft, columns: Mapping[str, Any]) -> tuple[Problem, ...]:
     """What calibration would refuse or warn of, with the chosen columns."""
     roles = Roles(*(columns[role] for role in ("score", "label", "group", "id")))
-    source = Source(draft.upload.path, name=draft.filename)
+    source = source_of(draft.upload, draft.filename, hints_of(columns))
     with named(draft.upload, draft.filename):
         return run(workflows.problems, source, roles, columns["missing_labels"])
 
@@ -206,7 +227,7 @@ def certify(
     A request that fails for another reason (a column that is not there) shows nothing: no look.
     """
     with named(upload, filename):
-        source = Source(upload.path, name=filename)
+        source = source_of(upload, filename, request.hints)
         rows, outcome = run(workflow_facts.certify, source, request.roles, request.terms)
     looks = view.record_look(rows, upload.sha256, how, request.question(), key)
     if isinstance(outcome, NotCertifiable):
@@ -230,10 +251,13 @@ def calibrate(
     return view.policy(written.entry.subject)
 
 
-def curve(view: View, upload: Upload, roles: Roles, options: Mapping[str, Any]) -> GuaranteeCurve:
+def curve(
+    view: View, upload: Upload, roles: Roles, options: Mapping[str, Any], hints: Hints = NO_HINTS
+) -> GuaranteeCurve:
     """The guarantee curve of an upload, for choosing after looking."""
     with named(upload, "the upload"):
-        rows, made = run(workflow_facts.curve, Source(upload.path, name="the upload"), roles, **options)
+        source = source_of(upload, "the upload", hints)
+        rows, made = run(workflow_facts.curve, source, roles, **options)
     question = _curve_question(options["alpha"], options["rule"])
     view.record_look(rows, upload.sha256, "curve", question)
     return made
@@ -261,7 +285,13 @@ def looks(view: View, draft: Draft) -> tuple[list[dict[str, Any]], tuple[float, 
 
 def _past(draft: Draft) -> tuple[Source, Roles]:
     columns = draft.notes["columns"]
-    return Source(draft.upload.path, name=draft.filename), Roles(columns["score"], columns["label"])
+    source = source_of(draft.upload, draft.filename, hints_of(columns))
+    return source, Roles(columns["score"], columns["label"])
+
+
+def hints_of(columns: Mapping[str, Any]) -> Hints:
+    """What a person said on the page about reading the file; the sheet was chosen before."""
+    return Hints(decimal=columns.get("decimal") or "auto", pos_label=columns.get("pos_label"))
 
 
 def _curve_question(alpha: float, rule: str) -> dict[str, Any]:
@@ -284,6 +314,7 @@ def select_file(
     key: Key | None = None,
     about: Mapping[str, Any] | None = None,
     review: bool = False,
+    hints: Hints = NO_HINTS,
 ) -> Shortlisted:
     """Shortlist a file: the result keeps the pool's format unless another is asked for.
 
@@ -296,10 +327,11 @@ def select_file(
         # only ties need ids; a check for repeats would name candidates
         "id": columns.get("id") if policy.salt_hash is not None else None,
     }
-    output = runtime.spool.new_path(format or upload.format)
+    source = source_of(upload, name, hints)
+    output = runtime.spool.new_path(format or ("xlsx" if upload.format == "xls" else upload.format))
     try:
         with named(upload, name):
-            done = run(workflows.select_table, upload.path, policy, output=output, **names)
+            done, read = run(workflows.select_source, source, policy, output=output, **names)
             impact = run(workflows.impact, upload.path, output, attributes) if attributes else ()
         result = _made(output)
         if review:
@@ -307,6 +339,7 @@ def select_file(
         facts = workflow_facts.selection_facts(
             done, (upload.sha256, upload.format), (result.sha256, result.format), impact
         )
+        facts |= {"reading": list(read)} if read else {}
         facts |= {name: value for name, value in (about or {}).items() if name != "watch"}
         if about and about.get("watch"):
             facts |= life.watched_facts(view, digest, facts)

@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from surelist._check import MissingLabels
+from surelist._check import DecimalMark, MissingLabels
 from surelist.promises.asked import roles_of, target_asked, terms_of
 from surelist.promises.options import OPTIONS, CurveRule, GroupRows, GroupSplit, PromiseKind, Rule, Ties
 from surelist.promises.terms import Roles
 from surelist.service.jobs import CalibrationRequest
+from surelist.workflows.source import SAID, Hints
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -51,11 +52,15 @@ class CalibrateOptions(Options):
     ties: Ties = _option("ties")
     id: Name | None = _option("id")
     missing_labels: MissingLabels = _option("missing_labels")
+    pos_label: Name | None = _option("pos_label")
+    sheet: Name | None = _option("sheet")
+    decimal: DecimalMark = _option("decimal")
     name: Name = Field(default="policy", description="What people call the policy.")
 
     def request(self) -> CalibrationRequest:
         asked = self.model_dump()
-        return CalibrationRequest(roles_of(asked), terms_of(asked, target_asked(asked)))
+        hints = Hints(None, self.decimal, self.pos_label)
+        return CalibrationRequest(roles_of(asked), terms_of(asked, target_asked(asked)), hints)
 
 
 class CurveOptions(Options):
@@ -65,10 +70,18 @@ class CurveOptions(Options):
     alpha: float = _option("curve.alpha", gt=0, lt=1)
     rule: CurveRule = _option("curve.rule")
     missing_labels: MissingLabels = _option("missing_labels")
+    pos_label: Name | None = _option("pos_label")
+    sheet: Name | None = _option("sheet")
+    decimal: DecimalMark = _option("decimal")
+
+    @property
+    def hints(self) -> Hints:
+        """How the file is to be read."""
+        return Hints(None, self.decimal, self.pos_label)
 
     def split(self) -> tuple[Roles, dict[str, Any]]:
         """Which column is what, and everything else."""
-        return Roles(self.score, self.label), self.model_dump(exclude={"score", "label"})
+        return Roles(self.score, self.label), self.model_dump(exclude={"score", "label", *SAID})
 
 
 class SelectOptions(Options):
@@ -82,9 +95,11 @@ class SelectOptions(Options):
         max_length=2,
         description="Up to two columns to count selection rates by (CSV and Parquet).",
     )
-    format: Literal["csv", "parquet", "spreadsheet"] | None = Field(
+    sheet: Name | None = _option("sheet")
+    decimal: DecimalMark = _option("decimal")
+    format: Literal["csv", "parquet", "xlsx", "spreadsheet"] | None = Field(
         default=None,
-        description="Of the shortlist, for CSV and Parquet bodies; by default that of the pool. "
+        description="Of the shortlist, for files; by default that of the pool. `xlsx` has rank and reason. "
         "`spreadsheet` is CSV with cells that a spreadsheet would run as formulas escaped.",
     )
 

@@ -6,7 +6,6 @@ checked for what it is. Names on disk are random; what a person called the file 
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import json
 import os
@@ -28,24 +27,26 @@ if sys.platform != "win32":
 
 PIECE = 1 << 18
 LOCK = ".lock"  # beside the folder, which is empty when nothing waits
-PARQUET = b"PAR1"
+FORMATS = {b"PAR1": "parquet", b"PK\x03\x04": "xlsx", b"\xd0\xcf\x11\xe0": "xls"}
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _STRANGERS = {
-    b"PK\x03\x04": "an Excel workbook or zip archive. Save it as CSV or Parquet first",
     b"\x1f\x8b": "compressed with gzip. Send it uncompressed",
-    b"\xff\xfe": "text in UTF-16. Save it as CSV in UTF-8",
-    b"\xfe\xff": "text in UTF-16. Save it as CSV in UTF-8",
-    b"%PDF": "a PDF document. Export the table as CSV",
+    b"%PDF": "a PDF document. Export the table as CSV or Excel",
 }
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that arrived: where it is, how large, its SHA-256, and csv or parquet."""
+    """A file that arrived: where it is, how large, its SHA-256, and csv, parquet, xlsx or xls.
+
+    What no engine reads as it is lies there as Parquet; ``origin`` then says what it was.
+    """
 
     path: Path
     size: int
     sha256: str
     format: str
+    origin: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class _Receiver:
         self._path, self._limit = path, limit
         self._hash, self._size, self._lines = hashlib.sha256(), 0, 1
         self._format: str | None = None
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._utf16 = False
 
     def take(self, piece: bytes, file: BinaryIO) -> None:
         if not piece:
@@ -79,41 +80,33 @@ class _Receiver:
             raise TooLarge(self._limit)
         if self._format is None:
             self._format = _sniff(piece)
-        if self._format == "csv":
+            self._utf16 = piece.startswith(UTF16) or piece[:2].count(0) == 1
+        if self._format == "csv" and not self._utf16:
             self._check_text(piece)
         self._hash.update(piece)
         file.write(piece)
 
     def done(self) -> Upload:
         if self._size == 0 or self._format is None:
-            raise InvalidInput("file: it is empty (0 bytes). Expected CSV or Parquet with at least one row.")
-        if self._format == "csv":
-            self._check_text(b"", final=True)
+            raise InvalidInput("file: it is empty (0 bytes). Expected CSV, Excel or Parquet with a row.")
         return Upload(self._path, self._size, self._hash.hexdigest(), self._format)
 
-    def _check_text(self, piece: bytes, final: bool = False) -> None:
+    def _check_text(self, piece: bytes) -> None:
         if b"\0" in piece:
             raise InvalidInput(
                 f"file: expected CSV text, but line {self._lines + piece[: piece.index(0)].count(10)} holds "
                 "NUL bytes. Save the table as CSV in UTF-8, or as Parquet."
             )
-        try:
-            self._decoder.decode(piece, final)
-        except UnicodeDecodeError as error:
-            line = self._lines + piece[: error.start].count(10)
-            raise InvalidInput(
-                f"file: expected text in UTF-8, but line {line} is in another encoding. "
-                "Save it as CSV in UTF-8."
-            ) from error
         self._lines += piece.count(10)
 
 
 def _sniff(start: bytes) -> str:
-    if start.startswith(PARQUET):
-        return "parquet"
+    for magic, form in FORMATS.items():
+        if start.startswith(magic):
+            return form
     for magic, what in _STRANGERS.items():
         if start.startswith(magic):
-            raise InvalidInput(f"file: expected CSV or Parquet, but this is {what}.")
+            raise InvalidInput(f"file: expected CSV, Excel or Parquet, but this is {what}.")
     return "csv"
 
 

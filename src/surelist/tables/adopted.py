@@ -16,7 +16,7 @@ import duckdb
 
 from surelist.errors import InvalidInput
 from surelist.tables import excel
-from surelist.tables.csv_text import Manner, decoded, explain
+from surelist.tables.csv_text import Manner, decoded, explain, manner_of, not_text
 from surelist.tables.engines.duckdb import connect, csv_reader, literal, quoted
 from surelist.tables.hints import Origin
 
@@ -34,6 +34,22 @@ def adopt_as_parquet(path: str, manner: Manner | None, sheet: str | None, output
         connection.execute(f"COPY ({select}) TO {literal(str(output))} (FORMAT parquet)")
         connection.close()
         return origin
+
+
+def adopt_upload(path: Path, sheet: str | None, output: Path) -> Origin | None:
+    """A file that no engine reads as it is becomes ``output``, a Parquet file; None where none is needed."""
+    form = {".csv": "csv", ".parquet": "parquet"}.get(path.suffix, "excel")
+    if sheet is not None and form != "excel":
+        raise InvalidInput(f"sheet: goes with Excel files; {path} is none. Leave it out.")
+    if form == "parquet":
+        return None
+    manner = manner_of(str(path)) if form == "csv" else None
+    if manner is not None and manner.plain:
+        reason = not_text(str(path))
+        if reason is not None:
+            raise InvalidInput(f"file: {path}: {reason}")
+        return None
+    return adopt_as_parquet(str(path), manner, sheet, output)
 
 
 @contextmanager

@@ -155,7 +155,7 @@ def explain(paths: tuple[str, ...], delimiter: str) -> str | None:
     """What is wrong with the first file that is no UTF-8 text with rows of equal length, if any is."""
     for path in paths:
         try:
-            reason = _not_text(path) or _ragged(path, delimiter)
+            reason = not_text(path) or _ragged(path, delimiter)
         except (OSError, EOFError):
             return None
         if reason is not None:
@@ -177,7 +177,8 @@ def _require_text(path: str, start: bytes) -> None:
             raise InvalidInput(f"file: {path} is {what}, expected CSV. Save it as CSV, or fix its ending.")
 
 
-def _not_text(path: str) -> str | None:
+def not_text(path: str) -> str | None:
+    """Where a file stops being UTF-8, if it does."""
     with _bytes(path) as file:
         for number, line in enumerate(file, 1):
             try:

@@ -31,6 +31,12 @@ _OLD = b"\xd0\xcf\x11\xe0"  # both .xls and a workbook with a password
 _PIECE = 1 << 20
 
 
+class SheetNeeded(InvalidInput):
+    """Several sheets hold something, and none was named; ``sheets`` are their names."""
+
+    sheets: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Sheet:
     """One sheet: the names in its header and the rows below it, without empty ones."""
@@ -177,10 +183,12 @@ def _chosen(book: Any, path: str | Path, wanted: str | None) -> tuple[str, tuple
         hidden = [name for name in names if name not in visible]
         more = f" Hidden: {', '.join(map(repr, hidden))}; name one with sheet=." if hidden else ""
         raise InvalidInput(f"file: {path} is empty: expected a row of column names, and rows.{more}")
-    raise InvalidInput(
+    question = SheetNeeded(
         f"sheet: {path} has {len(filled)} sheets with content: {', '.join(map(repr, filled))}. "
         "Say which one with sheet=."
     )
+    question.sheets = tuple(filled)
+    raise question
 
 
 def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path) -> Sheet:

@@ -10,12 +10,12 @@ from typing import Any
 from surelist import tables
 from surelist._check import EngineName, OnBadRows
 from surelist._files import refuse_inputs
-from surelist.tables.hints import NO_HINTS, Hints
+from surelist.tables.hints import NO_HINTS, SAID, Hints, Origin
 from surelist.tables.reading import Reading, reading_of
 from surelist.tables.roles import require_column
-from surelist.tables.sources import Table
+from surelist.tables.sources import Table, open_adopted
 
-__all__ = ["Hints", "Source"]
+__all__ = ["NO_HINTS", "SAID", "Hints", "Origin", "Source"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,12 @@ class Source:
     progress: Callable[[str], None] | None = None
     name: str | None = None
     hints: Hints = NO_HINTS
+    origin: Origin | None = None  # of a file that was adopted: what it was before
 
     def open(self) -> Table:
         """The table, ready to be asked."""
+        if self.origin is not None and not isinstance(self.table, Table):
+            return open_adopted(os.fspath(self.table), self.name or "the table", self.origin, self.hints)
         opened = tables.open_table(self.table, self.engine, self.spark_master, self.progress, self.hints)
         return replace(opened, name=self.name) if self.name is not None else opened
 

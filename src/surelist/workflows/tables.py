@@ -20,9 +20,11 @@ from surelist.promises.sampled import SampledLabels
 from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
 from surelist.tables import Problem, read_text
+from surelist.tables.adopted import adopt_upload
 from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
-from surelist.tables.hints import NO_HINTS, Hints
+from surelist.tables.excel import SheetNeeded
+from surelist.tables.hints import NO_HINTS, Hints, Origin
 from surelist.tables.profile import (
     Profile,
     category_counts,
@@ -35,14 +37,17 @@ from surelist.tables.profile import (
 )
 from surelist.tables.reading import Reading
 from surelist.workflows.certify import REMEMBERED, WITH_POOLS, certify_source, remembering
-from surelist.workflows.selection import load_policy, select_rows, select_table
+from surelist.workflows.selection import load_policy, select_rows, select_source, select_table
 from surelist.workflows.source import Source
 
 __all__ = [
     "Hints",
+    "Origin",
     "Problem",
     "Profile",
     "Reading",
+    "SheetNeeded",
+    "admit",
     "calibrate_table",
     "convert",
     "curve",
@@ -59,6 +64,7 @@ __all__ = [
     "read_table",
     "read_text",
     "select_rows",
+    "select_source",
     "select_table",
     "shape",
 ]  # fmt: skip
@@ -242,6 +248,13 @@ def curve(
     """The guarantee curve of a table of past candidates."""
     arrays = tables.read_columns(Source(table, hints=hints).open(), {"score": score, "label": label})
     return curve_of_arrays(arrays["score"], arrays["label"], pool_size, alpha, rule, missing_labels)
+
+
+def admit(path: Path, sheet: str | None, adopted: Path) -> tuple[int, list[str], Origin | None]:
+    """Rows and column names of a file that came from outside; what no engine reads goes to ``adopted``."""
+    origin = adopt_upload(path, sheet, adopted)
+    rows, names = shape(path if origin is None else adopted)
+    return rows, names, origin
 
 
 def impact(pool: str | Path, shortlist: str | Path, attributes: Sequence[str]) -> list[audit.ImpactTable]:
