@@ -17,8 +17,11 @@ import duckdb
 import narwhals as nw
 
 from surelist.errors import InvalidInput
+from surelist.tables.column_facts import Column, describe_columns, text_of
 from surelist.tables.csv_text import header_of
-from surelist.tables.engines.duckdb import connect, label_in, literal, number_in, quoted
+from surelist.tables.engines.duckdb import connect, literal, number_in, quoted
+from surelist.tables.numbers import NumberStyle
+from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import GROUP, ROWS, name_expression, require_column
 from surelist.tables.sources import Table, file_format, open_table
 
@@ -28,23 +31,12 @@ AT_ONCE = 5000  # rows fetched together
 _HEADER_BYTES = 1 << 22
 
 _NAMES = {
-    "score": r"score|prob|pred|rating|rank|risk|likelihood",
-    "label": r"label|qualified|eligible|outcome|hired|enrol|relevant|target|positive|decision|result|^y$",
+    "score": r"score|prob|pred|rating|rank|risk|likelihood|^wert$|punkte|punktzahl|bewertung",
+    "label": r"label|qualified|eligible|outcome|hired|enrol|relevant|target|positive|decision|result|^y$"
+    r"|ergebnis|geeignet|qualifiziert|eingestellt",
     "group": r"group|sex|gender|race|ethnic|site|region|country|centre|center|department",
-    "id": r"(^|_)id$|^id|candidate|applicant|patient|person|name|email|number",
+    "id": r"(^|_)id$|^id|candidate|applicant|patient|person|name|email|number|^nr$|nummer",
 }
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: how many values are there, are numbers, are 0/1, are different."""
-
-    name: str
-    filled: int
-    numbers: int
-    binary: int
-    distinct: int
-    examples: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -58,6 +50,7 @@ class Profile:
     first_rows: tuple[tuple[str, ...], ...]
     guesses: dict[str, str | None]
     doubts: tuple[str, ...] = ()
+    read: str | None = None  # the sheet, or the encoding and what separates values
 
 
 class _Input:
@@ -72,8 +65,8 @@ class _Input:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[_Input, list[str]]]:
-    table = open_table(path, "duckdb")
+def _opened(source: Path | Table) -> Iterator[tuple[_Input, list[str]]]:
+    table = open_table(source, "duckdb")
     with table.reading():
         yield _Input(table), table.columns
 
@@ -101,24 +94,27 @@ def shape(path: Path) -> tuple[int, list[str]]:
     return int(rows), [str(row[0]) for row in names]
 
 
-def profile(path: Path) -> Profile:
+def profile(source: Path | Table) -> Profile:
     """Look over a file: its columns, its first rows, and which column is probably which."""
-    with _opened(path) as (connection, names):
+    table = open_table(source, "duckdb")
+    with _opened(table) as (connection, names):
         rows = connection.rows("SELECT count(*) FROM input")[0][0]
         shown = names[:DETAILED]
-        columns = _columns(connection, shown)
         first = connection.rows(
-            f"SELECT {', '.join(f'CAST({quoted(n)} AS VARCHAR)' for n in shown)} FROM input LIMIT {EXAMPLES}"
+            f"SELECT {', '.join(text_of(name) for name in shown)} FROM input LIMIT {EXAMPLES}"
         )
+        columns = describe_columns(connection.rows, table, shown, rows, first)
     cells = tuple(tuple("" if value is None else str(value) for value in row) for row in first)
+    read = table.origin.describe() if table.origin is not None else None
     return Profile(
-        file_format(path), rows, tuple(names), columns, cells, _guess(columns, rows), _doubts(columns)
-    )
+        table.origin.form if table.origin is not None else file_format(table.paths[0]), rows, tuple(names),
+        columns, cells, _guess(columns, rows), _doubts(columns), read,
+    )  # fmt: skip
 
 
-def group_names(path: Path, group: str) -> dict[str, int]:
+def group_names(source: Path | Table, group: str) -> dict[str, int]:
     """How many rows each group has."""
-    table = open_table(path)
+    table = open_table(source)
     require_column(table, "group", group)
     named = name_expression(table, group, dict(table.frame.collect_schema()), "group")
     counted = table.frame.select(**{GROUP: named}).group_by(GROUP).agg(nw.len().alias(ROWS))
@@ -141,7 +137,8 @@ def ranked_rows(path: Path, score: str) -> Iterator[tuple[list[str], list[list[s
     require_column(table, "score", score)
     names = table.columns
     parts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
-    order = number_in(f"CAST({quoted(score)} AS VARCHAR)")
+    style = style_of(table, score) if is_text(table, score) else NumberStyle()
+    order = number_in(f"CAST({quoted(score)} AS VARCHAR)", style)
     with table.reading():
         native = table.frame.to_native()
         native.query(
@@ -186,34 +183,14 @@ def _counted(path: Path, attributes: tuple[str, ...]) -> dict[tuple[str, ...], i
     return {tuple(row[:-1]): row[-1] for row in rows}
 
 
-def _columns(connection: Any, names: list[str]) -> tuple[Column, ...]:
-    """All columns in one pass over the file."""
-    counts, examples = [], []
-    for name in names:
-        text = f"CAST({quoted(name)} AS VARCHAR)"
-        counts += [
-            f"count({text})", f"count({number_in(text)})", f"count(*) FILTER ({label_in(text)} IN (0, 1))",
-            f"approx_count_distinct({text})",
-        ]  # fmt: skip
-        examples.append(f"list(DISTINCT {text}) FILTER ({text} IS NOT NULL)")
-    counted = connection.rows(f"SELECT {', '.join(counts)} FROM input")[0]
-    shown = connection.rows(
-        f"SELECT {', '.join(examples)} FROM (SELECT * FROM input LIMIT {EXAMPLES}) AS input"
-    )[0]
-    return tuple(
-        Column(name, filled, numbers, binary, distinct, tuple(str(v)[:60] for v in sorted(seen or [])[:3]))
-        for name, filled, numbers, binary, distinct, seen in zip(
-            names, counted[::4], counted[1::4], counted[2::4], counted[3::4], shown, strict=True
-        )
-    )
-
-
 def _doubts(columns: tuple[Column, ...]) -> tuple[str, ...]:
     """Columns that are named like a score or label and do not hold one: why they were not taken."""
     sentences = []
     for role, what in (("score", "numbers"), ("label", "0 or 1")):
         for each in columns:
             wrong = each.filled - (each.numbers if role == "score" else each.binary)
+            if role == "label" and each.values:
+                continue  # which value means qualified is asked for
             if wrong and re.search(_NAMES[role], each.name.lower()):
                 examples = ", ".join(repr(example) for example in each.examples)
                 sentences.append(
@@ -227,7 +204,7 @@ def _guess(columns: tuple[Column, ...], rows: int) -> dict[str, str | None]:
     """A column for each role where both its name and what it holds fit; otherwise none."""
     guesses: dict[str, str | None] = {"score": None, "label": None, "group": None, "id": None}
     fits = {
-        "label": [c for c in columns if c.filled and c.binary == c.filled and c.distinct <= 4],
+        "label": [c for c in columns if (c.labels and c.distinct <= 4) or 1 < len(c.values) <= 8],
         "score": [c for c in columns if c.filled and c.numbers == c.filled and c.binary < c.filled],
         "id": [c for c in columns if rows and c.filled == rows and c.distinct >= 0.9 * rows],
         "group": [c for c in columns if 2 <= c.distinct <= 20 and c.numbers < c.filled],
