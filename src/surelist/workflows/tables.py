@@ -170,10 +170,23 @@ def read_table(
     table: Any, *, score: str | None = None, label: str | None = None, pos_label: Any = None,
     sheet: str | None = None, decimal: DecimalMark = "auto", engine: EngineName = "auto",
 ) -> Reading:  # fmt: skip
-    """What would be understood of a file, before anything is done with it; ``sentences`` says it in words.
+    r"""What would be understood of a file, before anything is done with it; ``sentences`` says it in words.
 
     The sheet and the text it is read from, how numbers in ``score`` are written and which cells hold
     none, and with ``pos_label`` how often each label occurs. Nothing is said of what is plain.
+
+    Returns
+    -------
+    Reading
+        What was understood, and what was not.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import surelist as sl
+    >>> done = Path("past.csv").write_text("name;risk\nAnn;0,84\nBen;0,31\n")
+    >>> sl.read_table("past.csv", score="risk").sentences[-1]
+    "risk: '0,31' read as 0.31 (decimal comma)."
     """
     hints = Hints(sheet, decimal, pos_label)
     return Source(table, engine, hints=hints).reading(score=score, label=label)
