@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from surelist.promises.calibration import calibrate
     from surelist.promises.curve import GuaranteeCurve, guarantee_curve
     from surelist.promises.evaluation import Evaluation, evaluate
-    from surelist.promises.groups import equal_opportunity
+    from surelist.promises.groups import equal_opportunity, merge_groups
     from surelist.promises.policy import Policy
     from surelist.promises.sampled import SampledLabels
     from surelist.promises.shift import DensityRatio
@@ -78,6 +78,7 @@ __all__ = [
     "evaluate",
     "evaluate_table",
     "guarantee_curve",
+    "merge_groups",
     "plan",
     "read_table",
     "select_table",
@@ -119,6 +120,7 @@ _LATE = {
     "drift": "lifecycle.drift",
     "equal_opportunity": "promises.groups",
     "guarantee_curve": "promises.curve",
+    "merge_groups": "promises.groups",
     "plan": "lifecycle.planning",
     "read_table": "workflows.tables",
     "select_table": "workflows.selection",

@@ -23,6 +23,7 @@ Mask = NDArray[np.bool_]
 
 # choices that several rooms offer
 MissingLabels = Literal["error", "unqualified"]
+Dialect = Literal["duckdb", "postgres", "spark", "snowflake", "bigquery"]
 OnBadRows = Literal["error", "drop"]
 EngineName = Literal["auto", "duckdb", "polars", "spark"]
 DecimalMark = Literal["auto", ".", ","]

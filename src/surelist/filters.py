@@ -201,7 +201,10 @@ def pool_members(groups: Any, known: list[str], rows: int, *, overlapping: bool)
         covered = sum(int(np.count_nonzero(mask)) for mask in masks.values())
         unknown = sorted(set(np.unique(names).tolist()) - set(known)) if covered < rows else []
     if unknown:
-        raise InvalidInput(f"groups: unknown group {unknown[0]!r}; known groups: {_listed(known)}.")
+        raise InvalidInput(
+            f"groups: unknown group {unknown[0]!r}; known groups: {_listed(known)}. Nothing is promised for "
+            "it: calibrate with rows of it, or merge small groups beforehand (merge_groups)."
+        )
     return masks
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from surelist.cli import certify as core
 from surelist.cli import run
+from surelist.cli.progress import Progress
 from tests.helpers.engines import arrow, write_csv, write_parquet
 from tests.tables.test_calibrate_tables import sample
 from tests.tables.test_select_tables import many_pools
@@ -86,14 +87,19 @@ def test_pools(past: str, tmp_path: Path, capsys: Any) -> None:
 
 
 def test_progress_is_told_on_a_terminal(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    core._Progress(after=0.0)("to a file")
+    progress = Progress()
+    with progress.running(after=0.0):
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""  # not a terminal
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    core._Progress(after=-1.0)("counting rows")
-    core._Progress(after=60.0)("in no time")
+    with progress.running(after=0.01):
+        progress("counting rows")
+        time.sleep(0.2)
+    with progress.running(after=60.0):
+        progress("in no time")
     said = capsys.readouterr()
     assert said.out == ""
-    assert "counting rows" in said.err
-    assert "to a file" not in said.err
+    assert "s  counting rows ..." in said.err
     assert "in no time" not in said.err
 
 

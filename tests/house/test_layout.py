@@ -35,7 +35,7 @@ PLAN = {
     "filters": {"ties"},
     "promises": {"bounds", "drawing", "filters", "pool_counts", "score_summary", "ties"},
     "lifecycle": {"bounds", "promises", "drawing", "filters", "ties"},
-    "tables": {"filters", "pool_counts", "score_summary", "ties"},
+    "tables": {"drawing", "filters", "pool_counts", "score_summary", "ties"},
     "reports": {"bounds", "promises", "drawing"},
     "estimator": {"promises"},
     "workflows": {"promises", "lifecycle", "tables", "reports", "filters", "examples"},

@@ -374,7 +374,9 @@ def test_a_policy_draws_the_scores_it_keeps(tmp_path):
     policy = sl.calibrate(SCORES, LABELS, TARGET)
     axes = policy.plot(path=tmp_path / "scores.png")
     assert (tmp_path / "scores.png").stat().st_size > 1_000
-    assert len(axes.lines) == 2
+    assert len(axes.lines) == 3  # the curve, the threshold, and the point on it
+    step = policy.cutoffs[0].steps[0]
+    assert [*axes.lines[2].get_xdata(), *axes.lines[2].get_ydata()] == [step.threshold, step.share]
     bare = dataclasses.replace(policy, cutoffs=(dataclasses.replace(policy.cutoffs[0], scores=None),))
     with pytest.raises(sl.InvalidInput, match="keeps no scores"):
         bare.plot()

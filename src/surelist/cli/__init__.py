@@ -7,9 +7,11 @@ raised an alarm, and whatever a command documents for itself.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import sys
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -37,6 +39,8 @@ COMMANDS = {
     "campaign": ("lifecycle", "campaign", "Screen pools under one promise; learn from reviews."),
     "label": ("labelling", "label", "Which rows to label; a certified list from a few labels."),
     "stop": ("labelling", "stop", "May a review stop? A test of what was not reviewed."),
+    "drift": ("lifecycle", "drift", "Have the scores moved? Calibration rows against a pool."),
+    "sql": ("sql", "sql", "Print a policy's selection as one SQL expression."),
     "demo": ("certify", "demo", "Make an example, calibrate, select, and show the result."),
     "report": ("service", "report", "Write the audit report of a policy."),
     "serve": ("service", "serve", "Start the app: page, API and record."),
@@ -54,7 +58,20 @@ class ReaderLeftError(Exception):
     """Whoever reads our output has seen enough; click would make exit code 1 of a ``BrokenPipeError``."""
 
 
-class LateGroup(click.Group):
+class HelpfulGroup(click.Group):
+    """A group that says which command may have been meant."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command that was named; "did you mean" where there is none."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            known = self.list_commands(ctx)
+            close = difflib.get_close_matches(args[0], known, n=1, cutoff=0.5)
+            hint = f"Did you mean {close[0]!r}?" if close else f"The commands are {', '.join(known)}."
+            raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class LateGroup(HelpfulGroup):
     """A group whose commands are imported on first use."""
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -130,8 +147,12 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _run(argv: list[str] | None) -> int:
+    from surelist.cli.progress import PROGRESS
+
+    words = sys.argv[1:] if argv is None else argv
     try:
-        outcome = cli.main(args=argv, prog_name="surelist", standalone_mode=False, color=_colour())
+        with nullcontext() if words[:1] == ["serve"] else PROGRESS.running():
+            outcome = cli.main(args=argv, prog_name="surelist", standalone_mode=False, color=_colour())
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Exit as request:
         return request.exit_code
@@ -144,18 +165,17 @@ def _run(argv: list[str] | None) -> int:
     except (BrokenPipeError, ReaderLeftError):
         raise
     except Exception as error:
-        return _report(error, argv)
+        return _report(error, words)
 
 
-def _report(error: Exception, argv: list[str] | None) -> int:
+def _report(error: Exception, arguments: list[str]) -> int:
     from surelist.cli.options import in_flags
     from surelist.errors import NotCertifiable, SurelistError, error_body
 
     if not isinstance(error, (SurelistError, OSError)):
         raise error
     code = 3 if isinstance(error, NotCertifiable) else 2 if isinstance(error, SurelistError) else 1
-    arguments = sys.argv[1:] if argv is None else argv
-    message = in_flags(str(error))
+    message = in_flags(str(error), arguments)
     if "--json" in arguments:
         click.echo(json.dumps({"error": {**error_body(error), "message": message}}), err=True)
     else:

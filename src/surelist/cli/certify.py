@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -19,12 +19,16 @@ import click
 from surelist.cli.options import (
     as_json,
     asked,
+    expect_option,
+    flag,
     in_flags,
     options,
+    plot_option,
     promise_options,
     reading_options,
     special_options,
 )
+from surelist.cli.progress import PROGRESS
 from surelist.errors import InvalidInput
 from surelist.promises.options import OPTIONS
 
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
 @options("ties", "id", "missing_labels", "pos_label")
 @click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
 @reading_options
+@plot_option
 @as_json
 def calibrate(**given: Any) -> None:
     """Certify a target from PAST candidates.
@@ -70,13 +75,14 @@ def calibrate(**given: Any) -> None:
     with _input(given["past"]) as path:
         hints = Hints(given["sheet"], given["decimal"], given["pos_label"])
         source = Source(
-            path, given["engine"], given["spark_master"], given["on_bad_rows"], _Progress(), hints=hints
+            path, given["engine"], given["spark_master"], given["on_bad_rows"], PROGRESS, hints=hints
         )
         source.refuse_as_output(given["output"])
         source = replace(source, table=source.open())
         _print_reading(source.reading(score=roles.score, label=roles.label).sentences, given["json_"])
         policy = certify_source(source, roles, terms, given["unlabelled"], drawn)
     _save_policy(policy, given["output"])
+    _draw(policy, given["plot"])
     quiet = given["output"] == "-"
     if given["json_"] and not quiet:
         click.echo(json.dumps({"policy": given["output"], **_summary(policy)}))
@@ -101,10 +107,12 @@ def calibrate(**given: Any) -> None:
     help="Shortlist to write: .csv, .xlsx, .parquet, or - for CSV on stdout.",
 )
 @reading_options
+@plot_option
 @as_json
 def select(
-    pool: str, policy_path: str, output: str, pool_column: str | None, json_: bool, **given: Any
-) -> None:
+    pool: str, policy_path: str, output: str, pool_column: str | None, plot: Path | None, json_: bool,
+    **given: Any,
+) -> None:  # fmt: skip
     """Shortlist the candidates of a POOL.
 
     POOL is a file, glob or folder of CSV or Parquet, an Excel file, or - for CSV on stdin. The shortlist
@@ -120,28 +128,17 @@ def select(
     policy = workflows.load_policy(policy_path)
     hints = Hints(given.pop("sheet"), given.pop("decimal"))
     with _input(pool) as path, _output(output) as target:
-        source = Source(
-            path, given.pop("engine"), given.pop("spark_master"), progress=_Progress(), hints=hints
-        )
+        source = Source(path, given.pop("engine"), given.pop("spark_master"), progress=PROGRESS, hints=hints)
         opened = replace(source, table=source.open())
         score = given["score"] or (policy.columns or {}).get("score")
         _print_reading(opened.reading(score=score).sentences, json_)
         done = workflows.select_table(opened.table, policy, output=target, pool=pool_column, **given)
+    _draw(done, plot)
     if json_:
         click.echo(json.dumps({**done.to_dict(), "output": output}), err=output == "-")
         return
-    click.echo(f"{done.shortlisted:,} of {done.candidates:,} candidates are on the shortlist.", err=True)
-    for name, (size, listed) in done.groups.items():
-        click.echo(f"  {name}: {listed:,} of {size:,}", err=True)
-    if done.dropped:
-        click.echo(f"Rows without a finite score, dropped: {done.dropped:,}.", err=True)
-    if done.pools:
-        sizes = [each.shortlisted for each in done.pools]
-        click.echo(
-            f"{len(sizes):,} pools; {min(sizes):,} to {max(sizes):,} candidates shortlisted in each. "
-            "--json has them all.",
-            err=True,
-        )
+    told = [each for each in done.describe(checks=("share",)).splitlines() if each not in done.warnings]
+    click.echo("\n".join(told), err=True)
     for warning in done.warnings:
         click.echo(f"{click.style('warning:', fg='yellow', bold=True)} {warning}", err=True)
     click.echo(policy.promise, err=True)
@@ -156,8 +153,9 @@ def select(
 @click.option("--id", help="Column with candidate ids; default: as calibrated.")
 @click.option("--pool", help="Column with the pool; default: as calibrated.")
 @options("pos_label", "sheet", "decimal", "engine")
+@plot_option
 @as_json
-def evaluate(table: str, policy_path: str, json_: bool, **given: Any) -> None:
+def evaluate(table: str, policy_path: str, plot: Path | None, json_: bool, **given: Any) -> None:
     """Compare what a policy kept with its promise, on a TABLE of labelled candidates it never saw.
 
     Shares come with exact 95% intervals. Rows that made the policy prove nothing here.
@@ -171,13 +169,15 @@ def evaluate(table: str, policy_path: str, json_: bool, **given: Any) -> None:
     policy = workflows.load_policy(policy_path)
     with _input(table) as path:
         evaluation = workflows.evaluate_table(path, policy, **given)
+    _draw(evaluation, plot)
     click.echo(json.dumps(evaluation.to_dict()) if json_ else evaluation.describe())
 
 
 @click.command(no_args_is_help=True)
 @click.argument("policy_path", metavar="POLICY", type=click.Path())
+@plot_option
 @as_json
-def show(policy_path: str, json_: bool) -> None:
+def show(policy_path: str, plot: Path | None, json_: bool) -> None:
     """Print what a POLICY promises, what the promise rests on, and the evidence.
 
     \b
@@ -187,6 +187,7 @@ def show(policy_path: str, json_: bool) -> None:
     from surelist.workflows import selection as workflows
 
     policy = workflows.load_policy(policy_path)
+    _draw(policy, plot)
     if json_:
         click.echo(json.dumps(_summary(policy)))
     else:
@@ -197,13 +198,14 @@ def show(policy_path: str, json_: bool) -> None:
 @click.argument("past", type=click.Path(allow_dash=True))
 @options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
 @options("pos_label", "sheet", "decimal")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Also draw it: .png, .svg or .pdf.")
+@expect_option
+@plot_option
 @as_json
-def curve(past: str, plot: str | None, json_: bool, **given: Any) -> None:
+def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **given: Any) -> None:
     """For every list size: how many qualified candidates are certified.
 
     All points hold at once, so a target may be picked from the curve after looking, with
-    the same rule in calibrate.
+    the same rule in calibrate. The last line is the command that does it, for --expect or an example.
 
     \b
     Example:
@@ -212,19 +214,36 @@ def curve(past: str, plot: str | None, json_: bool, **given: Any) -> None:
     from surelist.workflows import tables as workflows
     from surelist.workflows.source import Hints
 
-    hints = Hints(given.pop("sheet"), given.pop("decimal"), given.pop("pos_label"))
+    read = {name: given.pop(name) for name in ("sheet", "decimal", "pos_label")}
     with _input(past) as path:
-        guarantees = workflows.curve(path, hints=hints, **given)
+        guarantees = workflows.curve(path, hints=Hints(**read), **given)
+    k = guarantees.suggested if expect is None else expect
+    chosen = guarantees.shortest(k) if k else None
     if plot:
-        guarantees.plot(path=plot)
+        guarantees.plot(k=k or None, path=plot)
     if not json_:
         click.echo(guarantees.describe())
+        if chosen is not None:
+            click.echo(_next_command(past, k, chosen, given | read))
         return
     names = ("list_size", "qualified", "threshold")
     columns = (getattr(guarantees, name).tolist() for name in names)
     points = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     settings = {name: given[name] for name in ("alpha", "rule", "pool_size")}
     click.echo(json.dumps({**settings, "points": points}))
+
+
+def _next_command(past: str, k: float, chosen: tuple[float, float], given: dict[str, Any]) -> str:
+    """The exact words that turn a point of the curve into a policy."""
+    wanted = {**given, "expect": f"{k:g}", "pool_size": f"{given['pool_size']:g}", "output": "policy.json"}
+    if wanted["missing_labels"] == "error":
+        del wanted["missing_labels"]
+    flags = [(flag(name), str(value)) for name, value in wanted.items() if value is not None]
+    words = ["surelist", "calibrate", past, *(word for pair in flags for word in pair)]
+    return (
+        f"\n{chosen[1]:.4g} are certified on a list of {chosen[0]:.4g}. For a promise of {k:g}:\n"
+        f"  {shlex.join(words)}"
+    )
 
 
 @click.command()
@@ -286,18 +305,6 @@ def completion(shell: str) -> None:
     click.echo(completion_class(cli, {}, "surelist", "_SURELIST_COMPLETE").source())
 
 
-class _Progress:
-    """Says on stderr what is being done, once it has taken a while."""
-
-    def __init__(self, after: float = 2.0) -> None:
-        self.start, self.after = time.monotonic(), after
-
-    def __call__(self, what: str) -> None:
-        elapsed = time.monotonic() - self.start
-        if elapsed > self.after and sys.stderr.isatty():
-            click.echo(f"{elapsed:5.0f} s  {what} ...", err=True)
-
-
 @contextmanager
 def _input(name: str) -> Iterator[str]:
     """The input as a file; stdin is spooled to one first."""
@@ -324,6 +331,11 @@ def _output(name: str) -> Iterator[str]:
             for block in iter(lambda: done.read(1 << 20), b""):
                 sys.stdout.buffer.write(block)
         sys.stdout.buffer.flush()
+
+
+def _draw(shown: Any, plot: Path | None) -> None:
+    if plot is not None:
+        shown.plot(path=plot)
 
 
 def _save_policy(policy: Policy, output: str) -> None:

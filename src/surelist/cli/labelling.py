@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from surelist.cli.options import as_json, asked, option, promise_options
+from surelist.cli import HelpfulGroup
+from surelist.cli.options import as_json, asked, option, plot_option, promise_options
 
 state_argument = click.argument("state", type=click.Path(path_type=Path))
 state_option = click.option(
@@ -26,7 +27,7 @@ final_option = click.option("--final", is_flag=True, help="Blank labels of this 
 label_option = option("label", default="label")
 
 
-@click.group()
+@click.group(cls=HelpfulGroup)
 def label() -> None:
     """From a scored collection without labels to a certified list: which rows to label.
 
@@ -105,7 +106,7 @@ def record_label(state: Path, sheet: Path, label: str, final: bool, json_: bool)
 @state_argument
 @click.option("--policy", type=click.Path(path_type=Path), help="Write the certified policy.")
 @click.option("--shortlist", type=click.Path(path_type=Path), help="Write the list of the collection itself.")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw the labels by rank.")
+@plot_option
 @as_json
 def status_label(
     state: Path, policy: Path | None, shortlist: Path | None, plot: Path | None, json_: bool
@@ -126,7 +127,7 @@ def status_label(
     _say(json_, work.describe(), waiting=0, promise=made.promise, thresholds=[*made.thresholds.values()])
 
 
-@click.group()
+@click.group(cls=HelpfulGroup)
 def stop() -> None:
     """May a review stop? A test of what was not reviewed, after any review whatever.
 
@@ -186,12 +187,15 @@ def record_stop(state: Path, sheet: Path, label: str, final: bool, json_: bool) 
 
 @stop.command(name="status", no_args_is_help=True)
 @state_argument
+@plot_option
 @as_json
-def status_stop(state: Path, json_: bool) -> int:
+def status_stop(state: Path, plot: Path | None, json_: bool) -> int:
     """Certified, go on, or not certified after the last look (exit code 3)."""
     from surelist.workflows import labelling
 
     test = labelling.load_stop(state)
+    if plot is not None:
+        test.plot(path=plot)
     _say(
         json_, test.describe(), drawn=test.drawn, hits=test.hits, certified=test.certified, over=test.over,
         recall_now=test.recall_now,

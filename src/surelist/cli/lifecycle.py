@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from surelist.cli.options import as_json, asked, option, promise_options
+from surelist.cli import HelpfulGroup
+from surelist.cli.options import as_json, asked, option, plot_option, promise_options
 from surelist.promises.options import PROMISES
 
 if TYPE_CHECKING:
@@ -36,9 +37,8 @@ pool_option = click.option(
 @click.option("--sizes", help="Calibration sizes to tabulate, e.g. 300,1000,3000.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the pilot's resampling.")
 @click.option("--labelling", is_flag=True, help="Also: as many labels of rows that surelist chooses.")
-@click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: .png, .svg or .pdf."
-)
+@click.option("--paper", is_flag=True, help="Also tabulate the paper's rule.")
+@plot_option
 @as_json
 def plan(**options: Any) -> None:
     """How many calibration rows a target needs, and what more rows would save.
@@ -65,7 +65,33 @@ def plan(**options: Any) -> None:
         body["oracle"] = None if made.oracle != made.oracle else made.oracle
         click.echo(json.dumps(body))
     else:
-        click.echo(made.describe())
+        click.echo(made.describe(options["paper"]))
+
+
+@click.command(no_args_is_help=True)
+@click.argument("past", type=click.Path(path_type=Path))
+@click.argument("pool", type=click.Path(path_type=Path))
+@option("score")
+@click.option("--pool-score", help="Column with the score in POOL, where it has another name there.")
+@option("sheet")
+@option("decimal")
+@plot_option
+@as_json
+def drift(past: Path, pool: Path, plot: Path | None, json_: bool, **given: Any) -> None:
+    """Have the scores moved? Compare a POOL with the calibration rows PAST; no labels are needed.
+
+    It warns and proves nothing: a promise may break without any drift of scores, and hold in spite of one.
+
+    \b
+    Example:
+      surelist drift past.csv new.csv --score score --plot drift.png
+    """
+    from surelist.workflows import lifecycle as living
+
+    moved = living.drift(past, pool, **given)
+    if plot is not None:
+        moved.plot(path=plot)
+    click.echo(json.dumps(asdict(moved)) if json_ else moved.describe())
 
 
 @click.command(no_args_is_help=True)
@@ -87,8 +113,9 @@ def plan(**options: Any) -> None:
 @click.option("--missed", help="Column: audited candidates who turned out qualified, with --audit-rate.")
 @click.option("--unaudited", help="Column: candidates drawn for the audit whose review never came.")
 @click.option("--group", help="Column with the group, for policies with groups: one row per pool and group.")
+@plot_option
 @as_json
-def watch(state: Path, reviews: Path, json_: bool, **options: Any) -> int:
+def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options: Any) -> int:
     """Does the promise still hold? Feed the table REVIEWS of reviewed pools to a monitor.
 
     STATE is a small file made on the first run. Rows are pools in the order of screening; the
@@ -104,6 +131,8 @@ def watch(state: Path, reviews: Path, json_: bool, **options: Any) -> int:
 
     done = living.watch(state, reviews, **options)
     monitor = done.monitor
+    if plot is not None:
+        monitor.plot(path=plot)
     if json_:
         low_high = {group or "": list(ends) for group, ends in monitor.intervals.items()}
         click.echo(json.dumps({
@@ -120,7 +149,7 @@ def watch(state: Path, reviews: Path, json_: bool, **options: Any) -> int:
     return ALARM if monitor.alarm else 0
 
 
-@click.group()
+@click.group(cls=HelpfulGroup)
 def campaign() -> None:
     """Screen pools under one promise and learn from their reviews.
 
@@ -171,6 +200,8 @@ def start(past: Path, output: Path, json_: bool, **options: Any) -> None:
         schedule=schedule, monitor_alpha=options["monitor_alpha"], uncertified=options["uncertified"],
         missing_labels=options["missing_labels"],
     )  # fmt: skip
+    if not json_:
+        click.echo(begun.describe())
     _report(begun, json_, state=str(output))
 
 
@@ -253,12 +284,11 @@ def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> 
 def _report(campaign: Campaign, json_: bool, **more: Any) -> int:
     if json_:
         monitor = campaign.monitor
-        done = len(campaign.updates) - 1
         click.echo(json.dumps({
             **more, "promise": campaign.promise, "threshold": campaign.threshold,
             "certified": campaign.certified, "alarm": campaign.alarm, "pools": campaign.pools,
             "rows": campaign.rows, "missing": campaign.reviews.missing,
-            "next_update": campaign.schedule[done] if done < len(campaign.schedule) else None,
+            "next_update": campaign.next_update,
             "updates": [asdict(update) for update in campaign.updates],
             "e_value": None if monitor is None else monitor.e_value,
         }))  # fmt: skip

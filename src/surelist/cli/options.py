@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import click
@@ -16,6 +17,9 @@ FLAGS: dict[str, PromiseKind] = {
     "precision": "precision", "budget": "budget",
 }  # fmt: skip
 
+plot_option = click.option(
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: .png, .svg or .pdf."
+)
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
 
 
@@ -31,7 +35,7 @@ def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
     else:
         settings.update(type=_type(described.kind), default=described.default, show_default=True)
     settings.update(changes)
-    return click.option(_flag(own), own, **settings)
+    return click.option(flag(own), own, **settings)
 
 
 def options(*names: str, **changes: Any) -> Decorator:
@@ -50,7 +54,8 @@ def stacked(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-def _flag(name: str) -> str:
+def flag(name: str) -> str:
+    """A name of the table as it is typed."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -98,9 +103,13 @@ def asked(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "promise": promise, "k": amount}
 
 
-_NAMES = {key: _flag(key) for key in (name.rpartition(".")[2] for name in OPTIONS) if key != "k"}
-_NAMES["groups"], _NAMES["ids"] = "--group", "--id"
-_ANY = "|".join(sorted(_NAMES, key=len, reverse=True))
+_NAMES = {key: flag(key) for key in (name.rpartition(".")[2] for name in OPTIONS)}
+_NAMES |= {"groups": "--group", "ids": "--id", "pools": "--pool"}
+_NAMES |= {name: flag(name) for name in ("base_rate", "auc", "pilot", "sizes", "schedule", "monitor_alpha")}
+_NAMES |= {name: flag(name) for name in ("uncertified", "output", "plot", "looks", "block", "at_least")}
+# names that are flags of their own in some commands
+_ELSEWHERE = {"plan": {"pools": "--pools"}, "label start": {"labels": "--labels"}}
+_ANY = "|".join(sorted((*_NAMES, "labels"), key=len, reverse=True))
 _KEYWORDS = re.compile(
     rf"""^(?P<first>{_ANY})(?=:|[ ]\()
     | (?<![\w'"-])(?P<set>{_ANY})="(?P<value>[^"]*)"
@@ -110,15 +119,25 @@ _KEYWORDS = re.compile(
 )
 
 
-def in_flags(message: str) -> str:
-    """An error in the words of the command line: missing_labels="unqualified" is a flag there."""
-    return _KEYWORDS.sub(_as_flag, message)
+def in_flags(message: str, words: Sequence[str] = ()) -> str:
+    """An error in the words of the command line: missing_labels="unqualified" is a flag there.
+
+    ``words`` are those that were given: k and share are whatever flag they came with.
+    """
+    names = {**_NAMES, "labels": "labels"}
+    for command, flags in _ELSEWHERE.items():
+        if " ".join(words).startswith(command):
+            names |= flags
+    asked_by = [flag(name) for name in FLAGS if any(each.partition("=")[0] == flag(name) for each in words)]
+    for name in ("k", "share", "target"):
+        names[name] = asked_by[0] if len(asked_by) == 1 else flag(name) if name == "target" else name
+    return _KEYWORDS.sub(lambda match: _as_flag(match, names), message)
 
 
-def _as_flag(match: re.Match[str]) -> str:
+def _as_flag(match: re.Match[str], names: Mapping[str, str]) -> str:
     kind = match.lastgroup or ""
     if kind != "value":
-        return _NAMES[match[kind]]
+        return names[match[kind]]
     value = match["value"]
     shown = value if value.isalnum() else f'"{value}"'
-    return f"{_NAMES[match['set']]} {shown}"
+    return f"{names[match['set']]} {shown}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from surelist.cli import HelpfulGroup
 from surelist.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def serve(**options: Any) -> None:
     server.run(app, listener)
 
 
-@click.group()
+@click.group(cls=HelpfulGroup)
 def token() -> None:
     """Make, list and revoke the tokens that programs and people log in with."""
 

@@ -7,6 +7,7 @@ is in ``charts``.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,7 @@ NAMES = {
 }
 ALARM = COLOURS["dkw"]
 Numbers = Sequence[float]
-File = str | Path | None
+File = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Rate:
     name: str
     low: float
     high: float
-    promised: float
+    promised: float | None
 
 
 def new_axes(width: float = 7.0, height: float = 4.2) -> Any:
@@ -76,7 +77,7 @@ def new_axes(width: float = 7.0, height: float = 4.2) -> Any:
     return axes
 
 
-def save(ax: Any, path: str | Path, dpi: int = 150) -> None:
+def save(ax: Any, path: str | os.PathLike[str], dpi: int = 150) -> None:
     """Write the figure of ``ax``, complete or not at all; the format follows the extension."""
     path = Path(path)
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
@@ -86,13 +87,16 @@ def save(ax: Any, path: str | Path, dpi: int = 150) -> None:
 
 
 def draw_curves(
-    curves: Mapping[str, tuple[Any, Any]], pool_size: float, alpha: float, ax: Any = None, path: File = None
-) -> Any:
-    """Certified qualified candidates against list length, one step line per rule."""
+    curves: Mapping[str, tuple[Any, Any]], pool_size: float, alpha: float, ax: Any = None, path: File = None,
+    mark: tuple[float, float] | None = None,
+) -> Any:  # fmt: skip
+    """Certified qualified candidates against list length, one step line per rule; ``mark`` is the choice."""
     axes = new_axes() if ax is None else ax
     for rule, (list_size, qualified) in curves.items():
         axes.step(list_size, qualified, where="post", color=COLOURS[rule], label=NAMES[rule])
     together = "Each point holds by itself" if "exact" in curves else "All points hold at once"
+    if mark is not None:
+        axes.plot(*mark, "o", ms=8, color=ALARM, label=f"{mark[1]:.3g} certified on a list of {mark[0]:.3g}")
     title = f"{together}, wrong at most {100 * alpha:g}% of the time"
     _label(axes, title, f"candidates on the list, of {pool_size:g}", "qualified among them (certified)")
     axes.set_xlim(left=0)
@@ -138,6 +142,15 @@ def draw_labels(
     return _finish(axes, path)
 
 
+def draw_looks(hits: Numbers, looks: Numbers, title: str, ax: Any = None, path: File = None) -> Any:
+    """Hits against items drawn so far, and at each look the most hits that certify."""
+    axes = new_axes() if ax is None else ax
+    axes.step(range(len(hits)), hits, where="post", color=COLOURS["exact"], label="hits so far")
+    axes.plot(looks, range(len(looks)), "v", color=ALARM, label="certified at this look with at most so many")
+    _label(axes, title, "items drawn", "relevant among them")
+    return _finish(axes, path)
+
+
 def draw_campaign(
     spans: Sequence[Span], alarm: int | None, pool_size: float, title: str, ax: Any = None, path: File = None
 ) -> Any:
@@ -164,22 +177,27 @@ def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: Any = None, 
     at = range(len(rates))
     axes.vlines(at, [each.low for each in rates], [each.high for each in rates], lw=6,
                 color=COLOURS["exact"], label="where the rate lies")  # fmt: skip
-    axes.scatter(at, [each.promised for each in rates], marker="_", s=900, color=ALARM, label="promised")
-    axes.set_xticks(at, [each.name for each in rates])
+    known = [(place, each.promised) for place, each in enumerate(rates) if each.promised is not None]
+    if known:
+        axes.scatter(*zip(*known, strict=True), marker="_", s=900, color=ALARM, label="promised")
+    axes.set_xticks(at, [each.name.replace("$", r"\$") for each in rates])
     axes.set_xlim(-0.5, len(rates) - 0.5)
     _label(axes, title, "", y_title)
     return _finish(axes, path)
 
 
 def draw_scores(
-    curves: Mapping[str, tuple[Numbers, Numbers]], thresholds: Numbers, ax: Any = None, path: File = None
-) -> Any:
-    """The share of rows at or above each score, one line per group, and where the thresholds are."""
+    curves: Mapping[str, tuple[Numbers, Numbers]], thresholds: Mapping[float, float | None], ax: Any = None,
+    path: File = None,
+) -> Any:  # fmt: skip
+    """The share of rows at or above each score, one line per group; thresholds with the share on the list."""
     axes = new_axes() if ax is None else ax
     for name, (scores, shares) in curves.items():
-        axes.plot(scores, shares, label=name)
-    for at, threshold in enumerate(thresholds):
+        axes.plot(scores, shares, label=name.replace("$", r"\$"))
+    for at, (threshold, share) in enumerate(sorted(thresholds.items())):
         axes.axvline(threshold, color=ALARM, lw=1, ls=":", label=None if at else "threshold")
+        if share is not None:
+            axes.plot([threshold], [share], "o", ms=7, color=ALARM)
     _label(axes, "Calibration rows by score", "score", "share at or above it")
     return _finish(axes, path)
 
@@ -189,7 +207,9 @@ def draw_shares(
 ) -> Any:
     """Some shares side by side."""
     axes = new_axes() if ax is None else ax
-    axes.bar(list(shares), list(shares.values()), width=0.5, color=COLOURS["exact"])
+    axes.bar(range(len(shares)), list(shares.values()), width=0.5, color=COLOURS["exact"])
+    if len(shares) <= 30:
+        axes.set_xticks(range(len(shares)), [name.replace("$", r"\$") for name in shares])
     _label(axes, title, "", y_title)
     return _finish(axes, path)
 

@@ -28,7 +28,7 @@ from surelist.errors import InvalidInput, NestedFitWarning
 from surelist.estimator.inside_out import outermost
 from surelist.estimator.surroundings import in_search, objections, surroundings
 from surelist.promises.calibration import calibrate
-from surelist.promises.options import Rule
+from surelist.promises.options import GroupRows, GroupSplit, Rule
 from surelist.promises.policy import Policy
 
 RESPONSES = ("auto", "predict_proba", "decision_function")
@@ -114,8 +114,8 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         rule: Rule = "exact",
         calibration_share: float = 0.5,
         purpose: str | None = None,
-        group_split: str = "bonferroni",
-        group_rows: str = "own",
+        group_split: GroupSplit = "bonferroni",
+        group_rows: GroupRows = "own",
         prefit: bool = False,
         calibration_size: float | int = 0.5,
         response_method: str = "auto",
@@ -223,6 +223,17 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         if inside:
             self.target = self._changed_target(inside)
         return self
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._promise_html()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """The diagram that scikit-learn draws and, once fitted, what is promised."""
+        shown: dict[str, str] = super()._repr_mimebundle_(**options)
+        return {kind: text + self._promise_html() * (kind == "text/html") for kind, text in shown.items()}
+
+    def _promise_html(self) -> str:
+        return self.policy_._repr_html_() if hasattr(self, "policy_") else ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,19 +12,21 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._check import MissingLabels
 from surelist._files import Versions, hold
 from surelist._version import __version__
 from surelist.bounds.sequential import FirstCrossing
 from surelist.drawing import axes
+from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
-from surelist.lifecycle import campaign_file
+from surelist.lifecycle import campaign_file, campaign_text
 from surelist.lifecycle.campaign_file import CampaignState
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.monitor_file import in_file, state_text
@@ -33,7 +35,6 @@ from surelist.lifecycle.schedule import (
     Epoch,
     Update,
     as_schedule,
-    campaign_lines,
     refusal,
     replay,
     shortest_list,
@@ -52,7 +53,7 @@ from surelist.promises.targets import Expected, Level
 UNCERTIFIED = ("refuse", "everyone")
 
 
-class Campaign:
+class Campaign(Displayed):
     """Screens pools under one promise and learns from reviews [theory: reviews].
 
     Parameters
@@ -93,8 +94,8 @@ class Campaign:
         alpha: float = 0.1,
         schedule: Sequence[int] | None = None,
         monitor_alpha: float = 0.05,
-        uncertified: str = "refuse",
-        missing_labels: str = "error",
+        uncertified: Literal["refuse", "everyone"] = "refuse",
+        missing_labels: MissingLabels = "error",
     ) -> None:
         array = check.as_scores(scores)
         qualified, missing = check.as_labels(labels, missing=missing_labels)
@@ -193,8 +194,13 @@ class Campaign:
     @property
     def due(self) -> bool:
         """Whether the schedule asks for an update before the next pool."""
+        return self.next_update == self.pools
+
+    @property
+    def next_update(self) -> int | None:
+        """After how many pools the next update comes; None where none is to come."""
         done = len(self.updates) - 1
-        return not self.alarm and done < len(self.schedule) and self.schedule[done] == self.pools
+        return self.schedule[done] if done < len(self.schedule) and not self.alarm else None
 
     @property
     def policy(self) -> Policy:
@@ -325,8 +331,10 @@ class Campaign:
 
     def describe(self) -> str:
         """List length per update as bars with the floor as a mark, and what the monitor says."""
-        lines = campaign_lines(self.updates, self.epochs, float(self.target.pool_size))
-        return "\n".join([*lines, *([self.monitor.describe()] if self.monitor is not None else [])])
+        return campaign_text.describe(self)
+
+    def _display(self) -> Display:
+        return campaign_text.display(self)
 
     def _screened(self, pool: Any) -> Screened | None:
         name = as_name(pool, "pool")
@@ -391,8 +399,8 @@ class Campaign:
     def _why_not_due(self) -> str:
         if self.alarm:
             return "the monitor has raised an alarm; nothing is learned from rows that may have drifted."
-        left = self.schedule[len(self.updates) - 1 :]
-        when = f"the next one is due after pool {left[0]}" if left else "all are done"
+        next_one = f"the next one is due after pool {self.next_update}"
+        when = "all are done" if self.next_update is None else next_one
         return (
             f"off schedule after {self.pools} pools; {when}. A time picked by looking at scores or labels "
             "breaks the promise."

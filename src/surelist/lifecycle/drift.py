@@ -12,6 +12,7 @@ import numpy as np
 from surelist import _check as check
 from surelist._scipy import special, stats
 from surelist.drawing import axes
+from surelist.drawing.shown import Display, Displayed
 from surelist.promises.phrases import percent
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ CAVEAT = (
 )
 
 
-@dataclass(frozen=True)
-class Drift:
+@dataclass(frozen=True, repr=False)
+class Drift(Displayed):
     """How far the scores of a pool lie from those of the calibration rows.
 
     Examples
@@ -56,6 +57,20 @@ class Drift:
             f"the largest gap ({100 * self.gap:.1f} points; a gap as large has probability "
             f"{self.p_value:.2g} without drift). A random candidate scores above a random calibration row "
             f"{percent(round(self.higher, 3))} of the time (50% without drift). {self.caveat}"
+        )
+
+    def _display(self) -> Display:
+        gap = f"{100 * self.gap:.1f} points at {self.at:.6g}"
+        facts = [
+            ("calibration rows at or above it", percent(round(self.share_before, 4))),
+            ("candidates at or above it", percent(round(self.share_now, 4))),
+            ("p-value without drift", f"{self.p_value:.2g}"),
+            ("a random candidate above a random row", percent(round(self.higher, 3))),
+            ("rows and candidates", f"{self.rows:,} and {self.candidates:,}"),
+        ]
+        line = f"largest gap {gap}, p = {self.p_value:.2g}"
+        return Display(
+            line, f"Largest gap between the shares: {gap}.", facts, folded=[("Caveat", [self.caveat])]
         )
 
     def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:

@@ -21,6 +21,7 @@ from surelist import _check as check
 from surelist._files import Versions
 from surelist._version import __version__
 from surelist.drawing import axes
+from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle import labelling_file, labelling_text
 from surelist.lifecycle.block_test import BlockVerdict, run_tests
@@ -45,7 +46,7 @@ from surelist.promises.targets import Level, Recall
 Ints = NDArray[np.int64]
 
 
-class Labelling:
+class Labelling(Displayed):
     """Asks for the labels of chosen candidates and certifies a list from them.
 
     Parameters
@@ -301,6 +302,9 @@ class Labelling:
             return "\n".join([*lines, "", self.policy.describe()])
         except NotCertifiable as error:
             return "\n".join([*lines, "", str(error)])
+
+    def _display(self) -> Display:
+        return labelling_text.display(self._state.designs, self.describe())
 
     def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
         """Labels by rank, and the threshold where there is one (needs the ``plots`` extra)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from surelist.drawing.shown import Display
 from surelist.lifecycle.labelling_file import WAITING, Design, Sample
 from surelist.lifecycle.labelling_start import stage
 from surelist.promises.phrases import counted, number, percent
@@ -21,6 +22,20 @@ def describe(designs: Sequence[Design]) -> list[str]:
         sample, members = stage(design)
         waiting += sum(sample.labels[at] == WAITING for at in members.tolist())
     return [*lines, f"Next: label {counted(waiting, 'candidate')}."] if waiting else lines
+
+
+def display(designs: Sequence[Design], full: str) -> Display:
+    """How far it is, group by group; ``full`` is all there is to say."""
+    facts, waiting, here = [], 0, 0
+    for design in designs:
+        sample, members = stage(design)
+        marks = [sample.labels[at] for at in members.tolist()]
+        waiting += marks.count(WAITING)
+        here += len(marks) - marks.count(WAITING)
+        facts.append((design.group or "promise", target_of(design.target).describe()))
+    told = f"{here:,} of {here + waiting:,} labels of this stage are here"
+    said = f"{told}; {counted(waiting, 'candidate')} to label next." if waiting else f"{told}: all of them."
+    return Display(said.removesuffix("."), said, facts, folded=[("In full", full.splitlines())])
 
 
 def _design(design: Design) -> list[str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist._files import Versions, hold
 from surelist.drawing import axes
+from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.lifecycle import monitor_file
 from surelist.lifecycle.claims import Claim, claims_of, reviews_of
@@ -30,7 +31,7 @@ Standing = Literal["holding", "too early to say", "alarm"]
 UNKNOWN = ", whatever the missing reviews would say; in the alarm they speak for the promise."
 
 
-class Monitor:
+class Monitor(Displayed):
     """Watches one policy: feed complete reviewed pools in order, read ``e_value`` and ``alarm``.
 
     Tests "the promised rate holds" for every group by betting [theory: watching]. If it
@@ -246,6 +247,20 @@ class Monitor:
             + ("ALARM. " + self.policy.promise if self.alarm else "no alarm.")
         )
         return "\n".join(lines)
+
+    def _display(self) -> Display:
+        state = "ALARM" if self.alarm else "no alarm"
+        facts = [
+            ("pools", number(self.pools)),
+            ("e-value", f"{self.e_value:.3g}, alarm at {1 / self.alpha:.3g}"),
+        ]
+        facts += [(claim.group or "rate", self._describe(claim)) for claim in self.claims]
+        return Display(
+            f"{number(self.pools)} pools, e-value {self.e_value:.3g}, {state}",
+            "No alarm." if not self.alarm else f"ALARM. {self.policy.promise}",
+            facts,
+            folded=[("The promise watched", [self._policy.promise])],
+        )
 
     def _describe(self, claim: Claim) -> str:
         who = "" if claim.group is None else f"group {claim.group!r}: "

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from surelist.drawing import axes
+from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.promises.targets import Recall, Target
 
+PAPER_RULES = ("dkw", "bernstein")
+HOPELESS_ADVICE = "Ask for less, or look for a better score."
 HOPELESS = "Not even everyone on the list would do: the target exceeds the qualified there are."
 
 
@@ -42,8 +45,8 @@ class Needed:
     interval: tuple[int | None, int | None] | None = None
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Displayed):
     """A table of calibration sizes; ``describe`` prints it, ``plot`` draws it.
 
     Examples
@@ -71,18 +74,41 @@ class Plan:
                 return each.rows
         raise InvalidInput(f"assurance: this plan has 0.5 and 0.9, got {assurance!r} for {rule!r}.")
 
-    def describe(self) -> str:
-        """What is asked, what it rests on, the table, and what is enough, as text."""
-        per = "per 100 candidates" if isinstance(self.target, Recall) else "per pool"
-        lines = [f"{self.target.describe()}, alpha {self.alpha:g}.", self.basis, ""]
-        if math.isnan(self.oracle):
-            lines.append(
-                "Not even everyone on the list would do: the target exceeds the qualified there are."
+    @property
+    def recommended(self) -> int | None:
+        """The rows to gather: certifiable with probability 90 %, and as many as pay for themselves."""
+        rows = self.needs(0.9)
+        return None if rows is None else max(rows, self.enough or 0)
+
+    def recommendation(self) -> str:
+        """What to do, in a sentence or two."""
+        rows, needed = self.recommended, self.needs(0.9)
+        if rows is None or needed is None:
+            return (
+                f"No number of calibration rows makes it certifiable with probability 90%. {HOPELESS_ADVICE}"
             )
+        more = ""
+        if rows > needed:
+            more = f" {needed:,} make it certifiable with probability 90%; those beyond pay for themselves."
+        return f"Gather about {rows:,} calibration rows.{more}"
+
+    def describe(self, paper: bool = False) -> str:
+        """The recommendation, what it rests on, the table, and what is enough; ``paper``: its rule too."""
+        per = "per 100 candidates" if isinstance(self.target, Recall) else "per pool"
+        lines = [
+            self.recommendation(),
+            "",
+            f"{self.target.describe()}, alpha {self.alpha:g}.",
+            self.basis,
+            "",
+        ]
+        if math.isnan(self.oracle):
+            lines.append(HOPELESS)
         else:
             lines.append(f"Oracle list (the population known): {self.oracle:.2f} {per}.")
-        lines += ["", *_table(self), ""]
-        lines += [_needs(each) for each in self.needed]
+        shown = [each for each in self.rules if paper or each not in PAPER_RULES]
+        lines += ["", *_table(self, shown), ""]
+        lines += [_needs(each) for each in self.needed if each.rule in shown]
         if self.enough is not None:
             lines.append(
                 f"From about {self.enough:,} rows on, one more label saves less than one review over "
@@ -90,10 +116,27 @@ class Plan:
             )
         return "\n".join(lines)
 
+    @property
+    def rules(self) -> list[str]:
+        """The rules that are planned for, in the order of the table."""
+        return list(dict.fromkeys(row.rule for row in self.table))
+
+    def _display(self) -> Display:
+        needed = [_needs(each) for each in self.needed if each.rule not in PAPER_RULES]
+        oracle = HOPELESS if math.isnan(self.oracle) else f"{self.oracle:.2f} candidates"
+        facts = [("for", f"{self.target.describe()}, alpha {self.alpha:g}"), ("best possible list", oracle)]
+        rows = "no number" if self.recommended is None else f"about {self.recommended:,}"
+        return Display(
+            f"{self.target.describe()}, alpha {self.alpha:g}: {rows} rows",
+            self.recommendation(),
+            [*facts, ("basis", self.basis)],
+            folded=[("Calibration sizes", _table(self, self.rules)), ("Certifiable", needed)],
+        )
+
     def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
-        """Expected list length against n (needs the ``plots`` extra; ``path``: also a file)."""
+        """Expected list length against n, and how many are enough (``plots`` extra; ``path``: a file)."""
         bands = []
-        for rule in dict.fromkeys(row.rule for row in self.table):
+        for rule in self.rules:
             rows = [row for row in self.table if row.rule == rule and row.list_size is not None]
             sizes = [row.list_size or 0.0 for row in rows]
             bands.append(axes.Band(rule, [row.rows for row in rows], sizes, [row.interval for row in rows]))
@@ -101,11 +144,10 @@ class Plan:
         return axes.draw_plan(bands, self.oracle, self.enough, title, ax, path)
 
 
-def _table(plan: Plan) -> list[str]:
-    rules = list(dict.fromkeys(row.rule for row in plan.table))
+def _table(plan: Plan, rules: list[str]) -> list[str]:
     lines = [f"{'rows':>9}" + "".join(f"  {rule + ': certifiable':>22}  {'list':>24}" for rule in rules)]
     for n in dict.fromkeys(row.rows for row in plan.table):
-        cells = [_cell(row) for row in plan.table if row.rows == n]
+        cells = [_cell(row) for row in plan.table if row.rows == n and row.rule in rules]
         lines.append(f"{n:>9,}" + "".join(cells))
     return lines
 

@@ -154,22 +154,3 @@ def shortest_list(
     highest = qualified.nth_largest(count) if count > 0 else None
     share = 0.0 if highest is None else listed.at_least(highest) / rows
     return max(float(target.k), target.pool_size * share)
-
-
-def campaign_lines(updates: Sequence[Update], epochs: Sequence[Epoch], pool_size: float) -> list[str]:
-    """The looks so far as a table for a terminal: list length as a bar, the floor as a mark."""
-    wide = 40 / max(update.list_size for update in updates)
-    lines = [f"{'from pool':>10}  {'rows':>10}  {'score >=':>10}  {'list':>6}  {'seen':>6}  {'floor':>6}"]
-    for update, epoch in zip(updates, epochs, strict=True):
-        limit = "everyone" if update.threshold is None else f"{update.threshold:.5g}"
-        seen, mark = epoch.list_size(pool_size), round(update.floor * wide)
-        length = max(mark + 1, round(update.list_size * wide))
-        bar = "".join("|" if at == mark else "#" for at in range(length))
-        lines.append(
-            f"{update.pools + 1:>10,}  {update.rows:>10,}  {limit:>10}  {update.list_size:>6.2f}  "
-            f"{'-' if seen is None else format(seen, '.2f'):>6}  {update.floor:>6.2f}  {bar}"
-        )
-    lines.append(
-        "list: expected length; seen: average so far; | and floor: about the shortest list achievable"
-    )
-    return lines

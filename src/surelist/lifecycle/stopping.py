@@ -20,6 +20,8 @@ from surelist import _check as check
 from surelist._files import Versions, hold
 from surelist._version import __version__
 from surelist.bounds.rest import RestLooks, most_left, rest_looks
+from surelist.drawing import axes
+from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.lifecycle.monitor_file import in_file, parse_state, state_text
 from surelist.promises.phrases import counted, percent
@@ -45,7 +47,7 @@ class StopState:
     labels: str
 
 
-class StopTest:
+class StopTest(Displayed):
     """May the review stop? Draws from the rest, look by look, until the recall is certified.
 
     Parameters
@@ -198,6 +200,28 @@ class StopTest:
             "that every item not reviewed is in the rest, and that the draw is not repeated.",
         ]
         return "\n".join(textwrap.fill(line, 100) for line in lines)
+
+    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+        """Hits by items drawn, and how many each look allows (needs the ``plots`` extra)."""
+        hits = [0, *np.cumsum([mark != "0" for mark in self._state.labels]).tolist()]
+        title = f"Recall {percent(self._state.recall)}: {self._state_word()}"
+        return axes.draw_looks(hits, self.sizes, title, ax, path)
+
+    def _display(self) -> Display:
+        state = self._state
+        facts = [
+            ("relevant found", f"{state.found:,}"),
+            ("not reviewed", f"{state.rest:,}"),
+            ("drawn", f"{self.drawn:,} with {counted(self.hits, 'hit')}"),
+            ("looks", ", ".join(f"{size:,}" for size in self.sizes)),
+            ("wrong with probability", f"at most {percent(state.alpha)}, over our own draw"),
+        ]
+        line = f"recall {percent(state.recall)}, {self.drawn:,} drawn, {counted(self.hits, 'hit')}: "
+        full = " ".join(self.describe().split())
+        return Display(line + self._state_word(), self._verdict(), facts, folded=[("In full", [full])])
+
+    def _state_word(self) -> str:
+        return "certified" if self.certified else "not certified" if self.over else "go on"
 
     def _verdict(self) -> str:
         state = self._state

@@ -13,14 +13,16 @@ from surelist import _check as check
 from surelist import bounds
 from surelist._check import MissingLabels
 from surelist.drawing import axes
+from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.promises.options import CurveRule
+from surelist.promises.phrases import percent
 
 POINTS = 1000
 
 
-@dataclass(frozen=True)
-class GuaranteeCurve:
+@dataclass(frozen=True, repr=False)
+class GuaranteeCurve(Displayed):
     """List sizes and what is certified for each, all at once with probability >= 1-alpha.
 
     ``list_size[i]`` candidates of an average pool score at least ``threshold[i]`` (estimated
@@ -46,10 +48,42 @@ class GuaranteeCurve:
     rule: str
     rows: int
 
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
-        """Draw the curve (needs the ``plots`` extra), on ``ax`` and to a file if given; returns the axes."""
+    def plot(self, ax: Any = None, *, k: float | None = None, path: str | Path | None = None) -> Any:
+        """Draw the curve (needs the ``plots`` extra), on ``ax`` and to a file if given; returns the axes.
+
+        ``k`` marks the shortest list on which that many are certified.
+        """
         points = {self.rule: (self.list_size, self.qualified)}
-        return axes.draw_curves(points, self.pool_size, self.alpha, ax, path)
+        mark = None if k is None else self.shortest(k)
+        return axes.draw_curves(points, self.pool_size, self.alpha, ax, path, mark)
+
+    def shortest(self, k: float) -> tuple[float, float]:
+        """The shortest list with at least ``k`` certified, and how many are certified on it."""
+        reached = np.flatnonzero(self.qualified >= check.as_positive(k, "k"))
+        if not len(reached):
+            most = float(self.qualified.max(initial=0.0))
+            raise InvalidInput(f"k: these rows certify at most {most:.4g} of {self.pool_size:g}, got {k:g}.")
+        return float(self.list_size[reached[0]]), float(self.qualified[reached[0]])
+
+    @property
+    def suggested(self) -> float:
+        """A k to begin with: about half of what everyone on the list would certify; 0 where nothing is."""
+        half = float(self.qualified.max(initial=0.0)) / 2
+        return float(np.floor(half)) if half >= 1 else float(np.floor(half * 1000) / 1000)
+
+    def _display(self) -> Display:
+        holds = "each point by itself" if self.rule == "exact" else "all points at once"
+        return Display(
+            f"{len(self.list_size):,} list sizes, pools of {self.pool_size:g}, {holds}; alpha {self.alpha:g}",
+            f"For every list size, how many qualified candidates are certified: {holds}, wrong with "
+            f"probability at most {percent(self.alpha)}.",
+            [
+                ("calibration rows", f"{self.rows:,}"),
+                ("pool size", f"{self.pool_size:g}"),
+                ("rule", self.rule),
+            ],
+            folded=[("The curve", self.describe(most=20).splitlines()[3:])],
+        )
 
     def describe(self, most: int = 40) -> str:
         """About ``most`` points of the curve as a table."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist import bounds
 from surelist._scipy import special
+from surelist.drawing import axes
+from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.promises.phrases import counted, number
 from surelist.promises.policy import Policy
@@ -60,8 +63,8 @@ class Kept:
     precision: Share  # qualified, of the listed
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Displayed):
     """The rows as a whole and by group; pools that kept the promise, where it is about pools.
 
     Examples
@@ -99,6 +102,30 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         return asdict(self)
+
+    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+        """Recall and precision of the list, with their intervals (``plots`` extra; ``path``: also a file)."""
+        rates = [
+            axes.Rate(f"{what}\n{'all' if each.group is None else each.group}", share.low, share.high, None)
+            for each in self.kept
+            for what, share in (("recall", each.recall), ("precision", each.precision))
+            if share.of
+        ]
+        return axes.draw_rates(rates, self.verdict.partition(":")[0], "share, exact 95 % interval", ax, path)
+
+    def _display(self) -> Display:
+        facts = [
+            (what if each.group is None else f"{what}, {each.group}", str(share))
+            for each in self.kept
+            for what, share in (
+                ("listed", each.listed),
+                ("recall", each.recall),
+                ("precision", each.precision),
+            )
+        ]
+        facts += [] if self.pools is None else [("pools that kept it", str(self.pools))]
+        line = "consistent with the promise" if self.consistent else "the rows speak against the promise"
+        return Display(line, self.verdict, facts, folded=[("The promise", [self.promise])])
 
 
 def evaluate(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist.errors import InvalidInput
@@ -33,6 +35,61 @@ def split_alpha(alpha: float, groups: int, split: str = "bonferroni") -> float:
 def joint_alpha(alpha: float, groups: int) -> float:
     """The chance that one of several independent groups fails, each at ``alpha``: sidak, the other way."""
     return -math.expm1(groups * math.log1p(-alpha))
+
+
+@dataclass(frozen=True)
+class GroupMerge:
+    """Which groups stay, and that all others, also those never seen, are one. Call it with group names.
+
+    A promise for the merged group is about its candidates taken together, in the proportions in which they
+    come: it says nothing about any one of the groups inside it.
+    """
+
+    kept: tuple[str, ...]
+    merged: tuple[str, ...]
+    name: str
+    fewest: int
+
+    def __call__(self, groups: Any) -> NDArray[np.str_]:
+        """The group of every row after merging; the same for calibration rows and for pools."""
+        names = check.as_groups(groups)
+        return np.where(np.isin(names, self.kept), names, self.name).astype(np.str_)
+
+    def describe(self) -> str:
+        """What was merged, and what that means."""
+        if not self.merged:
+            return f"Nothing is merged: every group has at least {self.fewest:,} rows."
+        return (
+            f"{len(self.merged):,} groups with fewer than {self.fewest:,} rows are one group, {self.name!r}: "
+            f"{', '.join(map(repr, self.merged))}. A promise for it is about its candidates together, in "
+            "the proportions in which they come; about any one of these groups it says nothing. A group "
+            f"that was never seen counts as {self.name!r} too. Decide this on other rows than the "
+            "calibration rows, for example on pools without labels, and use it for both."
+        )
+
+
+def merge_groups(groups: Any, *, fewest: int = 200, name: str = "other") -> GroupMerge:
+    """Merge groups with fewer than ``fewest`` rows into one, called ``name``.
+
+    Many small groups certify little: each needs rows of its own and a share of alpha. ``groups`` are names
+    of rows that are not the calibration rows; labels and scores play no part. The result is called with
+    the groups of calibration rows and of pools, and ``describe`` says what merging means.
+
+    >>> import surelist as sl
+    >>> merge = sl.merge_groups(["a"] * 300 + ["b"] * 300 + ["c"] * 5 + ["d"] * 2)
+    >>> merge.merged
+    ('c', 'd')
+    >>> merge(["a", "c", "never seen"]).tolist()
+    ['a', 'other', 'other']
+    """
+    names = check.as_groups(groups)
+    check.require_rows(names, "groups")
+    fewest = check.as_count(fewest, "fewest")
+    known, counts = np.unique(names, return_counts=True)
+    small, kept = known[counts < fewest].tolist(), known[counts >= fewest].tolist()
+    if check.group_name(name, "name") in kept:
+        raise InvalidInput(f"name: {name!r} is a group that stays; call the merged one something else.")
+    return GroupMerge(tuple(kept), tuple(small), name, fewest)
 
 
 class GroupTargets(dict[str, Expected]):
@@ -80,13 +137,19 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
         )
     sizes = {check.group_name(key, "pool_sizes"): value for key, value in pool_sizes.items()}
     known, codes = np.unique(names, return_inverse=True)
+    unseen = sorted(set(sizes) - set(known.tolist()))
+    if unseen:
+        raise InvalidInput(
+            f"pool_sizes: group {unseen[0]!r} has no rows, so its share of the qualified is not known. "
+            "Gather rows of it, or let it be part of a larger group: merge_groups."
+        )
     if sorted(sizes) != known.tolist():
         raise InvalidInput(f"pool_sizes: expected the groups {known.tolist()}, got {sorted(sizes)}.")
     members, counts = np.bincount(codes), np.bincount(codes, weights=qualified).astype(int)
     targets = GroupTargets()
     for name, count in zip(known.tolist(), counts.tolist(), strict=True):
         if count == 0:
-            raise InvalidInput(f"groups: group {name!r} has no qualified rows. Merge it with another group.")
+            raise InvalidInput(f"groups: group {name!r} has no qualified rows. Merge it: merge_groups.")
         try:
             targets[name] = Expected(k * count / int(counts.sum()), sizes[name])
         except InvalidInput as error:

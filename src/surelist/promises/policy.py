@@ -16,19 +16,22 @@ from typing import TYPE_CHECKING, Any
 from surelist import _check as check
 from surelist import bounds
 from surelist.drawing import axes
+from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.filters import Filter, GroupFilter
 from surelist.pool_counts import PoolCheck
-from surelist.promises import policy_file, pool_checks, wording
+from surelist.promises import policy_display, policy_file, pool_checks, wording
 from surelist.promises.averages import Average
 from surelist.promises.pools import NextPool
-from surelist.promises.proofs import Proof
 from surelist.promises.reference import FalseShare, scores_fingerprint
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import Expected, PerPool
 
 if TYPE_CHECKING:
     from surelist._check import Mask
+
+
+INDENTED: Any = {"initial_indent": "    ", "subsequent_indent": "    "}
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,8 @@ class ExcessBound:
     count: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Policy(Certificate):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Policy(Displayed, Certificate):
     """A certified shortlisting rule. Made by ``calibrate``, kept by ``save`` and ``load``.
 
     Examples
@@ -132,28 +135,25 @@ class Policy(Certificate):
         return "\n".join(lines)
 
     def _describe(self, cutoff: Cutoff) -> list[str]:
-        shown = f"  {wording.threshold(cutoff)}"
-        if cutoff.proof is not None:
-            proof: Proof = cutoff.proof
-            if self.by_rank:
-                shown = f"  shortlist the best {-cutoff.steps[0].threshold:.0f} of each pool"
-            evidence = f"{proof.evidence(cutoff.level)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
-            wrapped = textwrap.fill(evidence, 96, initial_indent="    evidence: ", subsequent_indent="    ")
-            return [shown, wrapped]
-        lines = [
-            shown,
-            f"    evidence: {wording.evidence(cutoff)}; alpha {cutoff.level.alpha:g}, rule {self.rule}",
-        ]
+        shown = wording.threshold(cutoff)
+        if self.by_rank:
+            shown = f"shortlist {policy_display.listed(cutoff)}"
+        backed = f"{policy_display.evidence(cutoff)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
+        width = 96 if cutoff.proof is not None else 10_000
+        lines = [f"  {shown}", textwrap.fill(f"evidence: {backed}", width, **INDENTED)]
         bound = self.excess_bound.get(cutoff.group)
         if bound is not None and bound.count is not None:
             lines.append(
                 f"    at most {bound.count:.3g} qualified more than asked for, with probability at least "
                 f"{1 - cutoff.level.alpha:g}"
             )
-        lines += [f"    {each}" for each in wording.about_scores(cutoff, (self.columns or {}).get("score"))]
+        lines += [f"    {each}" for each in wording.about_scores(cutoff, self)]
         if cutoff.fingerprint:
             lines.append(f"    calibration rows: sha256 {cutoff.fingerprint}")
         return lines
+
+    def _display(self) -> Display:
+        return policy_display.policy_display(self)
 
     @property
     def by_rank(self) -> bool:
@@ -183,8 +183,8 @@ class Policy(Certificate):
             raise InvalidInput(
                 "plot: this policy keeps no scores; an earlier version made it, or a campaign."
             )
-        marks = [step.threshold for cutoff in self.cutoffs for step in (cutoff.steps[0], cutoff.steps[-1])]
-        return axes.draw_scores(curves, sorted(set(marks)), ax, path)
+        ends = [step for cutoff in self.cutoffs for step in (cutoff.steps[0], cutoff.steps[-1])]
+        return axes.draw_scores(curves, {step.threshold: step.share for step in ends}, ax, path)
 
     def select(self, scores: Any, groups: Any = None, ids: Any = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist.

@@ -123,9 +123,13 @@ def _share(cutoff: Cutoff, size: int, candidates: int, listed: int) -> list[Pool
     warns = far and not before / RATIO <= now <= before * RATIO
     message = (
         f"{listed:,} of {candidates:,} candidates{_who(cutoff)} are shortlisted ({_percent(now)}); of the "
-        f"calibration rows {_percent(before)} would be."
+        f"calibration rows {_percent(before)} would be{_auc(cutoff.scores)}."
     )
     return [PoolCheck("share", warns, message, cutoff.group)]
+
+
+def _auc(scores: ScoreSummary) -> str:
+    return "" if scores.auc is None else f" (AUC {scores.auc:.2f} on them)"
 
 
 def _step(cutoff: Cutoff, size: int) -> Step | None:

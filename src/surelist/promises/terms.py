@@ -172,6 +172,7 @@ def _by_group(target: Targets, groups_given: bool) -> dict[str | None, AnyTarget
 def _checked(target: Any, name: str) -> AnyTarget:
     if not isinstance(target, (Expected, PerPool, Recall, Precision, Budget)):
         raise InvalidInput(
-            f"{name}: expected Expected, PerPool, Recall, Precision or Budget, got {target!r}."
+            f"{name}: must be one of Expected(k, pool_size), PerPool(k, pool_size), Recall(share), "
+            f"Precision(share), Budget(size, pool_size), got {target!r}."
         )
     return target

@@ -12,7 +12,7 @@ from surelist.promises.groups import joint_alpha
 from surelist.promises.phrases import ROWS_ALIKE, number, percent, qualified
 from surelist.promises.proofs import Proof
 from surelist.promises.state import Certificate, Cutoff, Shift
-from surelist.promises.targets import AnyTarget, Expected, PerPool, Recall
+from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool, Recall
 
 
 def promise(policy: Certificate, *, before: bool = False) -> str:
@@ -122,17 +122,34 @@ def evidence(cutoff: Cutoff) -> str:
     return f"{first.reached:,} {of} score at or above it, and {first.critical_count:,} were needed"
 
 
-def about_scores(cutoff: Cutoff, column: str | None) -> list[str]:
-    """The score column, its range and AUC on the calibration rows, and the list to expect."""
+def about_scores(cutoff: Cutoff, policy: Certificate) -> list[str]:
+    """The list to expect, and the score column with its range and AUC on the calibration rows."""
     scores, share = cutoff.scores, cutoff.steps[0].share
     if scores is None:
         return []
+    column = (policy.columns or {}).get("score")
     name = f"score column {column!r}" if column is not None else "scores"
     auc = "AUC not known" if scores.auc is None else f"AUC {scores.auc:.2f}"
     lines = [f"{name}: {scores.lowest:.6g} to {scores.highest:.6g} on the calibration rows, {auc}"]
     if share is not None:
+        expected = list_length(cutoff, policy)
+        lines = [f"list to expect: {expected}"] * (expected is not None) + lines
         lines.append(f"of the calibration rows {percent(round(share, 4))} would be shortlisted")
     return lines
+
+
+def list_length(cutoff: Cutoff, policy: Certificate) -> str | None:
+    """How long lists will be, estimated from the calibration rows; None where that is not known."""
+    target, share = cutoff.target, cutoff.steps[0].share
+    if share is None or policy.group_rows == "all":
+        return None
+    size = 100.0
+    if isinstance(target, PerPool) and target.pool_size is not None:
+        size = float(target.sizes[0])
+    elif isinstance(target, (Expected, Budget)) and target.pool_size is not None:
+        size = float(target.pool_size)
+    who = "candidates" if cutoff.group is None else "candidates of the group"
+    return f"about {share * size:.3g} of {number(size)} {who}"
 
 
 def warnings(policy: Certificate) -> tuple[str, ...]:

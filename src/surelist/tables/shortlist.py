@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,8 @@ import narwhals as nw
 
 from surelist import _check as check
 from surelist._files import refuse_inputs
+from surelist.drawing import axes
+from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.pool_counts import PoolCheck, PoolCounts
@@ -36,8 +38,8 @@ class PoolCount:
     shortlisted: int
 
 
-@dataclass(frozen=True)
-class Selection:
+@dataclass(frozen=True, repr=False)
+class Selection(Displayed):
     """What a selection did. ``table`` is the shortlist, of the same kind as the pool.
 
     ``groups`` has (candidates, shortlisted) per group, ``pools`` the counts per pool where a pool
@@ -61,6 +63,36 @@ class Selection:
     def warnings(self) -> tuple[str, ...]:
         """What the checks warn of, one sentence each."""
         return tuple(each.message for each in self.checks if each.warns)
+
+    def describe(self, checks: Sequence[str] | None = None) -> str:
+        """How many are on the shortlist, by group and pool; what ``checks`` of the pool say (None: all)."""
+        lines = [f"{self.shortlisted:,} of {self.candidates:,} candidates are on the shortlist."]
+        lines += [f"  {name}: {listed:,} of {size:,}" for name, (size, listed) in self.groups.items()]
+        if self.dropped:
+            lines.append(f"Rows without a finite score, dropped: {self.dropped:,}.")
+        if self.pools:
+            sizes = [each.shortlisted for each in self.pools]
+            lines.append(
+                f"{len(sizes):,} pools; {min(sizes):,} to {max(sizes):,} candidates shortlisted in each."
+            )
+        return "\n".join(
+            [*lines, *(each.message for each in self.checks if checks is None or each.kind in checks)]
+        )
+
+    def _display(self) -> Display:
+        line, *more = self.describe().splitlines()
+        facts = [("written to", self.output)] if self.output is not None else []
+        told = [each for each in more if each not in self.warnings]
+        short = line.replace(" are on the shortlist.", " on the shortlist")
+        folded = [("Groups, pools and checks of the pool", told)]
+        return Display(short, line, facts, self.warnings, folded)
+
+    def plot(self, ax: Any = None, *, path: str | os.PathLike[str] | None = None) -> Any:
+        """The share shortlisted, by pool, by group or of all (``plots`` extra; ``path``: also a file)."""
+        parts = {str(each.pool): (each.candidates, each.shortlisted) for each in self.pools} or self.groups
+        parts = parts or {"all candidates": (self.candidates, self.shortlisted)}
+        shares = {name: listed / max(size, 1) for name, (size, listed) in parts.items()}
+        return axes.draw_shares(shares, self._display().line, "share shortlisted", ax, path)
 
     def to_dict(self) -> dict[str, Any]:
         """The counts as plain values."""

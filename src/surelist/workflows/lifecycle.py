@@ -10,12 +10,15 @@ from surelist import tables
 from surelist._files import refuse_inputs, updating
 from surelist.errors import InvalidInput
 from surelist.lifecycle.campaign import Campaign
+from surelist.lifecycle.drift import Drift
+from surelist.lifecycle.drift import drift as drift_of_arrays
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.plan import Plan
 from surelist.lifecycle.planning import plan as plan_arrays
 from surelist.lifecycle.schedule import Update
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, Target
+from surelist.workflows.source import Hints, Source
 
 LABELS = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0}
 
@@ -26,6 +29,20 @@ def plan(target: Target, *, pilot: Path | None = None, score: str, label: str, *
         return plan_arrays(target, **options)
     columns = tables.read_columns(pilot, {"score": score, "label": label})
     return plan_arrays(target, pilot=(columns["score"], columns["label"]), **options)
+
+
+def drift(
+    past: Path, pool: Path, *, score: str, pool_score: str | None = None, sheet: str | None = None,
+    decimal: Any = None,
+) -> Drift:  # fmt: skip
+    """How far the scores of a pool's table lie from those of the calibration rows'."""
+    before, now = (
+        tables.read_columns(
+            Source(table, hints=Hints(sheet, decimal)).open(), {"score": name}, any_order=True
+        )["score"]
+        for table, name in ((past, score), (pool, pool_score or score))
+    )
+    return drift_of_arrays(before, now)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,77 @@
+"""A campaign in words: list length per update, the monitor, and when the next update comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from surelist.drawing.shown import Display
+from surelist.lifecycle.schedule import Epoch, Update
+from surelist.promises.phrases import counted
+
+if TYPE_CHECKING:
+    from surelist.lifecycle.campaign import Campaign
+
+
+def describe(campaign: Campaign) -> str:
+    """List length per update as bars with the floor as a mark, what comes next, what the monitor says."""
+    lines = campaign_lines(campaign.updates, campaign.epochs, float(campaign.target.pool_size))
+    lines.append(next_update(campaign))
+    return "\n".join([*lines, *([campaign.monitor.describe()] if campaign.monitor is not None else [])])
+
+
+def display(campaign: Campaign) -> Display:
+    """Promise, expected list, rows and pools; the updates folded."""
+    size, limit = float(campaign.target.pool_size), campaign.threshold
+    listed = "everyone" if limit is None else f"score >= {limit:.6g}"
+    facts = [
+        ("shortlisted", listed),
+        ("list to expect", f"about {campaign.updates[-1].list_size:.3g} of {size:g} candidates"),
+        ("evidence", f"{campaign.rows:,} rows, {counted(campaign.pools, 'pool')} of them screened so far"),
+        ("updates", next_update(campaign)),
+    ]
+    if campaign.monitor is not None:
+        facts.append(("monitor", campaign.monitor._display().line))
+    conditions = campaign.policy.conditions if campaign.certified else ()
+    state = ", ALARM" if campaign.alarm else ""
+    return Display(
+        f"{campaign.target.describe()}, alpha {campaign.alpha:g}; "
+        f"{counted(campaign.pools, 'pool')}, {listed}{state}",
+        campaign.promise,
+        facts,
+        folded=[
+            ("List length over time", campaign_lines(campaign.updates, campaign.epochs, size)),
+            (f"The promise rests on {len(conditions)} conditions", conditions),
+        ],
+    )
+
+
+def next_update(campaign: Campaign) -> str:
+    """When the threshold is looked at again."""
+    if campaign.alarm:
+        return "No further update: the monitor has raised an alarm."
+    after = campaign.next_update
+    if after is None:
+        return "No further update is scheduled."
+    left = after - campaign.pools
+    when = "before the next pool" if left == 0 else f"after {counted(left, 'more pool')}"
+    return f"Next update {when} (pool {after:,} of the schedule {', '.join(map(str, campaign.schedule))})."
+
+
+def campaign_lines(updates: Sequence[Update], epochs: Sequence[Epoch], pool_size: float) -> list[str]:
+    """The looks so far as a table for a terminal: list length as a bar, the floor as a mark."""
+    wide = 40 / max(update.list_size for update in updates)
+    lines = [f"{'from pool':>10}  {'rows':>10}  {'score >=':>10}  {'list':>6}  {'seen':>6}  {'floor':>6}"]
+    for update, epoch in zip(updates, epochs, strict=True):
+        limit = "everyone" if update.threshold is None else f"{update.threshold:.5g}"
+        seen, mark = epoch.list_size(pool_size), round(update.floor * wide)
+        length = max(mark + 1, round(update.list_size * wide))
+        bar = "".join("|" if at == mark else "#" for at in range(length))
+        lines.append(
+            f"{update.pools + 1:>10,}  {update.rows:>10,}  {limit:>10}  {update.list_size:>6.2f}  "
+            f"{'-' if seen is None else format(seen, '.2f'):>6}  {update.floor:>6.2f}  {bar}"
+        )
+    lines.append(
+        "list: expected length; seen: average so far; | and floor: about the shortest list achievable"
+    )
+    return lines

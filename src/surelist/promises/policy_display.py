@@ -1,0 +1,67 @@
+"""A policy as it shows itself in a prompt and in a notebook. Its sentences are those of ``wording``."""
+
+from __future__ import annotations
+
+from surelist.drawing.shown import Display
+from surelist.promises import wording
+from surelist.promises.proofs import Proof
+from surelist.promises.state import Certificate, Cutoff
+from surelist.promises.targets import PerPool
+
+MOST = 6  # groups that are shown one by one, not folded
+
+
+def policy_display(policy: Certificate) -> Display:
+    """Promise, list to expect, evidence; conditions folded."""
+    cutoffs = [(cutoff, _facts(cutoff, policy)) for cutoff in policy.cutoffs]
+    facts = [fact for _, own in cutoffs[:MOST] for fact in own]
+    more = [" · ".join(f"{label}: {value}" for label, value in own) for _, own in cutoffs[MOST:]]
+    facts.append(("made", f"{policy.created} with surelist {policy.version}"))
+    conditions = wording.conditions(policy)
+    return Display(
+        _line(policy),
+        wording.promise(policy),
+        facts,
+        wording.warnings(policy),
+        ((f"{len(more)} more", more), (f"The promise rests on {len(conditions)} conditions", conditions)),
+    )
+
+
+def _line(policy: Certificate) -> str:
+    if policy.withdrawn is not None:
+        return "nothing is promised any more"
+    asked = "; ".join(_short(cutoff) for cutoff in policy.cutoffs[:3])
+    more = f"; and {len(policy.cutoffs) - 3} more" if len(policy.cutoffs) > 3 else ""
+    return f"{asked}{more}; alpha {policy.alpha:g}, rule {policy.rule}"
+
+
+def _short(cutoff: Cutoff) -> str:
+    who = f"{cutoff.group!r}: " if cutoff.group is not None else ""
+    return f"{who}{cutoff.target.describe()}, {listed(cutoff)}"
+
+
+def listed(cutoff: Cutoff) -> str:
+    """Who is on the list, in a few words."""
+    first, last = cutoff.steps[0].threshold, cutoff.steps[-1].threshold
+    if isinstance(cutoff.target, PerPool) and cutoff.target.by == "rank":
+        return f"the best {-first:.0f} of each pool"
+    span = f"{first:.6g}" if first == last else f"{first:.6g} to {last:.6g}"
+    return f"score >= {span}"
+
+
+def evidence(cutoff: Cutoff) -> str:
+    """What was counted, and what it had to be."""
+    proof: Proof | None = cutoff.proof
+    return wording.evidence(cutoff) if proof is None else proof.evidence(cutoff.level)
+
+
+def _facts(cutoff: Cutoff, policy: Certificate) -> list[tuple[str, str]]:
+    facts = [] if cutoff.group is None else [("group", cutoff.group)]
+    facts += [
+        ("shortlisted", listed(cutoff)),
+        ("evidence", f"{evidence(cutoff)}; alpha {cutoff.level.alpha:g}"),
+    ]
+    for said in wording.about_scores(cutoff, policy):
+        label, _, value = said.partition(": ")
+        facts.append((label, value) if value else ("share", said))
+    return facts

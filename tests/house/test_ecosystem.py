@@ -1,0 +1,43 @@
+"""What surrounds the package says what is true of it: workflow, container file, extras."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from surelist.cli import cli
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_workflow_runs_targets_of_the_makefile_on_the_pythons_that_are_declared():
+    text = (ROOT / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    runs = re.findall(r"^      - run: (.*)$", text, re.M)
+    assert {run.split()[1] for run in runs} == {"check", "test", "docs"} <= targets
+    assert all(run.startswith("make ") for run in runs)
+    matrix = re.search(r"python: \[(.*)\]", text)[1].replace('"', "").split(", ")
+    said = [each.rpartition(" ")[2] for each in PROJECT["classifiers"] if ":: 3." in each]
+    assert matrix == said
+
+
+def test_the_container_file_names_what_exists():
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    for extra in re.search(r"/src\[([\w,]+)\]", text)[1].split(","):
+        assert extra in PROJECT["optional-dependencies"]
+    words = re.findall(r'"([^"]+)"', re.search(r"^CMD (.*)$", text, re.M)[1])
+    command = cli.get_command(None, words[0])
+    flags = {flag for option in command.params for flag in option.opts}
+    assert {word for word in words if word.startswith("--")} <= flags
+    for name in re.findall(r"^COPY (.*) /src", text, re.M):
+        assert all((ROOT / each).exists() for each in name.split())
+    allowed = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {"!pyproject.toml", "!constraints.txt", "!README.md", "!LICENSE", "!src"} <= set(allowed)
+
+
+def test_every_extra_is_documented_with_its_size():
+    text = (ROOT / "docs" / "ecosystem.md").read_text(encoding="utf-8")
+    for extra in PROJECT["optional-dependencies"].keys() - {"all", "dev", "docs"}:
+        assert f"`{extra}`" in text, extra
