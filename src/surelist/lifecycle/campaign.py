@@ -312,7 +312,7 @@ class Campaign(Displayed):
     def update(self) -> Update:
         """The scheduled update; refused at any other time."""
         if not self.due:
-            raise InvalidInput(f"update: {self._why_not_due()}")
+            raise InvalidInput(f"update: {campaign_text.why_not_due(self)}")
         self._look()
         return self.updates[-1]
 
@@ -395,13 +395,3 @@ class Campaign(Displayed):
         floor = shortest_list(self._qualified, self._listed, rows_at_boundary, self.rows, self.target)
         self.updates.append(Update(self.pools, self.rows, count, threshold, size, floor))
         self.epochs.append(Epoch())
-
-    def _why_not_due(self) -> str:
-        if self.alarm:
-            return "the monitor has raised an alarm; nothing is learned from rows that may have drifted."
-        next_one = f"the next one is due after pool {self.next_update}"
-        when = "all are done" if self.next_update is None else next_one
-        return (
-            f"off schedule after {self.pools} pools; {when}. A time picked by looking at scores or labels "
-            "breaks the promise."
-        )

@@ -58,6 +58,18 @@ def next_update(campaign: Campaign) -> str:
     return f"Next update {when} (pool {after:,} of the schedule {', '.join(map(str, campaign.schedule))})."
 
 
+def why_not_due(campaign: Campaign) -> str:
+    """Why an update now is refused."""
+    if campaign.alarm:
+        return "the monitor has raised an alarm; nothing is learned from rows that may have drifted."
+    after = campaign.next_update
+    when = "all are done" if after is None else f"the next one is due after pool {after}"
+    return (
+        f"off schedule after {campaign.pools} pools; {when}. A time picked by looking at scores or labels "
+        "breaks the promise."
+    )
+
+
 def campaign_lines(updates: Sequence[Update], epochs: Sequence[Epoch], pool_size: float) -> list[str]:
     """The looks so far as a table for a terminal: list length as a bar, the floor as a mark."""
     wide = 40 / max(update.list_size for update in updates)

@@ -71,10 +71,25 @@ class GroupMerge:
 def merge_groups(groups: Any, *, fewest: int = 200, name: str = "other") -> GroupMerge:
     """Merge groups with fewer than ``fewest`` rows into one, called ``name``.
 
-    Many small groups certify little: each needs rows of its own and a share of alpha. ``groups`` are names
-    of rows that are not the calibration rows; labels and scores play no part. The result is called with
-    the groups of calibration rows and of pools, and ``describe`` says what merging means.
+    Many small groups certify little: each needs rows of its own and a share of alpha. The result is called
+    with the groups of calibration rows and of pools, and its ``describe`` says what merging means.
 
+    Parameters
+    ----------
+    groups
+        Group names of rows that are not the calibration rows; labels and scores play no part.
+    fewest
+        Groups with fewer rows than this are merged.
+    name
+        What the merged group is called.
+
+    Returns
+    -------
+    GroupMerge
+        Callable: group names in, group names after merging out.
+
+    Examples
+    --------
     >>> import surelist as sl
     >>> merge = sl.merge_groups(["a"] * 300 + ["b"] * 300 + ["c"] * 5 + ["d"] * 2)
     >>> merge.merged
