@@ -7,7 +7,7 @@
 
 ``fuzz`` sends mutated requests to every route of the app and counts answers by status: a 5xx that is not a
 stated 503 or 507, or no answer at all, is a failure, and the record must verify at the end. ``kill`` floods
-the service with selections, policies and reviews, kills it with SIGKILL at a random moment, starts it again and
+the service with selections, policies, reviews and finished reviews (which feed the monitor), kills it with SIGKILL at a random moment, starts it again and
 looks for everything that was acknowledged. Both are bounded, print their seed and exit with 1 on a failure.
 """
 
@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import json
 import random
+import secrets
 import shutil
 import sys
 import tempfile
@@ -198,6 +199,7 @@ async def _flood(server: Server, policy: str, enough: int, moment: float) -> lis
     """Selections, policies and reviews; killed a moment after enough were acknowledged, which are returned."""
     acknowledged: list[tuple[str, dict[str, Any]]] = []
     rows = [{"candidate": f"c{i}", "score": (i % 97) / 97} for i in range(200)]
+    run = secrets.token_hex(4)  # every pool is another one
     async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
 
         async def one(number: int) -> None:
@@ -209,13 +211,18 @@ async def _flood(server: Server, policy: str, enough: int, moment: float) -> lis
                         (f"/api/v1/policies/{answer.json()['hash']}", answer.json()["receipt"])
                     )
                 return
-            answer = await client.post(f"/api/v1/policies/{policy}/select", json={"rows": rows})
+            pool = [*rows, {"candidate": f"{run}-{number}", "score": 0}]
+            select = f"/api/v1/policies/{policy}/select" + "?watch=true" * (number % 6 == 0)
+            answer = await client.post(select, json={"rows": pool})
             made = answer.json()["selection"]
             acknowledged.append((f"/api/v1/selections/{made['id']}", made["receipt"]))
             if number % 3 == 0:
                 reviews = {"reviews": [{"candidate": "c96", "qualified": True}]}
                 answer = await client.post(f"/api/v1/selections/{made['id']}/reviews", json=reviews)
                 acknowledged.append((f"/api/v1/selections/{made['id']}/reviews", answer.json()["receipt"]))
+            if number % 6 == 0:  # what the monitor is fed with
+                answer = await client.post(f"/api/v1/selections/{made['id']}/finish", json={"missing": True})
+                acknowledged.append((f"/api/v1/policies/{policy}/standing", answer.json()["receipt"]))
 
         async def quietly(number: int) -> None:
             try:

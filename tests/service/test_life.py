@@ -131,7 +131,7 @@ def test_a_limited_token_finishes_only_its_own(team):
     again = team.ann.client.post(
         f"/api/v1/selections/{ident}/finish", json={"missing": True}, headers={"Idempotency-Key": "k"}
     )
-    assert done.json() == again.json()
+    assert done.json()["receipt"]["seq"] == again.json()["receipt"]["seq"]
     assert done.json()["pools"] == 1
 
 

@@ -101,3 +101,46 @@ def test_reviewing_without_script_by_keyboard(browser, server, policy, pool):
     page.get_by_role("link", name="Next", exact=True).press("Enter")
     assert "Page 2 of" in page.inner_text(".pages")
     context.close()
+
+
+def screen_and_review(url: str, policy: str, day: int, qualified: int) -> dict:
+    """A pool by the API, its reviews, and what the promise looks like after them."""
+    rows = [{"candidate": f"d{day}-{i}", "score": 0.99 - i / 1000 if i < 9 else 0.01} for i in range(100)]
+    with httpx.Client(base_url=url + "/api/v1", timeout=60) as client:
+        made = client.post(f"/policies/{policy}/select?watch=true", json={"rows": rows}).json()
+        ident = made["selection"]["id"]
+        reviews = [
+            {"candidate": row["candidate"], "qualified": n < qualified}
+            for n, row in enumerate(made["shortlist"])
+        ]
+        client.post(f"/selections/{ident}/reviews", json={"reviews": reviews})
+        return client.post(f"/selections/{ident}/finish", json={}).json()
+
+
+def test_a_month_in_which_the_world_drifts(look, server):
+    page = look.page
+    url = server.url + "/api/v1/calibrate?k=5&pool_size=100&name=North"
+    policy = httpx.post(url, content=csv_text(2000, labelled=True), headers=CSV, timeout=60).json()["hash"]
+    for day in range(1, 11):
+        known = screen_and_review(server.url, policy, day, 6)
+    assert known["standing"] == "too early to say"
+    page.goto(server.url)
+    look.check("worklist")
+    page.get_by_role("link", name="North").first.click()
+    assert "no alarm: at least 5% of candidates qualified and shortlisted" in page.inner_text(".standing")
+    look.check("policy-life")
+    day = 10
+    while known["standing"] != "alarm":
+        day += 1
+        known = screen_and_review(server.url, policy, day, 2)
+    assert day < 30  # within the month
+    page.reload()
+    assert "Withdrawn" in page.inner_text(".alert")
+    assert page.locator("#file").count() == 0  # no pool can be brought any more
+    look.check("policy-alarm")
+    page.goto(server.url)
+    look.check("worklist-alarm")
+    page.get_by_role("link", name="Calibrate the same promise on fresh rows").first.click()
+    page.wait_for_url("**/new?like=*")
+    assert "is taken over" in page.inner_text(".notice")
+    look.check("new-like")

@@ -199,6 +199,7 @@ async def select(
             hints=Hints(decimal=options.decimal), attributes=options.attribute,
             format="csv" if options.format == "spreadsheet" else options.format,
             key=key_of(key, "select", policy, options.model_dump_json(), upload.sha256),
+            about={"watch": options.watch},
         )  # fmt: skip
     file, entry = done.file.path, done.written.entry
     if options.format == "spreadsheet":
@@ -235,6 +236,8 @@ async def _select_rows(
 
     shortlist, facts = job() if len(body) <= INLINE else await runtime.work(job)
     bound = key_of(key, "select", policy, options.model_dump_json(), facts["pool_sha256"])
+    if options.watch:
+        facts |= await runtime.read(life.watched_facts, view, policy, facts)
     written = await runtime.written(view.record_selection(jobs.new_id(), policy, facts, bound))
     jobs.count_selection(runtime, facts)
     answer = {"selection": answers.selection(written), "shortlist": shortlist}
@@ -308,8 +311,9 @@ async def finish(
     body = await parsed_body(request, runtime, models.Finish)
     bound = key_of(key, "finish", selection, body.model_dump_json())
     group_of = await runtime.read(reviewing.group_of, runtime.spool, selection)
-    await runtime.read(life.finish, view, selection, group_of, missing=body.missing, key=bound)
-    return await standing(entry.facts["policy"], runtime, view)
+    written = await runtime.read(life.finish, view, selection, group_of, missing=body.missing, key=bound)
+    known = await standing(entry.facts["policy"], runtime, view)
+    return {**known, "receipt": answers.receipt(written)}
 
 
 @router.get("/policies/{policy}/standing", response_model=models.StandingView)

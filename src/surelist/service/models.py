@@ -103,6 +103,12 @@ class SelectOptions(Options):
         "`spreadsheet` is CSV with cells that a spreadsheet would run as formulas escaped.",
     )
 
+    watch: bool = Field(
+        default=False,
+        description="Let the reviews of this pool show whether the promise still holds. Decided before any "
+        "outcome is known; pools count in the order of screening.",
+    )
+
     @property
     def columns(self) -> dict[str, str | None]:
         return {"score": self.score, "group": self.group, "id": self.id}
@@ -245,6 +251,7 @@ class StandingView(BaseModel):
     alarm_at: float
     waiting: str | None
     withdrawn: str | None
+    receipt: Receipt | None = None
 
 
 class Retirement(BaseModel):
