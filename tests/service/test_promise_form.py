@@ -21,7 +21,7 @@ class Tab:
     """A browser tab: pages as they were loaded, forms sent from them."""
 
     def __init__(self, client: TestClient, text: str) -> None:
-        self.client, self.csrf = client, form_token(client, "/")
+        self.client, self.csrf = client, form_token(client, "/new")
         sent = client.post("/drafts", data={"csrf": self.csrf}, files={"file": ("past.csv", text)})
         self.url = sent.url.path
         self.choose()
@@ -227,7 +227,7 @@ def test_a_score_that_cannot_be_read_is_not_replaced_by_another_column(local_cli
              for n, row in enumerate(csv.DictReader(io.StringIO(past)))]  # fmt: skip
     text = "\n".join(["candidate,age,score,qualified", *lines])
     sent = local_client.post(
-        "/drafts", data={"csrf": form_token(local_client, "/")}, files={"file": ("past.csv", text)}
+        "/drafts", data={"csrf": form_token(local_client, "/new")}, files={"file": ("past.csv", text)}
     )
     assert selected(sent.text, "score") == ""
     assert selected(sent.text, "label") == "qualified"
@@ -269,7 +269,7 @@ def test_a_pool_without_the_calibrated_column_gets_no_other_one(local_client, pa
     renamed = pool.replace("score", "rating", 1)
     sent = local_client.post(
         f"/policies/{made['hash']}/pool",
-        data={"csrf": form_token(local_client, "/")},
+        data={"csrf": form_token(local_client, "/new")},
         files={"file": ("pool.csv", renamed)},
     )
     assert sent.status_code == 200

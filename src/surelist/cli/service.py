@@ -45,6 +45,8 @@ as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for ma
               help="Seconds to keep uploads after their result is made.")  # fmt: skip
 @click.option("--keep-results", type=int, default=3600, show_default=True,
               help="Seconds a shortlist can be downloaded from the page.")  # fmt: skip
+@click.option("--longest-keep", type=click.IntRange(min=0), default=90, show_default=True,
+              help="Days that candidates can be kept for reviewing at most.")  # fmt: skip
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser.")
 def serve(**options: Any) -> None:
     """Start the app: a page for people, an API for programs, a record for auditors.
@@ -250,7 +252,8 @@ def _settings(options: dict[str, Any]) -> Settings:
         database=options["database"] or str(folder / "surelist.db"), folder=folder, host=options["host"],
         port=options["port"], login=options["login"], https=options["https"], names=options["names"],
         max_upload=options["max_upload"] * MIB, keep_uploads=options["keep_uploads"],
-        keep_results=options["keep_results"], trusted_proxies=options["proxies"],
+        keep_results=options["keep_results"], longest_keep=options["longest_keep"] * 86_400,
+        trusted_proxies=options["proxies"],
         local_token=None if options["login"] or options["no_token"] else secrets.token_urlsafe(24),
         work_seconds=options["work_seconds"],
     )  # fmt: skip

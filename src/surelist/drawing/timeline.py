@@ -34,8 +34,7 @@ def logarithmic_chart(
             parts.append(_tick(height(tick), f"{tick:g}", "grid"))
     parts.append(_tick(height(line), f"{line:g}", "alarm-line"))
     parts.append(
-        f'<text class="label alarm-word" x="{WIDTH - RIGHT - 4}" y="{height(line) - 6:.1f}" '
-        f'text-anchor="end">{line_name}</text>'
+        f'<text class="label alarm-word" x="{LEFT + 6}" y="{height(line) - 6:.1f}">{line_name}</text>'
     )
     spots = [(frame.x(0), height(1.0))]
     spots += [(frame.x(place), height(value)) for place, value in enumerate(values, 1)]

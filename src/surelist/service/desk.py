@@ -35,7 +35,7 @@ def _due(view: View, spool: Spool, names: Mapping[str, str]) -> list[dict[str, A
     due = []
     for entry in view.selections(None, 500):
         facts = entry.facts
-        if entry.subject in finished or not facts["shortlisted"]:
+        if entry.subject in finished:
             continue
         here = kept.get(entry.subject)
         if facts.get("watched") or (here is not None and here.notes.get("id")):

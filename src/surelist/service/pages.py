@@ -157,6 +157,7 @@ async def selection(ident: str, me: Me) -> Response:
     view = await me.view()
     saved, entry, _ = await me.runtime.read(view.selection_with_all, ident)
     marks = await me.runtime.read(view.marks, ident)
+    closed = await me.runtime.read(view.reviews_closed, ident)
     kept = me.spool.result(ident) if view.actor.role != "viewer" else None
     shown = None
     if kept is not None:
@@ -165,7 +166,7 @@ async def selection(ident: str, me: Me) -> Response:
     return me.show(
         "selection.html", entry=entry, facts=entry.facts, policy=answers.policy(saved), shown=shown,
         progress=reviewing.progress(marks, entry.facts["shortlisted"]), limit=SHOWN,
-        title=view.title(entry), note=view.note(entry),
+        title=view.title(entry), note=view.note(entry), closed=closed,
         viewer=view.actor.role == "viewer", review=kept is not None and list_of(kept.upload).exists(),
     )  # fmt: skip
 

@@ -115,7 +115,7 @@ class _Story:
         self._reviews = 0
         self._closed: dict[str, dict[str, Any]] = {}  # selections whose reviews have ended: what they show
         self._watched: dict[str, list[str]] = {}  # policy: selections that count, in order
-        self._withdrawn: dict[str, int] = {}  # policy: how many reviews had ended then
+        self._withdrawn: dict[str, int] = {}  # policy: the entry
         self._notes: dict[int, tuple[str, str]] = {}  # entry: selection and hash
 
     def tell(self, entry: Entry) -> None:
@@ -200,8 +200,9 @@ class _Story:
         self._closed[entry.subject] = counts
 
     def _policy_withdrawn(self, entry: Entry, facts: dict[str, Any]) -> None:
-        self._in_use(entry, entry.subject)
-        self._policies[entry.subject] = False
+        if entry.subject in self._withdrawn or entry.subject not in self._policies:
+            self._problem(entry, "its policy was withdrawn before, or never saved")
+        self._policies[entry.subject] = False  # it may have been retired already
         self._withdrawn[entry.subject] = entry.seq
         if watch(self._loaded[entry.subject], self._pools(entry.subject)).alarm is None:
             self._problem(entry, "the reviews on record do not speak against the promise that was withdrawn")

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from surelist.promises.policy import Policy
+from surelist.service.errors import NotFound
 from surelist.service.record.access import Actor
 from surelist.service.record.chain import Entry
 from surelist.service.record.log import Key, Written
@@ -57,8 +58,11 @@ class View:
         return self._registry.book.marks(self.selection(selection).subject)
 
     def seen(self, ident: str) -> Entry | None:
-        """A selection that this actor may see, or None."""
-        entry = self._registry.selection(ident)
+        """A selection on record that this actor may see, or None."""
+        try:
+            entry = self._registry.selection(ident)
+        except NotFound:
+            return None
         return entry if self.actor.policy in (None, entry.facts["policy"]) else None
 
     def notes(self, selection: str, candidate: str) -> list[dict[str, Any]]:
