@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from pathlib import Path
@@ -103,6 +104,115 @@ def token(page: str) -> str:
     return re.search(r'name="csrf" value="([^"]+)"', page)[1]
 
 
-def upload(client, name: str, body: bytes, action: str = "/drafts") -> Any:
-    start = client.get("/new" if client.get("/new").status_code == 200 else "/").text
-    return client.post(action, data={"csrf": token(start)}, files={"file": (name, body)})
+def upload(client, name: str, body: bytes, action: str = "/drafts", start: str = "/new") -> Any:
+    return client.post(action, data={"csrf": token(client.get(start).text)}, files={"file": (name, body)})
+
+
+def send(client, page: Any, **fields: str) -> Any:
+    return client.post(str(page.url).partition("?")[0], data={"csrf": token(page.text), **fields})
+
+
+def text(page: Any) -> str:
+    plain = re.sub(r"<script.*?</script>", "", page.text, flags=re.S)
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", plain)))
+
+
+COLUMNS = {"score": "score", "label": "label", "decimal": "auto"}
+
+
+def test_a_german_workbook_on_the_page(local_client, german):
+    sheets = upload(local_client, "bewerber.xlsx", german)
+    assert "Which sheet?" in sheets.text
+    assert 'value="Daten"' in sheets.text
+    columns = local_client.post(f"{sheets.url}/sheet", data={"csrf": token(sheets.text), "sheet": "Daten"})
+    said = text(columns)
+    assert "Read: sheet 'Daten' (of 2 sheets)." in said
+    assert "numbers from 0." in said
+    assert "is read as 0." in said
+    assert "none empty" in said
+    assert "Which value of “label” means qualified?" in said
+    assert f"Ja {sum(LABELS)} rows" in said
+    assert "checked" not in re.search(r'<fieldset id="pos_label".*?</fieldset>', columns.text, re.S)[0]
+    open_still = send(local_client, columns, **COLUMNS)
+    assert open_still.status_code == 400
+    assert "Choose below which value means qualified" in text(open_still)
+    elsewhere = send(local_client, columns, **COLUMNS, pos_label="Ja", pos_label_of="id")
+    assert elsewhere.status_code == 400  # a value of another column says nothing
+    promise = send(local_client, columns, **COLUMNS, pos_label="Ja", pos_label_of="label")
+    assert str(promise.url).endswith("/promise")
+    assert "'Ja' means qualified" in text(promise)
+    assert "(decimal comma)" in text(promise)
+    shown = re.search(r'name="shown" value="([^"]+)"', promise.text)[1]
+    result = send(
+        local_client,
+        promise,
+        shown=shown,
+        promise="expected",
+        k="3",
+        pool_size="100",
+        alpha="10",
+        rule="exact",
+    )
+    assert "at least 3" in text(result)
+
+
+def test_a_file_is_profiled_once(local_client, german, monkeypatch):
+    from surelist.service import looking
+
+    asked: list[str] = []
+
+    def run(job, *args):
+        asked.append(job.__name__)
+        return job(*args)
+
+    monkeypatch.setattr(looking, "run", run)
+    page = upload(local_client, "past.csv", csv_bytes("utf-8"))
+    for _ in range(3):
+        assert local_client.get(str(page.url)).status_code == 200
+    assert asked == ["profile"]
+
+
+def test_problems_are_beside_their_field_with_the_rows_of_the_spreadsheet(local_client, tmp_path):
+    made = rows(comma)
+    for row in (17, 80, 93):
+        made[row - 1][1] = "fehlt"
+    made[4][2] = None
+    page = upload(local_client, "past.xlsx", book(tmp_path / "past.xlsx", {"Past": made}).read_bytes())
+    assert "3 cells are not numbers" in page.text
+    assert "3 of its 300 values are not numbers" in text(page)
+    answer = send(local_client, page, **COLUMNS)
+    assert answer.status_code == 400
+    beside = re.search(r'<div class="beside">.*?</div>', answer.text, re.S)[0]
+    assert re.findall(r'<td class="n">(\d+)</td>', beside) == ["17", "80", "93"]
+    assert 'aria-invalid="true"' in re.search(r'<select id="score"[^>]*>', answer.text)[0]
+    listed = local_client.get(f"{page.url}/problems.xlsx")
+    cells = (
+        calamine.CalamineWorkbook.from_filelike(io.BytesIO(listed.content)).get_sheet_by_index(0).to_python()
+    )
+    assert cells[0] == ["row in the file", "problem", "id", "score", "label"]
+    assert [(row[0], row[1]) for row in cells[1:]] == [
+        (5, "no label"),
+        (17, "no usable score"),
+        (80, "no usable score"),
+        (93, "no usable score"),
+    ]
+
+
+def test_an_ambiguous_column_is_asked_about_on_the_page(local_client):
+    body = ("score;label\n" + "1,234;1\n2,345;0\n" * 30).encode()
+    page = upload(local_client, "past.csv", body)
+    answer = send(local_client, page, **COLUMNS)
+    assert answer.status_code == 400
+    assert "can be 2.345 or 2345" in text(answer) or "can be 1.234 or 1234" in text(answer)
+    assert "Choose the decimal mark below." in text(answer)
+    assert "decimal=" not in text(answer)
+    assert str(send(local_client, page, **{**COLUMNS, "decimal": ","}).url).endswith("/promise")
+
+
+def test_chosen_columns_come_first_in_the_preview(local_client):
+    wide = [";".join(["id", *(f"c{i}" for i in range(60)), "score", "label"])]
+    wide += [";".join([f"x{r}", *("1" for _ in range(60)), f"0,{r + 10}", str(r % 2)]) for r in range(20)]
+    page = upload(local_client, "past.csv", "\n".join(wide).encode())
+    heads = re.findall(r'<th class="pin">(\w+)', page.text)
+    assert heads == ["score", "label", "id"]
+    assert "33 more columns are not shown" in text(page)

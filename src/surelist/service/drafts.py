@@ -5,20 +5,23 @@ Plain forms that work without script. What a person has chosen so far waits in a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from starlette.background import BackgroundTask
 from starlette.datastructures import FormData, UploadFile
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput, NotCertifiable, error_body
 from surelist.promises import policy_file
 from surelist.promises.policy import Policy
-from surelist.service import answers, jobs, reviewing, wizard
+from surelist.service import answers, columns_form, jobs, looking, reviewing, wizard
 from surelist.service.record.view import View
 from surelist.service.uploads import Draft, Upload
 from surelist.service.visitor import Me, Visitor, to
 
+NOTHING: dict[str, Any] = {"missing_labels": "error", "decimal": "auto", "pos_label": None}
 router = APIRouter()
 
 
@@ -26,8 +29,7 @@ router = APIRouter()
 async def upload_past(me: Me) -> Response:
     view = await me.view("operator", all_policies=True)
     form = await me.form(limit=_form_with_file(me))
-    upload, filename = await _stored(me, form, past=True)
-    draft = _draft(me, "past", filename, upload)
+    draft = await _stored(me, form, past=True)
     if like := str(form.get("like") or ""):
         asked = wizard.asked_like((await me.runtime.read(view.policy, like)).policy)
         me.spool.note(draft, **({"asked": asked} if asked else {}))
@@ -43,7 +45,7 @@ async def example_past(me: Me) -> Response:
 
 
 @router.get("/drafts/{ident}")
-async def columns_form(ident: str, me: Me) -> Response:
+async def columns_page(ident: str, me: Me) -> Response:
     _, draft = await _opened(me, ident)
     return await _columns_page(me, draft)
 
@@ -52,20 +54,62 @@ async def columns_form(ident: str, me: Me) -> Response:
 async def choose_columns(ident: str, me: Me) -> Response:
     _, draft = await _opened(me, ident)
     columns = wizard.columns_of(await me.form())
-    draft = me.spool.note(draft, columns=columns)
-    problems: Any = wizard.unchosen(columns)
+    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    draft = me.spool.note(draft, columns=columns, reading=None)
+    problems: Any = columns_form.unchosen(columns, profile)
     if not problems:
-        problems = wizard.shown(await me.runtime.work(jobs.problems, draft, columns))
-    return await _columns_page(me, draft, problems) if problems else to(f"/drafts/{ident}/promise")
+        problems = columns_form.shown(await me.runtime.work(looking.problems, draft, columns))
+    if problems:
+        return await _columns_page(me, draft, problems)
+    me.spool.note(draft, reading=await me.runtime.work(looking.reading, draft, columns))
+    return to(f"/drafts/{ident}/promise")
 
 
 async def _columns_page(me: Visitor, draft: Draft, problems: Any = ()) -> Response:
-    profile = await me.runtime.work(jobs.profile, draft)
-    chosen = draft.notes.get("columns") or {**profile.guesses, "missing_labels": "error"}
+    if draft.notes.get("sheets"):
+        return me.show("sheets.html", draft=draft, action=f"/drafts/{draft.id}/sheet")
+    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    chosen = draft.notes.get("columns") or {**NOTHING, **profile.guesses}
     return me.show(
         "columns.html", 400 if problems else 200, draft=draft, profile=profile, chosen=chosen,
-        problems=problems,
+        problems=problems, about={each.name: columns_form.about(each) for each in profile.columns},
+        values=columns_form.values_of(profile, chosen["label"]), first=columns_form.preview(profile, chosen),
     )  # fmt: skip
+
+
+@router.get("/drafts/{ident}/problems.xlsx")
+async def problem_rows(ident: str, me: Me) -> Response:
+    _, draft = await _opened(me, ident)
+    columns = draft.notes.get("columns") or {}
+    if not (columns.get("score") and columns.get("label")):
+        raise InvalidInput("columns: choose a score and a label first.")
+    path = await me.runtime.work(looking.problem_rows, me.runtime, draft)
+    name = f"problems-{draft.filename.rsplit('.', 1)[0]}.xlsx"
+    return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
+
+
+@router.post("/drafts/{ident}/sheet")
+async def choose_sheet(ident: str, me: Me) -> Response:
+    _, draft = await _opened(me, ident)
+    await _take_sheet(me, draft, past=True)
+    return to(f"/drafts/{ident}")
+
+
+@router.post("/pools/{ident}/sheet")
+async def choose_pool_sheet(ident: str, me: Me) -> Response:
+    await me.view("operator")
+    await _take_sheet(me, me.spool.draft(ident, me.owner), past=False)
+    return to(f"/pools/{ident}")
+
+
+async def _take_sheet(me: Visitor, draft: Draft, *, past: bool) -> None:
+    sheet = str((await me.form()).get("sheet") or "")
+    if sheet not in draft.notes.get("sheets", ()):
+        raise InvalidInput("sheet: choose one of the sheets of this file.")
+    upload = await me.runtime.work(
+        jobs.admit, draft.upload, me.settings, past=past, name=draft.filename, sheet=sheet
+    )
+    me.spool.note(replace(draft, upload=upload), sheets=[])
 
 
 @router.get("/drafts/{ident}/promise")
@@ -80,7 +124,7 @@ async def _promise_page(
     if "columns" not in draft.notes:
         return to(f"/drafts/{draft.id}")
     group = draft.notes["columns"]["group"]
-    groups = await me.runtime.work(jobs.group_names, draft, group) if group else {}
+    groups = await me.runtime.work(looking.group_names, draft, group) if group else {}
     looks, span = await me.runtime.work(jobs.looks, view, draft)
     return me.show(
         "promise.html", 400 if problem else 200, draft=draft, groups=groups, looks=looks, span=span,
@@ -166,10 +210,10 @@ async def upload_pool(digest: str, me: Me) -> Response:
     form = await me.form(limit=_form_with_file(me))
     if form.get("example"):
         upload = await me.runtime.work(jobs.store_example, me.runtime, past=False)
-        filename = "example-pool.csv"
+        draft = _draft(me, "pool", "example-pool.csv", upload, digest)
     else:
-        upload, filename = await _stored(me, form, past=False)
-    return to(f"/pools/{_draft(me, 'pool', filename, upload, digest).id}")
+        draft = await _stored(me, form, past=False, policy=digest)
+    return to(f"/pools/{draft.id}")
 
 
 @router.get("/pools/{ident}")
@@ -193,6 +237,7 @@ async def select(ident: str, me: Me) -> Response:
         done = await me.runtime.work(
             jobs.select_file, me.runtime, view, draft.policy or "", draft.upload, name=draft.filename,
             columns=names, attributes=columns["attributes"], about=about, review=bool(names["id"]),
+            hints=jobs.hints_of(columns), format="parquet" if draft.upload.origin else None,
         )  # fmt: skip
     except InvalidInput as error:
         return await _pool_page(me, view, draft, str(error))
@@ -204,11 +249,17 @@ async def select(ident: str, me: Me) -> Response:
 
 async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None = None) -> Response:
     saved = await me.runtime.read(view.policy, draft.policy or "")
-    profile = await me.runtime.work(jobs.profile, draft)
-    chosen = draft.notes.get("columns") or wizard.pool_columns(saved.policy, profile.names, profile.guesses)
+    if draft.notes.get("sheets"):
+        return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
+    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    chosen = draft.notes.get("columns") or {
+        **NOTHING, **wizard.pool_columns(saved.policy, profile.names, profile.guesses)
+    }  # fmt: skip
     return me.show(
         "pool.html", 400 if problem else 200, draft=draft, profile=profile, policy=answers.policy(saved),
-        grouped=saved.policy.grouped, chosen=chosen, problem=problem, about=draft.notes.get("about", {}),
+        grouped=saved.policy.grouped, chosen=chosen, problem=problem,
+        about_columns={each.name: columns_form.about(each) for each in profile.columns},
+        first=columns_form.preview(profile, {**chosen, "label": None}), about=draft.notes.get("about", {}),
         keep_choices=reviewing.keep_choices(me.settings),
         keep_chosen=draft.notes.get("keep", reviewing.usual_keep(me.settings)),
     )  # fmt: skip
@@ -219,13 +270,16 @@ async def _opened(me: Visitor, ident: str) -> tuple[View, Draft]:
     return view, me.spool.draft(ident, me.owner)
 
 
-async def _stored(me: Visitor, form: FormData, *, past: bool) -> tuple[Upload, str]:
+async def _stored(me: Visitor, form: FormData, *, past: bool, policy: str | None = None) -> Draft:
     file = form.get("file")
     try:
         if not isinstance(file, UploadFile) or not file.filename:
-            raise InvalidInput("file: choose a CSV or Parquet file first.")
-        upload = await me.runtime.work(jobs.store, me.runtime, file.file, file.filename, past=past)
-        return upload, file.filename
+            raise InvalidInput("file: choose a CSV, Excel or Parquet file first.")
+        upload, sheets = await me.runtime.work(
+            jobs.store_to_ask, me.runtime, file.file, file.filename, past=past
+        )
+        draft = _draft(me, "past" if past else "pool", file.filename, upload, policy)
+        return me.spool.note(draft, sheets=list(sheets)) if sheets else draft
     finally:
         await form.close()
 

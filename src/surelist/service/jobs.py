@@ -35,7 +35,6 @@ from surelist.workflows import facts as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.demo import write_example
 from surelist.workflows.source import NO_HINTS, Hints, Origin, Source
-from surelist.workflows.tables import Profile
 
 Problem = workflows.Problem
 
@@ -76,21 +75,22 @@ class Shortlisted:
 
 
 def admit(
-    upload: Upload, settings: Settings, *, past: bool, name: str = "the upload", sheet: str | None = None
-) -> Upload:
+    upload: Upload, settings: Settings, *, past: bool, name: str = "the upload", sheet: str | None = None,
+    ask: bool = False,
+) -> Upload:  # fmt: skip
     """Refuse, before any work, what would unfold to more than the service can hold.
 
     A workbook or text in another encoding becomes Parquet here, once; its hash stays that of what came.
+    Where a sheet has to be chosen, whoever can ``ask`` a person keeps the file.
     """
     adopted = upload.path.with_name(f"{upload.path.stem}-adopted.parquet")
     try:
         with named(upload, name):
             rows, names, origin = run(workflows.admit, upload.path, sheet, adopted)
         _check_shape(rows, names, settings, past=past, name=name)
-    except workflows.SheetNeeded:
-        raise  # whoever can ask a person keeps the file
-    except BaseException:
-        upload.path.unlink(missing_ok=True)
+    except BaseException as error:
+        if not (ask and isinstance(error, workflows.SheetNeeded)):
+            upload.path.unlink(missing_ok=True)
         adopted.unlink(missing_ok=True)
         raise
     if origin is None:
@@ -126,6 +126,17 @@ def store(runtime: Runtime, file: BinaryIO, filename: str, *, past: bool) -> Upl
     """A file that came with a form."""
     upload = runtime.spool.store(file, runtime.settings.max_upload)
     return admit(upload, runtime.settings, past=past, name=filename[:120])
+
+
+def store_to_ask(
+    runtime: Runtime, file: BinaryIO, filename: str, *, past: bool
+) -> tuple[Upload, tuple[str, ...]]:
+    """The same, and the sheets to choose from where that is still open."""
+    upload = runtime.spool.store(file, runtime.settings.max_upload)
+    try:
+        return admit(upload, runtime.settings, past=past, name=filename[:120], ask=True), ()
+    except workflows.SheetNeeded as question:
+        return upload, question.sheets
 
 
 def store_example(runtime: Runtime, *, past: bool) -> Upload:
@@ -176,26 +187,7 @@ def named(upload: Upload, name: str) -> Iterator[None]:
         raise
 
 
-# -- looking at a table
-
-
-def profile(draft: Draft) -> Profile:
-    """Columns, first rows and good guesses: what a person confirms."""
-    with named(draft.upload, draft.filename):
-        return run(workflows.profile, draft.upload.path)
-
-
-def problems(draft: Draft, columns: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """What calibration would refuse or warn of, with the chosen columns."""
-    roles = Roles(*(columns[role] for role in ("score", "label", "group", "id")))
-    source = source_of(draft.upload, draft.filename, hints_of(columns))
-    with named(draft.upload, draft.filename):
-        return run(workflows.problems, source, roles, columns["missing_labels"])
-
-
-def group_names(draft: Draft, group: str) -> dict[str, int]:
-    """The groups of a table and how many rows each has."""
-    return run(workflows.group_names, draft.upload.path, group)
+# -- looking at a list
 
 
 def first_rows(kept: Draft, limit: int) -> tuple[list[str], list[list[str]]]:

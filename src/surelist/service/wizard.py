@@ -18,7 +18,7 @@ from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, summarise
 from surelist.service import answers
 from surelist.service.errors import Conflict
-from surelist.service.jobs import CalibrationRequest, Problem
+from surelist.service.jobs import CalibrationRequest, hints_of
 from surelist.service.record.chain import Entry
 from surelist.service.record.record import SavedPolicy
 from surelist.service.reviewing import until
@@ -30,7 +30,6 @@ AFTER_LOOKING = (
     "After looking, only a promise on average can be certified: its rule is true for every number at once. "
     "For this promise take fresh rows that nobody has looked at and fix it before, or choose “On average”."
 )
-MEANINGS = {"score": "the score", "label": "the label (1 = qualified)"}
 DEFAULTS: dict[str, Any] = {
     "promise": "expected", "k": "5", "pool_size": "100", "share": "95", "alpha": "10", "purpose": "",
     "rule": "exact", "groups": {},
@@ -41,40 +40,12 @@ def columns_of(form: Mapping[str, Any]) -> dict[str, Any]:
     """The columns a person confirmed."""
     chosen: dict[str, Any] = {role: str(form.get(role) or "") or None for role in ROLES}
     chosen["missing_labels"] = "unqualified" if form.get("missing_labels") else "error"
+    chosen["decimal"] = {",": ",", ".": "."}.get(str(form.get("decimal") or ""), "auto")
+    said = str(form.get("pos_label") or "")
+    # a value belongs to the column it was chosen from
+    chosen["pos_label"] = said if said and form.get("pos_label_of") == chosen["label"] else None
     chosen["attributes"] = [str(form.get(n)) for n in ("attribute1", "attribute2") if form.get(n)]
     return chosen
-
-
-REMEDIES = {  # what to do about each kind of problem, at this door
-    "score": "Give every candidate a score; leaving rows out breaks the promise.",
-    "label": "1 means qualified, 0 not qualified.",
-    "missing label": "Count them as not qualified (below) or fill them in. They are never left out: that "
-    "would break the promise.",
-    "missing group": 'Give them a group of their own, for example "unknown".',
-    "missing id": "Give every candidate an id, or choose no id column.",
-    "repeated id": "Check for duplicates, or choose no id column.",
-}
-
-
-def shown(problems: Sequence[Problem]) -> list[dict[str, Any]]:
-    """Problems as the page shows them: calibration's own words, and what to do here."""
-    return [
-        {
-            "message": each.message.removesuffix("."),
-            "examples": [(example.row, example.values.get(each.column or "")) for example in each.examples],
-            "remedy": REMEDIES.get(each.kind, ""),
-        }
-        for each in problems
-    ]
-
-
-def unchosen(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The roles that still need a column, first of all, as the page shows problems."""
-    return [
-        {"message": f"no column holds {what} yet", "examples": (), "remedy": "Choose one below."}
-        for role, what in MEANINGS.items()
-        if not columns[role]
-    ][:1]
 
 
 class FieldError(InvalidInput):
@@ -127,7 +98,8 @@ def request_of(draft: Draft) -> CalibrationRequest:
     targets = {name: _target(promise, k, asked, fields[name], name) for name, k in wanted.items()}
     if any(asked["rule"] not in target.rules for target in targets.values()):
         raise FieldError("rule", AFTER_LOOKING)
-    return CalibrationRequest(roles_of(options), terms_of(options, targets if group else targets[None]))
+    terms = terms_of(options, targets if group else targets[None])
+    return CalibrationRequest(roles_of(options), terms, hints_of(columns))
 
 
 def _target(promise: PromiseKind, k: str, asked: Mapping[str, Any], field: str, name: str | None) -> Target:

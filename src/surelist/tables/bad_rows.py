@@ -179,6 +179,28 @@ def wrong_ids(columns: Columns, *, hashed: bool) -> list[Problem]:
     return problems
 
 
+def rows_that_stop(
+    columns: Columns, *, unlabelled: bool, most: int
+) -> list[tuple[str, int, tuple[Any, ...]]]:
+    """Why, where (from 0) and what: every row that stands in the way, up to so many of each kind."""
+    state = calibration_state(columns)
+    wheres = {
+        "no usable score": _unusable(columns),
+        "label is neither 0 nor 1": state == LABEL_WRONG,
+        "no label": state == LABEL_MISSING if unlabelled else None,
+        "no group": None if columns.group is None else columns.group.is_null(),
+        "no id": None if columns.ident is None else columns.ident.is_null(),
+    }
+    table = columns.table
+    frame = table.engine.numbered(columns.frame, ROW)
+    found = []
+    for why, where in wheres.items():
+        if where is not None:
+            kept = frame.filter(where).select(ROW, *table.columns).head(most)
+            found += [(why, int(row[0]), row[1:]) for row in columns.rows(kept, "fetching problem rows")]
+    return found
+
+
 def stop_for(columns: Columns, problems: Sequence[Problem]) -> None:
     """Raise one error that names every problem that stops, how often it occurs, and where; warn of others."""
     refusal = refusal_for(columns.table.name, problems)

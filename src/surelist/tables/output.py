@@ -73,6 +73,7 @@ def write_workbook(
     *,
     texts: bool = False,
     styles: Styles = NO_STYLES,
+    sheet: str = "shortlist",
 ) -> None:
     """One sheet with a header; ``texts``: columns of nothing but numbers in text become numbers."""
     try:
@@ -92,15 +93,15 @@ def write_workbook(
             "date": book.add_format({"num_format": "yyyy-mm-dd"}),
             "time": book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
         }
-        sheet = book.add_worksheet("shortlist")
+        page = book.add_worksheet(sheet)
         for at, (name, cells) in enumerate(zip(names, columns, strict=True)):
-            sheet.write_string(0, at, name, formats["head"])
+            page.write_string(0, at, name, formats["head"])
             for line, cell in enumerate(cells, 1):
-                _write_cell(sheet, line, at, cell, formats)
-            sheet.set_column(at, at, _width(name, cells))
-        sheet.freeze_panes(1, 0)
+                _write_cell(page, line, at, cell, formats)
+            page.set_column(at, at, _width(name, cells))
+        page.freeze_panes(1, 0)
         if names:
-            sheet.autofilter(0, 0, max(1, len(rows)), len(names) - 1)
+            page.autofilter(0, 0, max(1, len(rows)), len(names) - 1)
         book.close()
 
 

@@ -21,6 +21,7 @@ from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
 from surelist.tables import Problem, read_text
 from surelist.tables.adopted import adopt_upload
+from surelist.tables.column_facts import Column
 from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
 from surelist.tables.excel import SheetNeeded
@@ -41,6 +42,7 @@ from surelist.workflows.selection import load_policy, select_rows, select_source
 from surelist.workflows.source import Source
 
 __all__ = [
+    "Column",
     "Hints",
     "Origin",
     "Problem",

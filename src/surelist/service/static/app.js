@@ -78,6 +78,30 @@ for (const form of document.querySelectorAll("form[data-working]")) {
   });
 }
 
+// Columns: under each choice what that column holds.
+for (const block of document.querySelectorAll("script#about")) {
+  const about = JSON.parse(block.textContent);
+  for (const line of document.querySelectorAll("[data-holds]")) {
+    const select = document.getElementById(line.dataset.holds);
+    select.addEventListener("change", () => {
+      line.textContent = about[select.value] || "";
+      const asked = document.getElementById("pos_label");
+      if (select.id === "label" && asked) asked.hidden = asked.dataset.of !== select.value;
+    });
+  }
+}
+
+// Previews: chosen columns stay in sight while the others scroll.
+for (const table of document.querySelectorAll("table.pinned")) {
+  const pinned = [...table.tHead.rows[0].cells].filter((cell) => cell.classList.contains("pin"));
+  if (pinned.reduce((sum, cell) => sum + cell.offsetWidth, 0) > table.parentElement.clientWidth / 2) continue;
+  let left = 0;
+  pinned.forEach((head, column) => {
+    for (const row of table.rows) Object.assign(row.cells[column].style, { position: "sticky", left: `${left}px` });
+    left += head.offsetWidth;
+  });
+}
+
 // The promise in words: numbers typed once are repeated, and typing one chooses its sentence.
 for (const form of document.querySelectorAll("form.promise")) {
   form.addEventListener("input", (event) => {

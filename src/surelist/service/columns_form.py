@@ -1,0 +1,110 @@
+"""The page on which columns are chosen, as plain values: what each holds, what is open, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from surelist.reports.html import count, number
+from surelist.service.jobs import Problem
+from surelist.service.looking import Profile
+from surelist.workflows.tables import Column
+
+MEANINGS = {"score": "the score", "label": "the label"}
+FIELDS = {
+    "score": "score", "mostly dropped": "score", "label": "label", "missing label": "label",
+    "missing group": "group", "unknown group": "group", "missing id": "id", "repeated id": "id",
+}  # fmt: skip
+REMEDIES = {  # what to do about each kind of problem, at this door
+    "score": "Give every candidate a score; leaving rows out breaks the promise.",
+    "label": "1 means qualified, 0 not qualified.",
+    "missing label": "Count them as not qualified (below) or fill them in. They are never left out: that "
+    "would break the promise.",
+    "missing group": 'Give them a group of their own, for example "unknown".',
+    "missing id": "Give every candidate an id, or choose no id column.",
+    "repeated id": "Check for duplicates, or choose no id column.",
+}
+ASK_DECIMAL = ". Say which mark"
+
+
+def about(column: Column | None) -> str:
+    """What a column holds, in a line."""
+    if column is None:
+        return ""
+    parts = [column.kind if column.filled else "empty"]
+    if column.lowest is not None and column.numeric and column.kind == "numbers":
+        parts = [f"numbers from {number(column.lowest)} to {number(column.highest)}"]
+    if column.read:
+        parts.append(column.read)
+    others = column.filled - column.numbers
+    if column.numbers > others > 0 and column.kind == "text":
+        parts.append(f"{count(others)} cells are not numbers")
+    parts.append(f"{count(column.missing)} empty" if column.missing else "none empty")
+    if column.values and not column.numeric:
+        parts.append(", ".join(f"{value[:40]} ({count(rows)})" for value, rows in column.values[:4]))
+    elif column.examples:
+        parts.append(f"for example {', '.join(column.examples)}")
+    return "; ".join(parts) + "."
+
+
+def values_of(profile: Profile, label: str | None) -> dict[str, Any] | None:
+    """The values of the label column with counts, where it is not 0 and 1: which one means qualified?
+
+    None is chosen beforehand: whether “yes” or “no” is the good answer depends on the question.
+    """
+    column = column_of(profile, label)
+    if column is None or column.labels or not column.values:
+        return None
+    return {"column": column.name, "values": column.values, "missing": column.missing}
+
+
+def column_of(profile: Profile, name: str | None) -> Column | None:
+    return next((each for each in profile.columns if each.name == name), None)
+
+
+def preview(profile: Profile, chosen: Mapping[str, Any], most: int = 30) -> dict[str, Any]:
+    """The first rows, chosen columns first and named for what they are."""
+    roles = {chosen[role]: role for role in ("id", "group", "label", "score") if chosen.get(role)}
+    order = [at for at, each in enumerate(profile.columns) if each.name in roles]
+    order.sort(key=lambda at: ("score", "label", "group", "id").index(roles[profile.columns[at].name]))
+    order += [at for at, each in enumerate(profile.columns) if each.name not in roles]
+    shown = order[:most]
+    return {
+        "heads": [(profile.columns[at].name, roles.get(profile.columns[at].name)) for at in shown],
+        "rows": [[row[at] for at in shown] for row in profile.first_rows],
+        "more": len(profile.names) - len(shown),
+    }
+
+
+def shown(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+    """Problems as the page shows them: calibration's own words, and what to do here."""
+    return [_shown(each) for each in problems]
+
+
+def _shown(problem: Problem) -> dict[str, Any]:
+    message, _, asks = problem.message.partition(ASK_DECIMAL)
+    remedy = REMEDIES.get(problem.kind, "")
+    return {
+        "field": "decimal" if asks else FIELDS.get(problem.kind),
+        "message": message.removesuffix("."),
+        "examples": [(example.row, example.values.get(problem.column or "")) for example in problem.examples],
+        "count": problem.count,
+        "remedy": "Choose the decimal mark below." if asks else remedy,
+    }
+
+
+def unchosen(columns: Mapping[str, Any], profile: Profile) -> list[dict[str, Any]]:
+    """What still has to be chosen, first of all, as the page shows problems."""
+    missing = [
+        _open(role, f"no column holds {what} yet", "Choose one below.")
+        for role, what in MEANINGS.items()
+        if not columns[role]
+    ]
+    if not missing and columns["pos_label"] is None and values_of(profile, columns["label"]):
+        said = f"“{columns['label']}” is not 0 and 1"
+        missing = [_open("pos_label", said, "Choose below which value means qualified.")]
+    return missing[:1]
+
+
+def _open(field: str, message: str, remedy: str) -> dict[str, Any]:
+    return {"field": field, "message": message, "examples": (), "count": 0, "remedy": remedy}

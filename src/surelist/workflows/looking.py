@@ -1,0 +1,52 @@
+"""A file looked over before anything is decided: columns, what was understood, the rows that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from surelist._check import MissingLabels
+from surelist.promises.terms import Roles
+from surelist.tables import bad_rows
+from surelist.tables.column_facts import Column
+from surelist.tables.output import write_workbook
+from surelist.tables.profile import Profile, group_names
+from surelist.tables.profile import profile as profile_table
+from surelist.tables.roles import find_columns
+from surelist.workflows.source import Source
+from surelist.workflows.tables import problems
+
+__all__ = ["Profile", "group_names", "problems"]  # and what is here
+
+MOST_ROWS = 100_000
+
+
+def profile(source: Source) -> Profile:
+    """What is in a file."""
+    return profile_table(source.open())
+
+
+def profile_from(raw: Mapping[str, Any]) -> Profile:
+    """A profile from its plain values."""
+    columns = [Column(**{**each, "values": tuple(map(tuple, each["values"]))}) for each in raw["columns"]]
+    return Profile(**{**raw, "columns": tuple(columns)})
+
+
+def reading(source: Source, score: str, label: str) -> tuple[str, ...]:
+    """What is understood of these columns, in sentences."""
+    return source.reading(score=score, label=label).sentences
+
+
+def write_problem_rows(source: Source, roles: Roles, missing_labels: MissingLabels, output: Path) -> None:
+    """All rows that stand in the way of a calibration, whole, with their row in the file and why."""
+    table = source.open()
+    columns = find_columns(table, **roles.names("score", "label", "group", "id"))
+    rows = [
+        (*table.sheet_rows([number]), why, *cells)
+        for why, number, cells in bad_rows.rows_that_stop(
+            columns, unlabelled=missing_labels == "error", most=MOST_ROWS
+        )
+    ]
+    names = ["row in the file", "problem", *table.columns]
+    write_workbook(output, names, sorted(rows, key=lambda row: row[0]), sheet="problems")
