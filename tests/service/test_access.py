@@ -143,17 +143,17 @@ def test_guessing_is_slowed_down(guarded):
 
 
 def test_forms_need_the_token_of_their_session(local_client):
-    assert local_client.post("/drafts/example").status_code == 403
+    assert local_client.post("/sandbox").status_code == 403
     csrf = form_token(local_client, "/")
-    assert local_client.post("/drafts/example", data={"csrf": csrf}).status_code == 200
+    assert local_client.post("/sandbox", data={"csrf": csrf}).status_code == 200
     other = TestClient(local_client.app, base_url="http://localhost")
     other.get("/")
-    assert other.post("/drafts/example", data={"csrf": csrf}).status_code == 403
+    assert other.post("/sandbox", data={"csrf": csrf}).status_code == 403
 
 
 def test_someone_elses_upload_does_not_exist(local_client):
     csrf = form_token(local_client, "/")
-    draft = local_client.post("/drafts/example", data={"csrf": csrf}).url
+    draft = local_client.post("/sandbox", data={"csrf": csrf}).url
     other = TestClient(local_client.app, base_url="http://localhost")
     assert other.get(str(draft)).status_code == 404
 

@@ -216,3 +216,84 @@ def test_chosen_columns_come_first_in_the_preview(local_client):
     heads = re.findall(r'<th class="pin">(\w+)', page.text)
     assert heads == ["score", "label", "id"]
     assert "33 more columns are not shown" in text(page)
+
+
+def make_policy(client, body: bytes, name: str = "past.csv") -> str:
+    page = upload(client, name, body)
+    promise = send(client, page, **COLUMNS, pos_label="Ja", pos_label_of="label")
+    shown = re.search(r'name="shown" value="([^"]+)"', promise.text)[1]
+    asked = {"promise": "expected", "k": "3", "pool_size": "100", "alpha": "10", "rule": "exact"}
+    result = send(client, promise, shown=shown, **asked)
+    shown = re.search(r'name="shown" value="([^"]+)"', result.text)[1]
+    action = str(result.url).replace("/result", "/save")
+    return str(
+        client.post(action, data={"csrf": token(result.text), "shown": shown, "name": "Herbst/2026"}).url
+    )
+
+
+def test_lists_for_people_from_the_page(local_client, tmp_path):
+    policy = make_policy(local_client, csv_bytes("cp1252", label=ja))
+    pool_page = upload(local_client, "Pool März.csv", csv_bytes("cp1252", label=ja), f"{policy}/pool", policy)
+    assert "Read: text in Windows-1252, values between semicolons." in text(pool_page)
+    listed = send(local_client, pool_page, score="score", id="id", decimal="auto")
+    assert "(decimal comma)" in text(listed)
+    excel = local_client.get(f"{listed.url}/shortlist.xlsx")
+    said = excel.headers["content-disposition"]
+    assert re.search(r"Herbst-2026_Pool-M.*rz_20\d\d-\d\d-\d\d\.xlsx", said)
+    cells = (
+        calamine.CalamineWorkbook.from_filelike(io.BytesIO(excel.content)).get_sheet_by_index(0).to_python()
+    )
+    assert cells[0] == ["id", "score", "label", "größe", "shortlist_rank", "shortlist_reason"]
+    kept = [score for score in SCORES if score >= expected().threshold]
+    assert [row[1] for row in cells[1:]] == kept
+    assert [row[4] for row in cells[1:]] == [1 + sum(other > score for other in kept) for score in kept]
+    assert {row[5] for row in cells[1:]} == {f"score >= {expected().threshold!r}"}
+    own = local_client.get(f"{listed.url}/shortlist.csv?safe=true").content.decode("cp1252").splitlines()
+    assert own[0] == "id;score;label;größe;shortlist_rank;shortlist_reason"
+    assert own[1].split(";")[1] == comma(kept[0])
+    assert len(own) == len(kept) + 1
+    review = local_client.get(f"{listed.url}/review")
+    best = SCORES.index(max(SCORES))
+    ranked = [int(each) for each in re.findall(r"\bc(\d+)\b", text(review))]
+    assert ranked[0] == best  # the best score first, decimal commas or not
+
+
+def test_the_sandbox_leaves_nothing_on_the_real_record(local_client, tmp_path):
+    start = local_client.get("/new").text
+    page = local_client.post("/sandbox", data={"csrf": token(start)})
+    assert "Nothing here is on the real record" in text(page)
+    promise = send(local_client, page, score="score", label="qualified", decimal="auto")
+    shown = re.search(r'name="shown" value="([^"]+)"', promise.text)[1]
+    asked = {"promise": "expected", "k": "5", "pool_size": "100", "alpha": "10", "rule": "exact"}
+    result = send(local_client, promise, shown=shown, **asked)
+    shown = re.search(r'name="shown" value="([^"]+)"', result.text)[1]
+    saved = local_client.post(
+        str(result.url).replace("/result", "/save"), data={"csrf": token(result.text), "shown": shown}
+    )
+    pool_page = local_client.post(f"{saved.url}/pool", data={"csrf": token(saved.text), "example": "1"})
+    listed = send(local_client, pool_page, score="score", id="candidate", decimal="auto")
+    assert "candidates" in text(listed)
+    boxed = local_client.get("/record").text
+    assert "Sandbox." in boxed
+    assert local_client.get("/api/v1/log").json() == []  # the API knows the real record only
+    assert local_client.get("/api/v1/policies").json() == []
+    other = type(local_client)(local_client.app, base_url="http://localhost")
+    assert "Sandbox." not in other.get("/").text
+    assert other.get(str(listed.url)).status_code == 404
+    home = local_client.post("/sandbox/leave", data={"csrf": token(listed.text)})
+    assert "Sandbox." not in home.text
+    assert local_client.get(str(listed.url)).status_code == 404
+    assert not any((tmp_path / "data" / "sandboxes").iterdir())
+    assert not any((tmp_path / "data" / "spool").iterdir())
+    assert local_client.get("/api/v1/log").json() == []
+
+
+def test_templates_and_words(local_client):
+    excel = local_client.get("/template.xlsx").content
+    cells = calamine.CalamineWorkbook.from_filelike(io.BytesIO(excel)).get_sheet_by_index(0).to_python()
+    assert cells[0] == ["candidate_id", "score", "qualified"]
+    assert local_client.get("/template.csv").content.decode("utf-8-sig").splitlines()[0] == ",".join(cells[0])
+    assert local_client.get("/template.pdf").status_code == 400
+    assert "This month’s applicants".lower() in text(local_client.get("/glossary")).lower()
+    page = upload(local_client, "past-candidates.xlsx", excel)
+    assert "Which value of “qualified” means qualified?" in text(page)

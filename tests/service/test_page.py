@@ -283,7 +283,7 @@ def test_an_upload_that_is_no_table_is_explained_in_place(look, server, tmp_path
     page.set_input_files("#file", str(path))
     page.get_by_role("button", name="Continue").click()
     page.wait_for_selector(".alert")
-    assert "Excel" in page.inner_text(".alert")
+    assert "damaged" in page.inner_text(".alert")
     look.errors.clear()
     look.check("home-problem")
 

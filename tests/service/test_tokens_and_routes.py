@@ -29,7 +29,7 @@ ADMIN = {("POST", "/api/v1/policies/{policy}/retire"), ("POST", "/policies/{dige
 # these hold whatever the visitor has uploaded, so an operator is needed to look
 OPERATOR_READS = {
     ("GET", "/new"), ("GET", "/drafts/{ident}"), ("GET", "/drafts/{ident}/promise"), ("GET", "/drafts/{ident}/result"),
-    ("GET", "/drafts/{ident}/explore"), ("GET", "/pools/{ident}"),
+    ("GET", "/drafts/{ident}/explore"), ("GET", "/drafts/{ident}/problems.xlsx"), ("GET", "/pools/{ident}"),
     ("GET", "/selections/{ident}/shortlist.{format}"), ("GET", "/kept"),
     ("GET", "/selections/{ident}/review"), ("GET", "/selections/{ident}/reviews.csv"),
 }  # fmt: skip

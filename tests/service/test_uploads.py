@@ -103,11 +103,10 @@ def resident(server) -> int:
     return int(text.split("VmRSS:")[1].split()[0]) * 1024
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "utf-32"])
-def test_wrong_encoding(server, encoding):
+def test_wrong_encoding(server):
     text = "name,score,qualified\n" + "Zoë,0.5,1\n" * 20
-    said = message(post(server, CALIBRATE, text.encode(encoding)), 400)
-    assert "UTF-8" in said
+    assert "is UTF-32 text" in message(post(server, CALIBRATE, text.encode("utf-32")), 400)
+    assert "UTF-8" in message(post(server, CALIBRATE, text.encode() + b"Jos\xe9\x81,0.5,1\n"), 400)
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])

@@ -28,7 +28,6 @@ from surelist.service.bodies import (
 from surelist.service.errors import MEANING
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, key_of, runtime_of
-from surelist.workflows.source import Hints
 
 REVIEWS = 16 << 20  # bytes of reviews in one request
 
@@ -196,7 +195,7 @@ async def select(
     async with table_body(request, runtime, past=False, sheet=options.sheet) as upload:
         done = await runtime.work(
             jobs.select_file, runtime, view, policy, upload, columns=options.columns,
-            hints=Hints(decimal=options.decimal), attributes=options.attribute,
+            hints=jobs.hints_of({"decimal": options.decimal}), attributes=options.attribute,
             format="csv" if options.format == "spreadsheet" else options.format,
             key=key_of(key, "select", policy, options.model_dump_json(), upload.sha256),
             about={"watch": options.watch},

@@ -28,6 +28,7 @@ from surelist.service.record.access import Brake
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.runtime import Runtime, runtime_of
+from surelist.service.sandbox import Sandboxes
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
 from surelist.service.visitor import error_page
@@ -53,13 +54,16 @@ def create_app(settings: Settings) -> FastAPI:
     for selection in expired:
         runtime.registry.book.forget_list(selection, "surelist", "its time was up")
 
+    sandboxes = Sandboxes(runtime)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        sweeper = asyncio.create_task(_sweep(runtime))
+        sweeper = asyncio.create_task(_sweep(runtime, sandboxes))
         yield
         sweeper.cancel()
         with suppress(asyncio.CancelledError):
             await sweeper
+        sandboxes.close()
         workers.close()
         runtime.registry.close()
         spool.close()
@@ -69,7 +73,7 @@ def create_app(settings: Settings) -> FastAPI:
         description="Shortlists with a proof. Options go in the query, tables in the body.",
         docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json",
     )  # fmt: skip
-    app.state.runtime = runtime
+    app.state.runtime, app.state.sandboxes = runtime, sandboxes
     app.include_router(api.router)
     app.include_router(drafts.router, include_in_schema=False)
     app.include_router(pages.router, include_in_schema=False)
@@ -83,10 +87,11 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-async def _sweep(runtime: Runtime) -> None:
+async def _sweep(runtime: Runtime, sandboxes: Sandboxes) -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         with suppress(SurelistError, OSError):
+            await runtime.read(sandboxes.sweep)
             for selection in await runtime.read(runtime.spool.sweep):
                 runtime.registry.book.forget_list(selection, "surelist", "its time was up")
             until = (datetime.now(UTC) - KEYS_KEPT).isoformat(timespec="milliseconds")

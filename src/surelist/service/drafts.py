@@ -36,12 +36,23 @@ async def upload_past(me: Me) -> Response:
     return to(f"/drafts/{draft.id}")
 
 
-@router.post("/drafts/example")
-async def example_past(me: Me) -> Response:
+@router.post("/sandbox")
+async def start_sandbox(me: Me) -> Response:
+    """One click to an example: made-up past decisions in a record of their own."""
     await me.view("operator", all_policies=True)
     await me.form()
-    upload = await me.runtime.work(jobs.store_example, me.runtime, past=True)
-    return to(f"/drafts/{_draft(me, 'past', 'example-past.csv', upload).id}")
+    box = await me.runtime.read(me.sandboxes.start, me.owner)
+    upload = await me.runtime.work(jobs.store_example, box, past=True)
+    draft = box.spool.add_draft(me.owner, "past", "example-past.csv", upload, box.settings.draft_life)
+    return to(f"/drafts/{draft.id}")
+
+
+@router.post("/sandbox/leave")
+async def leave_sandbox(me: Me) -> Response:
+    await me.view("operator", all_policies=True)
+    await me.form()
+    await me.runtime.read(me.sandboxes.end, me.owner)
+    return to("/")
 
 
 @router.get("/drafts/{ident}")
@@ -242,7 +253,7 @@ async def select(ident: str, me: Me) -> Response:
     except InvalidInput as error:
         return await _pool_page(me, view, draft, str(error))
     ident = done.written.entry.subject
-    me.spool.keep_result(ident, done.file, seconds, names)
+    me.spool.keep_result(ident, done.file, seconds, {**names, "decimal": done.decimal})
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     return to(f"/selections/{ident}")
 

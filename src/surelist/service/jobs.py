@@ -69,6 +69,7 @@ class Shortlisted:
 
     written: Written
     file: Upload
+    decimal: str = "auto"  # the mark of its scores, where they are text
 
 
 # -- uploads
@@ -327,11 +328,11 @@ def select_file(
             impact = run(workflows.impact, upload.path, output, attributes) if attributes else ()
         result = _made(output)
         if review:
-            run(worklist.build, output, list_of(result), columns)
+            run(worklist.build, output, list_of(result), columns, read.decimal)
         facts = workflow_facts.selection_facts(
             done, (upload.sha256, upload.format), (result.sha256, result.format), impact
         )
-        facts |= {"reading": list(read)} if read else {}
+        facts |= {"reading": list(read.sentences)} if read.sentences else {}
         facts |= {name: value for name, value in (about or {}).items() if name != "watch"}
         if about and about.get("watch"):
             facts |= life.watched_facts(view, digest, facts)
@@ -341,7 +342,7 @@ def select_file(
         output.with_suffix(".list").unlink(missing_ok=True)
         raise
     count_selection(runtime, written.entry.facts)
-    return Shortlisted(written, result)
+    return Shortlisted(written, replace(result, origin=upload.origin), read.decimal)
 
 
 def select_rows(
@@ -353,13 +354,6 @@ def select_rows(
     pool = hashlib.sha256(body).hexdigest()
     facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
     return [rows[number] for number in numbers], facts
-
-
-def download(spool: Spool, kept: Draft, format: str, *, safe: bool) -> Path:
-    """A shortlist in another format, as a file of its own."""
-    path = spool.new_path(format)
-    run(workflows.convert, kept.upload.path, path)
-    return escaped(path) if safe and format == "csv" else path
 
 
 def escaped(path: Path) -> Path:

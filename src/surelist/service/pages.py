@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from starlette.background import BackgroundTask
@@ -12,7 +12,7 @@ from surelist.errors import InvalidInput
 from surelist.promises import policy_file
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
-from surelist.service import answers, desk, jobs, life, reviewing, wizard
+from surelist.service import answers, desk, downloading, jobs, life, reviewing, wizard
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
 from surelist.service.uploads import list_of
@@ -40,6 +40,7 @@ async def login(me: Me) -> Response:
 async def logout(me: Me) -> Response:
     await me.form()
     me.runtime.local_sessions.discard(me.owner)
+    await me.runtime.read(me.sandboxes.end, me.owner)
     await me.runtime.read(access.end_session, me.runtime.registry, me.cookie)
     response = to("/login")
     response.delete_cookie(me.cookie_name)
@@ -173,15 +174,19 @@ async def selection(ident: str, me: Me) -> Response:
 
 @router.get("/selections/{ident}/shortlist.{format}")
 async def download(ident: str, format: str, me: Me, safe: bool = False) -> Response:
+    """As it was made; for spreadsheets (``safe``, and Excel) with rank and reason, no cell a formula."""
     view = await me.view("operator")
-    await me.runtime.read(view.selection, ident)
+    saved, entry, _ = await me.runtime.read(view.selection_with_all, ident)
     kept = me.spool.result(ident)
-    if kept is None or format not in ("csv", "parquet"):
+    if kept is None or format not in ("csv", "parquet", "xlsx"):
         raise InvalidInput("shortlist: it is no longer kept here. Select again, the result is the same.")
-    if format == kept.upload.format and not safe:
-        return FileResponse(kept.upload.path, filename=f"shortlist-{ident}.{format}")
-    path = await me.runtime.work(jobs.download, me.spool, kept, format, safe=safe)
-    name = f"shortlist-{ident}{'-spreadsheet' if safe else ''}.{format}"
+    name = downloading.file_name(saved.name, view.title(entry), entry.at, format)
+    if format == "xlsx" or (safe and format == "csv"):
+        path = await me.runtime.work(downloading.for_people, me.spool, kept, format, saved.policy, entry)
+    elif format == kept.upload.path.suffix[1:]:
+        return FileResponse(kept.upload.path, filename=name)
+    else:
+        path = await me.runtime.work(downloading.as_made, me.spool, kept, format)
     return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
 
 
@@ -196,6 +201,20 @@ async def record(me: Me, before: Annotated[int | None, Query(ge=1, le=2**62)] = 
     view = await me.view(all_policies=True)
     entries = await me.runtime.read(view.entries, 100, before)
     return me.show("record.html", entries=entries, before=before)
+
+
+@router.get("/template.{format}")
+async def template(format: Literal["csv", "xlsx"], me: Me) -> Response:
+    await me.view()
+    path = await me.runtime.work(downloading.template, me.spool, format)
+    name = f"past-candidates.{format}"
+    return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
+
+
+@router.get("/glossary")
+async def glossary(me: Me) -> Response:
+    await me.view()
+    return me.show("glossary.html")
 
 
 @router.get("/docs")

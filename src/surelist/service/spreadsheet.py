@@ -8,23 +8,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-STARTERS = ("=", "+", "-", "@", "\t", "\r", "\n")
+from surelist.workflows.downloads import escape_cell
 
-
-def escape_cell(text: str) -> str:
-    """A leading apostrophe makes a spreadsheet show the cell as text; plain numbers stay numbers."""
-    if not text.startswith(STARTERS):
-        return text
-    return text if text[0] in "+-" and _is_number(text) else "'" + text
-
-
-def _is_number(text: str) -> bool:
-    """Also with the decimal comma of half the world's spreadsheets."""
-    try:
-        float(text.replace(",", ".", 1))
-    except ValueError:
-        return False
-    return "_" not in text  # Python reads 1_000, spreadsheets do not
+__all__ = ["escape_cell", "escape_file"]
 
 
 def escape_file(path: Path, separator: str) -> Path:

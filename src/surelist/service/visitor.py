@@ -22,6 +22,7 @@ from surelist.service.record.access import LOCAL_ACTOR
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import key_of, runtime_of
+from surelist.service.sandbox import Sandboxes
 
 SHOWN = 100  # rows of a shortlist on the page; the download has all
 
@@ -42,23 +43,33 @@ class Visitor:
     """A person's browser."""
 
     def __init__(self, request: Request) -> None:
-        self.request, self.runtime = request, runtime_of(request)
-        self.settings, self.spool = self.runtime.settings, self.runtime.spool
-        self.cookie_name = "__Host-surelist" if self.settings.https else "surelist"
+        self.request, self.real = request, runtime_of(request)
+        self.cookie_name = "__Host-surelist" if self.real.settings.https else "surelist"
         sent = request.cookies.get(self.cookie_name, "")
         self.fresh = len(sent) < 40
         self.cookie = access.new_cookie() if self.fresh else sent
+        self.sandboxes: Sandboxes = request.app.state.sandboxes
+        outside = request.url.path in ("/login", "/logout", "/sandbox", "/sandbox/leave")
+        self.sandbox = None if outside else self.sandboxes.of(self.owner)
+        self.runtime = self.sandbox or self.real
+        self.settings, self.spool = self.runtime.settings, self.runtime.spool
 
     @property
     def owner(self) -> str:
         return access.owner_of(self.cookie)
 
     async def view(self, role: str = "viewer", *, all_policies: bool = False) -> View:
-        """The record as this person may use it, with at least this role."""
-        registry = self.runtime.registry
-        if self.settings.open_to_all or self.owner in self.runtime.local_sessions:
+        """The record as this person may use it, with at least this role; in a sandbox, all of that one."""
+        if self.sandbox is not None:
+            await self._real_view("viewer", all_policies=False)  # still logged in
+            return View(self.sandbox.registry, LOCAL_ACTOR)
+        return await self._real_view(role, all_policies=all_policies)
+
+    async def _real_view(self, role: str, *, all_policies: bool) -> View:
+        registry = self.real.registry
+        if self.real.settings.open_to_all or self.owner in self.real.local_sessions:
             return View(registry, LOCAL_ACTOR)
-        actor = None if self.fresh else await self.runtime.read(access.find_session, registry, self.cookie)
+        actor = None if self.fresh else await self.real.read(access.find_session, registry, self.cookie)
         if actor is None:
             raise NotAuthenticated("Log in first.")
         actor.require(role)
@@ -89,7 +100,8 @@ class Visitor:
     def show(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         html = _templates.get_template(name).render(
             csrf=access.csrf_token(self.cookie), path=self.request.url.path,
-            login=not self.settings.open_to_all, keep=self.settings, **values,
+            login=not self.real.settings.open_to_all, keep=self.settings, sandbox=self.sandbox is not None,
+            **values,
         )  # fmt: skip
         response = HTMLResponse(html, status)
         if self.fresh:

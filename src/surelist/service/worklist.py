@@ -55,14 +55,14 @@ class Candidate:
     cells: list[str]
 
 
-def build(shortlist: Path, output: Path, columns: Mapping[str, str | None]) -> int:
+def build(shortlist: Path, output: Path, columns: Mapping[str, str | None], decimal: Any = "auto") -> int:
     """Lay out a shortlist; returns its length. Ids have to tell candidates apart."""
     rank, numbers = 0, None
     try:
         with closing(sqlite3.connect(output)) as file, file:
             file.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _TABLES)
             names: list[str] = []
-            for names, rows in workflows.ranked_rows(shortlist, str(columns["score"])):
+            for names, rows in workflows.ranked_rows(shortlist, str(columns["score"]), decimal):
                 ident = names.index(str(columns["id"]))
                 numbers = [_all_numbers(cells) and known for cells, known in _by_column(rows, numbers)]
                 _require_ids(rows, ident, rank)

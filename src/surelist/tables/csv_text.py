@@ -26,6 +26,8 @@ _UTF16 = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _SEPARATOR = re.compile("^\ufeff?sep=(.)\r?\n?$")  # a line that Excel puts first, and eats
 _NO_TEXT = {
+    b"\xff\xfe\x00\x00": "UTF-32 text",
+    b"\x00\x00\xfe\xff": "UTF-32 text",
     b"PK\x03\x04": "an Excel workbook or a zip file",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
     b"PAR1": "a Parquet file",
@@ -174,7 +176,9 @@ def _require_text(path: str, start: bytes) -> None:
         raise InvalidInput(f"file: {path} is empty: expected a line of column names, and rows.")
     for magic, what in _NO_TEXT.items():
         if start.startswith(magic):
-            raise InvalidInput(f"file: {path} is {what}, expected CSV. Save it as CSV, or fix its ending.")
+            raise InvalidInput(
+                f"file: {path} is {what}, expected CSV. Save it as CSV UTF-8, or fix its ending."
+            )
 
 
 def not_text(path: str) -> str | None:

@@ -23,6 +23,7 @@ NO_STYLES: Styles = {}
 MOST_ROWS = 1_048_575  # of a sheet, below the header
 LONGEST_TEXT = 32_767  # characters in a cell
 EXACT = 10**15  # Excel keeps fifteen digits
+STARTERS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets take for formulas
 OUTPUTS = (*(ending for ending, form in FORMATS.items() if form != "excel"), ".xlsx")
 
 
@@ -170,3 +171,19 @@ def _keeps(text: str) -> bool:
 def _width(name: str, cells: Sequence[Any]) -> float:
     longest = max((len(str(cell)) for cell in cells[:200] if cell is not None), default=0)
     return min(60, max(8, len(name) + 3, longest + 2))
+
+
+def escape_cell(text: str) -> str:
+    """A leading apostrophe makes a spreadsheet show the cell as text; plain numbers stay numbers."""
+    if not text.startswith(STARTERS):
+        return text
+    return text if text[0] in "+-" and _is_number(text) else "'" + text
+
+
+def _is_number(text: str) -> bool:
+    """Also with the decimal comma of half the world's spreadsheets."""
+    try:
+        float(text.replace(",", ".", 1))
+    except ValueError:
+        return False
+    return "_" not in text  # Python reads 1_000, spreadsheets do not

@@ -16,10 +16,12 @@ from typing import Any
 import duckdb
 import narwhals as nw
 
+from surelist._check import DecimalMark
 from surelist.errors import InvalidInput
 from surelist.tables.column_facts import Column, describe_columns, text_of
 from surelist.tables.csv_text import header_of
 from surelist.tables.engines.duckdb import connect, literal, number_in, quoted
+from surelist.tables.hints import Hints
 from surelist.tables.numbers import NumberStyle
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import GROUP, ROWS, name_expression, require_column
@@ -131,9 +133,11 @@ def first_rows(path: Path, limit: int) -> tuple[list[str], list[list[str]]]:
     return names, [["" if value is None else value for value in row] for row in rows]
 
 
-def ranked_rows(path: Path, score: str) -> Iterator[tuple[list[str], list[list[str]]]]:
+def ranked_rows(
+    path: Path, score: str, decimal: DecimalMark = "auto"
+) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Column names and all rows as text, the best score first, some thousand at a time."""
-    table = open_table(path, "duckdb")
+    table = open_table(path, "duckdb", hints=Hints(decimal=decimal))
     require_column(table, "score", score)
     names = table.columns
     parts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)

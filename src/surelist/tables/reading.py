@@ -66,6 +66,11 @@ class Reading:
     labels: LabelReading | None = None
 
     @property
+    def decimal(self) -> str:
+        """The decimal mark of scores in text that are not plain; else ``auto``."""
+        return next((each.decision.style.decimal for each in self.numbers), "auto")
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         first = [f"Read: {self.file}."] if self.file else []
         rest = [each.describe() for each in self.numbers] + ([self.labels.describe()] if self.labels else [])

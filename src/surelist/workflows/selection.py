@@ -21,6 +21,7 @@ from surelist.promises import pool_checks
 from surelist.promises.policy import Policy
 from surelist.tables import Selection
 from surelist.tables.hints import Hints
+from surelist.tables.reading import Reading
 from surelist.workflows.source import Source
 
 
@@ -112,11 +113,11 @@ def select_table(
     return replace(done, checks=pool_checks.check_pool(policy, done.candidates, sizes, done.scores, pools))
 
 
-def select_source(source: Source, policy: Policy, **options: Any) -> tuple[Selection, tuple[str, ...]]:
-    """The same, from a ``Source``, and what was understood of it in sentences: for the front ends."""
+def select_source(source: Source, policy: Policy, **options: Any) -> tuple[Selection, Reading]:
+    """The same, from a ``Source``, and what was understood of it: for the front ends."""
     opened = replace(source, table=source.open())
     score = options.get("score") or (policy.columns or {}).get("score")
-    read = opened.reading(score=score).sentences
+    read = opened.reading(score=score)
     return select_table(opened.table, policy, **options), read
 
 

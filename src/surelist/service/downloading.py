@@ -1,0 +1,55 @@
+"""Files that people take home: shortlists as they were made or for spreadsheets, and templates to fill in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from surelist.promises.policy import Policy
+from surelist.service.jobs import hints_of, source_of
+from surelist.service.record.chain import Entry
+from surelist.service.uploads import Draft, Spool
+from surelist.service.workers import run
+from surelist.workflows import downloads
+from surelist.workflows import tables as workflows
+
+
+def as_made(spool: Spool, kept: Draft, format: str) -> Path:
+    """A shortlist in another format, as a file of its own."""
+    path = spool.new_path(format)
+    run(workflows.convert, kept.upload.path, path)
+    return path
+
+
+def for_people(spool: Spool, kept: Draft, format: str, policy: Policy, entry: Entry) -> Path:
+    """A shortlist with rank and reason, to be opened in a spreadsheet."""
+    columns, facts = kept.notes, entry.facts
+    sizes = {name: size for name, (size, _) in facts["groups"].items()}
+    groups: list[str | None] = [*sizes] if policy.grouped else [None]
+    reasons = {each: policy.filter.reason(each, facts["candidates"], sizes) for each in groups}
+    path = spool.new_path(format)
+    source = source_of(kept.upload, "the shortlist", hints_of(columns))
+    score = columns.get("score") or (policy.columns or {}).get("score", "score")
+    group = columns.get("group") or (policy.columns or {}).get("group")
+    run(
+        downloads.write_list,
+        source,
+        path,
+        score=score,
+        group=group if policy.grouped else None,
+        reasons=reasons,
+    )
+    return path
+
+
+def template(spool: Spool, format: str) -> Path:
+    """A file to fill in."""
+    path = spool.new_path(format)
+    run(downloads.write_template, path)
+    return path
+
+
+def file_name(policy: str, pool: str, at: str, format: str) -> str:
+    """What a download is called: after policy, pool and day, in letters that every system takes."""
+    words = [re.sub(r"[^\w.-]+", "-", each).strip("-.")[:60] for each in (policy, pool, at[:10])]
+    return f"{'_'.join(each for each in words if each)}.{format}"
