@@ -7,6 +7,7 @@ selects too little. No sampling, no tolerance on the level itself.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from fractions import Fraction
@@ -46,16 +47,18 @@ def sample(counts):
     return scores, np.arange(len(scores)) < sum(counts[:-1])
 
 
-def failure_probability(n, chances, target, alpha, rule, too_little) -> Fraction:
+def certified(n, target, alpha, rule):
+    """Every sample of n rows that certifies the target, with its policy: the same in every population."""
+    for counts in multisets(n, len(SCORES) + 1):
+        scores, labels = sample(counts)
+        with contextlib.suppress(sl.NotCertifiable):
+            yield counts, sl.calibrate(scores, labels, target, alpha=alpha, rule=rule)
+
+
+def failure_probability(listed_by, chances, too_little) -> Fraction:
     """P(certified and the shortlisted share of the population is too little)."""
     total = Fraction(0)
-    for counts in multisets(n, len(chances)):
-        scores, labels = sample(counts)
-        try:
-            policy = sl.calibrate(scores, labels, target, alpha=alpha, rule=rule)
-        except sl.NotCertifiable:
-            continue
-        listed = policy.select(SCORES)
+    for counts, listed in listed_by:
         if too_little([p for p, chosen in zip(chances, listed, strict=False) if chosen]):
             total += probability(counts, chances)
     return total
@@ -75,11 +78,11 @@ def populations(rate: Fraction):
 @pytest.mark.parametrize(("k", "pool_size", "n"), [(1, 4, 9), (3, 10, 8), (1, 10, 12), (1, 50, 5)])
 def test_expected_fails_at_most_alpha(alpha, rule, k, pool_size, n):
     rate = Fraction(k, pool_size)
+    samples = certified(n, sl.Expected(k, pool_size), alpha, rule)
+    listed_by = [(counts, policy.select(SCORES)) for counts, policy in samples]
     for shares in populations(rate):
         chances = [*shares, 1 - sum(shares)]
-        failed = failure_probability(
-            n, chances, sl.Expected(k, pool_size), alpha, rule, lambda listed: sum(listed, Fraction(0)) < rate
-        )
+        failed = failure_probability(listed_by, chances, lambda listed: sum(listed, Fraction(0)) < rate)
         assert failed <= Fraction(str(alpha))
 
 
@@ -153,17 +156,11 @@ def test_per_pool_with_ties_and_unqualified(rule, k, pool_size, larger):
     alpha, n = 0.4, 9
     shares = [Fraction(1, 5), Fraction(1, 5), Fraction(2, 5)]
     chances = [*shares, 1 - sum(shares)]
+    pools = [(np.array(pool[:-1]), probability(pool, chances)) for pool in multisets(larger, 4)]
     total = Fraction(0)
-    for counts in multisets(n, 4):
-        scores, labels = sample(counts)
-        try:
-            policy = sl.calibrate(scores, labels, sl.PerPool(k, pool_size), alpha=alpha, rule=rule)
-        except sl.NotCertifiable:
-            continue
-        for pool in multisets(larger, 4):
-            pool_scores, pool_labels = sample(pool)
-            if np.count_nonzero(policy.select(pool_scores) & pool_labels) < k:
-                total += probability(counts, chances) * probability(pool, chances)
+    for counts, policy in certified(n, sl.PerPool(k, pool_size), alpha, rule):
+        listed = policy.select(np.resize(SCORES, larger))[: len(SCORES)]  # a pool of that size
+        total += probability(counts, chances) * sum(chance for pool, chance in pools if pool @ listed < k)
     assert total <= Fraction(str(alpha))
 
 
@@ -171,13 +168,13 @@ def test_per_pool_with_ties_and_unqualified(rule, k, pool_size, larger):
 @pytest.mark.parametrize("share", [0.5, 0.7, 0.8])
 def test_recall_fails_at_most_alpha(alpha, share):
     wanted, hair = Fraction(str(share)), Fraction(1, 10**6)
+    enough = wanted * Fraction(3, 4)
+    samples = certified(9, sl.Recall(share), alpha, "exact")
+    listed_by = [(counts, policy.select(SCORES)) for counts, policy in samples]
     for shares in ([1 - wanted + hair, Fraction(0), wanted - hair], [1 - wanted, wanted / 2, wanted / 2],
                    [Fraction(1, 3)] * 3):  # fmt: skip
         chances = [*[s * Fraction(3, 4) for s in shares], Fraction(1, 4)]
-        failed = failure_probability(
-            9, chances, sl.Recall(share), alpha, "exact",
-            lambda listed: sum(listed, Fraction(0)) < wanted * Fraction(3, 4),
-        )  # fmt: skip
+        failed = failure_probability(listed_by, chances, lambda listed: sum(listed, Fraction(0)) < enough)
         assert failed <= Fraction(str(alpha))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from surelist import bounds
 from surelist.promises.targets import MOST_ROWS, Level, PerPool, Target
 
 
@@ -18,12 +19,10 @@ def estimate_rows(target: Target, rows: int, qualified: int, level: Level) -> in
     """About how many rows certify the target at the share of qualified rows seen; None if never."""
     if qualified <= rows * target.limit_rate(level):
         return None
-    if level.rule == "simultaneous":  # an estimate: the paper's band is close, and cheap
-        level = replace(level, rule="dkw")
 
     def enough(n: int) -> bool:
         available = math.floor(n * qualified / rows)
-        return first_count(target, n, available, level) <= available
+        return _count_about(target, n, available, level) <= available
 
     high = max(rows, 2)
     while not enough(high):
@@ -35,3 +34,13 @@ def estimate_rows(target: Target, rows: int, qualified: int, level: Level) -> in
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def _count_about(target: Target, rows: int, qualified: int, level: Level) -> int:
+    """``first_count``, where the rule is the simultaneous one by the paper's band: a family takes seconds."""
+    if isinstance(target, PerPool) and level.rule == "pac" and target.sizes[0] < target.sizes[1]:
+        rate = bounds.pac_rate(target.k, target.sizes[0], level.pool_alpha)
+        return bounds.critical_count(rows, rate, level.calibration_alpha, "dkw")
+    if level.rule == "simultaneous":
+        level = replace(level, rule="dkw")
+    return first_count(target, rows, qualified, level)
