@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from surelist.promises.sampled import SampledLabels
     from surelist.promises.shift import DensityRatio
     from surelist.promises.targets import AtLeast, Budget, Expected, PerPool, Precision, Recall
+    from surelist.workflows.label_tables import label_table
     from surelist.workflows.selection import select_table
     from surelist.workflows.tables import calibrate_table, evaluate_table, read_table
 
@@ -78,6 +79,7 @@ __all__ = [
     "evaluate",
     "evaluate_table",
     "guarantee_curve",
+    "label_table",
     "merge_groups",
     "plan",
     "read_table",
@@ -120,6 +122,7 @@ _LATE = {
     "drift": "lifecycle.drift",
     "equal_opportunity": "promises.groups",
     "guarantee_curve": "promises.curve",
+    "label_table": "workflows.label_tables",
     "merge_groups": "promises.groups",
     "plan": "lifecycle.planning",
     "read_table": "workflows.tables",

@@ -186,3 +186,38 @@ def test_stop_without_a_certificate_ends_with_exit_code_3(place, capsys):
     code = run("stop", "status", "stop.json")
     said = capsys.readouterr().out
     assert (code == 3) == ("Not certified after the last look" in said)
+
+
+def test_groups_share_alpha_and_may_have_targets_of_their_own(place, capsys):
+    start = ("label", "start", "candidates.csv", "--labels", "200", "--group", "site", "-o", "work.json")
+    with open("candidates.csv", newline="") as file:
+        sites = sorted({row["site"] for row in csv.DictReader(file)})
+    assert run(*start, "--at-least", "5") == 2  # no purpose
+    assert "--group needs --purpose" in capsys.readouterr().err
+    purpose = ("--purpose", "a test")
+    assert run(*start, *purpose, "--at-least", "5", "--target", f"{sites[0]}=at-least:5") == 2
+    assert run(*start, *purpose, "--target", f"{sites[0]}=at-least:x") == 2
+    assert run(*start, *purpose, "--target", f"{sites[0]}=at-least:5") == 2  # the others have none
+    targets = [word for site in sites for word in ("--target", f"{site}=at-least:4")]
+    assert run(*start, *purpose, *targets) == 0
+    said = capsys.readouterr().out
+    for site in sites:
+        assert f"Group {site!r}: at least 4 qualified candidates" in said
+    work = json.loads(Path("work.json").read_text())
+    assert [each["alpha"] for each in work["designs"]] == [0.1 / len(sites)] * len(sites)
+    for _ in range(2):
+        if run("label", "next", "work.json", "-o", "sheet.csv") == 0 and Path("sheet.csv").exists():
+            fill("sheet.csv", place)
+            assert run("label", "record", "work.json", "sheet.csv") == 0
+            Path("sheet.csv").unlink()
+    assert run("label", "status", "work.json", "--shortlist", "list.csv", "--policy", "policy.json") == 0
+    with open("list.csv", newline="") as file:
+        listed = [row["site"] for row in csv.DictReader(file)]
+    assert all(listed.count(site) >= 4 for site in sites)
+
+
+def test_one_promise_for_every_group(place):
+    start = ("label", "start", "candidates.csv", "--labels", "300", "--group", "site", "--purpose", "a test")
+    assert run(*start, "--expect", "5", "--pool-size", "100", "-o", "work.json") == 0
+    designs = json.loads(Path("work.json").read_text())["designs"]
+    assert {each["target"]["k"] for each in designs} == {5.0}

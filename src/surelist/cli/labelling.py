@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from surelist.cli import HelpfulGroup
-from surelist.cli.options import as_json, asked, option, plot_option, promise_options
+from surelist.cli.options import as_json, asked, option, options, plot_option, promise_options
 
 state_argument = click.argument("state", type=click.Path(path_type=Path))
 state_option = click.option(
@@ -48,29 +48,53 @@ def label() -> None:
 @option("alpha")
 @option("score")
 @click.option("--id", "id", help="Column with the candidate's id, kept for the drawn rows.")
+@option("group", help="Column with the group: one design each, alpha and labels shared evenly.")
+@option("target", more=" Also women=at-least:K. One promise for all groups needs none.")
+@option("purpose")
+@options("engine", "spark_master")
 @click.option("--block", type=int, help="Label rows of this many best candidates, without a pilot.")
 @state_option
 @as_json
-def start_label(collection: Path, output: Path, json_: bool, **options: Any) -> None:
+def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> None:
     """Draw the rows to label from COLLECTION, a table of scored candidates.
 
     --expect and --per-pool promise about future pools like it; --at-least and --recall about the
     collection itself, whatever it is.
     """
-    from surelist.promises.asked import target_asked
-    from surelist.promises.targets import AtLeast
     from surelist.workflows import labelling
 
-    at_least = options.pop("at_least")
-    others = [name for name in ("expect", "per_pool", "recall") if options[name] is not None]
-    if (at_least is not None) + len(others) != 1:
-        raise click.UsageError("Say what to promise: one of --expect, --per-pool, --at-least, --recall.")
-    target: Any = AtLeast(at_least) if at_least is not None else target_asked(asked(options))
-    work = labelling.start_labelling(
-        collection, output, target, labels=options["labels"], alpha=options["alpha"],
-        score=options["score"], id=options["id"], block=options["block"],
-    )  # fmt: skip
+    if given["purpose"] is None and given["group"] is not None:
+        raise click.UsageError("--group needs --purpose: what cutoffs per group are for.")
+    target = _target(given)
+    kept = ("labels", "alpha", "score", "id", "group", "purpose", "engine", "spark_master", "block")
+    work = labelling.start_labelling(collection, output, target, **{name: given[name] for name in kept})
     _say(json_, work.describe(), state=str(output), waiting=len(work.ask()))
+
+
+def _target(given: dict[str, Any]) -> Any:
+    """One target for all, or one for each group named."""
+    from surelist.promises.asked import group_targets, target_asked
+    from surelist.promises.targets import AtLeast
+
+    promises = [name for name in ("expect", "per_pool", "recall", "at_least") if given[name] is not None]
+    if given["target"]:
+        if promises or given["group"] is None:
+            raise click.UsageError("--target goes with --group, instead of a promise for all groups.")
+        plain = [text for text in given["target"] if "=at-least:" not in text]
+        found: dict[str, Any] = group_targets(plain, pool_size=given["pool_size"]) if plain else {}
+        for text in given["target"]:
+            name, counted, k = text.rpartition("=at-least:")
+            if counted and (name in found or not k.isdecimal()):
+                raise click.UsageError(f"--target: expected NAME=at-least:K, each group once, got {text!r}.")
+            found |= {name: AtLeast(int(k))} if counted else {}
+        return found
+    if len(promises) != 1:
+        raise click.UsageError("Say what to promise: one of --expect, --per-pool, --at-least, --recall.")
+    if promises == ["at_least"]:
+        if given["pool_size"]:
+            raise click.UsageError("--pool-size does not go with --at-least; leave it out.")
+        return AtLeast(given["at_least"])
+    return target_asked(asked(given | {"group": None}) | {"group": None})
 
 
 @label.command(name="next", no_args_is_help=True)

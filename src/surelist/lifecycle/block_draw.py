@@ -35,9 +35,10 @@ def set_aside(size: int, rows: int, rng: np.random.Generator) -> Ints:
     return np.sort(rng.choice(size, rows, replace=False, shuffle=False)).astype(np.int64)
 
 
-def draw_part(apart: Ints, block: int, drawn: int, rng: np.random.Generator) -> RankDraw:
-    """A uniform sample of the best ``block`` of the rows set aside."""
-    ranks = apart[set_aside(block, drawn, rng)]
+def draw_part(apart: Ints | None, block: int, drawn: int, rng: np.random.Generator) -> RankDraw:
+    """A uniform sample of the best ``block`` of the rows set aside (None: of all)."""
+    inside = set_aside(block, drawn, rng)
+    ranks = inside if apart is None else apart[inside]
     return RankDraw(ranks, np.zeros(drawn, dtype=np.int64), np.zeros(drawn, dtype=np.int64))
 
 

@@ -9,7 +9,7 @@ the labelling is started.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ from surelist.lifecycle.block_test import BlockVerdict, run_tests
 from surelist.lifecycle.labelling_file import MISSING, WAITING, Design, LabellingState, Sample
 from surelist.lifecycle.labelling_start import (
     ArrayCollection,
-    Collection,
     LabelTarget,
+    ScoredCollection,
     as_share,
     as_targets,
     fix_block,
@@ -42,6 +42,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff, Step
 from surelist.promises.target_file import target_of
 from surelist.promises.targets import Level, Recall
+from surelist.promises.terms import require_purpose
 
 Ints = NDArray[np.int64]
 
@@ -102,7 +103,7 @@ class Labelling(Displayed):
     @classmethod
     def of(
         cls,
-        collection: Collection,
+        collection: ScoredCollection,
         target: LabelTarget | Mapping[Any, LabelTarget],
         *,
         alpha: float,
@@ -118,11 +119,12 @@ class Labelling(Displayed):
         return work
 
     def _begin(
-        self, collection: Collection, target: Any, alpha: float, labels: int, purpose: str | None,
+        self, collection: ScoredCollection, target: Any, alpha: float, labels: int, purpose: str | None,
         columns: dict[str, str] | None, options: dict[str, Any],
     ) -> None:  # fmt: skip
         alpha, labels = check.as_alpha(alpha), check.as_count(labels, "labels")
         sizes = collection.sizes
+        require_purpose(purpose, groups_given=None not in sizes, level=4)
         targets = as_targets(target, list(sizes))
         for name in ("pilot", "fallback", "aside"):
             as_share(options[name], name)
@@ -196,10 +198,14 @@ class Labelling(Displayed):
     @property
     def sampled(self) -> list[int]:
         """The rows of the block or control sample that are tested; for ``Recall`` they are on the list."""
+        return self.sampled_of({design.group for design in self._state.designs})
+
+    def sampled_of(self, groups: Collection[str | None]) -> list[int]:
+        """Those of ``sampled`` that belong to these groups."""
         return [
             design.main.rows[at]
             for design in self._state.designs
-            if design.chosen is not None
+            if design.chosen is not None and design.group in groups
             for at in design.main.inside(design.chosen).tolist()
         ]
 
@@ -352,8 +358,10 @@ class Labelling(Displayed):
 
 
 def _roles(columns: dict[str, str] | None) -> dict[str, str] | None:
-    """What a policy remembers of a table: its columns, not where it was."""
-    return None if columns is None else {role: name for role, name in columns.items() if role != "table"}
+    """What a policy remembers of a table: its columns, not where it was or who read it."""
+    if columns is None:
+        return None
+    return {role: name for role, name in columns.items() if role in ("score", "group", "id")}
 
 
 def _cutoff(design: Design, verdict: BlockVerdict) -> Cutoff:

@@ -37,7 +37,7 @@ class Fetched:
     ids: list[str] | None
 
 
-class Collection(Protocol):
+class ScoredCollection(Protocol):
     """A scored collection: how many candidates per group (None: all), and who is at given ranks."""
 
     sizes: dict[str | None, int]
@@ -94,7 +94,7 @@ def rows_at_ranks(scores: NDArray[np.float64], ranks: Ints) -> Ints:
 
 
 def make_design(
-    collection: Collection, group: str | None, target: LabelTarget, alpha: float, labels: int,
+    collection: ScoredCollection, group: str | None, target: LabelTarget, alpha: float, labels: int,
     options: dict[str, Any], rng: np.random.Generator,
 ) -> Design:  # fmt: skip
     """Draw everything that may be asked of one group."""
@@ -104,26 +104,35 @@ def make_design(
         layout = Layout(0, 0, 0, (size,), labels, 0.0)
     else:
         layout = lay_out(size, labels, need(target, size), future=future, **options)
-    pilot, apart = None, np.zeros(0, dtype=np.int64)
+    drawn, apart = [], np.zeros(0, dtype=np.int64)
     if layout.pilot_labels:
-        part = block_draw.set_aside(size, layout.apart, rng) if future else np.arange(size)
-        drawn = block_draw.draw_part(part, layout.pilot_block, layout.pilot_labels, rng)
-        pilot, apart = _fetch(collection, group, drawn), part if future else drawn.ranks
-    main = block_draw.draw_blocks(apart, list(layout.blocks), layout.labels, rng)
+        part = block_draw.set_aside(size, layout.apart, rng) if future else None
+        drawn = [block_draw.draw_part(part, layout.pilot_block, layout.pilot_labels, rng)]
+        apart = drawn[0].ranks if part is None else part
+    drawn.append(block_draw.draw_blocks(apart, list(layout.blocks), layout.labels, rng))
+    *pilot, main = _fetch(collection, group, drawn)
     return Design(
         group=group, target=target_fields(target), alpha=alpha, size=size, apart=layout.apart,
         pilot_block=layout.pilot_block, fallback=layout.fallback, blocks=list(layout.blocks),
-        drawn=layout.labels, chosen=None if pilot else 0, pilot=pilot,
-        main=_fetch(collection, group, main),
+        drawn=layout.labels, chosen=None if pilot else 0, pilot=pilot[0] if pilot else None, main=main,
     )  # fmt: skip
 
 
-def _fetch(collection: Collection, group: str | None, drawn: block_draw.RankDraw) -> Sample:
-    those = collection.at(group, drawn.ranks)
-    return Sample(
-        rows=those.rows.tolist(), ids=those.ids, scores=those.scores.tolist(), ranks=drawn.ranks.tolist(),
-        enters=drawn.enters.tolist(), leaves=drawn.leaves.tolist(), labels=WAITING * len(drawn.ranks),
-    )  # fmt: skip
+def _fetch(collection: ScoredCollection, group: str | None, drawn: list[block_draw.RankDraw]) -> list[Sample]:
+    """The samples of all stages, fetched at once."""
+    found = collection.at(group, np.concatenate([each.ranks for each in drawn]))
+    made, start = [], 0
+    for each in drawn:
+        part = slice(start, start + len(each.ranks))
+        made.append(
+            Sample(
+                rows=found.rows[part].tolist(), ids=None if found.ids is None else found.ids[part],
+                scores=found.scores[part].tolist(), ranks=each.ranks.tolist(), enters=each.enters.tolist(),
+                leaves=each.leaves.tolist(), labels=WAITING * len(each.ranks),
+            )
+        )  # fmt: skip
+        start = part.stop
+    return made
 
 
 def samples(design: Design) -> list[Sample]:

@@ -118,13 +118,18 @@ def make_terms(target: Targets, *, groups_given: bool, purpose: str | None = Non
     terms = Terms(
         _by_group(target, groups_given), purpose=purpose, also=also, estimated_from=seen, **settings
     )
+    require_purpose(purpose, groups_given=groups_given, level=4)
+    return terms
+
+
+def require_purpose(purpose: Any, *, groups_given: bool, level: int) -> None:
+    """A purpose for groups that can be written down; a warning, ``level`` calls up, where there is none."""
     if groups_given and purpose is None:
-        warnings.warn(GROUP_WARNING, GroupCutoffWarning, stacklevel=3)
+        warnings.warn(GROUP_WARNING, GroupCutoffWarning, stacklevel=level)
     elif purpose is not None:
         if not isinstance(purpose, str) or not purpose.strip():
             raise InvalidInput(f"purpose: expected a sentence on what the cutoffs are for, got {purpose!r}.")
         check.as_text(purpose, "purpose")
-    return terms
 
 
 def _several(targets: Sequence[Any], groups_given: bool) -> tuple[AnyTarget, tuple[AnyTarget, ...]]:

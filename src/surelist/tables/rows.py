@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from surelist.errors import InvalidInput
 from surelist.tables.csv_text import delimiter_of
 from surelist.tables.engines import Frame
 from surelist.tables.output import output_format, write_like, write_workbook
-from surelist.tables.roles import ROW, find_columns
+from surelist.tables.roles import ID, ROW, find_columns
 from surelist.tables.sources import Table
+
+Row = tuple[Any, ...]
 
 
 def count_rows(table: Table) -> int:
@@ -26,18 +28,41 @@ def count_rows(table: Table) -> int:
         return int(table.engine.rows(table.frame.select(nw.len()))[0][0])
 
 
-def rows_at(table: Table, rows: Sequence[int]) -> list[tuple[Any, ...]]:
-    """The rows with these numbers (from 0), each with all its columns, in the order asked for."""
+def rows_at(table: Table, rows: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
+    """The rows with these numbers (from 0), with all their columns or those named, in the order asked for."""
     if not rows:
         return []
-    kept = _numbered(table).filter(nw.col(ROW).is_in(list(rows))).select(ROW, *table.columns)
-    table.say("fetching the drawn rows")
-    with table.reading():
-        fetched = {int(row[0]): row[1:] for row in table.engine.rows(kept)}
+    kept = _numbered(table).filter(nw.col(ROW).is_in(list(rows)))
+    fetched = {int(row[0]): row[1:] for row in _drawn(table, kept.select(ROW, *(columns or table.columns)))}
     gone = next((row for row in rows if row not in fetched), None)
     if gone is not None:
         raise InvalidInput(f"{table.name}: row {gone:,} is not there any more; the table has changed.")
     return [fetched[row] for row in rows]
+
+
+def rows_with_ids(
+    table: Table, column: str, ids: Sequence[str], columns: Sequence[str] | None = None
+) -> list[Row]:
+    """The rows of these candidates, with all their columns or those named, in the order asked for."""
+    if not ids:
+        return []
+    named = table.frame.with_columns(nw.col(column).cast(nw.String).alias(ID))
+    kept = named.filter(nw.col(ID).is_in(list(ids))).select(ID, *(columns or table.columns))
+    fetched: dict[str, Row] = {}
+    for row in _drawn(table, kept):
+        if row[0] in fetched:
+            raise InvalidInput(f"column {column!r}: expected unique candidate ids, got {row[0]!r} twice.")
+        fetched[row[0]] = row[1:]
+    gone = next((name for name in ids if name not in fetched), None)
+    if gone is not None:
+        raise InvalidInput(f"{table.name}: candidate {gone!r} is not there any more; the table has changed.")
+    return [fetched[name] for name in ids]
+
+
+def _drawn(table: Table, kept: Frame) -> list[Row]:
+    table.say("fetching the drawn rows")
+    with table.reading():
+        return table.engine.rows(kept)
 
 
 def write_sheet(
@@ -63,19 +88,36 @@ def write_sheet(
 
 
 def write_listed(
-    table: Table, output: str | os.PathLike[str], score: str, threshold: float, rows: Sequence[int]
+    table: Table,
+    output: str | os.PathLike[str],
+    thresholds: Mapping[str | None, float],
+    roles: Mapping[str, str | None],
+    *,
+    rows: Sequence[int] = (),
+    ids: Sequence[str] = (),
 ) -> None:
-    """Everyone at or above the threshold and the rows named, with all their columns, in the table's order."""
+    """Everyone at or above their group's threshold, and the rows named: all columns, in the table's order.
+
+    ``thresholds`` by group, None without groups; ``roles`` names the columns of score, group and id. Rows are
+    named by number, or by id on an engine without an order of rows.
+    """
     target = os.fspath(output)
     refuse_inputs(target, table.paths)
-    columns = find_columns(table, score=score)
-    kept = _numbered(columns.table).filter(
-        (columns.usable & (columns.score >= threshold)) | nw.col(ROW).is_in(list(rows))
-    )
-    if table.engine.lazy:
-        kept = kept.sort(ROW)
+    columns = find_columns(table, **roles)
+    kept, engine = nw.lit(False), table.engine
+    for group, threshold in thresholds.items():
+        listed, member = columns.usable & (columns.score >= threshold), columns.member(group)
+        kept = kept | (listed if member is None else listed & member)
+    frame = engine.numbered(columns.frame, ROW) if engine.ordered else columns.frame
+    if rows:
+        kept = kept | nw.col(ROW).is_in(list(rows))
+    if ids and columns.ident is not None:
+        kept = kept | columns.ident.is_in(list(ids))
+    frame = frame.filter(kept)
+    if engine.lazy and engine.ordered:
+        frame = frame.sort(ROW)
     table.say("writing the list")
-    write_like(table, kept.select(*table.columns), target)
+    write_like(table, frame.select(*table.columns), target)
 
 
 def _numbered(table: Table) -> Frame:

@@ -1,7 +1,7 @@
 """Use cases of labelling and stopping on files: the only code their front ends call.
 
-Of the collection only the scores are read, to rank it, and the drawn rows are fetched. A sheet to fill in
-has the rows' own columns, their row number and an empty label.
+How a table becomes a collection is in ``label_tables``. A sheet to fill in has the rows' own columns, their
+row number and an empty label.
 """
 
 from __future__ import annotations
@@ -16,56 +16,27 @@ from surelist import tables
 from surelist._files import updating
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling import Labelling
-from surelist.lifecycle.labelling_start import ArrayCollection, Fetched, Ints
 from surelist.lifecycle.stopping import StopTest
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Recall
 from surelist.tables.reading import is_text, style_of
-from surelist.tables.rows import count_rows, rows_at, write_listed, write_sheet
+from surelist.tables.rows import count_rows, rows_at, write_sheet
+from surelist.workflows.label_tables import (
+    drawn_rows,
+    label_table,
+    open_collection,
+    write_collection_list,
+)
 from surelist.workflows.lifecycle import LABELS
 
 ROW = "surelist_row"
 
 
-class TableCollection(ArrayCollection):
-    """A table as a collection: scores (and groups) come in, ids of the drawn rows only."""
-
-    def __init__(self, path: Path, score: str, ident: str | None, group: str | None) -> None:
-        self._table = tables.open_table(path)
-        self._ident = ident
-        arrays = tables.read_columns(self._table, {"score": score, "group": group})
-        super().__init__(arrays["score"], groups=arrays.get("group"))
-
-    def at(self, group: str | None, ranks: Ints) -> Fetched:
-        fetched = super().at(group, ranks)
-        if self._ident is None:
-            return fetched
-        index = self._table.columns.index(self._ident)
-        ids = [row[index] for row in rows_at(self._table, fetched.rows.tolist())]
-        missing = next(
-            (row for row, name in zip(fetched.rows.tolist(), ids, strict=True) if name in (None, "")), None
-        )
-        if missing is not None:
-            raise InvalidInput(
-                f"column {self._ident!r}: row {missing} has no id. Give every candidate an id."
-            )
-        return Fetched(fetched.rows, fetched.scores, [str(name) for name in ids])
-
-
 def start_labelling(
-    collection: Path, state: Path, target: Any, *, labels: int, alpha: float, score: str,
-    id: str | None = None, group: str | None = None, **options: Any,
-) -> Labelling:  # fmt: skip
+    collection: Path, state: Path, target: Any, *, labels: int, score: str, **options: Any
+) -> Labelling:
     """Draw what is to be labelled; an existing state is not overwritten."""
     _require_new(state)
-    source = tables.open_table(collection)
-    for role, name in (("id", id), ("group", group)):
-        if name is not None and name not in source.columns:
-            raise InvalidInput(f"{role}: column {name!r} is not in {source.name}.")
-    columns = {"table": str(Path(collection).absolute()), "score": score}
-    columns |= {role: name for role, name in (("id", id), ("group", group)) if name is not None}
-    held = TableCollection(collection, score, id, group)
-    work = Labelling.of(held, target, alpha=alpha, labels=labels, columns=columns, **options)
+    work = label_table(Path(collection).absolute(), target, labels=labels, score=score, **options)
     work.save(state)
     return work
 
@@ -75,9 +46,8 @@ def next_labels(state: Path, output: Path, *, count: int | None, label: str) -> 
     work = Labelling.load(state)
     rows = work.ask(count).tolist()
     if rows:
-        columns = _columns(work)
-        table = tables.open_table(columns["table"])
-        fetched = rows_at(table, rows)
+        table, columns = open_collection(work)
+        fetched = drawn_rows(table, work, rows)
         read = _number_reader(table, columns["score"])
         _same_scores(work, rows, [read(row[table.columns.index(columns["score"])]) for row in fetched])
         _write_sheet(output, table, rows, fetched, label)
@@ -119,11 +89,7 @@ def finish_labelling(work: Labelling, *, policy: Path | None, shortlist: Path | 
     if policy is not None:
         made.save(policy)
     if shortlist is not None:
-        columns, table = _columns(work), tables.open_table(_columns(work)["table"])
-        if made.grouped:
-            raise InvalidInput("shortlist: with groups, write the policy and use select on the collection.")
-        kept = work.sampled if isinstance(made.cutoffs[0].target, Recall) else []
-        write_listed(table, shortlist, columns["score"], made.threshold, kept)
+        write_collection_list(work, made, shortlist)
     return made
 
 
@@ -186,13 +152,6 @@ def _require_new(state: Path) -> None:
         raise InvalidInput(
             f"output: {state} exists. A draw is made once: go on with it, or give a new one another name."
         )
-
-
-def _columns(work: Labelling) -> dict[str, str]:
-    columns = work.columns
-    if columns is None or "table" not in columns:
-        raise InvalidInput("state: this labelling was not started from a table; use it from Python.")
-    return columns
 
 
 def _number_reader(table: Any, column: str) -> Any:

@@ -82,6 +82,7 @@ class Engine(ABC):
     looks = True  # a small look at a table costs little
     skips_blank_lines = False  # of a CSV file, where spreadsheets count them
     lazy = True  # a result is worked out again whenever it is asked for
+    few = 1 << 20  # rows that may be gathered at a time
     errors: tuple[type[Exception], ...] = ()  # what it raises when data cannot be read
 
     def is_called(self, name: str) -> bool:
@@ -104,6 +105,10 @@ class Engine(ABC):
         """Fetch whole columns: those in ``numbers`` as float64 with NaN where missing, others as lists."""
         fetched = self._collect(frame)
         return {name: _values(fetched[name], name in numbers) for name in fetched.columns}
+
+    def gathered(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
+        """As ``columns``, of a small result whose order does not matter."""
+        return self.columns(frame, numbers)
 
     def _collect(self, frame: Frame) -> Frame:
         return frame.collect()
@@ -130,6 +135,10 @@ class Engine(ABC):
     @abstractmethod
     def numbered(self, frame: Frame, alias: str) -> Frame:
         """Add the row number, from 0, as ``alias``."""
+
+    def with_places(self, frame: Frame, column: str, alias: str) -> Frame:
+        """Add ``alias``: a number below 2^52 made from the text in ``column``, for rows without an order."""
+        raise NotImplementedError("rows have an order: they are numbered")
 
     @abstractmethod
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:

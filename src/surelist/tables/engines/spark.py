@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, is_remote, plain
+from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, as_column, is_remote, plain
 from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
 
@@ -32,6 +33,7 @@ class Spark(Engine):
     looks = False
     skips_blank_lines = True
     ordered = False
+    few = 1 << 16
 
     def __init__(self, spark: Any) -> None:
         from pyspark.errors import PySparkException
@@ -52,6 +54,10 @@ class Spark(Engine):
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.to_native().collect()]
+
+    def columns(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
+        rows, names = self.rows(frame), frame.collect_schema().names()
+        return {name: as_column([row[at] for row in rows], name in numbers) for at, name in enumerate(names)}
 
     def with_numbers(
         self, frame: Frame, column: str, alias: str, *, label: bool, style: NumberStyle = PLAIN
@@ -79,6 +85,12 @@ class Spark(Engine):
         secret = F.broadcast(self.spark.createDataFrame([(key,)], f"{_KEY} string"))
         digits = F.substring(F.sha2(F.concat(F.col(_KEY), F.col(column)), 256), 1, HEX_DIGITS)
         return nw.from_native(frame.to_native().crossJoin(secret).withColumn(column, digits).drop(_KEY))
+
+    def with_places(self, frame: Frame, column: str, alias: str) -> Frame:
+        from pyspark.sql import functions as F
+
+        place = F.shiftrightunsigned(F.xxhash64(F.col(_escaped(column))), 12)
+        return nw.from_native(frame.to_native().withColumn(alias, place))
 
     def numbered(self, frame: Frame, alias: str) -> Frame:
         raise NotImplementedError("rows of a Spark DataFrame have no order")

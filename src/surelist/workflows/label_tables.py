@@ -1,0 +1,126 @@
+"""A table as a collection to be labelled: who is at which rank, the drawn rows, the list at the end.
+
+The engine counts and filters; counts and the drawn rows come back, with a few rows beside them in the order.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surelist._check import EngineName
+from surelist.errors import InvalidInput
+from surelist.lifecycle.labelling import Labelling
+from surelist.lifecycle.labelling_start import Fetched, Ints
+from surelist.promises.policy import Policy
+from surelist.promises.targets import Recall
+from surelist.tables.ranks import RankedTable
+from surelist.tables.roles import require_column
+from surelist.tables.rows import Row, rows_at, rows_with_ids, write_listed
+from surelist.tables.sources import Table
+from surelist.workflows.source import Source
+
+
+class TableCollection:
+    """A table as a collection. Where rows have no order their number is their rank, group after group."""
+
+    def __init__(self, table: Table, score: str, ident: str | None, group: str | None) -> None:
+        self._table, self._ident = table, ident
+        if ident is not None:
+            require_column(table, "id", ident)
+        self._ranked = RankedTable(table, score=score, id=ident, group=group)
+        self.sizes = self._ranked.sizes
+        starts = np.cumsum([0, *self.sizes.values()]).tolist()
+        self._starts = dict(zip(self.sizes, starts, strict=False))
+        self._known: set[str] = set()
+
+    def at(self, group: str | None, ranks: Ints) -> Fetched:
+        found = self._ranked.at(group, ranks)
+        if found.rows is None:
+            assert self._ident is not None
+            ids = self._named(found.ids or [], found.scores.tolist(), "score")
+            rows_with_ids(self._table, self._ident, ids, [self._ident])  # each of them once
+            return Fetched(ranks + self._starts[group], found.scores, ids)
+        if self._ident is None:
+            return Fetched(found.rows, found.scores, None)
+        rows = rows_at(self._table, found.rows.tolist(), [self._ident])
+        return Fetched(
+            found.rows, found.scores, self._named([row[0] for row in rows], found.rows.tolist(), "row")
+        )
+
+    def _named(self, ids: list[Any], where: list[Any], what: str) -> list[str]:
+        """Ids as text: every drawn row must have one of its own."""
+        named = []
+        for each, at in zip(ids, where, strict=True):
+            if each in (None, ""):
+                raise InvalidInput(
+                    f"column {self._ident!r}: the candidate of {what} {at} has no id; everyone needs one."
+                )
+            if str(each) in self._known:
+                raise InvalidInput(
+                    f"column {self._ident!r}: expected unique candidate ids, got {str(each)!r} twice."
+                )
+            self._known.add(str(each))
+            named.append(str(each))
+        return named
+
+
+def label_table(
+    table: Any, target: Any, *, labels: int, score: str, alpha: float = 0.1, id: str | None = None,
+    group: str | None = None, purpose: str | None = None, engine: EngineName = "auto",
+    spark_master: str | None = None, **design: Any,
+) -> Labelling:  # fmt: skip
+    """A ``Labelling`` of a table of scored candidates, where the table is.
+
+    table
+        As for ``calibrate_table``: a path or folder of CSV or Parquet, a DataFrame of pandas, polars or
+        PySpark, a DuckDB relation.
+    score, id, group
+        Names of columns. ``id`` is needed on Spark, where rows have no order: there ``ask()`` numbers rows by
+        rank, and ``ids(rows)`` says who they are.
+    engine, spark_master
+        Who reads files, as for ``calibrate_table``.
+
+    Everything else is as for ``Labelling``.
+    """
+    opened = Source(table, engine, spark_master).open()
+    columns = {"score": score} | {
+        role: name for role, name in (("id", id), ("group", group), ("spark_master", spark_master)) if name
+    }
+    if isinstance(table, (str, os.PathLike)):
+        columns |= {"table": os.fspath(table), "engine": engine}
+    held = TableCollection(opened, score, id, group)
+    return Labelling.of(held, target, alpha=alpha, labels=labels, purpose=purpose, columns=columns, **design)
+
+
+def open_collection(work: Labelling) -> tuple[Table, dict[str, str]]:
+    """The table that a labelling was started from, and its columns by role."""
+    columns = work.columns
+    if columns is None or "table" not in columns:
+        raise InvalidInput("state: this labelling was not started from a file; use it from Python.")
+    engine: Any = columns.get("engine", "auto")
+    return Source(columns["table"], engine, columns.get("spark_master")).open(), columns
+
+
+def drawn_rows(table: Table, work: Labelling, rows: list[int]) -> list[Row]:
+    """Drawn rows with all their columns."""
+    if table.engine.ordered:
+        return rows_at(table, rows)
+    assert work.columns is not None
+    return rows_with_ids(table, work.columns["id"], work.ids(rows))
+
+
+def write_collection_list(work: Labelling, policy: Policy, output: Path) -> None:
+    """The list of the collection itself; for a recall with the control sample on it."""
+    table, columns = open_collection(work)
+    recall = {each.group for each in policy.cutoffs if isinstance(each.target, Recall)}
+    sampled = work.sampled_of(recall)
+    thresholds = {each.group: each.steps[-1].threshold for each in policy.cutoffs}
+    roles = {role: columns.get(role) for role in ("score", "group", "id")}
+    if table.engine.ordered:
+        write_listed(table, output, thresholds, roles | {"id": None}, rows=sampled)
+    else:
+        write_listed(table, output, thresholds, roles, ids=work.ids(sampled))

@@ -1,0 +1,207 @@
+"""Who is at a rank: on every engine the rows of a plain sort, however scores are spread, tied or grouped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import surelist as sl
+from surelist.tables import open_table, ranks
+from surelist.tables.engines.base import Engine
+from surelist.tables.engines.spark import Spark
+
+SIZE = 600
+
+
+def spreads() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(5)
+    return {
+        "even": rng.random(SIZE),
+        "few values": rng.integers(0, 4, SIZE).astype(float),
+        "one value": np.zeros(SIZE),
+        "two decimals": np.round(rng.random(SIZE), 2),
+        "an outlier": np.append(rng.random(SIZE - 1), 1e300),
+        "all magnitudes": rng.standard_normal(SIZE) * 10.0 ** rng.integers(-300, 300, SIZE),
+        "both ends": np.append(rng.random(SIZE - 2) * 1e-310, [1.7e308, -1.7e308]),
+        "half tied": np.append(np.zeros(SIZE // 2), rng.standard_exponential(SIZE - SIZE // 2)),
+    }
+
+
+SPREADS = spreads()
+
+
+@pytest.fixture
+def tight(monkeypatch):
+    """Cells and fetches so small that six hundred rows need every step."""
+    monkeypatch.setattr(ranks, "CELLS", 32)
+    monkeypatch.setattr(ranks, "MOST_CELLS", 256)
+    monkeypatch.setattr(ranks, "DEPTH", 1 << 12)
+    monkeypatch.setattr(Engine, "few", 30)
+    monkeypatch.setattr(Spark, "few", 30)
+
+
+def check(found: ranks.RankedRows, scores: np.ndarray, members: np.ndarray, asked: np.ndarray) -> None:
+    order = members[np.lexsort((members, -scores[members]))]
+    assert np.array_equal(found.scores, scores[order[asked]])
+    if found.rows is not None:
+        assert np.array_equal(found.rows, order[asked])
+    else:  # ties in an order of their own: other ranks, other rows
+        assert found.ids is not None
+        at = np.array([int(each) for each in found.ids])
+        assert np.array_equal(scores[at], found.scores)
+        assert len(set(at.tolist())) == len(asked)
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+def test_ranks_are_those_of_a_sort_however_scores_are_spread(spread, tight):
+    import duckdb
+    import polars as pl
+
+    scores = SPREADS[spread]
+    frame, rng = pl.DataFrame({"score": scores}), np.random.default_rng(6)
+    for table in (frame.lazy(), duckdb.connect(":memory:").from_arrow(frame.to_arrow())):
+        ranked = ranks.RankedTable(open_table(table), score="score")
+        asked = rng.permutation(SIZE)[:90]
+        check(ranked.at(None, asked), scores, np.arange(SIZE), asked)
+
+
+@pytest.mark.parametrize("spread", ["even", "few values"])
+def test_ranks_on_every_engine(any_engine, spread, tight):
+    scores = SPREADS[spread]
+    groups = np.where(np.arange(SIZE) % 3 == 0, "a", "b")
+    data = {"id": list(range(SIZE)), "score": scores.tolist(), "group": groups.tolist()}
+    table = open_table(any_engine.table(data), **any_engine.options)
+    ranked = ranks.RankedTable(table, score="score", id="id", group="group")
+    assert ranked.sizes == {"a": 200, "b": 400}
+    asked = np.array([0, 7, 8, 9, 150, 199])
+    found = ranked.at("b", asked)
+    check(found, scores, np.flatnonzero(groups == "b"), asked)
+    if found.rows is None:  # asking again and for more gives the same rows, and each rank another
+        every = ranked.at("b", np.arange(400))
+        assert every.ids is not None
+        assert len(set(every.ids)) == 400
+        assert [every.ids[rank] for rank in asked] == found.ids
+
+
+def test_little_comes_back_from_many_rows():
+    """100,000 rows, 300 labels: what is gathered is a small part of the table."""
+    import polars as pl
+
+    gathered = []
+    engine = open_table(pl.LazyFrame({"score": [0.0]})).engine
+    plain = type(engine).gathered
+    scores = np.random.default_rng(7).standard_normal(100_000)
+    try:
+        type(engine).few = 5000
+        type(engine).gathered = lambda self, frame, numbers: (
+            gathered.append(plain(self, frame, numbers)) or gathered[-1]
+        )
+        work = sl.label_table(pl.LazyFrame({"score": scores}), sl.Expected(5, 100), score="score", labels=300)
+    finally:
+        type(engine).gathered = plain
+        del type(engine).few
+    assert len(work.ask()) == 75
+    fetched = gathered[-1]
+    assert len(next(iter(fetched.values()))) <= 5000
+
+
+def test_bad_rows_are_named_before_anything_is_drawn():
+    import polars as pl
+
+    with pytest.raises(sl.InvalidInput, match="column 'score': expected a finite number in every row"):
+        sl.label_table(pl.LazyFrame({"score": [0.5, None]}), sl.AtLeast(1), score="score", labels=1)
+    with pytest.raises(sl.InvalidInput, match="has no rows"):
+        sl.label_table(pl.LazyFrame({"score": [0.5]}).head(0), sl.AtLeast(1), score="score", labels=1)
+    two = pl.DataFrame({"score": [0.5, 0.6], "id": ["x", "x"]})
+    with pytest.raises(sl.InvalidInput, match="expected unique candidate ids, got 'x' twice"):
+        sl.label_table(two, sl.AtLeast(1), score="score", id="id", labels=2)
+    two = pl.DataFrame({"score": [0.5, 0.6], "id": ["x", None]})
+    with pytest.raises(sl.InvalidInput, match="has no id; everyone needs one"):
+        sl.label_table(two, sl.AtLeast(1), score="score", id="id", labels=2)
+
+
+def test_a_table_that_changes_while_it_is_asked_is_noticed(tmp_path):
+    import polars as pl
+
+    path = tmp_path / "all.csv"
+    pl.DataFrame({"score": SPREADS["even"]}).write_csv(path)
+    ranked = ranks.RankedTable(open_table(path), score="score")
+    pl.DataFrame({"score": SPREADS["even"][1:]}).write_csv(path)
+    with pytest.raises(sl.InvalidInput, match="gave other rows when it was asked again"):
+        ranked.at(None, np.arange(20))
+
+
+def test_the_whole_way_on_spark(spark_session, tmp_path):
+    """A Spark table from the first draw to a list with its control sample; rows are known by their ids."""
+    rng = np.random.default_rng(8)
+    scores, truth = _population(rng)
+    names = [f"c{row}" for row in range(len(scores))]
+    rows = list(zip(names, np.round(scores, 2).tolist(), strict=True))
+    frame = spark_session.createDataFrame(rows, "name string, score double")
+    with pytest.raises(sl.InvalidInput, match="has no row order, so drawn rows are known by their ids"):
+        sl.label_table(frame, sl.AtLeast(20), score="score", labels=60)
+    work = sl.label_table(frame, sl.AtLeast(20), score="score", id="name", labels=60)
+    label = dict(zip(names, truth.tolist(), strict=True))
+    asked: list[int] = []
+    while len(new := work.ask()):
+        asked += new.tolist()
+        work.tell(new, [label[name] for name in work.ids(new)])
+    assert len(asked) == len(set(work.ids(asked))) == 60
+    listed = frame.filter(frame.score >= work.policy.threshold).collect()
+    assert len(listed) >= 20
+    path = tmp_path / "work.json"
+    work.save(path)
+    assert sl.Labelling.load(path).policy.threshold == work.policy.threshold
+
+
+def _population(rng):
+    from surelist import examples
+
+    return examples.population(rng, 2000)
+
+
+def test_spark_at_the_command_line(spark_session, tmp_path, monkeypatch, capsys):
+    import csv
+
+    from surelist import cli
+
+    monkeypatch.chdir(tmp_path)
+    scores, truth = _population(np.random.default_rng(9))
+    groups = np.where(np.arange(2000) % 2 == 0, "a", "b")
+    rows = list(zip(range(2000), scores.tolist(), groups.tolist(), strict=True))
+    spark_session.createDataFrame(rows, "number long, score double, site string").write.parquet(
+        (tmp_path / "all").as_uri()
+    )
+    start = [
+        "label",
+        "start",
+        "all",
+        "--engine",
+        "spark",
+        "--id",
+        "number",
+        "--recall",
+        "0.5",
+        "--labels",
+        "400",
+    ]
+    assert cli.run([*start, "--group", "site", "--purpose", "a test", "-o", "work.json"]) == 0
+    assert cli.run(["label", "next", "work.json", "-o", "sheet.csv"]) == 0
+    with open("sheet.csv", newline="") as file:
+        sheet = list(csv.DictReader(file))
+    assert len(sheet) == 400
+    for row in sheet:
+        row["label"] = str(int(truth[int(row["number"])]))
+    with open("sheet.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, sheet[0].keys())
+        writer.writeheader()
+        writer.writerows(sheet)
+    assert cli.run(["label", "record", "work.json", "sheet.csv"]) == 0
+    assert cli.run(["label", "status", "work.json", "--shortlist", "list.parquet"]) == 0, capsys.readouterr()
+    listed = {
+        row.number for row in spark_session.read.parquet((tmp_path / "list.parquet").as_uri()).collect()
+    }
+    work = sl.Labelling.load("work.json")
+    assert {int(row["number"]) for row in sheet} <= listed
+    above = {row for row in range(2000) if scores[row] >= work.policy.thresholds[groups[row]]}
+    assert listed == above | {int(row["number"]) for row in sheet}
