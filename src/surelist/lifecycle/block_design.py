@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from surelist._scipy import special
 from surelist.lifecycle.block_draw import block_sizes
+from surelist.lifecycle.block_level import Rates, tightened
 
 Floats = NDArray[np.float64]
 
@@ -27,10 +28,14 @@ MOST_APART = 100_000  # rows set aside for the pilot; more would not be used
 
 @dataclass(frozen=True)
 class Need:
-    """Qualified rows that a list must hold among the collection: mean and variance of T, as shares."""
+    """Qualified rows that a list must hold among the collection: mean and variance of T, as shares.
+
+    ``rates``: for future pools, the rate above the boundary as points and weights.
+    """
 
     mean: float
     variance: float
+    rates: Rates | None = None
 
     def count(self, size: int, block: Floats, drawn: int, alpha: float) -> Floats:
         """About the critical count of a sample of ``drawn`` rows of a block (normal approximation)."""
@@ -57,6 +62,7 @@ def lay_out(
     labels: int,
     need: Need,
     *,
+    alpha: float,
     future: bool,
     pilot: float,
     fallback: float,
@@ -74,11 +80,19 @@ def lay_out(
     rest = size - apart
     if labels < FEWEST or first == 0 or rest < 2 * labels:
         only = min(size, max(labels, math.ceil(WIDE / 2 * need.mean * size)))
-        return Layout(0, 0, 0, (only,), labels, 0.0)
+        return Layout(0, 0, 0, _tight(size, [only], labels, need, alpha), labels, 0.0)
     part = apart if future else size
     wide = min(part, max(first, math.ceil(WIDE * need.mean * part)))
+    if fallback:
+        (wide,) = _tight(part, [wide], first, need, alpha * fallback)
     sizes = block_sizes(min(rest, max(labels - first, smallest)), rest)
-    return Layout(first, apart if future else 0, wide, tuple(sizes), labels - first, fallback)
+    tight = _tight(rest, sizes, labels - first, need, alpha * (1 - fallback))
+    return Layout(first, apart if future else 0, wide, tight, labels - first, fallback)
+
+
+def _tight(size: int, blocks: list[int], drawn: int, need: Need, alpha: float) -> tuple[int, ...]:
+    """Blocks that use their share of alpha up, where the rates are known."""
+    return tuple(blocks if need.rates is None else tightened(size, blocks, drawn, need.rates, alpha))
 
 
 def choose_block(

@@ -17,6 +17,7 @@ from surelist import _check as check
 from surelist.bounds.control import control_rule
 from surelist.errors import NotCertifiable
 from surelist.lifecycle.block_design import Need
+from surelist.lifecycle.block_level import pool_rates
 from surelist.lifecycle.labelling_file import Design, Sample
 from surelist.promises.few_labels import BlockSample, ControlSample, CountTarget, about, needed_count
 from surelist.promises.proofs import refuse
@@ -46,9 +47,9 @@ def need(target: CountTarget, size: int) -> Need:
         return Need(min(1.0, target.k / size), 0.0)
     if isinstance(target, PerPool):
         k, m = target.k, target.sizes[0]
-        return Need(k / (m + 1), k * (m - k + 1) / ((m + 1) ** 2 * (m + 2)) + k / m / size)
+        return Need(k / (m + 1), k * (m - k + 1) / ((m + 1) ** 2 * (m + 2)) + k / m / size, pool_rates(k, m))
     rate = float(target.rate)
-    return Need(rate, rate * (1 - rate) / size)
+    return Need(rate, rate * (1 - rate) / size, (np.array([rate]), np.ones(1)))
 
 
 def run_tests(design: Design) -> BlockVerdict:

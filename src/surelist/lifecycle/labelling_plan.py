@@ -33,6 +33,7 @@ def labelling_row(
         COLLECTION,
         min(labels, COLLECTION),
         wanted,
+        alpha=alpha,
         future=True,
         pilot=0.25,
         fallback=0.15,

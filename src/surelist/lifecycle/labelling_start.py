@@ -103,7 +103,7 @@ def make_design(
     if isinstance(target, Recall):
         layout = Layout(0, 0, 0, (size,), labels, 0.0)
     else:
-        layout = lay_out(size, labels, need(target, size), future=future, **options)
+        layout = lay_out(size, labels, need(target, size), alpha=alpha, future=future, **options)
     drawn, apart = [], np.zeros(0, dtype=np.int64)
     if layout.pilot_labels:
         part = block_draw.set_aside(size, layout.apart, rng) if future else None
