@@ -134,7 +134,7 @@ class RankedTable:
     def _frame(self, span: _Span | None = None, *, places: bool) -> Frame:
         """Scores, of a span or of all; with ``places``, what orders ties as well."""
         columns, engine = self._columns, self._columns.table.engine
-        wanted = {SCORE: nw.when(columns.usable).then(columns.score)}
+        wanted: dict[str, nw.Expr] = {SCORE: nw.when(columns.usable).then(columns.score)}
         wanted |= {} if columns.group is None else {GROUP: columns.group}
         wanted |= {ID: columns.ident} if places and columns.ident is not None else {}
         frame = engine.numbered(columns.frame, ROW) if places and engine.ordered else columns.frame
@@ -235,9 +235,9 @@ class RankedTable:
             raw = table.engine.gathered(frame.select(*names), (SCORE, ROW))
         _require(len(raw[SCORE]) == cells.rows.sum(), table)
         ids = np.array(raw.get(ID, [None] * len(raw[SCORE])), dtype=object)
-        keys = (raw[ROW], -raw[SCORE])
+        keys = [raw[ROW], -raw[SCORE]]
         if not table.engine.ordered:
-            keys = (np.array([str(each) for each in ids]), *keys)
+            keys = [np.array([str(each) for each in ids]), *keys]
         starts = np.cumsum(cells.rows) - cells.rows
         order = np.lexsort(keys)[(starts - cells.above)[cell] + wanted[at]]
         return at, (raw[ROW][order], raw[SCORE][order], ids[order])
