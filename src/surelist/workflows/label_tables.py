@@ -75,16 +75,38 @@ def label_table(
 ) -> Labelling:  # fmt: skip
     """A ``Labelling`` of a table of scored candidates, where the table is.
 
+    Parameters
+    ----------
     table
-        As for ``calibrate_table``: a path or folder of CSV or Parquet, a DataFrame of pandas, polars or
-        PySpark, a DuckDB relation.
+        As for ``calibrate_table``: a path or folder, a DataFrame of pandas, polars or PySpark, a DuckDB relation.
+    target, labels, alpha, purpose
+        As for ``Labelling``.
     score, id, group
         Names of columns. ``id`` is needed on Spark, where rows have no order: there ``ask()`` numbers rows by
         rank, and ``ids(rows)`` says who they are.
     engine, spark_master
         Who reads files, as for ``calibrate_table``.
+    design
+        ``pilot``, ``fallback``, ``aside`` and ``block``, as for ``Labelling``.
 
-    Everything else is as for ``Labelling``.
+    Returns
+    -------
+    Labelling
+        It remembers the names of the columns, and of a file where it is.
+
+    Raises
+    ------
+    InvalidInput
+        A column or a value does not fit; says which rows.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import surelist as sl
+    >>> table = pl.DataFrame({"risk": [row / 5000 for row in range(5000)]})
+    >>> work = sl.label_table(table, sl.AtLeast(50), score="risk", labels=120)
+    >>> len(work.ask())
+    30
     """
     opened = Source(table, engine, spark_master).open()
     columns = {"score": score} | {
