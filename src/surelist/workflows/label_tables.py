@@ -78,7 +78,7 @@ def label_table(
     Parameters
     ----------
     table
-        As for ``calibrate_table``: a path or folder, a DataFrame of pandas, polars or PySpark, a DuckDB relation.
+        As for ``calibrate_table``: files, a DataFrame of pandas, polars or PySpark, a DuckDB relation.
     target, labels, alpha, purpose
         As for ``Labelling``.
     score, id, group
