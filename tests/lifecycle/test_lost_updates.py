@@ -148,3 +148,23 @@ def test_no_increment_is_lost(tmp_path):
     for each in running:
         each.join()
     assert path.read_text() == "200"
+
+
+def test_two_who_record_labels_at_once_lose_none_and_a_stale_copy_is_not_saved(tmp_path):
+    state = tmp_path / "work.json"
+    rows = [(f"c{i}", i / 500) for i in range(500)]
+    path = table(tmp_path / "all.csv", ["name", "score"], rows)
+    sl.label_table(path, sl.AtLeast(20), score="score", labels=100).save(state)
+    stale = sl.Labelling.load(state)
+    asked = stale.ask().tolist()
+    sheets = [
+        table(tmp_path / f"{part}.csv", ["surelist_row", "label"], [(row, 1) for row in asked[part::2]])
+        for part in (0, 1)
+    ]
+    assert [code for _, code in at_once([["label", "record", state, sheet] for sheet in sheets])] == [0, 0]
+    work = sl.Labelling.load(state)
+    assert not set(work.ask().tolist()) & set(asked)  # the pilot is complete: the block is asked for
+    stale.tell(asked[:3], [0, 0, 0])
+    with pytest.raises(sl.InvalidInput):
+        stale.save(state)
+    assert sl.Labelling.load(state).ask().tolist() == work.ask().tolist()

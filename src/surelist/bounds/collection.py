@@ -190,7 +190,7 @@ def _rank_pmf(block: int, drawn: int, count: int, ranks: Floats) -> Floats:
 
 def _rank_cdf(block: int, drawn: int, count: int, ranks: Floats) -> Floats:
     """P(X <= s) = P(Hyp(block, s, drawn) >= count) at rising ranks; by adding up where all are there."""
-    if len(ranks) > GROUPS + 1:
+    if len(ranks) > 1 and ranks[-1] - ranks[0] == len(ranks) - 1:
         steps = _rank_pmf(block, drawn, count, ranks[1:])
         return np.cumsum(np.append(_rank_cdf(block, drawn, count, ranks[:1]), steps))
     reach = int(REACH * math.sqrt(drawn)) + 40
