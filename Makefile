@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+TWO     = -n 2 --dist worksteal  # neighbours share their Spark, database and browser
 PIP     = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
 .PHONY: help demo check lint test smoke bench docs clean java browser postgres curl
@@ -13,11 +14,13 @@ demo: $(VENV)/.core  ## an example from scores to shortlist
 	$(BIN)/surelist demo
 
 check: $(VENV)/.dev lint  ## lint, types and the fast tests: under two minutes on two cores
-	$(BIN)/python -m pytest -n 2 -q -m "not slow"
+	$(BIN)/python -m pytest $(TWO) -q -m "not slow"
 
 test: $(VENV)/.dev java browser postgres curl lint  ## everything: real engines, databases, a browser, mutants, old versions
-	$(BIN)/python -m pytest -n 2
-	$(BIN)/python tests/house/smoke.py
+	@$(BIN)/python tests/house/smoke.py >$(VENV)/smoke.log 2>&1 & smoke=$$!; \
+	$(BIN)/python -m pytest $(TWO) || failed=1; \
+	wait $$smoke || failed=1; \
+	cat $(VENV)/smoke.log; exit $${failed:-0}
 
 smoke: $(VENV)/.dev  ## the wheel on every Python here, and with the lowest declared versions
 	$(BIN)/python tests/house/smoke.py

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 Data = dict[str, list[Any]]
+LEAN_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # seconds of work: compiling it well never pays
 TYPES = {
     "score": pa.float64(),
     "label": pa.int8(),
@@ -118,6 +119,7 @@ def spark_session() -> Iterator[Any]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.default.parallelism", "2")
         .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", LEAN_JVM)
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .getOrCreate()

@@ -32,7 +32,8 @@ def declared() -> dict[str, str]:
     """Every package that pyproject.toml declares for use, with its floor."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(each for name in extras if name != "dev" for each in extras[name])]
+    used = [name for name in extras if name not in ("dev", "docs")]  # what the package imports
+    wanted = [*project["dependencies"], *(each for name in used for each in extras[name])]
     wanted += [each for each in extras["dev"] if each.startswith(FRAMES)]
     pairs = (re.fullmatch(r"([\w-]+(?:\[\w+\])?)>=([\w.]+)", each) for each in wanted)
     return {pair[1]: pair[2] for pair in pairs if pair and pair[1] != "pyspark"}
@@ -165,6 +166,9 @@ def _command_line() -> None:
         ["demo"],
         ["show", demo + "policy.json"],
         ["select", demo + "new.csv", "--policy", demo + "policy.json", "-o", "again.csv"],
+        ["select", demo + "new.csv", "--policy", demo + "policy.json", "-o", "again.xlsx"],
+        ["select", "again.xlsx", "--policy", demo + "policy.json", "-o", "twice.csv"],
+        ["sql", demo + "policy.json"],
         ["report", demo + "policy.json", "--past", demo + "past.csv", "--pool", demo + "new.csv", "-o", "r.pdf"],
     ):  # fmt: skip
         subprocess.run([*surelist, *command], check=True, capture_output=True, text=True)

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import surelist as sl
+from tests.helpers.engines import LEAN_JVM
 
 pyspark = pytest.importorskip("pyspark") if not os.environ.get("CI") else __import__("pyspark")
 HOME = Path(pyspark.__file__).parent
@@ -35,7 +36,15 @@ def free_port() -> int:
 
 def start(kind: str, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
     java = os.path.join(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
-    command = [java, "-Xmx256m", "-cp", f"{HOME}/jars/*", f"org.apache.spark.deploy.{kind}", *arguments]
+    command = [
+        java,
+        *LEAN_JVM.split(),
+        "-Xmx256m",
+        "-cp",
+        f"{HOME}/jars/*",
+        f"org.apache.spark.deploy.{kind}",
+        *arguments,
+    ]
     environment = {**os.environ, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
     core = next((HOME / "jars").glob("spark-core_*.jar")).name
     environment["SPARK_SCALA_VERSION"] = core.removeprefix("spark-core_").split("-")[0]
