@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -110,13 +111,18 @@ _NAMES |= {name: flag(name) for name in ("uncertified", "output", "plot", "looks
 # names that are flags of their own in some commands
 _ELSEWHERE = {"plan": {"pools": "--pools"}, "label start": {"labels": "--labels"}}
 _ANY = "|".join(sorted((*_NAMES, "labels"), key=len, reverse=True))
-_KEYWORDS = re.compile(
-    rf"""^(?P<first>{_ANY})(?=:|[ ]\()
-    | (?<![\w'"-])(?P<set>{_ANY})="(?P<value>[^"]*)"
-    | (?<![\w'"-])(?P<asked>{_ANY})=(?![\w'"(])
-    | (?<![\w'"-])(?P<bare>{"|".join(name for name in _NAMES if "_" in name)})(?![\w'"-])""",
-    re.VERBOSE,
-)
+
+
+@cache
+def _keywords() -> re.Pattern[str]:
+    """Names as Python writes them; a long pattern, made for the first error only."""
+    return re.compile(
+        rf"""^(?P<first>{_ANY})(?=:|[ ]\()
+        | (?<![\w'"-])(?P<set>{_ANY})="(?P<value>[^"]*)"
+        | (?<![\w'"-])(?P<asked>{_ANY})=(?![\w'"(])
+        | (?<![\w'"-])(?P<bare>{"|".join(name for name in _NAMES if "_" in name)})(?![\w'"-])""",
+        re.VERBOSE,
+    )
 
 
 def in_flags(message: str, words: Sequence[str] = ()) -> str:
@@ -131,7 +137,7 @@ def in_flags(message: str, words: Sequence[str] = ()) -> str:
     asked_by = [flag(name) for name in FLAGS if any(each.partition("=")[0] == flag(name) for each in words)]
     for name in ("k", "share", "target"):
         names[name] = asked_by[0] if len(asked_by) == 1 else flag(name) if name == "target" else name
-    return _KEYWORDS.sub(lambda match: _as_flag(match, names), message)
+    return _keywords().sub(lambda match: _as_flag(match, names), message)
 
 
 def _as_flag(match: re.Match[str], names: Mapping[str, str]) -> str:

@@ -72,6 +72,15 @@ def check_pool(
     return tuple(checks)
 
 
+def drift_checks(policy: Certificate, counts: Mapping[str | None, PoolCounts]) -> tuple[PoolCheck, ...]:
+    """How far the scores of one pool lie from those of the calibration rows, per group that was counted."""
+    return tuple(
+        _drift(cutoff, counts[cutoff.group])
+        for cutoff in _parts(policy)
+        if cutoff.scores is not None and cutoff.group in counts and counts[cutoff.group].candidates
+    )
+
+
 def _parts(policy: Certificate) -> tuple[Cutoff, ...]:
     """One cutoff per group; of several promises to everyone, the first."""
     return policy.cutoffs if policy.grouped else policy.cutoffs[:1]

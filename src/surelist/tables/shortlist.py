@@ -15,11 +15,11 @@ from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
-from surelist.pool_counts import PoolCheck, PoolCounts
+from surelist.pool_counts import PoolCheck
 from surelist.tables import bad_rows
 from surelist.tables.engines import Frame
 from surelist.tables.output import output_format, write_like
-from surelist.tables.pool_scores import MOST_GROUPS, Marks, Sizes, count_pool
+from surelist.tables.pool_scores import MOST_GROUPS, MOST_POOLS, Marks, PoolScores, Sizes, count_pool
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
 from surelist.tables.sources import Table, reopen
@@ -36,6 +36,12 @@ class PoolCount:
     pool: Any
     candidates: int
     shortlisted: int
+    drift: tuple[PoolCheck, ...] = ()
+
+    def describe(self) -> str:
+        """Who is shortlisted, and how far the pool's scores lie from those of the calibration rows."""
+        told = "".join(f" {each.message}" for each in self.drift)
+        return f"{self.pool}: {self.shortlisted:,} of {self.candidates:,}.{told}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,12 +63,14 @@ class Selection(Displayed):
     output: str | None = None
     checks: tuple[PoolCheck, ...] = ()
     table: Any = None
-    scores: Mapping[str | None, PoolCounts] = field(default_factory=dict, repr=False)
+    scores: PoolScores | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the checks warn of, one sentence each."""
-        return tuple(each.message for each in self.checks if each.warns)
+        said = [each.message for each in self.checks if each.warns]
+        said += [f"pool {own.pool}: {each.message}" for own in self.pools for each in own.drift if each.warns]
+        return tuple(said)
 
     def describe(self, checks: Sequence[str] | None = None) -> str:
         """How many are on the shortlist, by group and pool; what ``checks`` of the pool say (None: all)."""
@@ -75,6 +83,7 @@ class Selection(Displayed):
             lines.append(
                 f"{len(sizes):,} pools; {min(sizes):,} to {max(sizes):,} candidates shortlisted in each."
             )
+            lines += [f"  {each.describe()}" for each in self.pools if each.drift]
         return "\n".join(
             [*lines, *(each.message for each in self.checks if checks is None or each.kind in checks)]
         )
@@ -98,7 +107,8 @@ class Selection(Displayed):
         """The counts as plain values."""
         counts = {key: value for key, value in vars(self).items() if key not in NOT_PLAIN}
         counts["checks"] = [vars(each) for each in self.checks]
-        return counts | ({"pools": [vars(each) for each in self.pools]} if self.pools else {})
+        pools = [{**vars(own), "drift": [vars(each) for each in own.drift]} for own in self.pools]
+        return counts | ({"pools": pools} if pools else {})
 
 
 def select_rows(
@@ -121,7 +131,8 @@ def select_rows(
     _require_applicable(filter, names)
     added = _added(table, rank or form == "excel", reason or form == "excel")
     columns = find_columns(table, **names)
-    sizes, counts = _sizes(columns, marks or {})
+    counted = _sizes(columns, marks or {})
+    sizes = counted.sizes
     repeated = _stop_for_bad_rows(columns, filter, sizes, on_bad_rows)
     limits, frame = make_limits(
         columns, filter, {key: usable for key, (usable, _) in sizes.items() if usable}
@@ -131,7 +142,7 @@ def select_rows(
     shortlist = _shortlist(columns, frame, chosen, limits, added)
     if output is None or form is None:
         result = _summary(columns, filter, sizes, _listed(columns, shortlist))
-        return replace(result, repeated_ids=repeated, scores=counts, table=shortlist.to_native())
+        return replace(result, repeated_ids=repeated, scores=counted, table=shortlist.to_native())
     target = os.fspath(output)
     table.say("writing the shortlist")
     score = columns.names["score"]
@@ -140,7 +151,7 @@ def select_rows(
     if _easier_to_read_back(table, target, form):
         shortlist = reopen(table, target, delimiter).frame
     result = _summary(columns, filter, sizes, _listed(columns, shortlist))
-    return replace(result, repeated_ids=repeated, scores=counts, output=target)
+    return replace(result, repeated_ids=repeated, scores=counted, output=target)
 
 
 def _require_applicable(filter: Filter, names: Mapping[str, str | None]) -> None:
@@ -160,12 +171,15 @@ def _keys(columns: Columns) -> dict[str, nw.Expr]:
     return keys | ({GROUP: columns.group} if columns.group is not None else {})
 
 
-def _sizes(columns: Columns, marks: Marks) -> tuple[Sizes, dict[str | None, PoolCounts]]:
+def _sizes(columns: Columns, marks: Marks) -> PoolScores:
     """Rows with and without a usable score, per pool and group, and where scores lie about the marks."""
     if not marks or len(marks) > MOST_GROUPS:
-        return _sizes_alone(columns), {}
-    sizes, counts = count_pool(columns, marks)
-    return (sizes if columns.pool is None else _sizes_alone(columns)), counts
+        return PoolScores(_sizes_alone(columns))
+    if columns.pool is None:
+        return count_pool(columns, marks)
+    sizes = _sizes_alone(columns)
+    few = len({key[0] for key in sizes}) <= MOST_POOLS
+    return replace(count_pool(columns, marks, by_pool=few), sizes=sizes)
 
 
 def _sizes_alone(columns: Columns) -> Sizes:

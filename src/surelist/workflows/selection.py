@@ -109,8 +109,17 @@ def select_table(
     )  # fmt: skip
     sizes: dict[str | None, tuple[int, int]] = {None: (done.candidates, done.shortlisted)}
     sizes.update(done.groups)
+    counted = done.scores.groups if done.scores is not None else {}
+    by_pool = done.scores.pools if done.scores is not None else {}
     pools = [each.candidates for each in done.pools]
-    return replace(done, checks=pool_checks.check_pool(policy, done.candidates, sizes, done.scores, pools))
+    return replace(
+        done,
+        checks=pool_checks.check_pool(policy, done.candidates, sizes, counted, pools),
+        pools=tuple(
+            replace(each, drift=pool_checks.drift_checks(policy, by_pool.get(each.pool, {})))
+            for each in done.pools
+        ),
+    )
 
 
 def select_source(source: Source, policy: Policy, **options: Any) -> tuple[Selection, Reading]:

@@ -1,0 +1,192 @@
+"""The command line helps: what was meant, what to do next, which flag, a picture of every table."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import surelist as sl
+from surelist.cli import run
+from surelist.cli.options import in_flags
+from surelist.examples import population
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    scores, labels = population(np.random.default_rng(9), 1_200)
+    lines = [f"{score!r},{int(label)}" for score, label in zip(scores.tolist(), labels.tolist(), strict=True)]
+    (tmp_path / "past rows.csv").write_text("\n".join(["score,qualified", *lines]) + "\n")
+    pool, _ = population(np.random.default_rng(10), 300)
+    moved = [("monday", each) for each in pool[:150].tolist()] + [
+        ("tuesday", each**0.2) for each in pool[150:].tolist()
+    ]
+    (tmp_path / "new.csv").write_text("\n".join(["pool,score", *(f"{p},{s!r}" for p, s in moved)]) + "\n")
+    assert (
+        run(["calibrate", "past rows.csv", "--expect", "5", "--pool-size", "100", "-o", "policy.json"]) == 0
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["calibrat"], "Did you mean 'calibrate'?"), (["selct", "x.csv"], "Did you mean 'select'?"),
+        (["campaign", "strat"], "Did you mean 'start'?"), (["label", "statsu"], "Did you mean 'status'?"),
+        (["token", "creat"], "Did you mean 'create'?"), (["qqqq"], "The commands are calibrate, select"),
+    ],
+)  # fmt: skip
+def test_an_unknown_command_is_answered_with_what_may_be_meant(words, meant, capsys):
+    assert run(words) == 2
+    assert meant in capsys.readouterr().err
+
+
+def test_the_curve_ends_with_a_command_that_runs(folder, capsys):
+    for more in ([], ["--expect", "7.5", "--plot", "curve.svg"]):
+        assert run(["curve", "past rows.csv", "--pool-size", "100", "--alpha", "0.2", *more]) == 0
+        command = capsys.readouterr().out.rstrip().splitlines()[-1]
+        words = shlex.split(command)
+        assert words[0] == "surelist"
+        assert run(words[1:]) == 0
+        policy = sl.Policy.load("policy.json")
+        assert (policy.rule, policy.alpha) == ("simultaneous", 0.2)
+        capsys.readouterr()
+    assert policy.cutoffs[0].target == sl.Expected(7.5, 100)
+    assert (folder / "curve.svg").exists()
+    assert run(["curve", "past rows.csv", "--expect", "99"]) == 2
+    assert "--expect: these rows certify at most" in capsys.readouterr().err
+
+
+def test_calibrate_and_select_say_how_long_the_list_is_and_the_auc(folder, capsys):
+    assert run(["show", "policy.json"]) == 0
+    shown = capsys.readouterr().out
+    policy = sl.Policy.load("policy.json")
+    step, scores = policy.cutoffs[0].steps[0], policy.cutoffs[0].scores
+    assert f"list to expect: about {100 * step.share:.3g} of 100 candidates" in shown
+    assert f"AUC {scores.auc:.2f}" in shown
+    assert run(["select", "new.csv", "--policy", "policy.json", "-o", "out.csv", "--plot", "listed.png"]) == 0
+    told = capsys.readouterr().err
+    assert (
+        f"of the calibration rows {100 * round(step.share, 4):.6g}% would be (AUC {scores.auc:.2f} on them)"
+        in told
+    )
+    assert (folder / "listed.png").stat().st_size > 1_000
+
+
+def test_select_prints_a_line_of_drift_for_every_pool(folder, capsys):
+    words = ["select", "new.csv", "--policy", "policy.json", "--pool", "pool", "-o", "out.csv"]
+    assert run(words) == 0
+    lines = capsys.readouterr().err.splitlines()
+    for pool in ("monday", "tuesday"):
+        (line,) = [each for each in lines if each.startswith(f"  {pool}: ")]
+        assert "of 150 candidates score at least" in line
+    assert any(each.startswith("warning: pool tuesday: ") for each in lines)
+    assert not any(each.startswith("warning: pool monday: ") for each in lines)
+    assert run([*words, "--json"]) == 0
+    pools = json.loads(capsys.readouterr().out)["pools"]
+    assert [each["drift"][0]["warns"] for each in pools] == [False, True]
+
+
+def test_lines_of_drift_are_those_of_each_pool_alone(folder):
+    import polars as pl
+
+    policy = sl.Policy.load("policy.json")
+    table = pl.read_csv("new.csv")
+    done = sl.select_table(table, policy, pool="pool")
+    for own in done.pools:
+        alone = table.filter(pl.col("pool") == own.pool)["score"].to_list()
+        (check,) = [each for each in policy.check_pool(alone) if each.kind == "drift"]
+        assert own.drift == (check,)
+
+
+def test_drift_of_two_tables(folder, capsys):
+    assert run(["drift", "past rows.csv", "new.csv", "--plot", "drift.svg"]) == 0
+    assert "the largest gap" in capsys.readouterr().out
+    assert run(["drift", "past rows.csv", "new.csv", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["rows"], said["candidates"]) == (1_200, 300)
+    assert (folder / "drift.svg").exists()
+    assert run(["drift", "past rows.csv", "new.csv", "--pool-score", "nothing"]) == 2
+    assert "no column 'nothing'" in capsys.readouterr().err
+
+
+def test_a_campaign_says_when_the_next_update_comes(folder, capsys):
+    words = [
+        "campaign",
+        "start",
+        "past rows.csv",
+        "--expect",
+        "5",
+        "--pool-size",
+        "100",
+        "--schedule",
+        "9,45",
+    ]
+    assert run([*words, "-o", "c.json"]) == 0
+    assert "Next update after 9 more pools (pool 9 of the schedule 9, 45)." in capsys.readouterr().out
+
+
+def test_a_plan_begins_with_a_recommendation(capsys):
+    words = [
+        "plan",
+        "--expect",
+        "5",
+        "--pool-size",
+        "100",
+        "--base-rate",
+        "0.19",
+        "--auc",
+        "0.85",
+        "--sizes",
+        "300",
+    ]
+    assert run(words) == 0
+    plain = capsys.readouterr().out
+    assert plain.startswith("Gather about ")
+    assert "dkw" not in plain
+    assert run([*words, "--paper"]) == 0
+    assert "dkw" in capsys.readouterr().out
+    assert run(["plan", "--expect", "50", "--pool-size", "100", "--base-rate", "0.19", "--auc", "0.85"]) == 0
+    assert capsys.readouterr().out.startswith("No number of calibration rows")
+
+
+@pytest.mark.parametrize(
+    ("message", "words", "said"),
+    [
+        ("k: expected more", ["calibrate", "x", "--per-pool", "3"], "--per-pool: expected more"),
+        ("share: expected less", ["calibrate", "x", "--precision=1.5"], "--precision: expected less"),
+        ("k: expected more", ["calibrate"], "k: expected more"),
+        ("pools: needs pools=, one id per row", ["calibrate", "x"], "--pool: needs --pool, one id per row"),
+        ("pools: expected a count", ["plan"], "--pools: expected a count"),
+        ("plan: give base_rate= and auc=, or pilot=(a, b)", ["plan"], "plan: give --base-rate and --auc, or pilot=(a, b)"),
+        ('rows dropped; on_bad_rows="drop" is for few', ["select"], "rows dropped; --on-bad-rows drop is for few"),
+        ("labels: expected at least 2", ["label", "start", "x"], "--labels: expected at least 2"),
+        ("labels: row 3 was qualified", ["label", "record", "x"], "labels: row 3 was qualified"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_flag_that_was_given(message: str, words: list[str], said: str):
+    assert in_flags(message, words) == said
+
+
+def test_a_group_that_was_not_seen_is_named(capsys: Any):
+    labels, groups = [1, 0, 1, 0], ["a", "a", "b", "b"]
+    with pytest.raises(sl.InvalidInput, match=r"group 'c' has no rows.*merge_groups"):
+        sl.equal_opportunity(labels, groups, 1, {"a": 50, "b": 50, "c": 10})
+
+
+def test_merged_groups_are_one_and_say_what_that_means():
+    merge = sl.merge_groups(["a"] * 30 + ["b"] * 30 + ["c"] * 5 + ["d"], fewest=10, name="rest")
+    assert (merge.kept, merge.merged) == (("a", "b"), ("c", "d"))
+    assert merge(["c", "a", "new", "b"]).tolist() == ["rest", "a", "rest", "b"]
+    assert "about any one of these groups it says nothing" in merge.describe()
+    assert "other rows than the calibration rows" in merge.describe()
+    assert sl.merge_groups(["a"] * 5, fewest=2).describe().startswith("Nothing is merged")
+    with pytest.raises(sl.InvalidInput, match="stays"):
+        sl.merge_groups(["a"] * 5 + ["b"], fewest=2, name="a")
+    with pytest.raises(sl.InvalidInput, match=r"target: must be one of Expected\(k, pool_size\)"):
+        sl.calibrate([0.1, 0.2], [0, 1], 5)
