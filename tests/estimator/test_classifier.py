@@ -230,3 +230,14 @@ def test_misuse_is_explained():
         sl.ShortlistClassifier(fitted, target=TARGET, prefit="no").fit(X, y)
     with pytest.raises(sl.InvalidInput, match="fitted with class"):
         prefit.set_params(pos_label="yes").fit(X, np.where(y == 1, "yes", "no"))
+
+
+def test_the_html_of_a_fitted_classifier_shows_its_promise():
+    X, y = make_classification(1_200, weights=[0.7], random_state=0)
+    model = sl.ShortlistClassifier(LogisticRegression(), target=TARGET, random_state=0)
+    assert "The promise rests on" not in model._repr_html_()
+    model.fit(X, y)
+    for page in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
+        assert model.policy_._repr_html_() in page
+        assert "LogisticRegression" in page
+    assert "The promise" not in model._repr_mimebundle_()["text/plain"]

@@ -82,13 +82,39 @@ def _run(*command: object, cwd: Path = ROOT) -> None:
         raise RuntimeError(f"{' '.join(map(str, command))}\n{(run.stdout + run.stderr)[-4000:]}")
 
 
+PIP = ("-q", "--disable-pip-version-check")
+
+
+def built(folder: Path) -> Path:
+    """The source distribution, and from it the wheel: what is tried is what would be published."""
+    tools = folder / "tools"
+    _run(sys.executable, "-m", "venv", "--without-pip", tools)
+    pip = (sys.executable, "-m", "pip", "--python", tools / "bin" / "python", "install", *PIP)
+    _run(*pip, "hatchling>=1.27")
+    _run(tools / "bin" / "python", "-m", "hatchling", "build", "-t", "sdist", "-d", folder)
+    (source,) = folder.glob("surelist-*.tar.gz")
+    _run(sys.executable, "-m", "pip", "wheel", *PIP, "--no-deps", "-w", folder, source)
+    (wheel,) = folder.glob("surelist-*.whl")
+    return wheel
+
+
+def alone(wheel: Path, folder: Path) -> str:
+    """An empty environment with nothing but the wheel, and the command as ``pipx run`` calls it."""
+    home = folder / "alone"
+    _run(sys.executable, "-m", "venv", "--without-pip", home)
+    _run(sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", *PIP, "--no-compile",
+         "-c", ROOT / "constraints.txt", wheel)  # fmt: skip
+    _run(home / "bin" / "surelist", "demo", cwd=folder)
+    _run(home / "bin" / "surelist", "show", "surelist-demo/policy.json", cwd=folder)
+    return "alone, without extras: runs"
+
+
 def jobs() -> None:
-    """The wheel, then all environments, two at a time."""
+    """The source distribution and the wheel, then all environments, two at a time."""
     with tempfile.TemporaryDirectory(prefix="surelist-smoke-") as place:
         folder = Path(place)
-        _run(sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps",
-             "-w", folder, "-c", ROOT / "constraints.txt", ROOT)  # fmt: skip
-        (wheel,) = folder.glob("surelist-*.whl")
+        wheel = built(folder)
+        print(alone(wheel, folder))
         have = list(pythons())
         plans = [("lowest-versions", have[0] if have else Path(sys.executable), True)]
         ours = f"python{sys.version_info.major}.{sys.version_info.minor}"  # the other tests run on this one
