@@ -182,3 +182,14 @@ def test_the_curve_marks_the_point_that_was_chosen():
     assert (curve.qualified[curve.list_size < size] < 5).all()
     with pytest.raises(sl.InvalidInput, match="at most"):
         curve.shortest(99)
+
+
+def test_the_headline_is_true_of_the_state():
+    shown = objects()
+    assert "Not certifiable" in shown["refused"]._display().promise
+    assert shown["done"]._display().promise == shown["done"].policy.promise
+    for name in ("withdrawn", "screened"):
+        assert "Nothing is promised any more" in shown[name]._display().promise
+        assert not any("rests on" in heading for heading, _ in shown[name]._display().folded)
+    assert "1 pool," in repr(shown["monitor"])
+    assert "no number of rows" in repr(shown["hopeless"])

@@ -27,13 +27,16 @@ def display(campaign: Campaign) -> Display:
     facts = [
         ("shortlisted", listed),
         ("list to expect", f"about {campaign.updates[-1].list_size:.3g} of {size:g} candidates"),
-        ("evidence", f"{campaign.rows:,} rows, {counted(campaign.pools, 'pool')} of them screened so far"),
+        (
+            "evidence",
+            f"{campaign.rows:,} rows, those of {counted(campaign.pools, 'screened pool')} among them",
+        ),
         ("updates", next_update(campaign)),
     ]
     if campaign.monitor is not None:
         facts.append(("monitor", campaign.monitor._display().line))
     conditions = campaign.policy.conditions if campaign.certified else ()
-    state = ", ALARM" if campaign.alarm else ""
+    state, rests = (", ALARM", "rested") if campaign.alarm else ("", "rests")
     return Display(
         f"{campaign.target.describe()}, alpha {campaign.alpha:g}; "
         f"{counted(campaign.pools, 'pool')}, {listed}{state}",
@@ -41,7 +44,7 @@ def display(campaign: Campaign) -> Display:
         facts,
         folded=[
             ("List length over time", campaign_lines(campaign.updates, campaign.epochs, size)),
-            (f"The promise rests on {len(conditions)} conditions", conditions),
+            (f"The promise {rests} on {len(conditions)} conditions", conditions),
         ],
     )
 

@@ -34,8 +34,11 @@ def display(designs: Sequence[Design], full: str) -> Display:
         here += len(marks) - marks.count(WAITING)
         facts.append((design.group or "promise", target_of(design.target).describe()))
     told = f"{here:,} of {here + waiting:,} labels of this stage are here"
-    said = f"{told}; {counted(waiting, 'candidate')} to label next." if waiting else f"{told}: all of them."
-    return Display(said.removesuffix("."), said, facts, folded=[("In full", full.splitlines())])
+    if not waiting:  # what comes after the design: the promise, or why there is none
+        verdict = full.partition("\n\n")[2].partition("\n")[0]
+        return Display(f"{told}: all of them", verdict, facts, folded=[("In full", full.splitlines())])
+    line = f"{told}; {counted(waiting, 'candidate')} to label next"
+    return Display(line, f"{line}.", facts, folded=[("In full", full.splitlines())])
 
 
 def _design(design: Design) -> list[str]:

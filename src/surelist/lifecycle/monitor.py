@@ -24,7 +24,7 @@ from surelist.lifecycle import monitor_file
 from surelist.lifecycle.claims import Claim, claims_of, reviews_of
 from surelist.lifecycle.monitor_file import Alarm, Tally, Watch, in_file
 from surelist.lifecycle.seen import Memory, as_name
-from surelist.promises.phrases import number, percent
+from surelist.promises.phrases import counted, number, percent
 from surelist.promises.policy import Policy
 
 Standing = Literal["holding", "too early to say", "alarm"]
@@ -256,7 +256,7 @@ class Monitor(Displayed):
         ]
         facts += [(claim.group or "rate", self._describe(claim)) for claim in self.claims]
         return Display(
-            f"{number(self.pools)} pools, e-value {self.e_value:.3g}, {state}",
+            f"{counted(self.pools, 'pool')}, e-value {self.e_value:.3g}, {state}",
             "No alarm." if not self.alarm else f"ALARM. {self.policy.promise}",
             facts,
             folded=[("The promise watched", [self._policy.promise])],

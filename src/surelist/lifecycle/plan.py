@@ -125,7 +125,7 @@ class Plan(Displayed):
         needed = [_needs(each) for each in self.needed if each.rule not in PAPER_RULES]
         oracle = HOPELESS if math.isnan(self.oracle) else f"{self.oracle:.2f} candidates"
         facts = [("for", f"{self.target.describe()}, alpha {self.alpha:g}"), ("best possible list", oracle)]
-        rows = "no number" if self.recommended is None else f"about {self.recommended:,}"
+        rows = "no number of" if self.recommended is None else f"about {self.recommended:,}"
         return Display(
             f"{self.target.describe()}, alpha {self.alpha:g}: {rows} rows",
             self.recommendation(),

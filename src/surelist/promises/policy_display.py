@@ -18,12 +18,13 @@ def policy_display(policy: Certificate) -> Display:
     more = [" · ".join(f"{label}: {value}" for label, value in own) for _, own in cutoffs[MOST:]]
     facts.append(("made", f"{policy.created} with surelist {policy.version}"))
     conditions = wording.conditions(policy)
+    rests = "rested" if policy.withdrawn is not None else "rests"
     return Display(
         _line(policy),
         wording.promise(policy),
         facts,
         wording.warnings(policy),
-        ((f"{len(more)} more", more), (f"The promise rests on {len(conditions)} conditions", conditions)),
+        ((f"{len(more)} more", more), (f"The promise {rests} on {len(conditions)} conditions", conditions)),
     )
 
 
