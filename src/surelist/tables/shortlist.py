@@ -278,7 +278,7 @@ def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: bad_rows.Co
         sum(good for good, _ in sizes.values()),
         sum(listed.values()),
         {name: (size, count) for name, (size, count) in groups.items()},
-        tuple(PoolCount(name, *tally) for name, tally in sorted(pools.items())),
+        tuple(PoolCount(name, tally[0], tally[1]) for name, tally in sorted(pools.items())),
         sum(bad for _, bad in sizes.values()),
     )
 
