@@ -33,7 +33,7 @@ def about(column: Column | None) -> str:
         return ""
     parts = [column.kind if column.filled else "empty"]
     if column.lowest is not None and column.numeric and column.kind == "numbers":
-        parts = [f"numbers from {number(column.lowest)} to {number(column.highest)}"]
+        parts = [f"numbers from {_plain(column.lowest)} to {_plain(column.highest or 0.0)}"]
     if column.read:
         parts.append(column.read)
     others = column.filled - column.numbers
@@ -41,10 +41,17 @@ def about(column: Column | None) -> str:
         parts.append(f"{count(others)} cells are not numbers")
     parts.append(f"{count(column.missing)} empty" if column.missing else "none empty")
     if column.values and not column.numeric:
-        parts.append(", ".join(f"{value[:40]} ({count(rows)})" for value, rows in column.values[:4]))
-    elif column.examples:
+        more = " and others" if len(column.values) > 4 else ""
+        parts.append("holds " + ", ".join(value[:40] for value, _ in column.values[:4]) + more)
+    elif column.examples and not column.labels:
         parts.append(f"for example {', '.join(column.examples)}")
     return "; ".join(parts) + "."
+
+
+def _plain(value: float) -> str:
+    """As people write numbers, never as 9.9e-05."""
+    text = f"{value:.6g}"
+    return f"{value:.8f}".rstrip("0").rstrip(".") if "e-" in text else number(value)
 
 
 def values_of(profile: Profile, label: str | None) -> dict[str, Any] | None:

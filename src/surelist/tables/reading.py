@@ -17,11 +17,13 @@ from surelist.tables.labels import LabelReading, read_labels
 from surelist.tables.numbers import (
     SHAPE_DIGIT,
     SHAPE_ZERO,
+    WHOLE,
     Ambiguous,
     Decision,
     NumberStyle,
     Seen,
     Shape,
+    all_whole,
     decide,
     is_clearly_plain,
 )
@@ -126,7 +128,8 @@ def _decide(table: Table, column: str) -> Decision:
         if not table.engine.looks:
             return Decision(NumberStyle())
         sample = [str(row[0]) for row in _fetch(table, table.frame.select(column).head(SAMPLE)) if row[0]]
-        if is_clearly_plain([text for text in sample if text.strip()]):
+        sample = [text for text in sample if text.strip()]
+        if is_clearly_plain(sample) or (all_whole(sample) and _all_whole(table, column)):
             return Decision(NumberStyle())
     try:
         return decide(_shapes(table, column), mark)
@@ -137,6 +140,12 @@ def _decide(table: Table, column: str) -> Decision:
             else '. Say which mark is the decimal one: decimal="," or decimal="."'
         )
         raise InvalidInput(f"column {column!r}: {fact}{ask}.") from None
+
+
+def _all_whole(table: Table, column: str) -> bool:
+    """Whether a column holds nothing but whole numbers: a cheaper pass than looking at every shape."""
+    others = table.frame.select(column).filter(~nw.col(column).str.contains(WHOLE)).head(1)
+    return not _fetch(table, others)
 
 
 def _shapes(table: Table, column: str) -> dict[Shape, Seen]:
