@@ -284,6 +284,13 @@ def test_types_are_those_of_the_cells(tmp_path):
     assert table.engine.rows(table.frame)[0] == (1, 0.5, day, True, "007", "7")
 
 
+def test_cells_with_line_breaks_quotes_and_separators(tmp_path):
+    texts = ['a"b\nc', "x;y,z", "one\r\ntwo", "'quoted'", "#1", "\\n", "null", " spaced "]
+    table = open_table(book(tmp_path / "a.xlsx", {"A": [["text", "n"], *([each, 1] for each in texts)]}))
+    read = [row[0].replace("\r", "") for row in table.engine.rows(table.frame)]
+    assert read == [each.replace("\r", "") for each in texts]
+
+
 def test_formulas_count_by_what_they_show(tmp_path):
     path = tmp_path / "a.xlsx"
     made = xlsxwriter.Workbook(str(path))

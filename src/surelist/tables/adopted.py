@@ -75,7 +75,7 @@ def _loaded(
 def _from_sheet(path: str, sheet: str | None, spool: Path) -> tuple[str, Origin]:
     read = excel.read_sheet(path, sheet)
     with spool.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
         for row in excel.texts_of(read):
             writer.writerow(row)
     kinds = ", ".join(
@@ -85,6 +85,6 @@ def _from_sheet(path: str, sheet: str | None, spool: Path) -> tuple[str, Origin]
     reader = (
         f"read_csv({literal(str(spool))}, header=false, columns={{{kinds}}}, delim=',', quote='\"', "
         "escape='\"', comment='', skip=0, auto_detect=false, allow_quoted_nulls=true, nullstr='', "
-        "max_line_size=1073741824)"
+        "new_line='\\n', max_line_size=1073741824)"
     )
     return f"SELECT {', '.join(map(quoted, read.names))} FROM {reader}", read.origin
