@@ -221,3 +221,24 @@ def test_one_promise_for_every_group(place):
     assert run(*start, "--expect", "5", "--pool-size", "100", "-o", "work.json") == 0
     designs = json.loads(Path("work.json").read_text())["designs"]
     assert {each["target"]["k"] for each in designs} == {5.0}
+
+
+def test_sheets_go_out_and_come_back_as_workbooks(place, capsys):
+    import python_calamine
+    import xlsxwriter
+
+    start = ("label", "start", "candidates.csv", "--expect", "5", "--pool-size", "100", "--labels", "160")
+    assert run(*start, "-o", "work.json") == 0
+    assert run("label", "next", "work.json", "-o", "sheet.xlsx") == 0
+    cells = python_calamine.CalamineWorkbook.from_path("sheet.xlsx").get_sheet_by_index(0).to_python()
+    assert [cells[0][0], cells[0][-1]] == ["surelist_row", "label"]
+    book = xlsxwriter.Workbook("filled.xlsx")
+    page = book.add_worksheet()
+    for at, row in enumerate(cells):
+        for column, cell in enumerate(row[:-1]):
+            page.write(at, column, cell)
+        page.write(at, len(row) - 1, "label" if at == 0 else int(place[int(row[0])]))
+    book.close()
+    capsys.readouterr()
+    assert run("label", "record", "work.json", "filled.xlsx", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["new"] == len(cells) - 1

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
 
 import surelist as sl
 from surelist.promises.terms import Roles
@@ -110,9 +111,55 @@ PARQUET = {
 }
 
 
-def write(tmp_path: Path, name: str, table: str | pa.Table) -> Path:
-    path = tmp_path / ("table.csv" if isinstance(table, str) else "table.parquet")
-    path.write_text(table) if isinstance(table, str) else pq.write_table(table, path)
+Sheet = list[list[Any]]
+
+
+def sheet_of(**changes: list[Any]) -> Sheet:
+    columns = {**GOOD, **changes}
+    return [list(columns), *map(list, zip(*columns.values(), strict=True))]
+
+
+COMMAS = [str(each).replace(".", ",") for each in SCORES]
+EXCEL = {
+    "good": sheet_of(),
+    "decimal commas as text": sheet_of(score=COMMAS),
+    "numbers among texts": sheet_of(score=put(COMMAS, 0.5, 0.25, "n/a")),
+    "ambiguous text among numbers": sheet_of(score=put(SCORES, "1,234")),
+    "percent signs": sheet_of(score=[f"{each} %" for each in COMMAS]),
+    "labels in words": sheet_of(label=["Ja" if each else "Nein" for each in LABELS]),
+    "true and false": sheet_of(label=[bool(each) for each in LABELS]),
+    "empty cells": sheet_of(
+        score=put(SCORES, None), label=put(LABELS, 1, None), group=put(GROUPS, "a", "a", None)
+    ),
+    "empty rows": [*sheet_of()[:5], [], *sheet_of(score=put(SCORES, *SCORES[:10], "x"))[5:], [], []],
+    "whole numbers as ids": sheet_of(id=put(list(range(60)), 7, 7)),
+    "a name twice": [["score", "label", "score", "id"], *sheet_of()[1:]],
+    "two header rows": [["all", None, None, None], *sheet_of()],
+}
+BYTES = {
+    "Windows-1252": csv_of(group=["ä" if i % 2 else "ö" for i in range(60)]).encode("cp1252"),
+    "UTF-16": csv_of(score=put(SCORES, "n/a")).encode("utf-16"),
+}
+BYTES["semicolons and decimal commas"] = "\n".join(
+    ";".join(map(str, row)) for row in sheet_of(score=put(COMMAS, "hoch"))
+).encode()
+
+
+def write(tmp_path: Path, name: str, table: str | bytes | Sheet | pa.Table) -> Path:
+    if isinstance(table, list):
+        book = xlsxwriter.Workbook(str(tmp_path / "table.xlsx"))
+        page = book.add_worksheet()
+        for at, row in enumerate(table):
+            for column, cell in enumerate(row):
+                if cell is not None:
+                    page.write(at, column, cell)
+        book.close()
+        return tmp_path / "table.xlsx"
+    path = tmp_path / ("table.csv" if isinstance(table, (str, bytes)) else "table.parquet")
+    if isinstance(table, (str, bytes)):
+        path.write_bytes(table.encode() if isinstance(table, str) else table)
+    else:
+        pq.write_table(table, path)
     return path
 
 
@@ -143,11 +190,14 @@ def by_calibration(path: Path, target: Any, **columns: Any) -> tuple[str | None,
     return refusal, [str(each.message) for each in noticed if each.category is sl.errors.TableWarning]
 
 
-TABLES = [*((name, table) for name, table in CSV.items()), *((n, t) for n, t in PARQUET.items())]
+KINDS: dict[str, dict[str, Any]] = {"csv": CSV, "parquet": PARQUET, "excel": EXCEL, "bytes": BYTES}
+TABLES = [(kind, name, table) for kind, tables in KINDS.items() for name, table in tables.items()]
 
 
 @pytest.mark.parametrize(
-    ("name", "table"), TABLES, ids=[f"{'csv' if isinstance(t, str) else 'parquet'}: {n}" for n, t in TABLES]
+    ("name", "table"),
+    [(name, table) for _, name, table in TABLES],
+    ids=[f"{kind}: {name}" for kind, name, _ in TABLES],
 )
 def test_page_and_calibration_agree_word_for_word(tmp_path, name, table):
     path = write(tmp_path, name, table)
@@ -163,8 +213,12 @@ def test_page_and_calibration_agree_word_for_word(tmp_path, name, table):
         assert by_page(path, **options) == by_calibration(path, target, **options, **purpose)
 
 
-def _groups(table: str | pa.Table) -> list[str]:
+def _groups(table: str | bytes | Sheet | pa.Table) -> list[str]:
     """The groups of a table that have a name."""
+    if isinstance(table, bytes):
+        return ["ä", "ö"] if b"\xe4" in table else ["a", "b"]
+    if isinstance(table, list):
+        return sorted({row[2] for row in table[1:] if len(row) > 2 and row[2]}) or ["a"]
     if isinstance(table, pa.Table):
         names = [str(each) for each in table["group"].to_pylist() if each is not None]
     else:
