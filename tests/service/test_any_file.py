@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import python_calamine as calamine
 
+from surelist.service import columns_form
 from tests.tables.test_any_file import (
     LABELS,
     SCORES,
@@ -206,6 +207,9 @@ def test_an_ambiguous_column_is_asked_about_on_the_page(local_client):
     assert "can be 2.345 or 2345" in text(answer) or "can be 1.234 or 1234" in text(answer)
     assert "Choose the decimal mark below." in text(answer)
     assert "decimal=" not in text(answer)
+    assert columns_form.in_words('column: x. Say which mark is the decimal one: decimal=","') == (
+        "column: x. Choose the decimal mark below."
+    )
     assert str(send(local_client, page, **{**COLUMNS, "decimal": ","}).url).endswith("/promise")
 
 
@@ -237,6 +241,8 @@ def test_lists_for_people_from_the_page(local_client, tmp_path):
     assert "Read: text in Windows-1252, values between semicolons." in text(pool_page)
     listed = send(local_client, pool_page, score="score", id="id", decimal="auto")
     assert "(decimal comma)" in text(listed)
+    report = local_client.get(f"{policy}/report")
+    assert "How the calibration file was read" in text(report)
     excel = local_client.get(f"{listed.url}/shortlist.xlsx")
     said = excel.headers["content-disposition"]
     assert re.search(r"Herbst-2026_Pool-M.*rz_20\d\d-\d\d-\d\d\.xlsx", said)

@@ -51,6 +51,7 @@ def summarise(
         "rule": policy.rule,
         "rule_name": RULE_NAMES[policy.rule],
         "purpose": policy.purpose,
+        "reading": list(policy.reading or ()),
         "grouped": policy.grouped,
         "created": policy.created,
         "missing_labels": policy.missing_labels,

@@ -100,6 +100,12 @@ def _shown(problem: Problem) -> dict[str, Any]:
     }
 
 
+def in_words(message: str) -> str:
+    """An error in the words of the page."""
+    fact, _, asks = message.partition(ASK_DECIMAL)
+    return f"{fact}. Choose the decimal mark below." if asks else message
+
+
 def unchosen(columns: Mapping[str, Any], profile: Profile) -> list[dict[str, Any]]:
     """What still has to be chosen, first of all, as the page shows problems."""
     missing = [
