@@ -65,6 +65,7 @@ SLOW = {
     "service/test_desk.py",
     "service/test_faults.py",
     "service/test_fuzz.py",
+    "service/test_labelling_pages.py",
     "service/test_life.py",
     "service/test_limits.py",
     "service/test_page.py",

@@ -28,6 +28,7 @@ OPEN = {
 ADMIN = {("POST", "/api/v1/policies/{policy}/retire"), ("POST", "/policies/{digest}/retire")}
 # these hold whatever the visitor has uploaded, so an operator is needed to look
 OPERATOR_READS = {
+    ("GET", "/labellings/new"), ("GET", "/collections/{ident}"),
     ("GET", "/new"), ("GET", "/drafts/{ident}"), ("GET", "/drafts/{ident}/promise"), ("GET", "/drafts/{ident}/result"),
     ("GET", "/drafts/{ident}/explore"), ("GET", "/drafts/{ident}/problems.xlsx"), ("GET", "/pools/{ident}"),
     ("GET", "/selections/{ident}/shortlist.{format}"), ("GET", "/kept"),

@@ -324,6 +324,24 @@ class Labelling(Displayed):
         ends = [verdict.listed for verdict in self._verdicts() if verdict.listed is not None]
         return axes.draw_labels(points, ends, ax, path)
 
+    @property
+    def needs_all(self) -> bool:
+        """Whether every label that is asked for has to come."""
+        return any(self._open_rows().values())
+
+    def dumps(self) -> str:
+        """The state as text; ``loads`` goes on from it."""
+        return state_text(self._state)
+
+    @classmethod
+    def loads(cls, text: str, name: str | Path = "labelling") -> Labelling:
+        """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
+        with in_file(name):
+            state = labelling_file.loads(text, Path(name))
+        work = cls.__new__(cls)
+        work._resume(state, Versions())
+        return work
+
     def save(self, path: str | Path) -> None:
         """Write the state as JSON; never half-written, and never over what someone else wrote."""
         with self._versions.replacing(Path(path), state_text(self._state)):
@@ -333,10 +351,8 @@ class Labelling(Displayed):
     def load(cls, path: str | Path) -> Labelling:
         """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
         versions = Versions()
-        with in_file(path):
-            state = labelling_file.loads(versions.read(Path(path)), Path(path))
-        work = cls.__new__(cls)
-        work._resume(state, versions)
+        work = cls.loads(versions.read(Path(path)), path)
+        work._versions = versions
         return work
 
     def _verdicts(self) -> list[BlockVerdict]:

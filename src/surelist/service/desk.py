@@ -24,8 +24,15 @@ def worklist(view: View, spool: Spool) -> dict[str, Any]:
         "alarms": [answers.policy(each) for each in saved if each.withdrawn and not each.retired],
         "due": _due(view, spool, names),
         "policies": [{**answers.policy(each), "standing": life.standing(view, each)} for each in recent],
+        "labellings": _labellings(view),
         "total": len(saved),
     }
+
+
+def _labellings(view: View) -> list[dict[str, Any]]:
+    """Labellings that have not led to a policy yet."""
+    running = [each for each in view.labellings() if view.policy_of(each.subject) is None]
+    return [{"id": each.subject, "at": each.at, **each.facts} for each in running]
 
 
 def _due(view: View, spool: Spool, names: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -33,7 +33,8 @@ async def review(ident: str, me: Me, request: Request) -> Response:
 
 
 def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -> Response:
-    saved, entry, _ = view.selection_with_all(ident)
+    entry = view.subject(ident)
+    saved = view.policy(entry.facts["policy"]) if "policy" in entry.facts else None
     marks, reviewer = view.marks(ident), view.actor.name
     kept, work = reviewing.opened(me.spool, ident, marks, reviewer)
     with work:
@@ -41,9 +42,11 @@ def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -
         current = reviewing.detail(work, marks, shown["current"], reviewer)
         last = work.candidate(done) if done is not None and 1 <= done <= work.length else None
         return me.show(
-            "review.html", entry=entry, facts=entry.facts, policy=answers.policy(saved), spot=spot, **shown,
+            "review.html", entry=entry, facts=entry.facts, policy=saved and answers.policy(saved),
+            spot=spot, **shown,
             detail=current, filters=FILTERS, names=work.names, length=work.length,
-            progress=reviewing.progress(marks, work.length), reviewers=marks.reviewers(), me=reviewer,
+            progress=reviewing.progress(marks, work.length) if saved else reviewing.counted(work),
+            reviewers=marks.reviewers(), me=reviewer,
             until=reviewing.until(kept.until), closed=view.reviews_closed(ident),
             notes=view.notes(ident, current["id"]) if current else [],
             done=last and {"id": last.id, "rank": last.rank, "mark": marks.by(last.id, reviewer)},
@@ -55,7 +58,7 @@ def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -
 async def mark(ident: str, me: Me) -> Response:
     """One mark, saved before the answer; then the next candidate."""
     view = await me.view("operator")
-    await me.runtime.read(view.selection, ident)
+    await me.runtime.read(view.subject, ident)
     form = await me.form()
     spot, rank = Spot.of({k: str(v) for k, v in form.items()}), _rank(form.get("rank"))
     said = str(form.get("mark") or "")
@@ -83,7 +86,7 @@ def _work(me: Visitor, view: View, ident: str) -> tuple[Marks, Worklist]:
 @router.post("/selections/{ident}/notes")
 async def note(ident: str, me: Me) -> Response:
     view = await me.view("operator")
-    await me.runtime.read(view.selection, ident)
+    await me.runtime.read(view.subject, ident)
     form = await me.form()
     spot, rank = Spot.of({k: str(v) for k, v in form.items()}), _rank(form.get("rank"))
     candidate, _ = await me.runtime.read(_turn, me, view, ident, spot, rank)
@@ -97,7 +100,7 @@ async def note(ident: str, me: Me) -> Response:
 async def send_file(ident: str, me: Me) -> Response:
     """A reviewed file that came back: yes and no by candidate id."""
     view = await me.view("operator")
-    await me.runtime.read(view.selection, ident)
+    await me.runtime.read(view.subject, ident)
     form = await me.form(limit=REVIEWS)
     try:
         file = form.get("file")
@@ -126,7 +129,7 @@ def _require_listed(me: Visitor, view: View, ident: str, candidates: list[str]) 
 @router.get("/selections/{ident}/reviews.csv")
 async def reviews_file(ident: str, me: Me) -> Response:
     view = await me.view("operator")
-    await me.runtime.read(view.selection, ident)
+    await me.runtime.read(view.subject, ident)
     text = await me.runtime.read(_reviews_csv, me, view, ident)
     headers = {"Content-Disposition": f'attachment; filename="reviews-{ident}.csv"'}
     return Response(text.encode("utf-8-sig"), media_type="text/csv; charset=utf-8", headers=headers)
@@ -174,13 +177,14 @@ def _described(view: View, each: Draft, entry: Entry) -> dict[str, object]:
 async def forget(ident: str, me: Me) -> Response:
     """Remove the candidates of a selection before their time. Marks stay on record, notes go."""
     view = await me.view("operator")
-    entry = await me.runtime.read(view.selection, ident)
+    entry = await me.runtime.read(view.subject, ident)
     await me.form()
     kept = me.spool.result(entry.subject)
     if kept is not None:
         key = me.key("forget", ident)
         await me.runtime.written(await me.runtime.read(view.forget_list, ident, "deleted by hand", key))
         await me.runtime.read(me.spool.drop_result, kept)
+        await me.runtime.read(me.spool.drop_collection, entry.subject)
     return to("/kept")
 
 

@@ -199,6 +199,13 @@ def progress(marks: Marks, total: int) -> dict[str, Any]:
     return {**counts, "reviewed": reviewed, "total": total, "left": max(0, total - reviewed)}
 
 
+def counted(work: Worklist) -> dict[str, Any]:
+    """The same of the candidates on this list alone."""
+    counts = {status: len(work.ranks(Asked(status))) for status in ("yes", "no", "split")}
+    reviewed = sum(counts.values())
+    return {**counts, "reviewed": reviewed, "total": work.length, "left": work.length - reviewed}
+
+
 # -- files of reviews
 
 

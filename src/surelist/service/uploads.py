@@ -183,6 +183,25 @@ class Spool:
             f"result-{selection}", Draft(selection, "", "result", "", upload, until, notes=dict(columns))
         )
 
+    def keep_collection(self, ident: str, draft: Draft, seconds: int, columns: dict[str, str | None]) -> None:
+        """A collection to be labelled: no longer one person's draft."""
+        kept = replace(
+            draft, id=ident, owner="", kind="labelling", until=time.time() + seconds, notes=columns
+        )
+        self._write(f"labelling-{ident}", kept)
+        (self.folder / f"draft-{draft.id}.json").unlink(missing_ok=True)
+
+    def collection(self, ident: str) -> Draft | None:
+        """A collection that is being labelled, as long as it is kept."""
+        kept = self._read(f"labelling-{_plain(ident)}")
+        return kept if kept is not None and kept.until > time.time() else None
+
+    def drop_collection(self, ident: str) -> None:
+        kept = self.collection(ident)
+        if kept is not None:
+            kept.upload.path.unlink(missing_ok=True)
+        (self.folder / f"labelling-{_plain(ident)}.json").unlink(missing_ok=True)
+
     def results(self) -> list[Draft]:
         """All shortlists that are kept, those that go first at the top."""
         kept = (self._read(file.stem) for file in self.folder.glob("result-*.json"))

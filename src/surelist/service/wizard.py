@@ -88,7 +88,7 @@ def request_of(draft: Draft) -> CalibrationRequest:
     if asked["rule"] not in ("exact", "simultaneous"):
         raise FieldError("rule", "Say whether the promise was fixed before looking at these rows.")
     options = {**columns, "rule": asked["rule"]}
-    options["alpha"] = _share(asked["alpha"], "alpha", "how often it may be false")
+    options["alpha"] = share_in(asked["alpha"], "alpha", "how often it may be false")
     options["purpose"] = (asked["purpose"].strip() or None) if group else None
     options["group_rows"] = "all" if group and promise != "recall" else "own"
     fields: dict[str | None, str] = (
@@ -104,21 +104,23 @@ def request_of(draft: Draft) -> CalibrationRequest:
 
 def _target(promise: PromiseKind, k: str, asked: Mapping[str, Any], field: str, name: str | None) -> Target:
     if promise == "recall":
-        return one_target(promise, share=_share(asked["share"], "share", "the share to keep"))
+        return one_target(promise, share=share_in(asked["share"], "share", "the share to keep"))
     whose = f" of {name}" if name is not None else ""
-    size = _number(asked["pool_size"], "pool_size", "the pool size")
-    needed = _number(k, field, f"how many qualified you need{whose}")
+    size = number_in(asked["pool_size"], "pool_size", "the pool size")
+    needed = number_in(k, field, f"how many qualified you need{whose}")
     return one_target(promise, k=needed, pool_size=size)
 
 
-def _share(percent: str, name: str, what: str) -> float:
-    share = _number(percent, name, what) / 100
+def share_in(percent: str, name: str, what: str) -> float:
+    """A percentage that a person typed, as a share."""
+    share = number_in(percent, name, what) / 100
     if not 0 < share < 1:
         raise FieldError(name, f"{what}: expected a percentage between 0 and 100, got {percent[:40]!r}.")
     return share
 
 
-def _number(text: str, field: str, what: str) -> float:
+def number_in(text: str, field: str, what: str) -> float:
+    """A positive number that a person typed."""
     if not text.strip():
         raise FieldError(field, f"{what}: this field is empty. Enter a number.")
     try:
@@ -160,9 +162,9 @@ def shortest(curve: Mapping[str, Any], k: float) -> float | None:
 def curve_of(draft: Draft, pool_size: str | None, alpha: str | None) -> tuple[float, float]:
     """Pool size and percentage of the curve to explore: as in the address, else as asked before."""
     asked = {**DEFAULTS, **{name: text for name, text in draft.notes.get("asked", {}).items() if text}}
-    size = _number(asked["pool_size"] if pool_size is None else pool_size, "pool_size", "the pool size")
+    size = number_in(asked["pool_size"] if pool_size is None else pool_size, "pool_size", "the pool size")
     percent = asked["alpha"] if alpha is None else alpha
-    _share(percent, "alpha", "how often it may be false")
+    share_in(percent, "alpha", "how often it may be false")
     return size, float(percent)
 
 

@@ -48,8 +48,7 @@ def next_labels(state: Path, output: Path, *, count: int | None, label: str) -> 
     if rows:
         table, columns = open_collection(work)
         fetched = drawn_rows(table, work, rows)
-        read = _number_reader(table, columns["score"])
-        _same_scores(work, rows, [read(row[table.columns.index(columns["score"])]) for row in fetched])
+        check_scores(work, table, rows, fetched, columns["score"])
         _write_sheet(output, table, rows, fetched, label)
     return len(rows)
 
@@ -162,14 +161,22 @@ def _number_reader(table: Any, column: str) -> Any:
     return lambda text: float(text) if style.plain else style.value(text)
 
 
-def _same_scores(work: Labelling, rows: list[int], scores: list[Any]) -> None:
+def check_scores(work: Labelling, table: Any, rows: list[int], fetched: list[Any], column: str) -> None:
     """The table must still be the one that was drawn from."""
+    read = _number_reader(table, column)
+    scores = [read(row[table.columns.index(column)]) for row in fetched]
     for row, score in zip(rows, scores, strict=True):
         if not np.isclose(float(score), work.score(row), rtol=1e-12, atol=0):
             raise InvalidInput(
                 f"table: row {row} has score {score}, and had {work.score(row)!r} when it was drawn. The "
                 "collection has changed since; a labelling is about the one it was started with."
             )
+
+
+def write_rows(output: Path, table: Any, rows: list[int], fetched: list[Any]) -> None:
+    """Drawn rows with their row number and all columns."""
+    body = [[row, *values] for row, values in zip(rows, fetched, strict=True)]
+    write_sheet(output, [ROW, *table.columns], body, table.paths)
 
 
 def _write_sheet(output: Path, table: Any, rows: list[int], fetched: list[Any], label: str) -> None:

@@ -55,7 +55,7 @@ class ReviewBook:
 
         A later mark of the same candidate by the same person replaces the earlier one.
         """
-        made = self._log.one("selection.made", selection, "selection")
+        made = self.subject(selection)
         for candidate, mark in reviews.items():
             if "\0" in candidate:
                 raise InvalidInput(
@@ -124,6 +124,19 @@ class ReviewBook:
         facts = {"policy": policy, "counts": dict(closing.counts)}
         return self._log.append(actor, "reviews.closed", selection, facts, key=key, before=before, also=also)
 
+    def tell(
+        self, labelling: str, actor: str, told: dict[str, Any], stages: int, key: Key | None = None
+    ) -> Future[Written]:
+        """Answers of one stage of a labelling, which come after ``stages`` others."""
+
+        def before(batch: Batch) -> None:
+            batch.flush()
+            known = "SELECT count(*) FROM log WHERE subject = ? AND action = 'labelling.told'"
+            if batch.connection.execute(known, [labelling])[0][0] != stages:
+                raise Outdated("labels: somebody else has just sent this stage. Load the page again.")
+
+        return self._log.append(actor, "labelling.told", labelling, told, key=key, before=before)
+
     def forget_list(self, selection: str, actor: str, reason: str, key: Key | None = None) -> Future[Written]:
         """The candidates of a selection are no longer kept: their notes go, and the record says when."""
 
@@ -133,6 +146,11 @@ class ReviewBook:
         return self._log.append(actor, "list.removed", selection, {"reason": reason}, key=key, after=after)
 
     # -- reading
+
+    def subject(self, ident: str) -> Entry:
+        """What is reviewed: a selection, or a labelling."""
+        begun = self._log.entries(action="labelling.started", subject=ident, limit=1)
+        return begun[0] if begun else self._log.one("selection.made", ident, "selection")
 
     def marks(self, selection: str) -> Marks:
         """Who marked what, as of now."""

@@ -21,6 +21,7 @@ from surelist.service.record.database import GUARDED, OLDER, Database
 from surelist.service.record.log import COLUMNS
 from surelist.service.record.marks import MARKS, Marks
 from surelist.service.record.reviews import note_hash, reviews_hash
+from surelist.workflows import labelling_record
 from surelist.workflows.watching import WatchedPool, watch
 
 PAGE = 2_000
@@ -108,6 +109,7 @@ class _Story:
         self._connection, self._verdict = connection, verdict
         self._policies: dict[str, bool] = {}  # saved, and whether in use
         self._loaded: dict[str, Policy] = {}
+        self._labellings: dict[str, Any] = {}
         self._salted: set[str] = set()
         self._selections: dict[str, int] = {}  # and how many were shortlisted
         self._tokens: dict[str, dict[str, Any]] = {}
@@ -140,6 +142,8 @@ class _Story:
         secret = self._connection.execute("SELECT secret FROM salts WHERE policy = ?", [entry.subject])
         policy = Policy.loads(text, salt_text=secret[0][0] if secret else None)
         self._loaded[entry.subject] = policy
+        if facts.get("labelling") and self._labellings[facts["labelling"]].policy.cutoffs != policy.cutoffs:
+            self._problem(entry, "the labels on record do not certify this policy")
         if policy.salt_hash is not None:
             self._salted.add(entry.subject)
             if not secret:
@@ -217,6 +221,13 @@ class _Story:
 
     def _list_removed(self, entry: Entry, facts: dict[str, Any]) -> None:
         self._notes = {seq: note for seq, note in self._notes.items() if note[0] != entry.subject}
+
+    def _labelling_started(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._selections[entry.subject] = facts["labels"]
+        self._labellings[entry.subject] = labelling_record.resumed(facts["state"], [])
+
+    def _labelling_told(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._labellings[entry.subject].tell(facts["rows"], facts["labels"])
 
     def _token_created(self, entry: Entry, facts: dict[str, Any]) -> None:
         self._tokens[entry.subject] = {**facts, "ended": False}

@@ -55,25 +55,54 @@ class View:
 
     def marks(self, selection: str) -> Marks:
         """Who marked which candidate as what."""
-        return self._registry.book.marks(self.selection(selection).subject)
+        return self._registry.book.marks(self.subject(selection).subject)
 
     def seen(self, ident: str) -> Entry | None:
         """A selection on record that this actor may see, or None."""
         try:
-            entry = self._registry.selection(ident)
+            entry = self._registry.book.subject(ident)
         except NotFound:
             return None
-        return entry if self.actor.policy in (None, entry.facts["policy"]) else None
+        return entry if self.actor.policy in (None, entry.facts.get("policy")) else None
+
+    def subject(self, ident: str) -> Entry:
+        """What is reviewed: a selection, or a labelling, which needs a token for all policies."""
+        entry = self._registry.book.subject(ident)
+        if entry.action == "labelling.started":
+            self.actor.require_all_policies()
+        else:
+            self.actor.require_policy(entry.facts["policy"])
+        return entry
+
+    def labelling(self, ident: str) -> Entry:
+        self.actor.require_all_policies()
+        return self._registry.one("labelling.started", ident, "labelling")
+
+    def labellings(self, limit: int = 20) -> list[Entry]:
+        """Newest first; none for a token of one policy."""
+        if self.actor.policy is not None:
+            return []
+        return self._registry.entries(action="labelling.started", limit=limit)
+
+    def told(self, ident: str) -> list[dict[str, Any]]:
+        """The answers of a labelling that count, oldest first."""
+        entries = self._registry.entries(action="labelling.told", subject=ident, limit=1000)
+        return [entry.facts for entry in reversed(entries)]
+
+    def policy_of(self, labelling: str) -> str | None:
+        """The policy that a labelling led to, if it was saved."""
+        made = self._registry.entries(action="policy.saved", limit=500)
+        return next((e.subject for e in made if e.facts.get("labelling") == labelling), None)
 
     def notes(self, selection: str, candidate: str) -> list[dict[str, Any]]:
-        return self._registry.book.notes(self.selection(selection).subject, candidate)
+        return self._registry.book.notes(self.subject(selection).subject, candidate)
 
     def all_notes(self, selection: str) -> dict[str, str]:
-        return self._registry.book.all_notes(self.selection(selection).subject)
+        return self._registry.book.all_notes(self.subject(selection).subject)
 
     def reviews_closed(self, selection: str) -> Entry | None:
         """The entry that ended the reviews of a selection, if one did."""
-        return self._registry.book.closed(self.selection(selection).subject)
+        return self._registry.book.closed(self.subject(selection).subject)
 
     def finished(self) -> set[str]:
         """The selections whose reviews have ended."""
@@ -171,19 +200,19 @@ class View:
         self, selection: str, reviews: Mapping[str, int], key: Key | None = None
     ) -> Future[Written]:
         self.actor.require("operator")
-        self.selection(selection)
+        self.subject(selection)
         return self._registry.book.record(selection, self.actor.name, reviews, key)
 
     def write_note(
         self, selection: str, candidate: str, text: str, key: Key | None = None
     ) -> Future[Written]:
         self.actor.require("operator")
-        self.selection(selection)
+        self.subject(selection)
         return self._registry.book.write_note(selection, self.actor.name, candidate, text, key)
 
     def forget_list(self, selection: str, reason: str, key: Key | None = None) -> Future[Written]:
         self.actor.require("operator")
-        self.selection(selection)
+        self.subject(selection)
         return self._registry.book.forget_list(selection, self.actor.name, reason, key)
 
     def close_reviews(
@@ -192,3 +221,16 @@ class View:
         self.actor.require("operator")
         self.actor.require_policy(closing.policy)
         return self._registry.book.close(closing, self.actor.name, alarm, key)
+
+    def start_labelling(self, ident: str, facts: dict[str, Any]) -> Future[Written]:
+        self.actor.require("operator")
+        self.actor.require_all_policies()
+        return self._registry.append(self.actor.name, "labelling.started", ident, facts)
+
+    def tell_labels(
+        self, ident: str, told: dict[str, Any], stages: int, key: Key | None = None
+    ) -> Future[Written]:
+        """Answers that count from now on; refused if another stage was told meanwhile."""
+        self.actor.require("operator")
+        self.labelling(ident)
+        return self._registry.book.tell(ident, self.actor.name, told, stages, key)

@@ -1,0 +1,181 @@
+"""What the pages of a labelling do: start the draw, lay out a stage for answering, count its answers, save.
+
+The draw and every answer that counts are entries of the log: row numbers and labels, no candidate. The
+candidates themselves wait in the spool for as long as was chosen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from surelist.errors import InvalidInput
+from surelist.promises.targets import AtLeast, Expected, Recall
+from surelist.service import reviewing, worklist
+from surelist.service.jobs import named, new_id
+from surelist.service.record.log import Key
+from surelist.service.record.view import View
+from surelist.service.runtime import Runtime
+from surelist.service.uploads import Draft, Upload, list_of
+from surelist.service.wizard import number_in, share_in
+from surelist.service.workers import run
+from surelist.service.worklist import Worklist
+from surelist.workflows import facts as workflow_facts
+from surelist.workflows import labelling_record
+from surelist.workflows.labelling_record import ROW, LabellingStatus
+
+DEFAULTS: dict[str, Any] = {
+    "score": None, "id": None, "promise": "expected", "k": "5", "pool_size": "100", "many": "100",
+    "share": "90", "alpha": "10", "labels": "300", "name": "", "keep": "",
+}  # fmt: skip
+
+
+def asked_of(form: Mapping[str, Any]) -> dict[str, Any]:
+    """The design as a person typed it."""
+    return {name: str(form.get(name) or "") for name in DEFAULTS}
+
+
+def _target(asked: Mapping[str, str]) -> Any:
+    if asked["promise"] == "expected":
+        k = number_in(asked["k"], "k", "how many qualified you need")
+        return Expected(k, number_in(asked["pool_size"], "pool_size", "the pool size"))
+    if asked["promise"] == "at-least":
+        return AtLeast(_whole(asked["many"], "how many qualified you need"))
+    if asked["promise"] == "recall":
+        return Recall(share_in(asked["share"], "share", "the share to keep"))
+    raise InvalidInput("promise: choose what is to be promised.")
+
+
+def _whole(text: str, what: str) -> int:
+    value = number_in(text, "many", what)
+    if value != int(value):
+        raise InvalidInput(f"{what}: expected a whole number, got {text[:40]!r}.")
+    return int(value)
+
+
+def start(runtime: Runtime, view: View, draft: Draft, seconds: int) -> str:
+    """Draw the candidates to label, put the draw on record, and lay out the first stage."""
+    asked = draft.notes["asked"]
+    if not asked["score"]:
+        raise InvalidInput("score: choose the column that holds the score.")
+    target, alpha = _target(asked), share_in(asked["alpha"], "alpha", "how often it may be false")
+    labels = _whole(asked["labels"], "how many candidates can be labelled")
+    with named(draft.upload, draft.filename):
+        state, candidates = run(
+            labelling_record.begin,
+            draft.upload.path,
+            target,
+            labels=labels,
+            alpha=alpha,
+            score=asked["score"],
+        )
+    ident = new_id()
+    facts = {
+        "name": asked["name"].strip()[:200] or draft.filename.rsplit(".", 1)[0], "file": draft.filename,
+        "collection_sha256": draft.upload.sha256, "candidates": candidates, "shortlisted": labels,
+        "groups": {}, "target": target.describe(), "alpha": alpha, "labels": labels, "state": state,
+        "kept_until": reviewing.until(time.time() + seconds),
+    }  # fmt: skip
+    columns: dict[str, str | None] = {"score": asked["score"], "id": asked["id"] or ROW, "group": ROW}
+    upload = _laid_out(runtime, state, [], draft.upload.path, columns)  # ids that repeat are refused now
+    view.start_labelling(ident, facts).result()
+    runtime.spool.keep_collection(ident, draft, seconds, columns)
+    if upload is not None:
+        runtime.spool.keep_result(ident, upload, seconds, columns)
+    return ident
+
+
+def status(view: View, ident: str) -> LabellingStatus:
+    """What to label now, or what can be promised: from the record alone."""
+    return run(labelling_record.status, view.labelling(ident).facts["state"], view.told(ident))
+
+
+def _laid_out(
+    runtime: Runtime, state: str, told: list[dict[str, Any]], path: Path, columns: Mapping[str, str | None]
+) -> Upload | None:
+    """The rows of the stage at hand as a list to be answered."""
+    output = runtime.spool.new_path("csv")
+    try:
+        if not run(labelling_record.write_stage, state, told, path, output):
+            return None
+        upload = Upload(output, output.stat().st_size, workflow_facts.sha256_of(output), "csv")
+        run(worklist.build, output, list_of(upload), columns)
+    except BaseException:
+        output.unlink(missing_ok=True)
+        raise
+    return upload
+
+
+def _next_stage(runtime: Runtime, view: View, ident: str) -> None:
+    """Lay out what is to be answered now, in the place of what was answered before."""
+    kept, before = runtime.spool.collection(ident), runtime.spool.result(ident)
+    if before is not None:
+        runtime.spool.drop_result(before)
+    if kept is None:
+        return
+    state, told = view.labelling(ident).facts["state"], view.told(ident)
+    columns = dict(kept.notes)
+    try:
+        upload = _laid_out(runtime, state, told, kept.upload.path, columns)
+    except InvalidInput:  # ids that repeat among these rows
+        columns["id"] = ROW
+        upload = _laid_out(runtime, state, told, kept.upload.path, columns)
+    if upload is not None:
+        runtime.spool.keep_result(ident, upload, int(kept.until - time.time()), columns)
+
+
+def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | None) -> None:
+    """Count the answers of the stage at hand; those that are not in never come where ``missing`` says so."""
+    if key is not None and view.replayed(key) is not None:
+        return
+    now = status(view, ident)
+    if now.done:
+        raise InvalidInput("labels: all are in. Nothing is left to answer.")
+    answers = answers_of(runtime, view, ident)
+    rows = [row for row in now.waiting if row in answers]
+    if len(rows) < len(now.waiting):
+        if not missing:
+            raise InvalidInput(
+                f"labels: {len(now.waiting) - len(rows):,} of {len(now.waiting):,} are not in yet, or "
+                "disputed. Answer them, or say that they will not come."
+            )
+        rows = list(now.waiting)
+    told = {"rows": rows, "labels": [None if row not in answers else int(answers[row]) for row in rows]}
+    before = view.told(ident)
+    run(
+        labelling_record.status, view.labelling(ident).facts["state"], [*before, told]
+    )  # refuses what does not fit
+    view.tell_labels(ident, told, len(before), key).result()
+    _next_stage(runtime, view, ident)
+
+
+def answers_of(runtime: Runtime, view: View, ident: str) -> dict[int, bool]:
+    """Row numbers with what people agree on, of the stage that is laid out."""
+    kept = runtime.spool.result(ident)
+    if kept is None:
+        return {}
+    outcomes = view.marks(ident).outcomes()
+    with Worklist(list_of(kept.upload)) as work:
+        return {int(row): outcomes[name] for name, row in work.groups().items() if name in outcomes}
+
+
+def shown(runtime: Runtime, view: View, ident: str) -> dict[str, Any]:
+    """What the page of a labelling shows."""
+    entry, now = view.labelling(ident), status(view, ident)
+    answered = len(answers_of(runtime, view, ident).keys() & set(now.waiting))
+    return {
+        "entry": entry, "facts": entry.facts, "now": now, "answered": answered,
+        "saved": view.policy_of(ident), "kept": runtime.spool.result(ident) is not None,
+        "stages": len(view.told(ident)),
+    }  # fmt: skip
+
+
+def save(view: View, ident: str, name: str, note: str, key: Key | None) -> str:
+    """The certified policy on record; its hash."""
+    now = status(view, ident)
+    if now.policy is None:
+        raise InvalidInput("policy: nothing is certified yet. Label first.")
+    facts = {"labelling": ident, "file": view.labelling(ident).facts["file"], "note": note}
+    return view.save_policy(now.policy, name, facts, key).result().entry.subject

@@ -1,0 +1,101 @@
+"""No labels yet? From a scored collection to a certified list: the app asks, people answer.
+
+The candidates to label are answered in the review workspace; draw and answers are on record.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.datastructures import UploadFile
+from starlette.responses import Response
+
+from surelist.errors import InvalidInput
+from surelist.service import jobs, labelling, reviewing, wizard
+from surelist.service.visitor import Me, Visitor, to
+
+router = APIRouter()
+
+
+@router.get("/labellings/new")
+async def new_labelling(me: Me) -> Response:
+    await me.view("operator", all_policies=True)
+    return me.show("labelling_new.html")
+
+
+@router.post("/labellings")
+async def upload_collection(me: Me) -> Response:
+    await me.view("operator", all_policies=True)
+    form = await me.form(limit=me.settings.max_upload + (1 << 20))
+    try:
+        file = form.get("file")
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise InvalidInput("file: choose the file with the candidates first.")
+        upload = await me.runtime.work(jobs.store, me.runtime, file.file, file.filename, past=False)
+        name = file.filename
+    finally:
+        await form.close()
+    draft = me.spool.add_draft(me.owner, "collection", name, upload, me.settings.draft_life)
+    return to(f"/collections/{draft.id}")
+
+
+@router.get("/collections/{ident}")
+async def design_form(ident: str, me: Me) -> Response:
+    await me.view("operator", all_policies=True)
+    return await _design_page(me, ident)
+
+
+async def _design_page(me: Visitor, ident: str, problem: str | None = None) -> Response:
+    draft = me.spool.draft(ident, me.owner)
+    profile = await me.runtime.work(jobs.profile, draft)
+    asked = draft.notes.get("asked") or {
+        **labelling.DEFAULTS,
+        **{r: profile.guesses[r] for r in ("score", "id")},
+    }
+    return me.show(
+        "labelling_design.html", 400 if problem else 200, draft=draft, profile=profile, asked=asked,
+        problem=problem, keep_choices=reviewing.keep_choices(me.settings),
+    )  # fmt: skip
+
+
+@router.post("/collections/{ident}")
+async def start(ident: str, me: Me) -> Response:
+    """Draw the candidates to label. The draw is made once."""
+    view = await me.view("operator", all_policies=True)
+    form = await me.form()
+    draft = me.spool.note(me.spool.draft(ident, me.owner), asked=labelling.asked_of(form))
+    seconds = reviewing.keep_of(form, me.settings)
+    try:
+        made = await me.runtime.work(labelling.start, me.runtime, view, draft, seconds)
+    except InvalidInput as error:
+        return await _design_page(me, ident, str(error))
+    return to(f"/labellings/{made}")
+
+
+@router.get("/labellings/{ident}")
+async def show_labelling(ident: str, me: Me) -> Response:
+    view = await me.view(all_policies=True)
+    shown = await me.runtime.work(labelling.shown, me.runtime, view, ident)
+    return me.show("labelling.html", **shown, actor=view.actor)
+
+
+@router.post("/labellings/{ident}/tell")
+async def tell(ident: str, me: Me) -> Response:
+    """The answers of this stage count from now on; the next stage, or a promise, follows."""
+    view = await me.view("operator", all_policies=True)
+    await me.runtime.read(view.labelling, ident)
+    missing = bool((await me.form()).get("missing"))
+    await me.runtime.work(
+        labelling.tell, me.runtime, view, ident, missing, me.key("tell", ident, str(missing))
+    )
+    return to(f"/labellings/{ident}")
+
+
+@router.post("/labellings/{ident}/save")
+async def save(ident: str, me: Me) -> Response:
+    view = await me.view("operator", all_policies=True)
+    await me.runtime.read(view.labelling, ident)
+    name, note = wizard.description_of(await me.form())
+    made: Any = await me.runtime.work(labelling.save, view, ident, name, note, me.key("save", ident, name))
+    return to(f"/policies/{made}")

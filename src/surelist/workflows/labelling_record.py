@@ -1,0 +1,75 @@
+"""A labelling whose state is kept as text and answers elsewhere: for the app, whose record holds both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surelist import tables
+from surelist.errors import NotCertifiable
+from surelist.lifecycle.labelling import Labelling
+from surelist.promises.policy import Policy
+from surelist.tables.rows import rows_at
+from surelist.workflows.labelling import ROW, TableCollection, check_scores, write_rows
+
+Told = Sequence[Mapping[str, Any]]  # answers in order: rows and their labels, None for one that will not come
+
+
+@dataclass(frozen=True)
+class LabellingStatus:
+    """Where a labelling stands."""
+
+    description: str
+    waiting: tuple[int, ...]  # rows to label now
+    needs_all: bool  # whether a label that does not come is an error
+    policy: Policy | None
+    refusal: str | None
+
+    @property
+    def done(self) -> bool:
+        return not self.waiting
+
+
+def begin(collection: Path, target: Any, *, labels: int, alpha: float, score: str) -> tuple[str, int]:
+    """Draw what may be asked; the state as text, and how many candidates the collection has."""
+    held = TableCollection(collection, score, None, None)
+    work = Labelling.of(held, target, labels=labels, alpha=alpha, columns={"score": score})
+    return work.dumps(), sum(held.sizes.values())
+
+
+def resumed(text: str, told: Told) -> Labelling:
+    """The labelling after all answers so far; one that contradicts another is an error."""
+    work = Labelling.loads(text)
+    for answers in told:
+        work.tell(answers["rows"], answers["labels"])
+    return work
+
+
+def status(text: str, told: Told) -> LabellingStatus:
+    """What to label now, or what can be promised."""
+    work = resumed(text, told)
+    rows = tuple(work.ask().tolist())
+    policy, refusal = None, None
+    if not rows:
+        try:
+            policy = work.policy
+        except NotCertifiable as error:
+            refusal = str(error)
+    return LabellingStatus(work.describe(), rows, work.needs_all, policy, refusal)
+
+
+def write_stage(text: str, told: Told, collection: Path, output: Path) -> int:
+    """The rows to label now with all their columns and their row number, as a file; returns how many."""
+    work = resumed(text, told)
+    rows = work.ask().tolist()
+    if rows:
+        table = tables.open_table(collection)
+        fetched = rows_at(table, rows)
+        check_scores(work, table, rows, fetched, str((work.columns or {})["score"]))
+        write_rows(output, table, rows, fetched)
+    return len(rows)
+
+
+__all__ = ["ROW", "LabellingStatus", "begin", "resumed", "status", "write_stage"]

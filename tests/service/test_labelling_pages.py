@@ -1,0 +1,140 @@
+"""From no labels at all to a certified list, by plain forms: draw, answer, count, save; all of it on record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from surelist import examples
+from surelist.service.record.verify import verify
+from tests.helpers.service import close
+from tests.service.test_workspace import Person, Team
+
+SCORES, LABELS = examples.population(np.random.default_rng(6), 4000)
+COLLECTION = "person,score\n" + "".join(f"p{i:05d},{score:.9f}\n" for i, score in enumerate(SCORES))
+
+
+@pytest.fixture
+def team(settings):
+    team = Team(replace(settings, login=True))
+    yield team
+    close(team.app)
+
+
+def begin(team: Team, **form: str):
+    page = team.ann.post("/labellings", files={"file": ("people.csv", COLLECTION)})
+    chosen = {
+        "score": "score",
+        "id": "person",
+        "promise": "expected",
+        "k": "5",
+        "pool_size": "100",
+        "alpha": "10",
+    }
+    return team.ann.post(page.url.path, **{**chosen, "labels": "200", "name": "Spring", **form})
+
+
+def answer(team: Team, ident: str, leave: int = 0):
+    """Answer all that is asked, but the last ones; in a file, as a fast person would."""
+    path = f"/selections/{ident}"
+    ids = [line.split(",")[1] for line in team.ann.get(path + "/reviews.csv").text.splitlines()[1:]]
+    rows = [(each, int(LABELS[int(each[1:])])) for each in ids[: len(ids) - leave]]
+    text = "person,review\n" + "".join(f"{each},{label}\n" for each, label in rows)
+    sent = team.ann.post(path + "/reviews", files={"file": ("a.csv", text)}, id="person", label="review")
+    assert sent.status_code == 200, sent.text
+    return len(ids)
+
+
+def test_from_no_labels_to_a_policy(team):
+    page = begin(team)
+    ident = page.url.path.rpartition("/")[2]
+    assert "candidates to label now" in page.text
+    assert "Spring" in team.ann.get("/").text
+    one = team.bob.post(f"/selections/{ident}/marks", rank="1", mark="yes")
+    assert "Label " in one.text
+    assert "saved" in one.text
+    team.bob.post(f"/selections/{ident}/marks", rank="1", mark="back")
+    early = team.ann.post(f"/labellings/{ident}/tell")
+    assert early.status_code == 400
+    assert "not in yet" in early.text
+    asked = 0
+    for _ in range(4):
+        asked += answer(team, ident)
+        page = team.ann.post(f"/labellings/{ident}/tell")
+        if "candidates to label now" not in page.text:
+            break
+    assert asked <= 200
+    assert "This can be promised" in page.text
+    assert "at least 5 qualified candidates on average over pools of 100" in page.text
+    saved = team.ann.post(f"/labellings/{ident}/save", name="Spring policy")
+    assert saved.url.path.startswith("/policies/")
+    policy = team.runtime.registry.policy(saved.url.path.rpartition("/")[2]).policy
+    listed = policy.threshold <= SCORES
+    assert listed.mean() < 0.25
+    done = team.ann.client.post(
+        f"/api/v1/policies/{saved.url.path.rpartition('/')[2]}/select", json={"rows": [{"score": 0.99}]}
+    )
+    assert done.status_code == 200
+    assert "Spring</strong>" not in team.ann.get("/").text  # it waits no more
+    assert verify(team.runtime.registry.database).intact
+    assert "p0" not in "".join(
+        entry.details for entry in team.runtime.registry.entries(action="labelling.started")
+    )
+
+
+def test_answers_that_will_not_come_end_a_stage(team):
+    ident = begin(team).url.path.rpartition("/")[2]
+    answer(team, ident, leave=3)
+    page = team.ann.post(f"/labellings/{ident}/tell", missing="1")
+    assert page.status_code == 200
+    told = team.runtime.registry.entries(action="labelling.told", subject=ident)
+    assert told[0].facts["labels"].count(None) == 3
+    again = team.ann.post(f"/labellings/{ident}/tell")
+    assert again.status_code == 400  # the next stage has no answers yet
+    assert verify(team.runtime.registry.database).intact
+
+
+def test_a_recall_needs_every_answer(team):
+    page = begin(team, promise="recall", share="80", labels="100")
+    ident = page.url.path.rpartition("/")[2]
+    assert "This promise needs every answer" in page.text
+    answer(team, ident, leave=1)
+    refused = team.ann.post(f"/labellings/{ident}/tell", missing="1")
+    assert refused.status_code == 400
+    assert "recall needs the label of every row" in refused.text
+
+
+def test_what_does_not_fit_is_said_on_the_form(team):
+    for wrong, message in (
+        ({"labels": "many"}, "expected a number"),
+        ({"score": ""}, "choose the column"),
+        ({"alpha": "0"}, "above 0"),
+    ):
+        page = begin(team, **wrong)
+        assert page.status_code == 400
+        assert message in page.text
+    assert not team.runtime.registry.entries(action="labelling.started")
+
+
+def test_forged_labels_are_noticed(team):
+    ident = begin(team).url.path.rpartition("/")[2]
+    team.runtime.registry.append(
+        "eve", "labelling.told", ident, {"rows": [1, 2, 3], "labels": [1, 1, 1]}
+    ).result()
+    assert "cannot be read" in verify(team.runtime.registry.database).problems[0]
+
+
+def test_a_token_for_one_policy_labels_nothing(team):
+    ident = begin(team).url.path.rpartition("/")[2]
+    cy = Person(team.app, "Cy", policy=team.policy)
+    assert cy.get(f"/labellings/{ident}").status_code == 403
+    assert cy.get(f"/selections/{ident}/review").status_code == 403
+    assert cy.post(f"/selections/{ident}/marks", rank="1", mark="yes").status_code == 403
+    assert ident not in cy.get("/").text + cy.get("/kept").text
+    viewer = Person(team.app, "Vi", "viewer").get(f"/labellings/{ident}").text
+    assert "Answer</a>" not in viewer
+    team.ann.post(f"/selections/{ident}/forget")
+    assert not list(team.runtime.settings.spool.iterdir())
+    assert "no longer kept here" in team.ann.get(f"/labellings/{ident}").text
