@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
+from surelist import examples
 from tests.helpers.service import csv_text
 from tests.service.test_page import browser, look, pictures, server
 
@@ -144,3 +146,44 @@ def test_a_month_in_which_the_world_drifts(look, server):
     page.wait_for_url("**/new?like=*")
     assert "is taken over" in page.inner_text(".notice")
     look.check("new-like")
+
+
+def test_from_no_labels_to_a_certified_list(look, server, tmp_path):
+    page = look.page
+    scores, labels = examples.population(np.random.default_rng(6), 3000)
+    rows = "".join(f"p{i:05d},{score:.9f},town {i % 7}\n" for i, score in enumerate(scores))
+    (tmp_path / "people.csv").write_text("person,score,town\n" + rows)
+    page.goto(server.url + "/labellings/new")
+    look.check("labelling-new")
+    page.set_input_files("#file", str(tmp_path / "people.csv"))
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url("**/collections/*")
+    page.get_by_label("Labels you can give").fill("200")
+    look.check("labelling-design")
+    page.get_by_role("button", name="Draw whom to label").click()
+    page.wait_for_url("**/labellings/*")
+    where = page.url
+    look.check("labelling-stage")
+    for _ in range(3):
+        page.get_by_role("link", name="Answer").click()
+        page.wait_for_selector(".keys:not([hidden])")
+        first = int(page.inner_text("#who")[1:])
+        press(page, "y" if labels[first] else "n")
+        ids = re.findall(r"p\d{5}", httpx.get(page.url.split("?")[0] + "s.csv").text)
+        text = "person,review\n" + "".join(
+            f"{each},{int(labels[int(each[1:])])}\n" for each in dict.fromkeys(ids)
+        )
+        (tmp_path / "answers.csv").write_text(text)
+        page.get_by_text("Reviewed elsewhere?").click()
+        page.set_input_files("#file", str(tmp_path / "answers.csv"))
+        page.get_by_role("button", name="Send").click()
+        page.goto(where)
+        page.get_by_role("button", name="Let these answers count").click()
+        page.wait_for_selector(".lines-of-text")
+        if "This can be promised" in page.inner_text("main"):
+            break
+    assert "at least 5 qualified candidates on average over pools of 100" in page.inner_text(".promise-text")
+    look.check("labelling-done")
+    page.get_by_role("button", name="Save as a policy").click()
+    page.wait_for_url("**/policies/*")
+    look.check("policy-from-labelling")
