@@ -106,6 +106,26 @@ def test_a_recall_needs_every_answer(team):
     assert "recall needs the label of every row" in refused.text
 
 
+def test_a_promise_about_the_collection_gives_its_list(team):
+    ident = begin(team, promise="recall", share="60", labels="300").url.path.rpartition("/")[2]
+    answer(team, ident)
+    page = team.ann.post(f"/labellings/{ident}/tell").text
+    assert "Download the list" in page
+    assert "Save as a policy" not in page
+    refused = team.ann.post(f"/labellings/{ident}/save", name="x")
+    assert refused.status_code == 400
+    assert "these very candidates" in refused.text
+    listed = team.ann.post(f"/labellings/{ident}/list").text.splitlines()[1:]
+    told = team.runtime.registry.entries(action="labelling.told", subject=ident)[0].facts
+    names = {line.split(",")[0] for line in listed}
+    assert {f"p{row:05d}" for row in told["rows"]} <= names  # the sample is on the list, whatever it scores
+    assert sum(LABELS[int(name[1:])] for name in names) >= 0.6 * LABELS.sum()
+    facts = team.runtime.registry.entries(action="labelling.listed")[0].facts
+    assert facts["shortlisted"] == len(listed)
+    assert "Spring</strong>" not in team.ann.get("/").text
+    assert verify(team.runtime.registry.database).intact
+
+
 def test_what_does_not_fit_is_said_on_the_form(team):
     for wrong, message in (
         ({"labels": "many"}, "expected a number"),

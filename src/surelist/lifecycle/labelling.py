@@ -325,6 +325,11 @@ class Labelling(Displayed):
         return axes.draw_labels(points, ends, ax, path)
 
     @property
+    def drawn(self) -> list[int]:
+        """All rows that were drawn, asked for or not."""
+        return list(self._where)
+
+    @property
     def needs_all(self) -> bool:
         """Whether every label that is asked for has to come."""
         return any(self._open_rows().values())

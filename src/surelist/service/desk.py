@@ -31,7 +31,9 @@ def worklist(view: View, spool: Spool) -> dict[str, Any]:
 
 def _labellings(view: View) -> list[dict[str, Any]]:
     """Labellings that have not led to a policy yet."""
-    running = [each for each in view.labellings() if view.policy_of(each.subject) is None]
+    listed = view.listed()
+    begun = [each for each in view.labellings() if each.subject not in listed]
+    running = [each for each in begun if view.policy_of(each.subject) is None]
     return [{"id": each.subject, "at": each.at, **each.facts} for each in running]
 
 

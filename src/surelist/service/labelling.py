@@ -168,7 +168,7 @@ def shown(runtime: Runtime, view: View, ident: str) -> dict[str, Any]:
     return {
         "entry": entry, "facts": entry.facts, "now": now, "answered": answered,
         "saved": view.policy_of(ident), "kept": runtime.spool.result(ident) is not None,
-        "stages": len(view.told(ident)),
+        "stages": len(view.told(ident)), "collection": runtime.spool.collection(ident) is not None,
     }  # fmt: skip
 
 
@@ -177,5 +177,27 @@ def save(view: View, ident: str, name: str, note: str, key: Key | None) -> str:
     now = status(view, ident)
     if now.policy is None:
         raise InvalidInput("policy: nothing is certified yet. Label first.")
+    if not now.future:
+        raise InvalidInput(
+            "policy: this promise is about the list of these very candidates, not about future pools. "
+            "Download the list instead."
+        )
     facts = {"labelling": ident, "file": view.labelling(ident).facts["file"], "note": note}
     return view.save_policy(now.policy, name, facts, key).result().entry.subject
+
+
+def make_list(runtime: Runtime, view: View, ident: str, key: Key | None) -> Path:
+    """The certified list of the collection itself, as a file of its own; that it was made goes on record."""
+    kept, now = runtime.spool.collection(ident), status(view, ident)
+    if now.policy is None or kept is None:
+        raise InvalidInput("list: nothing is certified yet, or the candidates are no longer kept here.")
+    output = runtime.spool.new_path("csv")
+    try:
+        state = view.labelling(ident).facts["state"]
+        listed = run(labelling_record.write_list, state, view.told(ident), kept.upload.path, output)
+        facts = {"shortlisted": listed, "result_sha256": workflow_facts.sha256_of(output)}
+        view.list_labelled(ident, facts, key).result()
+    except BaseException:
+        output.unlink(missing_ok=True)
+        raise
+    return output

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput
 from surelist.service import jobs, labelling, reviewing, wizard
@@ -99,3 +100,16 @@ async def save(ident: str, me: Me) -> Response:
     name, note = wizard.description_of(await me.form())
     made: Any = await me.runtime.work(labelling.save, view, ident, name, note, me.key("save", ident, name))
     return to(f"/policies/{made}")
+
+
+@router.post("/labellings/{ident}/list")
+async def download_list(ident: str, me: Me) -> Response:
+    """The certified list of the collection itself."""
+    view = await me.view("operator", all_policies=True)
+    await me.runtime.read(view.labelling, ident)
+    await me.form()
+    path = await me.runtime.work(labelling.make_list, me.runtime, view, ident, me.key("list", ident))
+    return FileResponse(
+        path, filename=f"list-{ident}.csv", media_type="text/csv; charset=utf-8",
+        background=BackgroundTask(path.unlink, missing_ok=True),
+    )  # fmt: skip

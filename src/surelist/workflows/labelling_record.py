@@ -11,7 +11,8 @@ from surelist import tables
 from surelist.errors import NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
-from surelist.tables.rows import rows_at
+from surelist.promises.targets import Expected, PerPool, Recall
+from surelist.tables.rows import count_rows, rows_at, write_listed
 from surelist.workflows.labelling import ROW, TableCollection, check_scores, write_rows
 
 Told = Sequence[Mapping[str, Any]]  # answers in order: rows and their labels, None for one that will not come
@@ -26,6 +27,7 @@ class LabellingStatus:
     needs_all: bool  # whether a label that does not come is an error
     policy: Policy | None
     refusal: str | None
+    future: bool  # a promise about future pools, not about the list of this very collection
 
     @property
     def done(self) -> bool:
@@ -57,7 +59,21 @@ def status(text: str, told: Told) -> LabellingStatus:
             policy = work.policy
         except NotCertifiable as error:
             refusal = str(error)
-    return LabellingStatus(work.describe(), rows, work.needs_all, policy, refusal)
+    future = policy is not None and isinstance(policy.cutoffs[0].target, Expected | PerPool)
+    return LabellingStatus(work.describe(), rows, work.needs_all, policy, refusal, future)
+
+
+def write_list(text: str, told: Told, collection: Path, output: Path) -> int:
+    """The certified list of the collection itself, with all columns; returns its length."""
+    work = resumed(text, told)
+    table = tables.open_table(collection)
+    score = str((work.columns or {})["score"])
+    drawn = work.drawn
+    check_scores(work, table, drawn, rows_at(table, drawn), score)
+    made = work.policy
+    kept = work.sampled if isinstance(made.cutoffs[0].target, Recall) else []
+    write_listed(table, output, score, made.threshold, kept)
+    return count_rows(tables.open_table(output))
 
 
 def write_stage(text: str, told: Told, collection: Path, output: Path) -> int:
@@ -72,4 +88,4 @@ def write_stage(text: str, told: Told, collection: Path, output: Path) -> int:
     return len(rows)
 
 
-__all__ = ["ROW", "LabellingStatus", "begin", "resumed", "status", "write_stage"]
+__all__ = ["ROW", "LabellingStatus", "begin", "resumed", "status", "write_list", "write_stage"]

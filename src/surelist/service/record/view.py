@@ -89,6 +89,10 @@ class View:
         entries = self._registry.entries(action="labelling.told", subject=ident, limit=1000)
         return [entry.facts for entry in reversed(entries)]
 
+    def listed(self) -> set[str]:
+        """The labellings whose certified list was made."""
+        return set(self._registry.latest("labelling.listed"))
+
     def policy_of(self, labelling: str) -> str | None:
         """The policy that a labelling led to, if it was saved."""
         made = self._registry.entries(action="policy.saved", limit=500)
@@ -234,3 +238,9 @@ class View:
         self.actor.require("operator")
         self.labelling(ident)
         return self._registry.book.tell(ident, self.actor.name, told, stages, key)
+
+    def list_labelled(self, ident: str, facts: dict[str, Any], key: Key | None = None) -> Future[Written]:
+        """The certified list of a collection was made."""
+        self.actor.require("operator")
+        labelling = self.labelling(ident).subject
+        return self._registry.append(self.actor.name, "labelling.listed", labelling, facts, key=key)
