@@ -34,6 +34,7 @@ from surelist.lifecycle.labelling_start import (
     as_targets,
     fix_block,
     make_design,
+    marks_of,
     samples,
     stage,
 )
@@ -72,7 +73,6 @@ class Labelling(Displayed):
     >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
     >>> scores, labels = population(np.random.default_rng(6), 20_000)
     >>> work = sl.Labelling(scores, sl.Expected(5, 100), labels=300)
     >>> while len(rows := work.ask()):  # which rows to label now
@@ -230,7 +230,7 @@ class Labelling(Displayed):
         label counts as not qualified; for ``Recall``, which needs every label, it is an error.
         """
         numbers = [_as_row(row) for row in (rows.tolist() if hasattr(rows, "tolist") else list(rows))]
-        marks = _marks(labels, len(numbers))
+        marks = marks_of(labels, len(numbers))
         stage = self._open_rows()
         new: list[tuple[Sample, int, str]] = []
         seen: dict[int, str] = {}
@@ -399,19 +399,6 @@ def _as_row(value: Any) -> int:
     if isinstance(plain, bool) or not isinstance(plain, int):
         raise InvalidInput(f"rows: expected row numbers, got {value!r}.")
     return plain
-
-
-def _marks(labels: Any, length: int) -> list[str]:
-    """One sign per label: 0, 1 or missing."""
-    qualified, missing = check.as_labels(labels, missing="unqualified")
-    check.require_length(qualified, length, "labels")
-    marks = ["1" if each else "0" for each in qualified.tolist()]
-    if missing:
-        array = np.asarray(labels, dtype=object)
-        for at, value in enumerate(array.tolist()):
-            if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
-                marks[at] = MISSING
-    return marks
 
 
 def _spelled(mark: str) -> str:

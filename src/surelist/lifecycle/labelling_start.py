@@ -18,7 +18,7 @@ from surelist.errors import InvalidInput
 from surelist.lifecycle import block_draw
 from surelist.lifecycle.block_design import Layout, choose_block, lay_out
 from surelist.lifecycle.block_test import need, run_fallback
-from surelist.lifecycle.labelling_file import WAITING, Design, Sample
+from surelist.lifecycle.labelling_file import MISSING, WAITING, Design, Sample
 from surelist.promises.target_file import target_fields, target_of
 from surelist.promises.targets import AtLeast, Expected, PerPool, Recall
 
@@ -198,3 +198,16 @@ def as_share(value: Any, name: str) -> float:
     if number >= 1:
         raise InvalidInput(f"{name}: expected a share of at least 0 and below 1, got {value!r}.")
     return number
+
+
+def marks_of(labels: Any, length: int) -> list[str]:
+    """One sign per label: 0, 1 or missing."""
+    qualified, missing = check.as_labels(labels, missing="unqualified")
+    check.require_length(qualified, length, "labels")
+    marks = ["1" if each else "0" for each in qualified.tolist()]
+    if missing:
+        array = np.asarray(labels, dtype=object)
+        for at, value in enumerate(array.tolist()):
+            if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+                marks[at] = MISSING
+    return marks
