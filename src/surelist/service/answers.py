@@ -14,7 +14,6 @@ from surelist.reports.summary import summarise
 from surelist.service.record.chain import Entry
 from surelist.service.record.log import Written
 from surelist.service.record.record import SavedPolicy
-from surelist.workflows.watching import WatchedPromise
 
 SELECTION_FACTS = (
     "policy", "candidates", "shortlisted", "groups", "pool_sha256", "result_sha256", "result_format",
@@ -103,15 +102,6 @@ def selection(made: Written | Entry) -> dict[str, Any]:
     facts = entry.facts
     known = {name: facts[name] for name in SELECTION_FACTS}
     return {"id": entry.subject, **known, "checks": facts.get("checks", []), "receipt": receipt(made)}
-
-
-def standing(saved: SavedPolicy, watched: WatchedPromise) -> dict[str, Any]:
-    """Is the promise still true?"""
-    return {
-        "policy": saved.hash, "standing": watched.standing, "sentence": watched.sentence,
-        "pools": len(watched.evidence), "evidence": list(watched.evidence), "alarm_at": watched.alarm_at,
-        "waiting": watched.waiting, "withdrawn": saved.withdrawn.facts["reason"] if saved.withdrawn else None,
-    }  # fmt: skip
 
 
 def report_page(

@@ -320,7 +320,7 @@ async def standing(policy: Digest, runtime: Service, view: Viewer) -> Any:
     """Is the promise still true? What the finished reviews say."""
     saved = await runtime.read(view.policy, policy)
     watched = await runtime.read(life.standing, view, saved)
-    return answers.standing(saved, watched)
+    return life.as_answer(saved, watched)
 
 
 @router.get("/log", response_model=list[models.EntryView])

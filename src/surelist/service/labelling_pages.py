@@ -13,7 +13,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput
-from surelist.service import jobs, labelling, reviewing, wizard
+from surelist.service import columns_form, jobs, labelling, looking, reviewing, wizard
 from surelist.service.visitor import Me, Visitor, to
 
 router = APIRouter()
@@ -49,14 +49,15 @@ async def design_form(ident: str, me: Me) -> Response:
 
 async def _design_page(me: Visitor, ident: str, problem: str | None = None) -> Response:
     draft = me.spool.draft(ident, me.owner)
-    profile = await me.runtime.work(jobs.profile, draft)
+    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
     asked = draft.notes.get("asked") or {
         **labelling.DEFAULTS,
         **{r: profile.guesses[r] for r in ("score", "id")},
     }
     return me.show(
         "labelling_design.html", 400 if problem else 200, draft=draft, profile=profile, asked=asked,
-        problem=problem, keep_choices=reviewing.keep_choices(me.settings),
+        first=columns_form.preview(profile, {"score": asked["score"], "id": asked["id"]}), problem=problem,
+        keep_choices=reviewing.keep_choices(me.settings),
     )  # fmt: skip
 
 

@@ -33,6 +33,15 @@ def standing(view: View, saved: SavedPolicy) -> WatchedPromise:
     return watching.watch(saved.policy, watched_pools(view, saved.hash))
 
 
+def as_answer(saved: SavedPolicy, watched: WatchedPromise) -> dict[str, Any]:
+    """Is the promise still true?"""
+    return {
+        "policy": saved.hash, "standing": watched.standing, "sentence": watched.sentence,
+        "pools": len(watched.evidence), "evidence": list(watched.evidence), "alarm_at": watched.alarm_at,
+        "waiting": watched.waiting, "withdrawn": saved.withdrawn.facts["reason"] if saved.withdrawn else None,
+    }  # fmt: skip
+
+
 def watched_facts(view: View, digest: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Whether a new selection's reviews will count: said before any of them is known."""
     policy = view.policy(digest).policy
