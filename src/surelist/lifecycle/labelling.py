@@ -30,6 +30,7 @@ from surelist.lifecycle.labelling_start import (
     ArrayCollection,
     LabelTarget,
     ScoredCollection,
+    as_row,
     as_share,
     as_targets,
     fix_block,
@@ -229,7 +230,7 @@ class Labelling(Displayed):
         Rows in any order and in parts. A label that contradicts an earlier one is an error. A missing
         label counts as not qualified; for ``Recall``, which needs every label, it is an error.
         """
-        numbers = [_as_row(row) for row in (rows.tolist() if hasattr(rows, "tolist") else list(rows))]
+        numbers = [as_row(row) for row in (rows.tolist() if hasattr(rows, "tolist") else list(rows))]
         marks = marks_of(labels, len(numbers))
         stage = self._open_rows()
         new: list[tuple[Sample, int, str]] = []
@@ -392,13 +393,6 @@ def _cutoff(design: Design, verdict: BlockVerdict) -> Cutoff:
     level = Level(design.alpha, "exact")
     target = target_of(design.target)
     return Cutoff(design.group, target, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof)
-
-
-def _as_row(value: Any) -> int:
-    plain = check.plain(value)
-    if isinstance(plain, bool) or not isinstance(plain, int):
-        raise InvalidInput(f"rows: expected row numbers, got {value!r}.")
-    return plain
 
 
 def _spelled(mark: str) -> str:

@@ -211,3 +211,11 @@ def marks_of(labels: Any, length: int) -> list[str]:
             if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
                 marks[at] = MISSING
     return marks
+
+
+def as_row(value: Any) -> int:
+    """A row number."""
+    plain = check.plain(value)
+    if isinstance(plain, bool) or not isinstance(plain, int):
+        raise InvalidInput(f"rows: expected row numbers, got {value!r}.")
+    return plain

@@ -13,7 +13,8 @@ from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, PerPool, Recall
 from surelist.tables.rows import count_rows, rows_at, write_listed
-from surelist.workflows.labelling import ROW, TableCollection, check_scores, write_rows
+from surelist.workflows.label_tables import TableCollection
+from surelist.workflows.labelling import ROW, check_scores, write_rows
 
 Told = Sequence[Mapping[str, Any]]  # answers in order: rows and their labels, None for one that will not come
 
@@ -36,7 +37,7 @@ class LabellingStatus:
 
 def begin(collection: Path, target: Any, *, labels: int, alpha: float, score: str) -> tuple[str, int]:
     """Draw what may be asked; the state as text, and how many candidates the collection has."""
-    held = TableCollection(collection, score, None, None)
+    held = TableCollection(tables.open_table(collection), score, None, None)
     work = Labelling.of(held, target, labels=labels, alpha=alpha, columns={"score": score})
     return work.dumps(), sum(held.sizes.values())
 
@@ -71,8 +72,9 @@ def write_list(text: str, told: Told, collection: Path, output: Path) -> int:
     drawn = work.drawn
     check_scores(work, table, drawn, rows_at(table, drawn), score)
     made = work.policy
-    kept = work.sampled if isinstance(made.cutoffs[0].target, Recall) else []
-    write_listed(table, output, score, made.threshold, kept)
+    kept = work.sampled_of({None} if isinstance(made.cutoffs[0].target, Recall) else set())
+    roles = {"score": score, "group": None, "id": None}
+    write_listed(table, output, {None: made.threshold}, roles, rows=kept)
     return count_rows(tables.open_table(output))
 
 
