@@ -14,6 +14,7 @@ from tests.helpers.service import close
 from tests.service.test_workspace import Person, Team
 
 SCORES, LABELS = examples.population(np.random.default_rng(6), 4000)
+SCORES = SCORES.round(9)  # as the file has them
 COLLECTION = "person,score\n" + "".join(f"p{i:05d},{score:.9f}\n" for i, score in enumerate(SCORES))
 
 
