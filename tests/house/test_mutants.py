@@ -21,6 +21,8 @@ TESTS = Path(__file__).parents[1]
 MUTANTS = [
     ("alpha doubled in the exact rule", "bounds/counts.py", "tails.binomial_tail(n, p, c) <= tails.safe(alpha)", "tails.binomial_tail(n, p, c) <= tails.safe(2 * alpha)", "bounds/test_guarantees.py::test_expected_fails_at_most_alpha"),
     ("alpha doubled in the pool rule", "bounds/counts.py", "tails.pool_tail(n, k, pool_size, c) <= tails.safe(alpha)", "tails.pool_tail(n, k, pool_size, c) <= tails.safe(2 * alpha)", "bounds/test_guarantees.py::test_per_pool_over_every_merged_order"),
+    ("alpha doubled when a count is verified", "bounds/counts.py", "<= alpha * (1 - tails.MARGIN / 2)", "<= 2 * alpha", "bounds/test_certifies.py"),
+    ("the first term left out when a count is verified", "bounds/_tails.py", "np.arange(count, last + 1, dtype=np.float64)", "np.arange(count + 1, last + 2, dtype=np.float64)", "bounds/test_certifies.py"),
     ("beta tail without the +1", "bounds/_tails.py", "special.betainc(count, n - count + 1, rate)", "special.betainc(count, n - count, rate)", "bounds/test_guarantees.py::test_exact_count_is_the_smallest_valid_one"),
     ("n-1 for n in the exact rule", "bounds/counts.py", "return _exact_count(n, fraction, alpha)", "return _exact_count(n - 1, fraction, alpha) if n > 1 else 1", "bounds/test_guarantees.py::test_exact_count_is_the_smallest_valid_one"),
     ("one draw too many in the pool rule", "bounds/_tails.py", "drawn = count + k - 1", "drawn = count + k", "bounds/test_guarantees.py::test_per_pool_over_every_merged_order"),
