@@ -36,6 +36,7 @@ SLOW = {
     "house/test_mutants.py",
     "house/test_site.py::test_the_site_builds_strictly_and_needs_no_network",
     "house/test_what_is_installed.py",
+    "lifecycle/test_block_level.py",
     "lifecycle/test_campaign.py::test_level_under_ties",
     "lifecycle/test_campaign.py::test_level_when_reviews_come_late_or_never_depending_on_the_outcome",
     "lifecycle/test_campaign.py::test_level_with_pools_of_random_size",
