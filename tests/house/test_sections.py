@@ -113,6 +113,7 @@ PROOFS = {
     "shift": [
         "promises/test_simulations.py::test_known_shift_is_undone_by_weights",
         "promises/test_statements.py::test_a_promise_with_weights_is_false_at_most_as_often_as_alpha_says",
+        "promises/test_density_ratio.py::test_false_at_most_alpha_at_the_worst_ratios_and_more_without_the_margin",
     ],
     "reviews": [
         "bounds/test_sequential.py::test_level_is_kept_at_every_look_and_no_smaller_count_would_do",

@@ -31,7 +31,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.pools import PoolRows
 from surelist.promises.sampled import SampledLabels
-from surelist.promises.shift import DensityRatio, keep_rows
+from surelist.promises.shift import DensityRatio, keep_rows, with_margin
 from surelist.promises.special import RowSet, is_special, pools_cutoff, read_labels, special_cutoff, together
 from surelist.promises.state import Cutoff
 from surelist.promises.targets import (
@@ -136,7 +136,16 @@ def certify_arrays(
 ) -> Policy:  # fmt: skip
     """Certify ``terms`` from columns in memory."""
     if isinstance(weights, DensityRatio):
+        factor = weights.factor
         weights, weight_bound, weights_exact = weights.unpack(weight_bound, weights_exact)
+        if factor is not None:
+            return with_margin(
+                terms, factor,
+                lambda wider: certify_arrays(
+                    scores, labels, wider, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
+                    weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=unlabelled,
+                ),
+            )  # fmt: skip
     if isinstance(scores, Mapping):
         return best_of(
             scores, unlabelled, terms,

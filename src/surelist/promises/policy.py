@@ -99,6 +99,8 @@ class Policy(Displayed, Certificate):
             return by_group  # best of looks, lists that help one another, unknown qualified rows: none holds
         if self.choice is not None or (len(self.cutoffs) > 1 and not self.grouped):
             return by_group
+        if self.shift is not None and self.shift.within is not None:
+            return by_group  # they would be bounds of the kept rows' population, not of the pool's
         for cutoff in self.cutoffs:
             if isinstance(cutoff.target, Expected) and cutoff.proof is None:
                 by_group[cutoff.group] = _excess(cutoff, cutoff.target)

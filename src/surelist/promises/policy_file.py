@@ -7,7 +7,7 @@ was edited, and a threshold or count that its own evidence contradicts.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from surelist.bounds.sequential import first_crossing_counts
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.promises import wording
 from surelist.promises.proofs import Proof
+from surelist.promises.shift import widened
 from surelist.promises.state import AnyProof, Certificate, Cutoff, Facts, Looks, Step
 from surelist.promises.target_file import TargetFields, target_fields, target_of
 from surelist.promises.targets import MOST_SIZES, Expected, Level, PerPool, Recall, Target
@@ -31,7 +32,11 @@ NEW_IN_2: dict[str, dict[str, Any]] = {  # what files of version 1 do not say: n
     "cutoffs": {"fingerprint_by": None, "scores": None},
     "shift": {"seed_from": "version 1"},
 }
-ONLY_IN_2 = {"": {"choice", "thinning", "reading"}, "cutoffs": {"proof"}}  # left out where there is none
+ONLY_IN_2 = {
+    "": {"choice", "thinning", "reading"},
+    "cutoffs": {"proof"},
+    "shift": {"within"},
+}  # left out where there is none
 FIRST = ("format", "promise", "alpha", "rule", "calibration_share", "cutoffs")  # what a reader wants first
 HEX = frozenset("0123456789abcdef")
 MOST_GROUPS, MOST_LOOKS, MOST_ROWS = 10_000, 1_000, 2 * 10**9
@@ -238,13 +243,16 @@ def _verify(policy: Certificate, file: _File) -> None:
     hold(min(policy.missing_labels, policy.dropped_rows) >= 0, "missing_labels or dropped_rows is negative")
     shift = policy.shift
     hold(
-        shift is None or (shift.weight_bound > 0 and shift.rows_before > 0 and shift.seed >= 0),
+        shift is None
+        or (shift.weight_bound > 0 and shift.rows_before > 0 and shift.seed >= 0 and (shift.within or 2) > 1),
         "its weights are impossible",
     )
     share = file.calibration_share
     hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
     for cutoff in policy.cutoffs:
         hold(cutoff.level.alpha == policy.each_alpha, "a group's alpha is not its share of alpha")
+        if shift is not None and shift.within is not None:
+            cutoff = replace(cutoff, target=widened(cutoff.target, shift.within))
         _verify_cutoff(cutoff, ties=policy.salt_hash is not None, looks=policy.looks)
     if not grouped:
         hold(

@@ -1,20 +1,28 @@
-"""A known shift between calibration rows and pools: density ratios, and rows kept by them [theory: shift]."""
+"""A known shift between calibration rows and pools: density ratios, and rows kept by them [theory: shift].
+
+Also what a promise asks for so that it holds although the ratios are somewhat wrong.
+"""
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist.errors import InvalidInput
-from surelist.promises.state import SeedFrom, Shift
+from surelist.errors import InvalidInput, NotCertifiable, Shortfall
+from surelist.promises.state import Certificate, SeedFrom, Shift
+from surelist.promises.targets import AnyTarget, Expected, Precision, Recall
+from surelist.promises.terms import Terms
 
 THINNING = 0x5EED5EED
 SEED_BITS = 53  # a whole number that every reader of JSON can hold
+
+P = TypeVar("P", bound=Certificate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +30,8 @@ class DensityRatio:
     """How much more likely each row is in the pools than among the calibration rows, and its bound.
 
     ``bound`` is fixed beforehand, never the largest ratio of these rows. ``exact=False`` says that the
-    ratios are estimates; the promise is then conditional on them.
+    ratios are estimates; the promise is then conditional on them. ``within=1.2``, fixed beforehand too, asks
+    for so much more that the promise holds while the true ratios are within a factor of 1.2 of these.
 
     Examples
     --------
@@ -39,6 +48,51 @@ class DensityRatio:
     ratios: Any
     bound: float
     exact: bool = False
+    within: float | None = None
+
+    @classmethod
+    def from_classifier(
+        cls, classifier: Any, rows: Any, *, trained_on: tuple[int, int], bound: float,
+        within: float | None = None,
+    ) -> DensityRatio:  # fmt: skip
+        """Ratios from a fitted classifier that tells pool candidates (class 1) from past rows (class 0).
+
+        classifier
+            Has ``predict_proba``; fitted on rows of its own, none of which is a calibration row.
+        rows
+            The calibration rows' features, as the classifier takes them.
+        trained_on
+            How many past rows and how many pool candidates it was fitted on, in this order.
+        bound, within
+            As above, fixed before looking at these rows; larger ratios are cut off at the bound.
+        """
+        try:
+            past, pool = (check.as_count(each, "trained_on") for each in trained_on)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"trained_on: expected (past rows, pool candidates), got {trained_on!r}."
+            ) from None
+        classes = list(getattr(classifier, "classes_", (0, 1)))
+        chances = np.asarray(classifier.predict_proba(rows), dtype=np.float64)
+        if chances.ndim != 2 or chances.shape[1] != 2 or classes != [0, 1]:
+            raise InvalidInput(
+                "classifier: expected the classes 0 (past rows) and 1 (pool candidates), got "
+                f"{classes!r} and probabilities of shape {chances.shape}."
+            )
+        limit = check.as_positive(bound, "bound")
+        with np.errstate(divide="ignore"):
+            ratios = chances[:, 1] / chances[:, 0] * (past / pool)
+        return cls(np.minimum(ratios, limit), limit, within=within)
+
+    def describe(self) -> str:
+        """How many rows will be left, about, and what to look at before trusting the ratios."""
+        bound = check.as_positive(self.bound, "bound")
+        ratios = check.as_weights(self.ratios, len(self.ratios), bound, "ratios")
+        cut = int(np.count_nonzero(ratios == bound))
+        return (
+            f"Of {len(ratios):,} rows about {ratios.sum() / bound:,.0f} will be kept. The ratios average "
+            f"{ratios.mean():.3g} (1 if they are right), and {cut:,} of them are at the bound {bound:g}."
+        )
 
     def unpack(self, bound: float | None, exact: bool) -> tuple[Any, float, bool]:
         """Ratios, bound and whether they are exact; not said twice."""
@@ -47,6 +101,16 @@ class DensityRatio:
                 "weight_bound: DensityRatio has its own bound; leave weight_bound and weights_exact out."
             )
         return self.ratios, self.bound, self.exact
+
+    @property
+    def factor(self) -> float | None:
+        """``within`` where it asks for anything."""
+        if self.within is None or self.within == 1:
+            return None
+        within = check.as_positive(self.within, "within")
+        if within < 1:
+            raise InvalidInput(f"within: expected a factor of at least 1, got {within:g}.")
+        return within
 
 
 def keep_rows(
@@ -68,3 +132,54 @@ def keep_rows(
     if not kept.any():
         raise InvalidInput("weights: no calibration row was kept; weight_bound is far too large.")
     return kept, Shift(bound, rows, int(seed), check.as_flag(exact, "weights_exact"), origin)
+
+
+def at_least(share: float, within: float) -> float:
+    """What is left of a share certified among kept rows if the ratios are wrong by this factor.
+
+    The odds fall by at most within squared [theory: shift].
+    """
+    return share / (share + within**2 * (1 - share))
+
+
+def widened(target: AnyTarget, within: float) -> AnyTarget:
+    """The target whose odds are ``within`` squared times those asked: it holds for wrong ratios too."""
+    if isinstance(target, Expected) and target.pool_size is not None and target.of == "count":
+        return replace(target, k=target.pool_size * _more(target.k / target.pool_size, within))
+    if isinstance(target, (Recall, Precision)):
+        return replace(target, share=_more(target.share, within))
+    raise InvalidInput(
+        f"within: goes with Expected(k, pool_size), Recall and Precision, got {target!r}; leave it out."
+    )
+
+
+def _more(share: float, within: float) -> float:
+    """A hair more than exact, so that rounding does not take from it; 1 stays 1."""
+    return min(1.0, at_least(share, 1 / within) * (1 + 1e-12))
+
+
+def with_margin(terms: Terms, within: float, certify: Callable[[Terms], P]) -> P:
+    """Certify so much more that ``terms`` hold while the ratios are within a factor of the true ones."""
+    wider = replace(
+        terms, targets={name: widened(each, within) for name, each in terms.targets.items()},
+        also=tuple(widened(each, within) for each in terms.also),
+    )  # fmt: skip
+    try:
+        policy = certify(wider)
+    except NotCertifiable as error:
+        asked = terms.targets.get(error.group)
+        raise NotCertifiable(_as_asked(error.shortfall, asked, within)) from None
+    assert policy.shift is not None
+    cutoffs = (replace(cut, target=own) for cut, own in zip(policy.cutoffs, terms.all_targets, strict=True))
+    return replace(policy, cutoffs=tuple(cutoffs), shift=replace(policy.shift, within=within))
+
+
+def _as_asked(short: Shortfall, asked: AnyTarget | None, within: float) -> Shortfall:
+    """The refusal, with what was certifiable turned back into what it is worth under wrong ratios."""
+    share, k = short.largest_share, short.largest_k
+    if share is not None:
+        share = at_least(share, within)
+    if k is not None and isinstance(asked, Expected):
+        k = asked.pool_size * at_least(k / asked.pool_size, within)
+    said = f"{short.target}, which it takes to hold while the ratios are within a factor of {within:g}"
+    return replace(short, target=said, largest_share=share, largest_k=k)

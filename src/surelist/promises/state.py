@@ -84,6 +84,8 @@ class Shift:
 
     The promise holds over the draw of the rows *and* of the seed, so the seed must come from the
     system's randomness. ``seed_from`` "version 1": a constant unless the caller gave another.
+    ``within``: so much more was certified that the promise holds while the ratios are within this factor
+    of the true ones.
     """
 
     weight_bound: float
@@ -91,6 +93,7 @@ class Shift:
     seed: int
     weights_exact: bool
     seed_from: SeedFrom = "version 1"
+    within: float | None = field(default=None, metadata=MAY_BE_ABSENT)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,11 @@ from surelist.promises import phrases
 from surelist.promises.groups import joint_alpha
 from surelist.promises.phrases import ROWS_ALIKE, number, percent, qualified
 from surelist.promises.proofs import Proof
+from surelist.promises.shift import at_least
 from surelist.promises.state import Certificate, Cutoff, Shift
 from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool, Recall
+
+SOMEWHAT_WRONG = 1.25  # a factor by which estimated ratios may well be wrong
 
 
 def promise(policy: Certificate, *, before: bool = False) -> str:
@@ -320,15 +323,37 @@ def _about_options(policy: Certificate) -> list[str]:
             f"{policy.purpose or 'none'}."
         )
     if policy.shift is not None:
-        kind = "the weights" if policy.shift.weights_exact else "the estimated weights"
-        sentences.append(
-            f"Conditional on {kind}: the density ratios of pool to calibration rows are right, their "
-            f"bound {policy.shift.weight_bound:g} was fixed beforehand, and {_seed(policy.shift)}"
-        )
+        sentences += _about_ratios(policy, policy.shift)
     if policy.salt_hash is not None:
         sentences.append(
             "Ties are broken by a secret salt drawn once after the candidate ids were fixed; "
             "ids are unique over calibration rows and pools. An id in both is noticed only where a candidate "
             "scores exactly at a threshold and was a qualified calibration row there."
+        )
+    return sentences
+
+
+def _about_ratios(policy: Certificate, shift: Shift) -> list[str]:
+    """What the density ratios have to be, and what is left of the promise where they are not."""
+    kind = "the weights" if shift.weights_exact else "the estimated weights"
+    right = "the density ratios of pool to calibration rows are right"
+    if shift.within is not None:
+        right = (
+            f"the promise holds while the true density ratios of pool to calibration rows are within a "
+            f"factor of {number(shift.within)} of these, up to one common factor"
+        )
+    sentences = [
+        f"Conditional on {kind}: {right}, their bound {shift.weight_bound:g} was fixed beforehand, and "
+        f"{_seed(shift)}"
+    ]
+    asked = policy.cutoffs[0].target
+    counts = isinstance(asked, Expected) and asked.pool_size is not None and asked.of == "count"
+    if shift.within is None and not shift.weights_exact and counts and not policy.grouped:
+        assert isinstance(asked, Expected)
+        left = asked.pool_size * at_least(asked.k / asked.pool_size, SOMEWHAT_WRONG)
+        sentences.append(
+            f"Where the true ratios are within a factor of {number(SOMEWHAT_WRONG)} of these, up to one "
+            f"common factor, the list still holds at least {left:.3g} on average; DensityRatio(within=...), "
+            "fixed beforehand, keeps the whole promise."
         )
     return sentences

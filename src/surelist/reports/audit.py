@@ -126,9 +126,9 @@ class ScoreBin:
 
 
 def score_bins(
-    scores: Any, labels: Any, bins: int = 10, missing_labels: str = "error"
+    scores: Any, labels: Any, bins: int = 10, missing_labels: str = "error", alpha: float = 0.05
 ) -> tuple[ScoreBin, ...]:
-    """About ``bins`` groups of rows of equal size by score, each with a 95 % exact interval.
+    """About ``bins`` groups of rows of equal size by score, each with an exact interval, 95 % by default.
 
     Tied scores share a bin. Rows without a label are left out: nobody knows whether they are
     qualified. This describes the labelled calibration rows; no promise rests on it.
@@ -150,7 +150,7 @@ def score_bins(
     for index in np.flatnonzero(sizes).tolist():
         inside = array[number == index]
         size, count = int(sizes[index]), int(counts[index])
-        low, high = bounds.exact_interval(size, count, 0.05)
+        low, high = bounds.exact_interval(size, count, alpha)
         filled.append(
             ScoreBin(float(inside.min()), float(inside.max()), size, count, count / size, low, high)
         )

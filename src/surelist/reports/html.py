@@ -19,7 +19,7 @@ def render(summary: Mapping[str, Any]) -> str:
     environment = _environment()
     pictures: dict[str, str | None] = {}
     if summary["evidence"]:
-        pictures["curve"] = curve_picture(summary["evidence"])
+        pictures["curve"] = curve_picture(summary["evidence"]) if summary["evidence"]["curves"] else None
         pictures["bins"] = _bins_picture(summary)
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html")

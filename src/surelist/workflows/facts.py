@@ -25,10 +25,11 @@ from surelist.promises.sampled import Audited
 from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
+from surelist.reports.within_groups import orders_within_groups
 from surelist.tables import Selection, Table
 from surelist.tables.hints import Hints
 from surelist.workflows.certify import certify_source
-from surelist.workflows.recompute import can_recompute, require_rows_of
+from surelist.workflows.recompute import require_rows_of, rests_beyond_rows
 from surelist.workflows.source import Source
 
 CURVE_POINTS = 240
@@ -88,19 +89,33 @@ class _Rows:
         return digest or hashlib.sha256(b"no rows").hexdigest()
 
 
-def evidence_for(policy: Policy, source: Path) -> dict[str, Any]:
+def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -> dict[str, Any]:
     """What a report shows of the rows a policy was calibrated on; other rows are refused.
 
     Counts, thresholds and fingerprints are worked out anew from the rows and compared; ``recomputed``
-    says whether that was possible.
+    says whether that was possible, and ``beyond`` what the thresholds rest on beside the rows. Groups,
+    the policy's own or by an attribute, are looked at one by one.
     """
     if not {"score", "label"} <= (policy.columns or {}).keys():
         raise InvalidInput("past: the policy does not say which columns it was calibrated on.")
-    recomputed = can_recompute(policy)
-    opened = Source(source, hints=Hints.of(policy.columns or {})).open()
-    if recomputed:
-        require_rows_of(policy, Source(opened))
-    return {**_evidence(_columns(opened, policy), policy), "recomputed": recomputed}
+    beyond = rests_beyond_rows(policy)
+    table = Source(source, hints=Hints.of(policy.columns or {})).open()
+    require_rows_of(policy, Source(table))
+    columns = _columns(table, policy)
+    shown = {**_evidence(columns, policy), "recomputed": beyond is None, "beyond": beyond}
+    if policy.of_pools:  # curves take rows for independent draws, and here pools are the units
+        shown["curves"] = {}
+    by = next((name for name in attributes if name in table.columns), None)
+    if "group" not in columns and by is not None:
+        columns = {**columns, **_columns(table, policy, group=by)}
+    if "group" in columns and not policy.by_rank:
+        shown["within_groups"] = [
+            {"group": each.group, "says": each.describe(), "passed_over": each.passed_over}
+            for each in orders_within_groups(
+                columns["score"], columns["label"], columns["group"], policy.thresholds
+            )
+        ]
+    return shown
 
 
 def _shown(
@@ -149,9 +164,9 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _columns(table: Table, policy: Policy) -> dict[str, Any]:
+def _columns(table: Table, policy: Policy, group: str | None = None) -> dict[str, Any]:
     names = policy.columns or {}
-    roles = {role: names.get(role) for role in ("score", "label", "group")}
+    roles = {"score": names.get("score"), "label": names.get("label"), "group": group or names.get("group")}
     return tables.read_columns(table, roles, "drop" if policy.dropped_rows else "error")
 
 

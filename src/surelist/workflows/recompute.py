@@ -9,25 +9,58 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from surelist import tables
 from surelist.errors import InvalidInput, NotCertifiable
+from surelist.promises.averages import Average
+from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
+from surelist.promises.pools import NextPool
+from surelist.promises.sampled import Audited
+from surelist.promises.special import has_values
 from surelist.promises.terms import Roles, Terms
+from surelist.score_summary import FINGERPRINT
 from surelist.workflows.certify import certify_source
 from surelist.workflows.source import Source
 
 
-def can_recompute(policy: Policy) -> bool:
-    """Whether the columns a policy remembers are all it was made from."""
-    special = policy.shift or policy.looks or policy.choice or policy.thinning
-    return not special and all(cutoff.proof is None for cutoff in policy.cutoffs)
+def rests_beyond_rows(policy: Policy) -> str | None:
+    """What a policy's thresholds rest on that its columns do not hold; None where that is nothing."""
+    proof = policy.cutoffs[0].proof
+    if policy.shift is not None:
+        return "density ratios, by which rows were kept"
+    if policy.thinning is not None or isinstance(proof, Audited):
+        return "the probabilities with which labels were drawn"
+    if policy.looks is not None:
+        return "the pools of a campaign"
+    if policy.choice is not None and len(policy.choice.scores) > 1:
+        return "the other scores that were looked at"
+    if isinstance(proof, Average):
+        return "random numbers drawn once, and the order of pools"
+    proofs = [each.proof for each in policy.cutoffs]
+    if any(each is not None and not isinstance(each, NextPool) for each in proofs):
+        return "scores of other candidates, or a sample of labels"
+    return None
 
 
 def require_rows_of(policy: Policy, source: Source) -> None:
-    """Raise where the rows of ``source`` do not give ``policy``, and say what differs."""
+    """Raise where the rows of ``source`` do not give ``policy``, and say what differs.
+
+    Where thresholds rest on more than the rows, what can be is compared: rows, qualified rows, fingerprint.
+    """
     source = replace(source, on_bad_rows="drop" if policy.dropped_rows else "error")
     names = policy.columns or {}
     roles = Roles(names.get("score"), names.get("label"), names.get("group"), names.get("id"))
+    if rests_beyond_rows(policy) is not None:
+        _require_fingerprint(policy, source, roles)
+        return
+    if policy.of_pools:
+        if names.get("pool") is None:
+            raise InvalidInput(
+                "past: the policy does not say which column its pools are in; leave the rows out."
+            )
+        roles = replace(roles, pool=names["pool"])
     try:
         again = certify_source(source, roles, _terms(policy))
     except NotCertifiable as error:
@@ -36,6 +69,31 @@ def require_rows_of(policy: Policy, source: Source) -> None:
         again = _with_old_fingerprints(again, source, roles)
     for what, says, given in _differences(policy, again):
         raise _not_these(f"it says {what} {says}, these rows give {given}")
+
+
+def _require_fingerprint(policy: Policy, source: Source, roles: Roles) -> None:
+    """The same rows, by number, labels and fingerprint, where the policy keeps one of all its rows."""
+    first = policy.cutoffs[0]
+    if policy.shift is not None or policy.thinning is not None or policy.looks is not None:
+        return  # what was kept is some of the rows, or more than them
+    if has_values(first.target):
+        raise InvalidInput(
+            "past: labels of this policy are amounts, which a report does not show; leave it out."
+        )
+    if first.fingerprint_by != FINGERPRINT or first.fingerprint is None:
+        return
+    columns = tables.read_columns(
+        source.open(), {"score": roles.score, "label": roles.label}, source.on_bad_rows, any_order=True
+    )
+    qualified = int(np.count_nonzero(columns["label"] == 1))
+    pairs = [
+        ("rows", first.rows, len(columns["score"])),
+        ("qualified rows", first.qualified, qualified),
+        ("fingerprint", first.fingerprint, rows_fingerprint(columns["score"], columns["label"])),
+    ]
+    for what, says, given in pairs:
+        if says != given:
+            raise _not_these(f"it says {what} {says}, these rows give {given}")
 
 
 def _terms(policy: Policy) -> Terms:

@@ -53,7 +53,7 @@ def _summary(
         name=name,
         policy_sha256=sha256_of(path),
         rows_sha256=sha256_of(past) if past else None,
-        evidence=evidence_for(policy, past) if past else None,
+        evidence=evidence_for(policy, past, attributes) if past else None,
         selection=_selection(policy, pool, attributes) if pool else None,
     )
 
