@@ -10,7 +10,7 @@ from typing import Any
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
-from surelist.promises.targets import Recall, Target
+from surelist.promises.targets import AnyTarget, Precision, Recall
 
 PAPER_RULES = ("dkw", "bernstein")
 HOPELESS_ADVICE = "Ask for less, or look for a better score."
@@ -57,7 +57,7 @@ class Plan(Displayed):
     34
     """
 
-    target: Target
+    target: AnyTarget
     alpha: float
     basis: str
     base_rate: float
@@ -66,6 +66,9 @@ class Plan(Displayed):
     needed: tuple[Needed, ...]
     pools: int
     enough: int | None
+    unit: str = "rows"  # of calibration: rows, or whole pools
+    measure: str = "list"  # what the table shows: how long lists are, or how many are certified on one
+    start: float | None = None  # of a precision promise: where its walk should begin
 
     def needs(self, assurance: float, rule: str = "exact") -> int | None:
         """Smallest n for one of the assurances planned."""
@@ -76,25 +79,30 @@ class Plan(Displayed):
 
     @property
     def recommended(self) -> int | None:
-        """The rows to gather: certifiable with probability 90 %, and as many as pay for themselves."""
+        """What to gather: certifiable with probability 90 %, and as many as pay for themselves."""
+        if not self.needed:  # by simulation: the smallest size of the table that will do
+            return next((row.rows for row in self.table if row.assurance >= 0.9), None)
         rows = self.needs(0.9)
         return None if rows is None else max(rows, self.enough or 0)
 
     def recommendation(self) -> str:
         """What to do, in a sentence or two."""
-        rows, needed = self.recommended, self.needs(0.9)
+        rows = self.recommended
+        needed = self.needs(0.9) if self.needed else rows
         if rows is None or needed is None:
+            number = "No number" if self.needed else "None of these numbers"
             return (
-                f"No number of calibration rows makes it certifiable with probability 90%. {HOPELESS_ADVICE}"
+                f"{number} of calibration {self.unit} makes it certifiable with probability 90%. "
+                f"{HOPELESS_ADVICE}"
             )
         more = ""
         if rows > needed:
             more = f" {needed:,} make it certifiable with probability 90%; those beyond pay for themselves."
-        return f"Gather about {rows:,} calibration rows.{more}"
+        return f"Gather about {rows:,} calibration {self.unit}.{more}"
 
     def describe(self, paper: bool = False) -> str:
         """The recommendation, what it rests on, the table, and what is enough; ``paper``: its rule too."""
-        per = "per 100 candidates" if isinstance(self.target, Recall) else "per pool"
+        per = "per 100 candidates" if isinstance(self.target, (Recall, Precision)) else "per pool"
         lines = [
             self.recommendation(),
             "",
@@ -104,11 +112,15 @@ class Plan(Displayed):
         ]
         if math.isnan(self.oracle):
             lines.append(HOPELESS)
+        elif self.measure == "certified":
+            lines.append(f"Such a list holds {self.oracle:.2f} qualified candidates {per}.")
         else:
             lines.append(f"Oracle list (the population known): {self.oracle:.2f} {per}.")
+        if self.start is not None:
+            lines.append(f"Begin the walk at half of that: start={self.start:g}.")
         shown = [each for each in self.rules if paper or each not in PAPER_RULES]
         lines += ["", *_table(self, shown), ""]
-        lines += [_needs(each) for each in self.needed if each.rule in shown]
+        lines += [_needs(each, self.unit) for each in self.needed if each.rule in shown]
         if self.enough is not None:
             lines.append(
                 f"From about {self.enough:,} rows on, one more label saves less than one review over "
@@ -122,12 +134,13 @@ class Plan(Displayed):
         return list(dict.fromkeys(row.rule for row in self.table))
 
     def _display(self) -> Display:
-        needed = [_needs(each) for each in self.needed if each.rule not in PAPER_RULES]
+        needed = [_needs(each, self.unit) for each in self.needed if each.rule not in PAPER_RULES]
         oracle = HOPELESS if math.isnan(self.oracle) else f"{self.oracle:.2f} candidates"
-        facts = [("for", f"{self.target.describe()}, alpha {self.alpha:g}"), ("best possible list", oracle)]
+        best = "such a list holds" if self.measure == "certified" else "best possible list"
+        facts = [("for", f"{self.target.describe()}, alpha {self.alpha:g}"), (best, oracle)]
         rows = "no number of" if self.recommended is None else f"about {self.recommended:,}"
         return Display(
-            f"{self.target.describe()}, alpha {self.alpha:g}: {rows} rows",
+            f"{self.target.describe()}, alpha {self.alpha:g}: {rows} {self.unit}",
             self.recommendation(),
             [*facts, ("basis", self.basis)],
             folded=[("Calibration sizes", _table(self, self.rules)), ("Certifiable", needed)],
@@ -145,7 +158,8 @@ class Plan(Displayed):
 
 
 def _table(plan: Plan, rules: list[str]) -> list[str]:
-    lines = [f"{'rows':>9}" + "".join(f"  {rule + ': certifiable':>22}  {'list':>24}" for rule in rules)]
+    heads = (f"  {rule + ': certifiable':>22}  {plan.measure:>24}" for rule in rules)
+    lines = [f"{plan.unit:>9}" + "".join(heads)]
     for n in dict.fromkeys(row.rows for row in plan.table):
         cells = [_cell(row) for row in plan.table if row.rows == n and row.rule in rules]
         lines.append(f"{n:>9,}" + "".join(cells))
@@ -161,8 +175,8 @@ def _cell(row: PlanRow) -> str:
     return f"  {row.assurance:>22.0%}  {size:>24}"
 
 
-def _needs(each: Needed) -> str:
-    rows = "no number of rows" if each.rows is None else f"{each.rows:,} rows"
+def _needs(each: Needed, unit: str) -> str:
+    rows = f"no number of {unit}" if each.rows is None else f"{each.rows:,} {unit}"
     span = ""
     if each.interval is not None:
         low, high = (("never" if end is None else f"{end:,}") for end in each.interval)
