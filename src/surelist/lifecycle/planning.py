@@ -27,8 +27,15 @@ from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row
 from surelist.lifecycle.plan import Needed, Plan, PlanRow
 from surelist.lifecycle.populations import COVERAGE, Empirical, Population, populations
+from surelist.lifecycle.special_plans import (
+    is_special,
+    plan_pools,
+    plan_special,
+    require_target,
+    target_is_of_pools,
+)
 from surelist.promises.rows_needed import first_count
-from surelist.promises.targets import Expected, Level, PerPool, Recall, Target
+from surelist.promises.targets import AnyTarget, Expected, Level, PerPool, Recall, Target
 
 SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)
 POINTS = 64  # quantiles per expectation
@@ -38,13 +45,13 @@ PAPER = {Expected: "dkw", PerPool: "bernstein"}
 
 
 def plan(
-    target: Target,
+    target: AnyTarget,
     *,
     alpha: float = 0.1,
     base_rate: float | None = None,
     auc: float | None = None,
-    pilot: tuple[Any, Any] | None = None,
-    sizes: Sequence[int] = SIZES,
+    pilot: tuple[Any, ...] | None = None,
+    sizes: Sequence[int] | None = None,
     pools: int = 100,
     seed: int = 0,
     labelling: bool = False,
@@ -57,9 +64,10 @@ def plan(
         A guess: the share of qualified candidates and the score's area under the ROC curve,
         under the binormal model.
     pilot
-        Instead of a guess: (scores, labels) of a pilot sample.
+        Instead of a guess: (scores, labels) of a pilot sample; with whole pools as units (scores, labels,
+        pools).
     sizes
-        Calibration sizes to tabulate.
+        Calibration sizes to tabulate: rows, or labelled pools.
     pools
         How many pools will be screened: beyond ``Plan.enough`` rows one more label saves less
         than one review over all of them.
@@ -78,11 +86,15 @@ def plan(
     >>> [round(row.list_size, 1) for row in plan.table if row.rule == "exact"]
     [10.1, 8.1]
     """
-    if not isinstance(target, (Expected, PerPool, Recall)):
-        raise InvalidInput(f"target: expected Expected, PerPool or Recall, got {target!r}.")
     alpha = check.as_alpha(alpha)
     pools = check.as_count(pools, "pools")
-    wanted = [check.as_count(size, "sizes") for size in sizes]
+    wanted = [check.as_count(size, "sizes") for size in sizes or SIZES]
+    if not isinstance(target, (Expected, PerPool, Recall)) or is_special(target):
+        require_target(target, labelling)
+        if target_is_of_pools(target):
+            return plan_pools(target, alpha, wanted if sizes else None, pilot, pools, seed)  # type: ignore[arg-type]
+        guessed, _, _, basis = populations(base_rate, auc, pilot, seed)
+        return plan_special(target, alpha, wanted, guessed, basis, pools, seed)
     rules = ["exact", *([PAPER[type(target)]] if type(target) in PAPER else [])]
     best, others, rates, basis = populations(base_rate, auc, pilot, seed)
     table = [_row(target, Level(alpha, rule), n, best, others) for rule in rules for n in wanted]

@@ -35,9 +35,42 @@ MOST_POOLS = 100_000
 THRESHOLDS = 64
 PER = 100.0  # lists of a precision promise are counted per 100 candidates
 POOLED = (
-    "From a pilot of {pools:,} pools with {rows:,} rows, resampled pool by pool. Do not use the pilot's pools "
-    "for calibration: they chose how many."
+    "From a pilot of {pools:,} pools with {rows:,} rows, resampled pool by pool. Do not use the pilot's "
+    "pools for calibration: they chose how many."
 )
+
+
+def target_is_of_pools(target: Any) -> bool:
+    """Whether whole pools are its units."""
+    return isinstance(target, (Expected, PerPool)) and target.pool_size is None
+
+
+def is_special(target: Any) -> bool:
+    """Whether a count of qualified rows does not plan it."""
+    return target_is_of_pools(target) or getattr(target, "of", "count") == "value"
+
+
+def require_target(target: Any, labelling: bool) -> None:
+    """Raise where no plan can be made, and say what to do instead."""
+    if isinstance(target, (list, tuple)):
+        raise InvalidInput("target: plan several promises one by one, each with its share of alpha.")
+    if not isinstance(target, (Expected, PerPool, Precision, Budget)):
+        raise InvalidInput(
+            f"target: expected Expected, PerPool, Recall, Precision or Budget, got {target!r}."
+        )
+    if getattr(target, "of", "count") == "value":
+        raise InvalidInput("target: no plan for amounts: nothing is guessed of how large they are.")
+    if labelling:
+        raise InvalidInput("labelling: goes with Expected(k, pool_size) and PerPool(k, pool_size).")
+
+
+def plan_special(
+    target: Any, alpha: float, sizes: Sequence[int], best: Population, basis: str, pools: int, seed: int
+) -> Plan:
+    """Precision or a budget."""
+    if isinstance(target, Budget):
+        return plan_budget(target, alpha, sizes, best, basis, pools)
+    return plan_precision(target, alpha, sizes, best, basis, pools, seed)
 
 
 class _Curve:
@@ -95,15 +128,15 @@ def plan_precision(
             lists = np.maximum(lists, _walks(target.share, alpha / len(starts), each, n, curve, rng))
         certain = lists > 0
         mean = PER * float(lists[certain].mean()) if certain.mean() >= 0.005 else None
-        rows.append(
-            PlanRow(n, "exact", 0, float(certain.mean()), mean, mean and mean / (PER * longest) - 1)
-        )
+        rows.append(PlanRow(n, "exact", 0, float(certain.mean()), mean, mean and mean / (PER * longest) - 1))
     return Plan(
         target, alpha, basis, best.base_rate, PER * longest, tuple(rows), (), pools, None, start=start
     )
 
 
-def _walks(share: float, alpha: float, start: float, n: int, curve: _Curve, rng: np.random.Generator) -> Floats:
+def _walks(
+    share: float, alpha: float, start: float, n: int, curve: _Curve, rng: np.random.Generator
+) -> Floats:
     """Shares listed at the end of simulated walks; 0 where the first list did not pass."""
     lists = [start]
     while lists[-1] < 1:
@@ -168,7 +201,9 @@ def _next_pools(
         mean = float(length[place][usable].mean()) if usable.any() and assured >= 0.005 else None
         table.append(PlanRow(pools, "exact", rank, assured, mean, None))
     best = reached[min(int(alpha * len(reached)), len(reached) - 1)]
-    oracle = math.nan if best == -math.inf else float(np.searchsorted(-every.scores, -best, "right") / every.pools)
+    oracle = (
+        math.nan if best == -math.inf else float(np.searchsorted(-every.scores, -best, "right") / every.pools)
+    )
     return table, _pools_needed(alpha, never), oracle
 
 

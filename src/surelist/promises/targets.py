@@ -332,7 +332,8 @@ class Precision:
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", check.as_alpha(self.share, "share"))
         if self.start is not None:
-            object.__setattr__(self, "start", check.as_alpha(self.start, "start"))
+            start = getattr(self.start, "start", self.start)  # a plan says where
+            object.__setattr__(self, "start", check.as_alpha(start, "start"))
 
     def describe(self) -> str:
         return f"at least {100 * self.share:g}% of the shortlist qualified"

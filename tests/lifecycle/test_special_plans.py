@@ -1,0 +1,103 @@
+"""Plans for precision, a budget and whole pools: agreement with calibrating simulated rows, and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, ndtr
+
+import surelist as sl
+
+DISTANCE = 1.6
+AUC = float(ndtr(DISTANCE / np.sqrt(2)))
+
+
+def draw(rng, rows):
+    labels = rng.random(rows) < 0.19
+    return rng.normal(size=rows) + DISTANCE * labels, labels
+
+
+def at(plan, rows):
+    return next(row for row in plan.table if row.rows == rows)
+
+
+def test_a_budget_agrees_with_calibrating():
+    rng = np.random.default_rng(0)
+    plan = sl.plan(sl.Budget(10, 100), base_rate=0.19, auc=AUC, sizes=[500])
+    certified = []
+    for _ in range(150):
+        others, _ = draw(rng, 5000)
+        policy = sl.calibrate(*draw(rng, 500), sl.Budget(10, 100), unlabelled=others)
+        certified.append(policy.cutoffs[0].proof.k)
+    assert at(plan, 500).list_size == pytest.approx(np.mean(certified), abs=0.2)
+    assert "certified" in plan.describe()
+    assert "Such a list holds" in plan.describe()
+
+
+def test_precision_agrees_with_calibrating_and_supplies_the_start():
+    rng = np.random.default_rng(0)
+    plan = sl.plan(sl.Precision(0.5), base_rate=0.19, auc=AUC, sizes=[500])
+    target = sl.Precision(0.5, start=plan)
+    assert target.start == plan.start == pytest.approx(plan.oracle / 200, abs=1e-3)
+    lists = []
+    for _ in range(150):
+        others, _ = draw(rng, 5000)
+        try:
+            policy = sl.calibrate(*draw(rng, 500), target, unlabelled=others)
+        except sl.NotCertifiable:
+            continue
+        lists.append(100 * float(np.mean(draw(rng, 20_000)[0] >= policy.threshold)))
+    row = at(plan, 500)
+    assert row.assurance == pytest.approx(len(lists) / 150, abs=0.08)
+    assert row.list_size == pytest.approx(np.mean(lists), abs=1.0)
+
+
+def clustered(rng, pools):
+    codes = np.repeat(np.arange(pools), rng.integers(20, 100, pools))
+    z = rng.standard_normal(len(codes))
+    labels = rng.random(len(codes)) < expit(-2 + 1.8 * z + 0.7 * rng.standard_normal(pools)[codes])
+    return z, labels, codes
+
+
+@pytest.mark.parametrize("target", [sl.PerPool(k=2), sl.PerPool(recall=0.7), sl.Expected(3, spread=3)])
+def test_whole_pools_agree_with_calibrating(target):
+    rng = np.random.default_rng(4)
+    plan = sl.plan(target, pilot=clustered(rng, 1500), sizes=[60])
+    judge, _, of = clustered(rng, 500)
+    lists, certified = [], 0
+    for _ in range(120):
+        scores, labels, codes = clustered(rng, 60)
+        try:
+            policy = sl.calibrate(scores, labels, target, pools=codes)
+        except sl.NotCertifiable:
+            continue
+        certified += 1
+        lists.append(float(np.count_nonzero(judge >= policy.threshold)) / (of.max() + 1))
+    row = at(plan, 60)
+    assert row.assurance == pytest.approx(certified / 120, abs=0.1)
+    assert row.list_size == pytest.approx(np.mean(lists), rel=0.08)
+    assert "pools" in plan.describe().splitlines()[5]
+
+
+def test_the_fewest_pools_are_those_that_the_rule_needs():
+    pilot = np.tile([3.0, 2.0, 1.0], 40), np.ones(120), np.repeat(np.arange(40), 3)
+    assert sl.plan(sl.PerPool(k=1), pilot=pilot).needs(0.9) == 9  # 1/alpha - 1
+    assert sl.plan(sl.PerPool(k=1), pilot=pilot, alpha=0.05).needs(0.9) == 19
+    assert sl.plan(sl.PerPool(k=4), pilot=pilot).needs(0.9) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "words"),
+    [
+        (sl.PerPool(k=3), {"base_rate": 0.2, "auc": 0.8}, "a pilot with pools"),
+        (sl.Expected(3), {"pilot": ([1.0], [1])}, "a pilot with pools"),
+        ([sl.Expected(5, 100), sl.Precision(0.5)], {"base_rate": 0.2, "auc": 0.8}, "one by one"),
+        (sl.Expected(50, of="value"), {"base_rate": 0.2, "auc": 0.8}, "no plan for amounts"),
+        (sl.Expected(50, 100, of="value"), {"base_rate": 0.2, "auc": 0.8}, "no plan for amounts"),
+        (sl.Precision(0.5), {}, "give base_rate= and auc="),
+        (sl.Budget(5, 100), {"base_rate": 0.2, "auc": 0.8, "labelling": True}, "labelling"),
+    ],
+)
+def test_what_cannot_be_planned_says_so(target, options, words):
+    with pytest.raises(sl.InvalidInput, match=words):
+        sl.plan(target, **options)
