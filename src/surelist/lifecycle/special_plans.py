@@ -108,7 +108,7 @@ def _binomial_quantile(n: int, rate: float, levels: Floats) -> NDArray[np.int64]
     """By the normal curve; a plan needs no more."""
     spread = math.sqrt(n * rate * (1 - rate))
     near = np.rint(n * rate + spread * special.ndtri(levels))
-    return np.clip(near, 0, n).astype(np.int64)
+    return np.asarray(np.clip(near, 0, n), dtype=np.int64)
 
 
 def plan_precision(
@@ -150,7 +150,7 @@ def _walks(
     hits = np.cumsum(drawn[:, :steps], axis=1)
     listed = hits + np.cumsum(drawn[:, steps : 2 * steps], axis=1)
     ended = [passed_steps(own, good, share, alpha) for own, good in zip(listed, hits, strict=True)]
-    return np.append(0.0, shares)[np.array(ended)]
+    return np.asarray(np.append(0.0, shares)[np.array(ended)])
 
 
 def plan_pools(
