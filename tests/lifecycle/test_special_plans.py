@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
@@ -27,8 +29,9 @@ def test_a_budget_agrees_with_calibrating():
     certified = []
     for _ in range(150):
         others, _ = draw(rng, 5000)
-        policy = sl.calibrate(*draw(rng, 500), sl.Budget(10, 100), unlabelled=others)
-        certified.append(policy.cutoffs[0].proof.k)
+        scores, labels = draw(rng, 500)
+        proof: Any = sl.calibrate(scores, labels, sl.Budget(10, 100), unlabelled=others).cutoffs[0].proof
+        certified.append(proof.k)
     assert at(plan, 500).list_size == pytest.approx(np.mean(certified), abs=0.2)
     assert "certified" in plan.describe()
     assert "Such a list holds" in plan.describe()
@@ -42,8 +45,9 @@ def test_precision_agrees_with_calibrating_and_supplies_the_start():
     lists = []
     for _ in range(150):
         others, _ = draw(rng, 5000)
+        scores, labels = draw(rng, 500)
         try:
-            policy = sl.calibrate(*draw(rng, 500), target, unlabelled=others)
+            policy = sl.calibrate(scores, labels, target, unlabelled=others)
         except sl.NotCertifiable:
             continue
         lists.append(100 * float(np.mean(draw(rng, 20_000)[0] >= policy.threshold)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def worst_pool_share(share: float, factor: float) -> float:
 @pytest.mark.parametrize("target", [sl.Expected(5, 100), sl.Recall(0.8), sl.Precision(0.6)])
 def test_the_share_asked_for_is_the_one_that_the_worst_ratios_leave(target):
     asked = target.k / 100 if isinstance(target, sl.Expected) else target.share
-    wider = widened(target, FACTOR)
+    wider: Any = widened(target, FACTOR)
     certified = wider.k / 100 if isinstance(wider, sl.Expected) else wider.share
     assert worst_pool_share(certified, FACTOR) == pytest.approx(asked, rel=1e-9)
     assert worst_pool_share(certified, FACTOR) >= asked * (1 - 1e-15)
@@ -37,7 +38,7 @@ def test_false_at_most_alpha_at_the_worst_ratios_and_more_without_the_margin():
     """Every number of kept rows and of qualified ones among them, at the boundary, in full."""
     rows, kept_at, alpha = 150, 0.6, 0.1
     target, level = sl.Expected(20, 100), Level(alpha)
-    wider = widened(target, FACTOR)
+    wider: Any = widened(target, FACTOR)
     # just below: the worst pool then holds just less than the 20 promised
     rate = (wider.k / 100) * (1 - 1e-9)
     false = dict.fromkeys(("with", "without"), 0.0)

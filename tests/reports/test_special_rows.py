@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def past(tmp_path_factory):
 
 
 OTHERS = population(np.random.default_rng(6), 3000)[0]
-KINDS = {
+KINDS: dict[str, tuple[dict[str, Any], str | None]] = {
     "next pool": ({"target": sl.PerPool(k=2), "pool": "pool"}, None),
     "pool recall": ({"target": sl.PerPool(recall=0.6), "pool": "pool", "alpha": 0.2}, None),
     "two promises": ({"target": [sl.Expected(5, 100), sl.Recall(0.5)]}, None),

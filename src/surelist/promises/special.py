@@ -19,6 +19,7 @@ from surelist.errors import InvalidInput
 from surelist.promises.averages import certify_average
 from surelist.promises.chain import certify_chain, chain_helps
 from surelist.promises.evidence import ArrayEvidence
+from surelist.promises.other_scores import require_others
 from surelist.promises.pools import PoolRows, certify_next_pool
 from surelist.promises.proofs import Certified
 from surelist.promises.reference import certify_budget, certify_false_share, certify_precision
@@ -140,6 +141,7 @@ def _certify(rows: RowSet, target: AnyTarget, level: Level, most: float) -> Cert
         assert isinstance(target, (Expected, PerPool))
         return _by_units(rows, target, level)
     unlabelled = _other_scores(rows.unlabelled, target)
+    require_others(rows.scores, unlabelled)
     if isinstance(target, Expected):
         if level.rule != "exact":
             raise InvalidInput(f'unlabelled: goes with rule="exact", got {level.rule!r}.')
