@@ -9,9 +9,12 @@ false, as a share of all runs; lists are means over the promises made, per 100 c
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import time
-import warnings
 from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,58 +22,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 import surelist as sl
+from promises_peers import false_share, precision, stopping
+from promises_tally import ALPHA, TRUTH, Floats, Judge, Tally, table
+from surelist.bounds.rank_chain import rank_chain
 from surelist.examples import expected_list_size, population
-
-ALPHA = 0.1
-Floats = NDArray[np.float64]
-Judge = Callable[[sl.Policy], tuple[float, bool]]
-
-
-class Truth:
-    """Of the population in ``surelist.examples``: share listed and qualified share listed at a threshold."""
-
-    def __init__(self, points: int = 400_000) -> None:
-        at = (np.arange(points) + 0.5) / points
-        self.scores = special.expit(-2.2 + 1.8 * special.ndtri(at))
-        self.qualified = np.append(np.cumsum(self.scores[::-1])[::-1] / points, 0.0)
-        self.points = points
-
-    def at(self, threshold: float) -> tuple[float, float]:
-        place = int(np.searchsorted(self.scores, threshold))
-        return (self.points - place) / self.points, float(self.qualified[place])
-
-
-TRUTH = Truth()
-
-
-class Tally:
-    """Promises made, false ones, refusals and list lengths."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.runs, self.false, self.refused = name, 0, 0, 0
-        self.lists: list[float] = []
-
-    def add(self, judge: Judge, *rows: Any, **asked: Any) -> None:
-        self.runs += 1
-        try:
-            length, false = judge(sl.calibrate(*rows, **asked))
-        except sl.NotCertifiable:
-            self.refused += 1
-            return
-        self.false += false
-        self.lists.append(length)
-
-    def row(self) -> str:
-        mean = f"{np.mean(self.lists):.2f}" if self.lists else "-"
-        return f"| {self.name} | {mean} | {self.false / self.runs:.3f} | {self.refused / self.runs:.3f} |"
-
-
-def table(title: str, tallies: list[Tally], note: str = "") -> None:
-    print(f"\n### {title}\n\n| | list | false | refused |\n|---|---|---|---|")
-    for each in tallies:
-        print(each.row())
-    if note:
-        print(f"\n{note}")
 
 
 def count_judge(k: float) -> Judge:
@@ -146,146 +101,51 @@ def sampled(rng: np.random.Generator, runs: int) -> None:
         table(title, list(made.values()), f"Best possible list: {100 * float(expected_list_size(0.05)):.2f}")
 
 
-def precision_at(share: Floats) -> Floats:
-    listed = np.maximum((share * TRUTH.points).astype(int), 1)
-    found: Floats = TRUTH.qualified[TRUTH.points - listed] / (listed / TRUTH.points)
-    return found
-
-
-def precision(rng: np.random.Generator, runs: int) -> None:
-    shares = np.linspace(0.001, 0.9, 5000)
-    for q in (0.7, 0.5):
-        oracle = float(shares[precision_at(shares) >= q].max())
-
-        def judge(policy: sl.Policy, q: float = q) -> tuple[float, bool]:
-            listed, qualified = TRUTH.at(policy.threshold)
-            return 100 * listed, qualified < q * listed
-
-        planned, searched = (
-            Tally("fixed sequence, planned start"),
-            Tally("fixed sequence, no plan (four starts)"),
-        )
-        plug, peer, default = (
-            Tally("plug-in, no proof"),
-            Tally("MAPIE, fixed sequence"),
-            Tally("MAPIE, its default"),
-        )
-        for _ in range(runs):
-            s, y = population(rng, 1000)
-            u, _ = population(rng, 10_000)
-            start = float(round(oracle / 2, 4))
-            planned.add(judge, s, y, sl.Precision(q, start=start), unlabelled=u)
-            searched.add(judge, s, y, sl.Precision(q), unlabelled=u)
-            _naive(plug, s, y, q)
-            if peer.runs < min(runs, 100):
-                _mapie(peer, s, y, u, q, "fixed_sequence")
-                _mapie(default, s, y, u, q, None)
-        title = f"Precision {q}, n = 1,000, half the best possible list as the start"
-        table(title, [planned, searched, peer, default, plug], f"Best possible list: {100 * oracle:.1f}")
-
-
-def _naive(tally: Tally, s: Floats, y: NDArray[np.bool_], q: float) -> None:
-    order = np.argsort(-s)
-    share = np.cumsum(y[order]) / np.arange(1, len(s) + 1)
-    tally.runs += 1
-    listed, qualified = TRUTH.at(float(s[order][np.flatnonzero(share >= q)[-1]]))
-    tally.lists.append(100 * listed)
-    tally.false += qualified < q * listed
-
-
-class _Scores:
-    """A fitted classifier, as MAPIE wants one: the score is its probability."""
-
-    classes_ = np.array([0, 1])
-
-    def fit(self, X: Floats, y: Any) -> _Scores:
-        return self
-
-    def predict(self, X: Floats) -> Any:
-        return (X[:, 0] >= 0.5).astype(int)
-
-    def predict_proba(self, X: Floats) -> Floats:
-        return np.column_stack([1 - X[:, 0], X[:, 0]])
-
-
-def _mapie(tally: Tally, s: Floats, y: NDArray[np.bool_], u: Floats, q: float, control: str | None) -> None:
-    """MAPIE on 100 thresholds, from 2 % to 60 % of candidates listed: where its walk can begin."""
-    from mapie.risk_control import BinaryClassificationController
-
-    extra: dict[str, Any] = {} if control is None else {"fwer_method": control}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        controller = BinaryClassificationController(
-            _Scores().predict_proba, "precision", target_level=q, confidence_level=1 - ALPHA,
-            best_predict_param_choice="recall", list_predict_params=np.quantile(u, np.linspace(0.4, 0.98, 100)),
-            **extra,
-        )  # fmt: skip
-        controller.calibrate(s[:, None], y.astype(int))
-        chosen = controller.best_predict_param
-    tally.runs += 1
-    if chosen is None:
-        tally.refused += 1
-        return
-    listed, qualified = TRUTH.at(float(np.asarray(chosen).ravel()[0]))
-    tally.lists.append(100 * listed)
-    tally.false += qualified < q * listed
-
-
-def false_share(rng: np.random.Generator, runs: int) -> None:
-    print("\n### Conformal selection, q = 0.7, n = 1,000, pools of 100\n")
-    shares, below, lengths = [], 0, []
-    for _ in range(runs):
-        s, y = population(rng, 1000)
-        pool, truth = population(rng, 100)
-        try:
-            listed = sl.calibrate(s, y, sl.Precision(0.7), rule="fdr", unlabelled=pool).select(pool)
-        except sl.NotCertifiable:
-            shares.append(0.0)
-            continue
-        shares.append(1 - float(truth[listed].mean()))
-        below += shares[-1] > 0.3
-        lengths.append(int(listed.sum()))
-    print(
-        f"list {np.mean(lengths):.1f}; mean false share {np.mean(shares):.3f} (promised at most 0.300);",
-        end=" ",
-    )
-    print(f"lists with less than 70 % qualified: {100 * below / runs:.0f} %")
-
-
 def best_of(rng: np.random.Generator, runs: int) -> None:
+    """Equally good scores; which is the shortest list is told by unlabelled scores, or by the rows themselves."""
+    big = 400_000
+    z = rng.standard_normal(big)
+    judge = _noisy_judge(z, z + 0.7 * rng.standard_normal(big))
+    target = sl.Expected(5, 100)
     for several in (5, 20):
-        one, corrected, naive = (
-            Tally("one score alone"),
-            Tally(f"best of {several}, alpha split"),
-            Tally("shortest, uncorrected"),
-        )
-        big = 100_000
-        for _ in range(max(50, runs // 4)):
-            z = rng.standard_normal(1000)
-            y = rng.random(1000) < special.expit(-2.2 + 1.8 * z)
-            noise = rng.standard_normal((several, 1000))
-            scores = {f"s{i}": z + 0.7 * noise[i] for i in range(several)}
-            zb = rng.standard_normal(big)
-            judge = _noisy_judge(zb, rng.standard_normal(big))
-            one.add(judge, scores["s0"], y, sl.Expected(5, 100))
-            corrected.add(judge, scores, y, sl.Expected(5, 100))
-
-            made = [sl.calibrate(each, y, sl.Expected(5, 100)) for each in scores.values()]
+        one, ours = Tally("one score alone"), Tally(f"best of {several}, chosen by the rows")
+        beside, chosen = Tally("one score, unlabelled scores"), Tally(f"best of {several}, unlabelled scores")
+        naive = Tally("shortest, uncorrected")
+        for _ in range(max(50, runs if several == 5 else runs // 4)):
+            scores, y = _noisy_scores(rng, several, 1000)
+            others, _ = _noisy_scores(rng, several, 10_000)
+            one.add(judge, scores["s0"], y, target)
+            ours.add(judge, scores, y, target)
+            beside.add(judge, scores["s0"], y, target, unlabelled=others["s0"])
+            chosen.add(judge, scores, y, target, unlabelled=others)
+            made = [sl.calibrate(each, y, target) for each in scores.values()]
             shares = [
                 float(np.mean(each >= p.threshold)) for each, p in zip(scores.values(), made, strict=True)
             ]
             length, false = judge(made[int(np.argmin(shares))])
             naive.runs, naive.false = naive.runs + 1, naive.false + false
             naive.lists.append(length)
-        table(f"Best of {several} equally good scores, n = 1,000", [one, corrected, naive])
+        table(f"Best of {several} equally good scores, n = 1,000", [one, ours, beside, chosen, naive])
+        ratio = np.mean(chosen.lists) / np.mean(beside.lists) - 1
+        print(f"\nBest of {several} against one score, both with unlabelled scores: {100 * ratio:+.1f} %.")
 
 
-def _noisy_judge(z: Floats, noise: Floats) -> Judge:
-    chance, score = special.expit(-2.2 + 1.8 * z), z + 0.7 * noise
+def _noisy_scores(
+    rng: np.random.Generator, several: int, rows: int
+) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
+    z = rng.standard_normal(rows)
+    labels = rng.random(rows) < special.expit(-2.2 + 1.8 * z)
+    return {f"s{i}": z + 0.7 * rng.standard_normal(rows) for i in range(several)}, labels
+
+
+def _noisy_judge(z: Floats, scores: Floats) -> Judge:
+    order = np.argsort(scores)
+    ordered = scores[order]
+    held = np.append(np.cumsum(special.expit(-2.2 + 1.8 * z)[order][::-1])[::-1] / len(z), 0.0)
 
     def judge(policy: sl.Policy) -> tuple[float, bool]:
-        listed = score >= policy.threshold
-        return 100 * float(listed.mean()), 100 * float(chance[listed].sum()) / len(z) < 5
+        place = int(np.searchsorted(ordered, policy.threshold))
+        return 100 * (1 - place / len(z)), 100 * held[place] < 5
 
     return judge
 
@@ -294,7 +154,7 @@ def chain(rng: np.random.Generator, runs: int) -> None:
     for n, other in ((300, 3_000), (1_000, 10_000), (10_000, 100_000)):
         exact, ours = Tally("exact rule"), Tally(f"rank chain, {other:,} unlabelled scores")
         seconds = 0.0
-        for place in range(runs):
+        for place in range(10 * runs if n < 10_000 else runs):  # the figures differ by hundredths
             s, y = population(rng, n)
             u, _ = population(rng, other)
             exact.add(count_judge(5), s, y, sl.Expected(5, 100))
@@ -321,6 +181,44 @@ def budget(rng: np.random.Generator, runs: int) -> None:
     print(f"certified {np.mean(certified):.2f} of a true {best:.2f}; false {false / runs:.3f}")
 
 
+def alarm(rng: np.random.Generator, runs: int) -> None:
+    """Recall .9 watched with 5 % of the unlisted audited: pools of 100 with 19 qualified each on average."""
+    rows = population(rng, 3000)
+    policy = sl.calibrate(*rows, sl.Recall(0.9), alpha=ALPHA)  # type: ignore[call-arg]
+    print(
+        "\n### Recall .9 watched, audit rate .05, alpha .05\n\n| true recall | alarm | audited until then |\n|---|---|---|"
+    )
+    for recall, most in ((0.9, 1000), (0.8, 1000), (0.7, 1000)):
+        audited, alarms = [], 0
+        for _ in range(runs):
+            monitor = sl.Monitor(policy, alpha=0.05, audit_rate=0.05)
+            looked = 0
+            for _ in range(most):
+                good = rng.random(100) < 0.19
+                listed = np.where(good, rng.random(100) < recall, rng.random(100) < 0.3)
+                audit = ~listed & (rng.random(100) < 0.05)
+                looked += int(audit.sum())
+                monitor.observe(
+                    pool_size=100, qualified=int((good & listed).sum()), missed=int((good & audit).sum())
+                )
+                if monitor.alarm:
+                    break
+            alarms += monitor.alarm
+            audited.append(looked if monitor.alarm else np.inf)
+        median = np.median(audited)
+        shown = "-" if recall >= 0.9 else f"{median:.0f} in the median"
+        print(f"| {recall} | {alarms / runs:.3f} | {shown} |")
+
+
+def best(function: Callable[[], Any]) -> float:
+    times = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begun)
+    return min(times)
+
+
 def speed(rng: np.random.Generator, runs: int) -> None:
     import polars as pl
 
@@ -329,14 +227,6 @@ def speed(rng: np.random.Generator, runs: int) -> None:
         "score": rng.random(rows), "qualified": (rng.random(rows) < 0.2).astype(np.int8),
         "pool": rng.integers(0, count, rows),
     })  # fmt: skip
-
-    def best(function: Callable[[], Any]) -> float:
-        times = []
-        for _ in range(3):
-            begun = time.perf_counter()
-            function()
-            times.append(time.perf_counter() - begun)
-        return min(times)
 
     one = best(lambda: frame.group_by("pool").agg(pl.len(), pl.col("score").max(), pl.col("qualified").sum()))
     columns = frame["score"].to_numpy(), frame["qualified"].to_numpy(), frame["pool"].to_numpy()
@@ -352,18 +242,31 @@ def speed(rng: np.random.Generator, runs: int) -> None:
         print(
             f"{name}: arrays {arrays:.2f} s ({arrays / one:.1f} x), table {table_:.2f} s ({table_ / one:.1f} x)"
         )
+
+
+def speed_unlabelled(rng: np.random.Generator, runs: int) -> None:
+    rows = 10_000_000
     s, y = population(rng, 1000)
     other = rng.random(rows)
+    print("\n### Speed: 10 million unlabelled scores\n")
     partition = best(lambda: np.partition(other, rows // 2))
-    sl.calibrate(s, y, sl.Expected(5, 100), unlabelled=other)  # solves the counts
+    begun = time.perf_counter()
+    rank_chain(1000, rows, Fraction(1, 20), ALPHA)
+    counts = time.perf_counter() - begun
     ours = best(lambda: sl.calibrate(s, y, sl.Expected(5, 100), unlabelled=other))
-    print(f"unlabelled= with 10 million scores {ours:.2f} s; one np.partition of them {partition:.2f} s")
+    print(
+        f"unlabelled= with 10 million scores {ours:.2f} s, {ours / partition:.1f} x one np.partition of them "
+        f"({partition:.2f} s); its counts, solved once, {counts:.2f} s"
+    )
 
 
 PARTS: dict[str, Callable[[np.random.Generator, int], None]] = {
-    "pools": pools, "sampled": sampled, "precision": precision, "false_share": false_share, "best_of": best_of,
-    "budget": budget, "chain": chain, "speed": speed,
+    "pools": pools, "sampled": sampled, "precision": precision, "false_share": false_share,
+    "stopping": stopping, "best_of": best_of, "budget": budget, "chain": chain, "alarm": alarm, "speed": speed,
+    "speed_unlabelled": speed_unlabelled,
 }  # fmt: skip
+BESIDE_PEERS = ("precision", "false_share", "stopping")
+MARK = "<!-- from here on: python benchmarks/promises.py --peers docs/peers.md -->"
 
 
 def main() -> None:
@@ -371,12 +274,23 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--seed", type=int, default=12)
+    parser.add_argument("--peers", type=Path, help="the page whose tables beside peers are made anew")
     options = parser.parse_args()
-    print(f"surelist {sl.__version__}, {options.runs} runs, seed {options.seed}, alpha {ALPHA}")
-    for name in options.part or PARTS:
+    wanted = options.part or (BESIDE_PEERS if options.peers else PARTS)
+    head = f"surelist {sl.__version__}, {options.runs} runs, seed {options.seed}, alpha {ALPHA}"
+    print(head)
+    beside = []
+    for name in wanted:
         begun = time.perf_counter()
-        PARTS[name](np.random.default_rng(options.seed), options.runs)
-        print(f"\n({name}: {time.perf_counter() - begun:.0f} s)", flush=True)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            PARTS[name](np.random.default_rng(options.seed), options.runs)
+        print(f"{printed.getvalue()}\n({name}: {time.perf_counter() - begun:.0f} s)", flush=True)
+        beside += [printed.getvalue().strip()] if name in BESIDE_PEERS else []
+    if options.peers:
+        page = options.peers.read_text(encoding="utf-8").partition(MARK)[0].rstrip()
+        text = "\n\n".join([page, MARK, "## Promises of other kinds", f"{head}.", *beside])
+        options.peers.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
