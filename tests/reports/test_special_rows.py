@@ -98,7 +98,7 @@ def test_a_group_in_the_wrong_order_is_noticed_and_only_that_one():
     assert two.better.high < 0.5 <= two.worse.low
     assert two.better.share_low > two.worse.share_high
     assert two.passed_over
-    assert "is passed over while the second is shortlisted" in two.describe()
+    assert "is left out while the second is shortlisted" in two.describe()
     other = orders_within_groups(scores, labels, groups, {None: 0.01})[1]
     assert other.better is not None
     assert not other.passed_over

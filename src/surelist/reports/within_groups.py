@@ -42,7 +42,7 @@ class GroupOrder:
         if self.better is None or self.worse is None:
             return f"No sign of it in {self.rows:,} labelled rows."
         kept = (
-            "is passed over while the second is shortlisted"
+            "is left out while the second is shortlisted"
             if self.passed_over
             else "scores lower; the threshold does not lie between them"
         )
