@@ -184,6 +184,10 @@ def stopping(rng: np.random.Generator, runs: int) -> None:
             print(
                 f"| {ranking} | {name} | {np.mean(reviewed):.2f} | {false / runs:.2f} | {open_ / runs:.2f} | {took:.0f} |"
             )
+    print(
+        "\nbuscarpy takes ranked order to be no worse than random order; the other two rules assume nothing of "
+        "the ranking."
+    )
 
 
 def _weights(steep: float) -> Floats:

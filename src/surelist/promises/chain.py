@@ -107,6 +107,19 @@ def certify_chain(
 
 
 def _edges(chain: Chain, unlabelled: Floats) -> Floats:
-    """The score at which each block ends."""
-    ranks = len(unlabelled) - np.array([block.size for block in chain.blocks], dtype=np.int64)
-    return np.partition(unlabelled, ranks)[ranks] if len(ranks) else np.empty(0)
+    """The score at which each block ends.
+
+    The ranks are split in the middle, then each half in its own part: one rank at a time is what NumPy
+    selects fastest.
+    """
+    places = len(unlabelled) - np.array([block.size for block in chain.blocks], dtype=np.int64)
+    ordered, work = np.sort(places).tolist(), unlabelled.copy()
+    parts = [(0, len(work), 0, len(ordered))]
+    while parts:
+        low, high, first, last = parts.pop()
+        if first < last:
+            middle = (first + last) // 2
+            rank = ordered[middle]
+            work[low:high].partition(rank - low)
+            parts += [(low, rank, first, middle), (rank + 1, high, middle + 1, last)]
+    return work[places]
