@@ -20,7 +20,6 @@ from surelist.promises.pools import NextPool
 from surelist.promises.sampled import Audited
 from surelist.promises.special import has_values
 from surelist.promises.terms import Roles, Terms
-from surelist.score_summary import FINGERPRINT
 from surelist.workflows.certify import certify_source
 from surelist.workflows.source import Source
 
@@ -80,7 +79,7 @@ def _require_fingerprint(policy: Policy, source: Source, roles: Roles) -> None:
         raise InvalidInput(
             "past: labels of this policy are amounts, which a report does not show; leave it out."
         )
-    if first.fingerprint_by != FINGERPRINT or first.fingerprint is None:
+    if first.fingerprint_by is None or first.fingerprint is None:  # of an earlier version
         return
     columns = tables.read_columns(
         source.open(), {"score": roles.score, "label": roles.label}, source.on_bad_rows, any_order=True
