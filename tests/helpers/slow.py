@@ -61,6 +61,7 @@ SLOW = {
     "promises/test_whole_pools.py",
     "reports/test_past_rows.py",
     "reports/test_report.py::test_the_report_as_pdf",
+    "service/test_any_file.py",
     "service/test_access.py",
     "service/test_backup.py",
     "service/test_desk.py",
