@@ -442,9 +442,9 @@ def test_bad_arguments():
     rng = np.random.default_rng(0)
     scores, labels = next(pools(rng, 1, size=300))
     for options, message in [
-        ({"target": sl.Recall(0.9)}, "Expected target"),
-        ({"target": sl.Expected(5)}, "Expected target"),
-        ({"target": sl.Expected(5, 100, of="value")}, "Expected target"),
+        ({"target": sl.Recall(0.9)}, "an Expected"),
+        ({"target": sl.Expected(5)}, "an Expected"),
+        ({"target": sl.Expected(5, 100, of="value")}, "an Expected"),
         ({"schedule": (3, 3)}, "increasing"),
         ({"schedule": 5}, "increasing"),
         ({"schedule": (0, 3)}, "at least 1"),

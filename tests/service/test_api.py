@@ -312,7 +312,7 @@ def test_errors_name_the_row_and_not_the_path(local_client):
     answer = local_client.post("/api/v1/calibrate?k=5&pool_size=100", content=bad, headers=CSV)
     message = answer.json()["error"]["message"]
     assert "'abc'" in message
-    assert "row 2" in message
+    assert "spreadsheet row 3" in message
     assert "spool" not in message
 
 
