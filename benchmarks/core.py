@@ -2,8 +2,8 @@
 
     python benchmarks/core.py
 
-Each pair is timed alternately in one run and the best of several is compared; peak memory is
-what NumPy allocates beyond the inputs (tracemalloc).
+Each pair is timed alternately in one run, in seconds of the processor (a busy machine changes them little),
+and the best of several is compared; peak memory is what NumPy allocates beyond the inputs (tracemalloc).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def best(*calls: Callable[[], object], rounds: int = 9) -> list[float]:
     found = [float("inf")] * len(calls)
     for _ in range(rounds):
         for place, call in enumerate(calls):
-            start = time.perf_counter()
+            start = time.process_time()
             call()
-            found[place] = min(found[place], time.perf_counter() - start)
+            found[place] = min(found[place], time.process_time() - start)
     return found
 
 

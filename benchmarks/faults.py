@@ -136,10 +136,9 @@ def _sendable(headers: dict[str, str]) -> dict[str, str]:
 async def _fuzz(url: str, mutator: Mutator, requests: int, parallel: int) -> tuple[Counter[int], list[str]]:
     statuses: Counter[int] = Counter()
     wrong: list[str] = []
-    left = iter(range(requests))
 
     async def sender(client: httpx.AsyncClient) -> None:
-        for _ in left:
+        while statuses.total() < requests:  # what the client refuses to send does not count
             request = mutator.request()
             try:
                 answer = await client.request(**request)

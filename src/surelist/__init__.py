@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         NotCertifiable,
         PolicyFileError,
         PoolWarning,
+        ScoreWarning,
         SurelistError,
         TableWarning,
     )
@@ -65,6 +66,7 @@ __all__ = [
     "Precision",
     "Recall",
     "SampledLabels",
+    "ScoreWarning",
     "ShortlistClassifier",
     "StopTest",
     "SurelistError",
@@ -116,6 +118,7 @@ _LATE = {
     "ShortlistClassifier": "estimator",
     "StopTest": "lifecycle.stopping",
     "SurelistError": "errors",
+    "ScoreWarning": "errors",
     "TableWarning": "errors",
     "calibrate": "promises.calibration",
     "calibrate_table": "workflows.tables",

@@ -97,7 +97,7 @@ class NestedFitWarning(UserWarning):
 
 
 class PoolWarning(UserWarning):
-    """Rows were treated as units although candidates of one pool resemble one another.
+    """A pool is empty, or rows were treated as units although candidates of one pool resemble one another.
 
     Examples
     --------
@@ -112,6 +112,23 @@ class PoolWarning(UserWarning):
     ...     policy = sl.calibrate(rng.random(1_000), labels, sl.Expected(5, 20), pools=clinic)
     >>> caught[0].category.__name__
     'PoolWarning'
+    """
+
+
+class ScoreWarning(UserWarning):
+    """Qualified calibration rows score lower than the others: perhaps the wrong column, or its wrong end.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> scores = np.linspace(0, 1, 1_000)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     policy = sl.calibrate(scores, scores < 0.3, sl.Expected(5, 100))
+    >>> caught[0].category.__name__
+    'ScoreWarning'
     """
 
 

@@ -58,5 +58,5 @@ def count_scores(scores: NDArray[np.float64], marks: Sequence[float]) -> PoolCou
         tuple(reached.tolist()),
         int(np.count_nonzero(scores > edges[-1])),
         int(np.count_nonzero(exact)),
-        len(np.unique(passed[exact])),
+        int(np.count_nonzero(np.bincount(passed[exact]))),
     )

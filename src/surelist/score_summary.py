@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 FINGERPRINT = "rows 1"  # the algorithm's name in files: whole-number sums over the (score, label) pairs
 BINS = 2048
 INTERVALS = 64  # most intervals of the sketch that is kept
-ROOTS = 10  # 2^10-th root: spreads 600 orders of magnitude over less than 1
+SPREAD = 8.0  # doublings of the score that even widths of its 2^r-th root tell apart well
 LARGE = 2.0**42  # larger scores are told apart by their smallest and largest only; times a factor below 2^63
 FACTORS = (7919.103515625, 1299709.36767578125)  # exact in binary
 DIGITS = 2.0**31
@@ -115,11 +115,16 @@ def binned(
     if low * high >= 0 and near and (far > 4096 * near or not math.isfinite(BINS / (high - low or 1.0))):
         sign = 1.0 if high > 0 else -1.0
         value = value * sign
-        for _ in range(ROOTS):
+        for _ in range(_roots(near, far)):
             value, near, far = sqrt(value), math.sqrt(near), math.sqrt(far)
         value, (low, high) = value * sign, sorted((near * sign, far * sign))
     scale = BINS / (high - low) if high > low else 0.0
     return (value - low) * (scale if math.isfinite(scale) else 0.0)
+
+
+def _roots(near: float, far: float) -> int:
+    """How often to take the square root: up to ten times for 600 orders of magnitude."""
+    return max(1, math.ceil(math.log2((math.log2(far) - math.log2(near)) / SPREAD)))
 
 
 def digits(score: Expression, floor: Callable[[Expression], Expression]) -> tuple[Expression, Expression]:

@@ -45,7 +45,7 @@ MUTANTS = [
     ("a count bound after looking", "promises/policy.py", 'fixed = cutoff.level.rule == "exact" and not', "fixed = not", "promises/test_statements.py::test_after_looking_only_the_papers_bound_on_the_excess_is_given"),
     ("a count bound with ties", "promises/policy.py", 'cutoff.level.rule == "exact" and not cutoff.steps[0].tied', 'cutoff.level.rule == "exact"', "promises/test_statements.py::test_no_count_bound_on_the_excess_where_scores_are_tied"),
     ("recall from one qualified row on", "promises/targets.py", "if qualified < fewest:", "if qualified < 1:", "promises/test_statements.py::test_a_refused_recall_says_how_many_qualified_rows_it_takes_and_nothing_that_recall_does_not_have"),
-    ("a fingerprint without labels", "promises/evidence.py", "_total([each[labels] for each in numbers])", "_total(numbers)", "promises/test_statements.py::test_the_fingerprint_is_that_of_the_multiset_of_scores_and_labels"),
+    ("a fingerprint without labels", "promises/evidence.py", "everyone.sums, qualified.sums)", "everyone.sums, everyone.sums)", "promises/test_statements.py::test_the_fingerprint_is_that_of_the_multiset_of_scores_and_labels"),
     ("targets estimated on the calibration rows", "promises/certification.py", "    _refuse_estimated(evidence, terms)\n", "", "promises/test_statements.py::test_targets_estimated_from_the_calibration_rows_are_refused"),
     ("sidak's parts without the other groups", "promises/groups.py", "-math.expm1(groups * math.log1p(-alpha))", "alpha", "promises/test_statements.py::test_sidak_with_two_levels_says_how_much_each_part_may_fail"),
     ("weights ignored", "promises/shift.py", "random(rows) < ratio", "random(rows) < 1.0", "promises/test_simulations.py::test_known_shift_is_undone_by_weights"),

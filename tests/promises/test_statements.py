@@ -157,7 +157,8 @@ def test_the_auc_of_rounded_scores_counts_ties_half(decimals):
 
 
 def test_a_score_that_ranks_the_wrong_way_and_labels_all_alike_are_pointed_out():
-    backwards = sl.calibrate(1 - SCORES, LABELS, TARGET)
+    with pytest.warns(sl.ScoreWarning):
+        backwards = sl.calibrate(1 - SCORES, LABELS, TARGET)
     assert any("AUC 0.1" in each and "right score column" in each for each in backwards.warnings)
     assert "warning:" in backwards.describe()
     alike = sl.calibrate(SCORES, np.ones(3_000), TARGET)
@@ -231,7 +232,7 @@ def fingerprint(scores: Any, labels: Any) -> str:
     return cutoff.fingerprint
 
 
-@pytest.mark.parametrize("scores", [SCORES, np.round(1000 * SCORES), -np.exp(20 * SCORES), 1e-12 * SCORES])
+@pytest.mark.parametrize("scores", [SCORES, np.round(1000 * SCORES), -np.exp(-20 * SCORES), 1e-12 * SCORES])
 def test_the_fingerprint_is_that_of_the_multiset_of_scores_and_labels(scores):
     first = fingerprint(scores, LABELS)
     order = rng.permutation(3_000)

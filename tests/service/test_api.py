@@ -84,6 +84,25 @@ def test_json_csv_and_parquet_give_the_same_shortlist(client, past, pool, tmp_pa
     assert by_json["shortlist"][0] in rows_of(pool)
 
 
+def test_numbers_come_back_as_they_were_sent(local_client, past):
+    url = f"/api/v1/policies/{make_policy(local_client, past)['hash']}/select"
+    large = [2**63 - 1, 2**64 - 1, 2**64, -(2**63) - 1, 12345678901234567890123, 0.1, 1e300, 0]
+    rows = [{"score": 0.99, "id": number} for number in large]
+    answer = local_client.post(url, json={"rows": rows})
+    assert [row["id"] for row in answer.json()["shortlist"]] == large
+    body = b'{"rows": [{"score": 0.99, "id": 1e999}]}'
+    answer = local_client.post(url, content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 400
+
+
+def test_an_empty_pool_is_no_selection(local_client, past):
+    url = f"/api/v1/policies/{make_policy(local_client, past)['hash']}/select"
+    answer = local_client.post(url, json={"rows": []})
+    assert answer.status_code == 400
+    assert "at least one row" in answer.text
+    assert local_client.get("/api/v1/selections").json() == []
+
+
 def test_every_selection_is_on_record(client, past, pool):
     policy = make_policy(client, past)["hash"]
     made = client.post(f"/api/v1/policies/{policy}/select", json={"rows": rows_of(pool)}).json()["selection"]

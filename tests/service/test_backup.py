@@ -55,6 +55,19 @@ def test_a_backup_is_verified_and_the_record_comes_back_from_it(address, registr
         database.close()
 
 
+def test_a_record_never_used_has_a_backup_and_an_emptied_one_is_noticed(address, registry, tmp_path):
+    assert back_up(address, tmp_path / "unused.db").entries == 0
+    assert restore(tmp_path / "unused.db", str(tmp_path / "new.db")).entries == 0
+    assert not verify(Database(str(tmp_path / "new.db"), read_only=True)).intact  # unused, or emptied
+    fill(registry, 2)
+    back_up(address, tmp_path / "used.db")
+    with sqlite3.connect(tmp_path / "used.db") as connection:
+        connection.execute("DROP TRIGGER log_no_delete")
+        connection.execute("DELETE FROM log")
+    with pytest.raises(StorageError, match="not intact"):
+        restore(tmp_path / "used.db", str(tmp_path / "other.db"))
+
+
 def test_a_backup_replaces_nothing_and_a_restore_needs_an_empty_place(address, registry, tmp_path):
     fill(registry, 3)
     back_up(address, tmp_path / "copy.db")

@@ -182,11 +182,15 @@ def test_exploring_at_the_promised_alpha_is_covered(tab, local_client):
 
 
 @pytest.mark.parametrize("field", ["pool_size", "alpha"])
-def test_an_empty_field_on_the_explore_page_is_an_error(tab, local_client, field):
+def test_an_empty_field_on_the_explore_page_is_an_error_at_that_field(tab, local_client, field):
+    before = looks(local_client)
     answer = local_client.get(f"{tab.url}/explore", params={"pool_size": "100", "alpha": "10", field: ""})
     assert answer.status_code == 400
     assert "this field is empty" in answer.text
-    assert looks(local_client) == 0
+    marked = answer.text.split("aria-invalid")[0].rsplit("<input", 1)[1]
+    assert f'name="{field}"' in marked
+    assert "Draw again" in answer.text
+    assert looks(local_client) == before
 
 
 def test_a_viewer_is_told_that_candidates_are_not_for_viewers(settings, past, pool):

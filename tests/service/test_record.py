@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sqlite3
 import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from surelist.service.errors import Conflict, NotFound, StorageError
 from surelist.service.record import access
 from surelist.service.record.chain import GENESIS, Entry, next_entry
 from surelist.service.record.database import Database
+from surelist.service.record.guards import add_guards
 from surelist.service.record.log import Key
 from surelist.service.record.record import Registry
 from surelist.service.record.reviews import reviews_hash
@@ -231,7 +234,35 @@ ATTACKS = {
     "a salt added": ("INSERT INTO salts (policy, secret) VALUES ('x', 'y')", "which has none"),
     "a key led astray": ("UPDATE replays SET seq = 1, at = (SELECT at FROM log WHERE seq = 1)", "not theirs"),
     "guards removed": (None, "guard against changes"),
+    "a review neither 0 nor 1": ("UPDATE reviews SET qualified = 3 * qualified", "reviews were edited"),
+    "an earlier end of a token": ("UPDATE tokens SET revoked = '2020-01-01T00:00:00.000+00:00' WHERE revoked IS NOT NULL",
+                                  "revocation was changed"),
+    "a token made older": ("UPDATE tokens SET created = '2020-01-01T00:00:00.000+00:00'", "creation was changed"),
+    "a session prolonged": ("UPDATE sessions SET expires = '2999-01-01'", "expires was changed"),
 }  # fmt: skip
+
+
+SWALLOWING = {
+    "sqlite": ["CREATE TRIGGER quiet BEFORE INSERT ON log WHEN NEW.action = 'token.revoked' "
+               "BEGIN SELECT RAISE(IGNORE); END"],
+    "postgresql": ["CREATE RULE quiet AS ON INSERT TO log WHERE NEW.action = 'token.revoked' DO INSTEAD NOTHING"],
+}  # fmt: skip
+HOLLOW = {
+    "sqlite": ["DROP TRIGGER log_no_update", "CREATE TRIGGER log_no_update BEFORE update ON log WHEN 0 "
+               "BEGIN SELECT RAISE(ABORT, 'log is append-only'); END"],
+    "postgresql": ["CREATE OR REPLACE FUNCTION surelist_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+                   "$$ BEGIN RETURN NULL; END $$"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "symptom"), [(SWALLOWING, "quiet was added"), (HOLLOW, "guard against changes")]
+)
+def test_a_guard_made_hollow_and_a_trigger_that_swallows_entries_are_noticed(storied, change, symptom):
+    connection = storied.database.connect()
+    for statement in change[storied.database.kind]:
+        connection.execute(statement)
+    assert any(symptom in problem for problem in verify(storied.database, (storied.head,)).problems)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -247,14 +278,21 @@ def test_an_insert_without_a_sequence_number_is_noticed(tmp_path, policy):
     database = Database(str(tmp_path / "r.db"))
     database.prepare()
     connection = database.connect()
-    for name in ("log_no_update", "log_no_delete", "log_by_action", "log_by_subject", "log_by_policy"):
+    for name in (
+        "log_no_update",
+        "log_no_delete",
+        "log_by_action",
+        "log_by_subject",
+        "log_by_policy",
+        "log_by_file",
+    ):
         connection.execute(f"DROP {'TRIGGER' if '_no_' in name else 'INDEX'} {name}")
     connection.execute("DROP TABLE log")
     connection.execute(
         "CREATE TABLE log (seq BIGINT PRIMARY KEY, at TEXT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, "
         "subject TEXT NOT NULL, details TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL UNIQUE)"
     )
-    database._forbid_changes(connection, "log")
+    add_guards("sqlite", connection, ("log",))
     registry = Registry(database)
     saved(registry, policy)
     assert verify(database).intact
@@ -424,6 +462,59 @@ def test_a_policys_selections_are_found_by_an_index(registry, policy):
         connection.execute("SET enable_seqscan = off")
         plan = str(connection.execute(f"EXPLAIN {query}"))
     assert "log_by_policy" in plan
+
+
+def test_looks_at_rows_are_read_from_an_index(registry, monkeypatch):
+    asked: list[Any] = []
+    read = registry.database.read
+
+    def noted(sql: str, values: Any = ()) -> Any:
+        asked.extend([sql, values])
+        return read(sql, values)
+
+    monkeypatch.setattr(registry.database, "read", noted)
+    registry.looks("a" * 64, "b" * 64)
+    monkeypatch.setattr(registry.database, "read", read)
+    if registry.database.kind == "sqlite":
+        plan = [row[-1] for row in registry.database.read("EXPLAIN QUERY PLAN " + asked[0], asked[1])]
+        assert not [step for step in plan if step.startswith("SCAN log")]
+        assert any("log_by_subject" in step for step in plan)
+        assert any("log_by_file" in step for step in plan)
+    for number, (rows, file) in enumerate([("r1", "f1"), ("r2", "f1"), ("r3", "f3"), ("f1", "f9")]):
+        registry.append("me", "rows.looked", rows, {"file": file, "n": number}).result()
+    assert [entry.facts["n"] for entry in registry.looks("r1", "f1")] == [0, 1, 3]
+
+
+def test_requests_that_come_together_share_a_transaction(registry, policy, monkeypatch):
+    """From an event loop the writer is woken when the loop has run what was ready."""
+    digest = saved(registry, policy)
+    sizes: list[int] = []
+    run = registry.writer._run
+
+    def counted(jobs: Any) -> None:
+        sizes.append(len(jobs))
+        run(jobs)
+
+    monkeypatch.setattr(registry.writer, "_run", counted)
+
+    async def one(number: int) -> int:
+        future = registry.record_selection(f"{number:016d}", digest, "a", {"shortlisted": 0})
+        return (await asyncio.wrap_future(future)).entry.seq
+
+    async def all_at_once() -> list[int]:
+        return await asyncio.gather(*(one(number) for number in range(20)))
+
+    assert asyncio.run(all_at_once()) == list(range(2, 22))
+    assert sizes == [20]
+    assert asyncio.run(one(99)) == 22  # in another loop
+    assert verify(registry.database).intact
+
+
+def test_a_closed_record_takes_no_more_writes(registry, policy):
+    saved(registry, policy)
+    registry.writer.close()
+    with pytest.raises(StorageError, match="stopping"):
+        registry.append("me", "x", "y", {}).result(timeout=5)
 
 
 def test_a_nul_character_is_refused_in_words(registry, policy):

@@ -53,6 +53,21 @@ def test_results_and_errors_come_back_as_they_are(workers):
     assert workers.run(never(), os.getpid) == workers.run(never(), os.getpid) != os.getpid()
 
 
+def test_a_worker_that_the_system_ended_while_it_waited_is_replaced(workers):
+    first = workers.run(never(), os.getpid)
+    os.kill(first, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while workers._idle.qsize() and time.monotonic() < deadline:
+        worker = workers._idle.get()
+        workers._idle.put(worker)
+        if not worker.alive:
+            break
+    assert workers.run(never(), os.getpid) not in (first, os.getpid())
+    with pytest.raises(TooMuchWork, match="ended by itself"):
+        workers.run(never(), os._exit, 3)
+    assert workers.run(never(), max, [1, 2]) == 2
+
+
 def test_work_is_stopped_after_its_time_and_the_next_piece_is_done(tmp_path):
     workers = Workers(Limits(1, 8 * MIB, 400 * MIB, tmp_path))
     first = workers.run(never(), os.getpid)

@@ -25,6 +25,7 @@ from surelist.promises.certification import (
     required_of,
     steps_of,
 )
+from surelist.promises.direction import warn_of_scores
 from surelist.promises.evidence import ArrayEvidence
 from surelist.promises.options import GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.policy import Policy
@@ -123,10 +124,12 @@ def calibrate(
         rule=rule, purpose=purpose, group_split=group_split, group_rows=group_rows,
         calibration_share=calibration_share, ties=ties, missing_labels=missing_labels,
     )  # fmt: skip
-    return certify_arrays(
+    policy = certify_arrays(
         scores, labels, terms, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
         weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=unlabelled,
     )  # fmt: skip
+    warn_of_scores(policy, stacklevel=2)
+    return policy
 
 
 def certify_arrays(

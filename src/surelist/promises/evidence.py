@@ -17,7 +17,8 @@ from surelist import score_summary
 from surelist.promises.terms import Terms
 from surelist.score_summary import BINS, Bins, Reached, RowSummary, Sums
 
-BLOCK = 1 << 16  # rows at a time: temporary arrays stay in the processor's cache
+BLOCK = 1 << 14  # rows at a time: temporary arrays stay in the processor's cache
+BITS = 31
 
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -85,17 +86,10 @@ class ArrayEvidence:
 
     def summary(self, thresholds: Sequence[float]) -> RowSummary:
         span = self.scores if len(self.scores) else self.everyone
-        bins = _Bins(float(span.min()), float(span.max()))
-        sums, qualified_sums = Sums(0, 0), Sums(0, 0)
-        for start in range(0, len(self.everyone), BLOCK):
-            part = slice(start, start + BLOCK)
-            scores, labels = self.everyone[part], self.labels[part]
-            bins.add(scores, labels)
-            numbers = _numbers(scores)
-            sums += _total(numbers)
-            qualified_sums += _total([each[labels] for each in numbers])
-        kept = score_summary.summarise(bins.bins())
-        digest = score_summary.fingerprint(kept, self.qualified, sums, qualified_sums)
+        low, high = float(span.min()), float(span.max())
+        everyone, qualified = _Counted(low, high, self.everyone), _Counted(low, high, self.scores)
+        kept = score_summary.summarise(everyone.bins(qualified))
+        digest = score_summary.fingerprint(kept, self.qualified, everyone.sums, qualified.sums)
         return RowSummary(kept, digest, tuple(self._reached(each) for each in thresholds))
 
     def _reached(self, threshold: float) -> Reached:
@@ -111,36 +105,46 @@ class ArrayEvidence:
         return Reached(*counts)
 
 
-class _Bins:
-    """Counts, smallest and largest score per bin, block by block."""
+class _Counted:
+    """Rows, smallest and largest score per bin, and the fingerprint's sums: one pass, block by block."""
 
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high
-        self.rows, self.qualified = np.zeros((2, BINS + 3), dtype=np.int64)
-        self.smallest = np.full(BINS + 3, np.inf)
-        self.largest = np.full(BINS + 3, -np.inf)
+    def __init__(self, low: float, high: float, scores: Scores) -> None:
+        self.rows = np.zeros(BINS + 3, dtype=np.int64)
+        self.smallest, self.largest = np.full(BINS + 3, np.inf), np.full(BINS + 3, -np.inf)
+        self.sums = Sums(0, 0)
+        for start in range(0, len(scores), BLOCK):
+            block = scores[start : start + BLOCK]
+            self._count(block, low, high)
+            self.sums += _sums(block)
 
-    def add(self, scores: Scores, labels: Mask) -> None:
-        bins = np.floor(score_summary.binned(scores, self.low, self.high, np.sqrt)).astype(np.int64) + 1
-        bins -= scores < self.low
-        bins += scores > self.high
+    def _count(self, scores: Scores, low: float, high: float) -> None:
+        bins = score_summary.binned(scores, low, high, np.sqrt).astype(np.int64)
+        bins += 1
+        bins[scores < low] = 0
+        bins[scores > high] = BINS + 2
         self.rows += np.bincount(bins, minlength=BINS + 3)
-        self.qualified += np.bincount(bins[labels], minlength=BINS + 3)
         np.minimum.at(self.smallest, bins, scores)
         np.maximum.at(self.largest, bins, scores)
 
-    def bins(self) -> Bins:
+    def bins(self, qualified: _Counted) -> Bins:
         full = np.flatnonzero(self.rows)
-        return Bins(self.smallest[full], self.largest[full], self.rows[full], self.qualified[full])
+        return Bins(self.smallest[full], self.largest[full], self.rows[full], qualified.rows[full])
 
 
-def _numbers(scores: Scores) -> list[NDArray[np.int64]]:
+def _sums(scores: Scores) -> Sums:
     first, second = (each.astype(np.int64) for each in score_summary.digits(scores, np.floor))
-    return [first, score_summary.mixed(first, second)]
+    second *= first
+    second += first
+    return Sums(int(first.sum()), _sum_of_remainders(second))
 
 
-def _total(numbers: Sequence[NDArray[Any]]) -> Sums:
-    return Sums(*(int(each.sum()) for each in numbers))
+def _sum_of_remainders(numbers: NDArray[np.int64]) -> int:
+    """The sum of ``mixed``, at a third of the cost: modulo 2^31 - 1 the upper bits count as the lower."""
+    for _ in range(2):
+        upper = numbers >> BITS
+        numbers &= score_summary.PRIME
+        numbers += upper
+    return int(numbers.sum()) - score_summary.PRIME * int(np.count_nonzero(numbers == score_summary.PRIME))
 
 
 def rows_fingerprint(scores: Scores, labels: NDArray[Any]) -> str | None:

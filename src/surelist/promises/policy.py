@@ -7,6 +7,7 @@ learned in ``calibration``, its file format in ``policy_file``, its sentences in
 from __future__ import annotations
 
 import textwrap
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from surelist import _check as check
 from surelist import bounds
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
-from surelist.errors import InvalidInput
+from surelist.errors import InvalidInput, PoolWarning
 from surelist.filters import Filter, GroupFilter
 from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_display, policy_file, pool_checks, wording
@@ -197,7 +198,10 @@ class Policy(Displayed, Certificate):
         array = self._chosen_score(scores)
         if self.of_one_pool:
             self.require_pool(array)
-        return self.filter.select(array, groups, ids)
+        mask = self.filter.select(array, groups, ids)
+        if len(mask) == 0:
+            warnings.warn("scores: the pool is empty, and so is its shortlist.", PoolWarning, stacklevel=2)
+        return mask
 
     @property
     def of_one_pool(self) -> bool:
@@ -218,10 +222,13 @@ class Policy(Displayed, Certificate):
         Pool size, share shortlisted, range and drift of scores, calibration rows in the pool. For
         policies whose groups overlap, or that list by rank or one pool only, there are none.
         """
-        listed = self.select(scores, groups, ids)
+        return self.checks_of(self._chosen_score(scores), groups, self.select(scores, groups, ids))
+
+    def checks_of(self, scores: Any, groups: Any, listed: Mask) -> tuple[PoolCheck, ...]:
+        """The same for a pool whose shortlist is known; ``scores`` are those of the one column chosen."""
         if self.overlapping or self.by_rank or self.of_one_pool:
             return ()
-        return pool_checks.check_arrays(self, self._chosen_score(scores), groups, listed)
+        return pool_checks.check_arrays(self, scores, groups, listed)
 
     def _chosen_score(self, scores: Any) -> Any:
         """The score that was chosen, where there were several."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,9 +33,24 @@ LEVEL = 1e-4  # of the gap's test: false warnings of every 10,000 pools at most
 Sizes = Mapping[str | None, tuple[int, int]]  # (candidates, shortlisted) per group; None: everyone
 
 
+@dataclass(frozen=True)
+class _Reference:
+    """What pools are compared with: ``marks``, the shares of calibration rows at or above them, and how
+    many scores of one candidate would be exactly a mark by chance."""
+
+    rows: int
+    marks: tuple[float, ...]
+    shares: dict[float, float]
+    coincidence: float
+
+
 def marks_of(policy: Certificate) -> dict[str | None, tuple[float, ...]]:
     """Scores of the calibration rows to count a pool against, per group that has a summary of them."""
-    return {cutoff.group: _marks(cutoff.scores) for cutoff in _parts(policy) if cutoff.scores is not None}
+    return {
+        cutoff.group: _reference(cutoff.scores).marks
+        for cutoff in _parts(policy)
+        if cutoff.scores is not None
+    }
 
 
 def check_arrays(policy: Certificate, scores: Any, groups: Any, listed: Any) -> tuple[PoolCheck, ...]:
@@ -86,11 +103,18 @@ def _parts(policy: Certificate) -> tuple[Cutoff, ...]:
     return policy.cutoffs if policy.grouped else policy.cutoffs[:1]
 
 
+@lru_cache(maxsize=1024)
+def _reference(scores: ScoreSummary) -> _Reference:
+    """Worked out once: a policy meets many pools."""
+    marks, shares = _marks(scores), dict(zip(*scores.shares(), strict=True))
+    return _Reference(scores.total, marks, shares, _coincidence(marks, shares, scores.highest))
+
+
 def _marks(scores: ScoreSummary) -> tuple[float, ...]:
-    before = 0
+    before, total = 0, scores.total
     wanted: list[float] = []
     for edge, rows in zip(scores.scores, scores.rows, strict=True):
-        if before * MARKS >= len(wanted) * scores.total:
+        if before * MARKS >= len(wanted) * total:
             wanted.append(edge)
         before += rows
     return tuple(dict.fromkeys((*wanted, scores.highest)))
@@ -149,7 +173,7 @@ def _step(cutoff: Cutoff, size: int) -> Step | None:
 def _range(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
     scores = cutoff.scores
     assert scores is not None
-    expected = 2 * counted.candidates / (scores.total + 1)
+    expected = 2 * counted.candidates / (_reference(scores).rows + 1)
     message = (
         f"{counted.outside:,} of {counted.candidates:,} candidates{_who(cutoff)} score outside the range of "
         f"the calibration rows, {scores.lowest:.6g} to {scores.highest:.6g}."
@@ -159,19 +183,18 @@ def _range(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
 
 def _drift(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
     """The largest gap between the shares that reach a mark, by the two-sample Kolmogorov bound."""
-    scores = cutoff.scores
-    assert scores is not None
-    shares = dict(zip(*scores.shares(), strict=True))
-    reached = [
+    assert cutoff.scores is not None
+    known = _reference(cutoff.scores)
+    shares = known.shares
+    gap, mark, count = max(
         (abs(count / counted.candidates - shares[mark]), mark, count)
-        for mark, count in zip(_marks(scores), counted.at_least, strict=True)
+        for mark, count in zip(known.marks, counted.at_least, strict=True)
         if mark in shares
-    ]
-    gap, mark, count = max(reached)
-    noise = math.sqrt(math.log(2 / LEVEL) / 2 * (1 / counted.candidates + 1 / scores.total))
+    )
+    noise = math.sqrt(math.log(2 / LEVEL) / 2 * (1 / counted.candidates + 1 / known.rows))
     message = (
         f"{_percent(count / counted.candidates)} of {counted.candidates:,} candidates{_who(cutoff)} score at "
-        f"least {mark:.6g}, and {_percent(shares[mark])} of {scores.total:,} calibration rows: the largest "
+        f"least {mark:.6g}, and {_percent(shares[mark])} of {known.rows:,} calibration rows: the largest "
         "gap between them."
     )
     return PoolCheck("drift", gap > max(noise, GAP), message, cutoff.group)
@@ -179,32 +202,30 @@ def _drift(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
 
 def _calibration_rows(cutoff: Cutoff, counted: PoolCounts) -> list[PoolCheck]:
     """Scores with many digits that occur again are the same rows, unless scores repeat anyway."""
-    scores = cutoff.scores
-    assert scores is not None
-    marks = _marks(scores)
-    if any(step.tied for step in cutoff.steps) or len(marks) <= MARKS // 2:
+    assert cutoff.scores is not None
+    known = _reference(cutoff.scores)
+    if any(step.tied for step in cutoff.steps) or len(known.marks) <= MARKS // 2:
         return []
-    chance = _coincidences(marks, scores, counted.candidates)
+    chance = counted.candidates * known.coincidence
     warns = counted.met >= 3 and counted.equal == counted.met and chance < 0.05 * counted.met
     message = (
-        f"{counted.met} of {len(marks)} scores that the policy keeps of its calibration rows{_who(cutoff)} "
-        "occur in the pool, digit for digit."
+        f"{counted.met} of {len(known.marks)} scores that the policy keeps of its calibration rows"
+        f"{_who(cutoff)} occur in the pool, digit for digit."
     )
     if warns:
         message += " Calibration rows in a pool break the promise: take them out."
     return [PoolCheck("calibration rows", warns, message, cutoff.group)]
 
 
-def _coincidences(marks: Sequence[float], scores: ScoreSummary, candidates: int) -> float:
-    """How many candidates would score exactly a mark by chance, from how many decimals scores have."""
+def _coincidence(marks: Sequence[float], shares: Mapping[float, float], highest: float) -> float:
+    """How likely a candidate scores exactly a mark by chance, from how many decimals scores have."""
     decimals = max(-int(Decimal(repr(mark)).as_tuple().exponent) for mark in marks)
-    shares = dict(zip(*scores.shares(), strict=True))
     known = [mark for mark in marks if mark in shares]
     mass = 0.0
-    for low, high in zip(known, [*known[1:], scores.highest], strict=True):
+    for low, high in zip(known, [*known[1:], highest], strict=True):
         if high > low:
             mass += (shares[low] - shares.get(high, 0.0)) / (high - low)
-    return candidates * mass * 10.0**-decimals
+    return mass * 10.0**-decimals
 
 
 def _percent(share: float) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from surelist.promises import phrases
+from surelist.promises.direction import wrong_way
 from surelist.promises.groups import joint_alpha
 from surelist.promises.phrases import ROWS_ALIKE, number, percent, qualified
 from surelist.promises.proofs import Proof
@@ -161,11 +162,8 @@ def warnings(policy: Certificate) -> tuple[str, ...]:
     for cutoff in policy.cutoffs:
         whose = f" of group {cutoff.group!r}" if cutoff.group is not None else ""
         scores, first = cutoff.scores, cutoff.steps[0]
-        if scores is not None and scores.auc is not None and scores.auc < 0.5:
-            lines.append(
-                f"qualified rows{whose} score lower than the others (AUC {scores.auc:.2f}, 0.5 is chance): "
-                "is it the right score column, and is a higher score better?"
-            )
+        if (backwards := wrong_way(cutoff)) is not None:
+            lines.append(backwards)
         if scores is not None and cutoff.qualified == scores.total:
             lines.append(f"every calibration row{whose} is qualified: is it the right label column?")
         if first.tied and first.share and first.share_untied:

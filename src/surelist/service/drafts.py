@@ -191,11 +191,16 @@ async def explore(
     view, draft = await _opened(me, ident)
     if "columns" not in draft.notes:
         return to(f"/drafts/{ident}")
-    size, percent = wizard.curve_of(draft, pool_size, alpha)
+    try:
+        size, percent = wizard.curve_of(draft, pool_size, alpha)
+    except wizard.FieldError as error:
+        typed = wizard.curve_asked(draft, pool_size, alpha)
+        return me.show("explore.html", 400, draft=draft, evidence=None, problem=error, typed=typed)
     evidence = await me.runtime.work(jobs.explore, view, draft, size, percent / 100)
     return me.show(
-        "explore.html", draft=draft, evidence=evidence, pool_size=size, alpha=percent,
-        shown=wizard.mark_of(draft.notes["columns"]), **wizard.exploration(evidence),
+        "explore.html", draft=draft, evidence=evidence, pool_size=size, alpha=percent, problem=None,
+        typed=wizard.curve_asked(draft, pool_size, alpha), shown=wizard.mark_of(draft.notes["columns"]),
+        **wizard.exploration(evidence),
     )  # fmt: skip
 
 

@@ -27,22 +27,24 @@ BODY = "surelist.body"
 client: ContextVar[Body | None] = ContextVar("client", default=None)  # who waits for the answer
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 DOCS_POLICY = POLICY.replace(
-    "style-src 'self'", "style-src 'self' 'unsafe-inline'"
+    b"style-src 'self'", b"style-src 'self' 'unsafe-inline'"
 )  # swagger-ui's own styles
-REPORT_POLICY = POLICY.replace("style-src 'self'", "style-src 'unsafe-inline'")  # self-contained, scriptless
+REPORT_POLICY = POLICY.replace(
+    b"style-src 'self'", b"style-src 'unsafe-inline'"
+)  # self-contained, scriptless
 
-HEADERS = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), microphone=(), geolocation=()",
-}
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+)
 
 
 class Metrics:
@@ -174,12 +176,12 @@ class Guard:
     def _headers(self, scope: Scope, present: Any) -> list[tuple[bytes, bytes]]:
         path: str = scope["path"]
         policy = DOCS_POLICY if path == "/docs" else REPORT_POLICY if path.endswith("/report") else POLICY
-        chosen = {**HEADERS, "content-security-policy": policy}
+        chosen = [*HEADERS, (b"content-security-policy", policy)]
         if self._settings.https:
-            chosen["strict-transport-security"] = "max-age=31536000"
+            chosen.append((b"strict-transport-security", b"max-age=31536000"))
         if not path.startswith("/static/") and b"cache-control" not in dict(present):
-            chosen["cache-control"] = "no-store"
-        return [(name.encode(), value.encode()) for name, value in chosen.items()]
+            chosen.append((b"cache-control", b"no-store"))
+        return chosen
 
 
 async def _refuse(error: Exception, send: Send) -> None:

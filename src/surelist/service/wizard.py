@@ -160,12 +160,16 @@ def shortest(curve: Mapping[str, Any], k: float) -> float | None:
 
 
 def curve_of(draft: Draft, pool_size: str | None, alpha: str | None) -> tuple[float, float]:
-    """Pool size and percentage of the curve to explore: as in the address, else as asked before."""
-    asked = {**DEFAULTS, **{name: text for name, text in draft.notes.get("asked", {}).items() if text}}
-    size = number_in(asked["pool_size"] if pool_size is None else pool_size, "pool_size", "the pool size")
-    percent = asked["alpha"] if alpha is None else alpha
+    """Pool size and percentage of the curve to explore."""
+    size, percent = curve_asked(draft, pool_size, alpha)
     share_in(percent, "alpha", "how often it may be false")
-    return size, float(percent)
+    return number_in(size, "pool_size", "the pool size"), float(percent)
+
+
+def curve_asked(draft: Draft, pool_size: str | None, alpha: str | None) -> tuple[str, str]:
+    """The same as a person typed it: as in the address, else as asked before."""
+    asked = {**DEFAULTS, **{name: text for name, text in draft.notes.get("asked", {}).items() if text}}
+    return asked["pool_size"] if pool_size is None else pool_size, asked["alpha"] if alpha is None else alpha
 
 
 def exploration(evidence: Mapping[str, Any]) -> dict[str, Any]:

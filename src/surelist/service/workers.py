@@ -51,10 +51,7 @@ class Workers:
 
     def run(self, gone: threading.Event, function: Callable[..., T], *args: Any, **named: Any) -> T:
         """The result of ``function`` in a process; stopped when time is up or ``gone`` is set."""
-        try:
-            worker = self._idle.get_nowait()
-        except Empty:
-            worker = _Worker(self.limits)
+        worker = self._ready()
         try:
             result, error = worker.run(gone, (function, args, named))
         except BaseException:
@@ -64,6 +61,14 @@ class Workers:
         if error is not None:
             raise _explained(error, self.limits)
         return result  # type: ignore[no-any-return]
+
+    def _ready(self) -> _Worker:
+        """A worker that waits, else a new one; the system may have ended some while they waited."""
+        with suppress(Empty):
+            while not (worker := self._idle.get_nowait()).alive:
+                worker.stop()
+            return worker
+        return _Worker(self.limits)
 
     def close(self) -> None:
         with suppress(Empty):
@@ -103,7 +108,17 @@ class _Worker:
         self._process.start()
         theirs.close()
 
+    @property
+    def alive(self) -> bool:
+        return bool(self._process.is_alive())
+
     def run(self, gone: threading.Event, work: Any) -> tuple[Any, Exception | None]:
+        try:
+            return self._answer(gone, work)
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            raise TooMuchWork("it ended by itself, most likely for want of memory") from None
+
+    def _answer(self, gone: threading.Event, work: Any) -> tuple[Any, Exception | None]:
         self._pipe.send(work)
         deadline = time.monotonic() + self._limits.seconds
         while not self._pipe.poll(POLL_SECONDS):
@@ -113,10 +128,7 @@ class _Worker:
                 raise TooMuchWork(f"it was stopped after {self._limits.seconds:g} seconds")
             if _resident(self._process.pid) > self._limits.memory_bytes:
                 raise TooMuchWork(f"it took more than {self._limits.memory_bytes >> 20:,} MiB of memory")
-        try:
-            answer: tuple[Any, Exception | None] = self._pipe.recv()
-        except EOFError:
-            raise TooMuchWork("it ended by itself, most likely for want of memory") from None
+        answer: tuple[Any, Exception | None] = self._pipe.recv()
         return answer
 
     def stop(self) -> None:

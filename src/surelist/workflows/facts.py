@@ -151,7 +151,7 @@ def selection_facts(
         "result_sha256": result[0],
         "result_format": result[1],
         "version": __version__,
-        "checks": [asdict(each) for each in done.checks],
+        "checks": [dict(vars(each)) for each in done.checks],
     }
     return {**facts, "impact": [asdict(table) for table in impact]} if impact else facts
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from surelist import _check as check
 from surelist import tables
 from surelist._check import DecimalMark, EngineName, OnBadRows
 from surelist.errors import InvalidInput
@@ -145,13 +146,15 @@ def select_rows(
         named["group"] = group or remembered.get("group", "group")
     if policy.salt_hash is not None:
         named["id"] = id or remembered.get("id", "id")
-    columns = {role: _column(rows, name, role) for role, name in named.items()}
+    columns: dict[str, Any] = {role: _column(rows, name, role) for role, name in named.items()}
+    columns["score"] = check.as_scores(columns["score"])
+    check.require_rows(columns["score"], "rows")
     mask = policy.select(columns["score"], columns.get("group"), columns.get("id"))
     chosen = np.flatnonzero(mask).tolist()
     sizes = Counter(map(str, columns.get("group", ())))
     listed = Counter(str(columns["group"][row]) for row in chosen) if policy.grouped else Counter()
     counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
-    checks = pool_checks.check_arrays(policy, columns["score"], columns.get("group"), mask)
+    checks = policy.checks_of(columns["score"], columns.get("group"), mask)
     return chosen, Selection(len(rows), len(chosen), counts, checks=checks)
 
 

@@ -147,7 +147,7 @@ def begin_session(registry: Registry, token: Token, seconds: int) -> str:
     expires = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
 
     def job(batch: Batch) -> None:
-        facts = {"fingerprint": fingerprint(_digest(cookie))}
+        facts = {"fingerprint": fingerprint(_digest(cookie)), "expires": expires}
         batch.append(as_actor(token).name, "session.begun", token.id, facts)
         batch.connection.execute("DELETE FROM sessions WHERE expires < ?", [now()])
         batch.connection.execute(

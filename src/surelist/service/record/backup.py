@@ -16,7 +16,7 @@ from surelist.errors import InvalidInput
 from surelist.service.errors import StorageError
 from surelist.service.record.connections import Connection, Rows, hidden, transaction
 from surelist.service.record.database import Database
-from surelist.service.record.verify import Verdict, verify
+from surelist.service.record.verify import EMPTY, Verdict, verify
 
 LEFT_OUT = ("meta", "sessions", "notes")
 ROWS_AT_ONCE = 2_000
@@ -73,8 +73,9 @@ def _copied(source: Database, target: Database) -> Verdict:
 
 
 def _require_intact(verdict: Verdict, what: str) -> None:
-    if not verdict.intact:
-        raise StorageError(f"record: {what} is not intact: {verdict.problems[0]}. Do not use it.")
+    problems = [each for each in verdict.problems if each != EMPTY]  # a record not used yet has a copy too
+    if problems:
+        raise StorageError(f"record: {what} is not intact: {problems[0]}. Do not use it.")
 
 
 def _copy_table(reader: Connection, writer: Connection, table: str, columns: list[str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 GENESIS = "0" * 64
@@ -45,7 +45,7 @@ class Entry:
         )
 
     def row(self) -> tuple[Any, ...]:
-        return tuple(asdict(self).values())
+        return tuple(vars(self).values())
 
 
 def next_entry(

@@ -19,6 +19,7 @@ from surelist.service.record.connections import (
     is_postgres,
     transaction,
 )
+from surelist.service.record.guards import add_guards
 
 SCHEMA_VERSION = "2"
 OLDER = ("1",)  # brought up to date when opened for writing
@@ -57,22 +58,10 @@ CREATE INDEX IF NOT EXISTS notes_by_candidate ON notes (selection, candidate);
 CREATE INDEX IF NOT EXISTS reviews_by_selection ON reviews (selection, seq);
 """
 
-GUARDED = ("log", "reviews")  # no row of these is ever changed or removed
-
-_NO_CHANGE_SQLITE = """
-CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table}
-BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END
-"""
-
-_NO_CHANGE_POSTGRES = """
-CREATE OR REPLACE FUNCTION surelist_append_only() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$
-"""
-
 
 # a policy's selections without reading through the log; also for records made before it existed
 _JSON_TEXT = {"sqlite": "json_extract(details, '$.{}')", "postgresql": "(details::json ->> '{}')"}
-_BY_POLICY = "CREATE INDEX IF NOT EXISTS log_by_policy ON log ({policy}, seq) WHERE action = 'selection.made'"
+_BY_DETAIL = {"policy": "selection.made", "file": "rows.looked"}  # and the looks at a file
 # the few selections whose reviews are to show whether the promise still holds
 _WATCHED = (
     "CREATE INDEX IF NOT EXISTS log_watched ON log ({policy}, seq) "
@@ -155,7 +144,11 @@ class Database:
                     self._create(connection)
                 self._check_version(connection)
                 self._bring_up_to_date(connection)
-                connection.execute(_BY_POLICY.format(policy=self.policy_of_selection))
+                for detail, action in _BY_DETAIL.items():
+                    connection.execute(
+                        f"CREATE INDEX IF NOT EXISTS log_by_{detail} ON log ({self.json_text(detail)}, seq) "
+                        f"WHERE action = '{action}'"
+                    )
                 connection.execute(
                     _WATCHED.format(policy=self.policy_of_selection, watched=self.json_text("watched"))
                 )
@@ -200,21 +193,8 @@ class Database:
 
     def _create(self, connection: Connection) -> None:
         _run_all(connection, TABLES)
-        if self.kind == "postgresql":
-            connection.execute(_NO_CHANGE_POSTGRES)
-        for table in GUARDED:
-            self._forbid_changes(connection, table)
+        add_guards(self.kind, connection)
         connection.execute("INSERT INTO meta (name, value) VALUES ('schema', ?)", [SCHEMA_VERSION])
-
-    def _forbid_changes(self, connection: Connection, table: str) -> None:
-        if self.kind == "postgresql":
-            connection.execute(
-                f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
-                "FOR EACH STATEMENT EXECUTE FUNCTION surelist_append_only()"
-            )
-        else:
-            for verb in ("update", "delete"):
-                connection.execute(_NO_CHANGE_SQLITE.format(table=table, verb=verb))
 
     def close(self) -> None:
         with self._guard:

@@ -168,7 +168,9 @@ class Registry(Log):
         """Looks at these rows or this file; looks before there were fingerprints are known by the file."""
         part = self.database.json_text("file")
         entries = self.database.read(
-            f"SELECT {COLUMNS} FROM log WHERE action = 'rows.looked' AND (subject IN (?, ?) OR {part} = ?) "
+            f"SELECT {COLUMNS} FROM log WHERE seq IN ("
+            "SELECT seq FROM log WHERE action = 'rows.looked' AND subject IN (?, ?) "
+            f"UNION SELECT seq FROM log WHERE action = 'rows.looked' AND {part} = ?) "
             "ORDER BY seq DESC LIMIT ?",
             [rows, file, file, limit],
         )

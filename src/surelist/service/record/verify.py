@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from surelist.errors import InvalidInput, SurelistError
@@ -17,7 +18,8 @@ from surelist.promises.policy import Policy
 from surelist.service.record.access import fingerprint
 from surelist.service.record.chain import GENESIS, Entry
 from surelist.service.record.connections import Connection
-from surelist.service.record.database import GUARDED, OLDER, Database
+from surelist.service.record.database import OLDER, Database
+from surelist.service.record.guards import check_guards
 from surelist.service.record.log import COLUMNS
 from surelist.service.record.marks import MARKS, Marks
 from surelist.service.record.reviews import note_hash, reviews_hash
@@ -25,11 +27,8 @@ from surelist.workflows import labelling_record
 from surelist.workflows.watching import WatchedPool, watch
 
 PAGE = 2_000
-_TRIGGERS = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '%append-only%'",
-    "postgresql": "SELECT tgname FROM pg_trigger WHERE tgenabled <> 'D'",
-}
-_GUARDS = {"sqlite": ("{}_no_update", "{}_no_delete"), "postgresql": ("{}_append_only",)}
+EMPTY = "the log is empty: nothing was ever recorded, or everything was removed"
+NEAR_SECONDS = 60  # between a row's time and that of the entry written with it
 
 
 @dataclass
@@ -73,9 +72,9 @@ def verify(database: Database, noted: tuple[str, ...] = ()) -> Verdict:
                 verdict.problems.append(f"entry {entry.seq} is not the one noted elsewhere")
             previous, verdict.head = entry.hash, entry.receipt
         story.compare_tables()
-        _check_guards(database.kind, connection, verdict)
+        verdict.problems += check_guards(database.kind, connection)
     if verdict.entries == 0:
-        verdict.problems.append("the log is empty: nothing was ever recorded, or everything was removed")
+        verdict.problems.append(EMPTY)
     for seq in receipts:
         verdict.problems.append(f"entry {seq}, noted elsewhere, is not in the log: its end was cut off")
     return verdict
@@ -113,7 +112,7 @@ class _Story:
         self._salted: set[str] = set()
         self._selections: dict[str, int] = {}  # and how many were shortlisted
         self._tokens: dict[str, dict[str, Any]] = {}
-        self._sessions: dict[str, set[str | None]] = {}
+        self._sessions: dict[str, dict[str | None, str | None]] = {}  # fingerprint and end, by token
         self._reviews = 0
         self._closed: dict[str, dict[str, Any]] = {}  # selections whose reviews have ended: what they show
         self._watched: dict[str, list[str]] = {}  # policy: selections that count, in order
@@ -186,7 +185,9 @@ class _Story:
             self._problem(entry, "the reviews of its selection had ended before")
         if any(selection != entry.subject for selection, _, _ in rows):
             self._problem(entry, "its reviews were moved to another selection")
-        if reviews_hash(sorted((str(c), int(q)) for _, c, q in rows)) != facts["sha256"]:
+        if any(q not in (0, 1) for _, _, q in rows) or (
+            reviews_hash(sorted((str(c), int(q)) for _, c, q in rows)) != facts["sha256"]
+        ):
             self._problem(entry, "its reviews were edited")
 
     def _reviews_closed(self, entry: Entry, facts: dict[str, Any]) -> None:
@@ -230,15 +231,18 @@ class _Story:
         self._labellings[entry.subject].tell(facts["rows"], facts["labels"])
 
     def _token_created(self, entry: Entry, facts: dict[str, Any]) -> None:
-        self._tokens[entry.subject] = {**facts, "ended": False}
+        self._tokens[entry.subject] = {**facts, "ended": None, "begun": entry.at}
 
     def _token_revoked(self, entry: Entry, facts: dict[str, Any]) -> None:
-        self._tokens[entry.subject]["ended"] = True
+        self._tokens[entry.subject]["ended"] = entry.at
 
     def _session_begun(self, entry: Entry, facts: dict[str, Any]) -> None:
-        if self._tokens[entry.subject]["ended"]:
+        token = self._tokens[entry.subject]
+        if token["ended"] is not None:
             self._problem(entry, "its token was revoked before")
-        self._sessions.setdefault(entry.subject, set()).add(facts.get("fingerprint"))
+        if token.get("expires") is not None and token["expires"] < entry.at:
+            self._problem(entry, "its token had expired before")
+        self._sessions.setdefault(entry.subject, {})[facts.get("fingerprint")] = facts.get("expires")
 
     # -- the tables beside the log
 
@@ -271,28 +275,35 @@ class _Story:
             self._add(f"the note of entry {seq} is gone, and the log does not say that it was removed")
 
     def _compare_tokens(self) -> None:
-        rows = self._connection.execute("SELECT id, name, role, policy, expires, digest, revoked FROM tokens")
-        for ident, name, role, policy, expires, digest, revoked in rows:
+        rows = self._connection.execute(
+            "SELECT id, name, role, policy, expires, digest, revoked, created FROM tokens"
+        )
+        for ident, name, role, policy, expires, digest, revoked, created in rows:
             facts = self._tokens.pop(ident, None)
             if facts is None:
                 self._add(f"token {ident} was never created in the log")
                 continue
             row = {"name": name, "role": role, "policy": policy, "expires": expires}
             row["fingerprint"] = fingerprint(digest) if facts.get("fingerprint") else None
-            row["ended"] = revoked is not None
             changed = [key for key, value in row.items() if facts.get(key) != value]
+            for key, time in (("ended", revoked), ("begun", created)):
+                if (time is None) != (facts[key] is None) or (time and not _near(time, facts[key])):
+                    changed.append(key)
             if changed:
-                names = {"fingerprint": "secret", "ended": "revocation"}
+                names = {"fingerprint": "secret", "ended": "revocation", "begun": "creation"}
                 what = ", ".join(names.get(key, key) for key in changed)
                 self._add(f"token {ident} is not as the log says: {what} was changed")
         for ident in self._tokens:
             self._add(f"token {ident} is in the log, but no longer in the table of tokens")
 
     def _compare_sessions(self) -> None:
-        for digest, token in self._connection.execute("SELECT digest, token FROM sessions"):
-            begun = self._sessions.get(token, set())
-            if fingerprint(digest) not in begun and None not in begun:
+        rows = self._connection.execute("SELECT digest, token, expires FROM sessions")
+        for digest, token, expires in rows:
+            begun, known = self._sessions.get(token, {}), fingerprint(digest)
+            if known not in begun and None not in begun:
                 self._add(f"a session of token {token} was never begun in the log")
+            elif begun.get(known) not in (None, expires):
+                self._add(f"a session of token {token} is not as the log says: expires was changed")
 
     def _add(self, problem: str) -> None:
         self._verdict.problems.append(problem)
@@ -302,11 +313,8 @@ def _total(count: Any) -> int:
     return int(sum(count.values()) if isinstance(count, dict) else count)
 
 
-def _check_guards(kind: str, connection: Connection, verdict: Verdict) -> None:
-    present = {row[0] for row in connection.execute(_TRIGGERS[kind])}
-    for table in GUARDED:
-        if not {name.format(table) for name in _GUARDS[kind]} <= present:
-            verdict.problems.append(f"the guard against changes of the table {table} was removed")
+def _near(time: str, entry: str) -> bool:
+    return abs((datetime.fromisoformat(time) - datetime.fromisoformat(entry)).total_seconds()) < NEAR_SECONDS
 
 
 def _receipts(noted: tuple[str, ...], verdict: Verdict) -> dict[int, str]:

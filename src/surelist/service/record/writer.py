@@ -7,8 +7,9 @@ of ``database``. Jobs check first and write last, so that a refused job leaves n
 
 from __future__ import annotations
 
-import queue
+import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -95,7 +96,10 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queue: queue.Queue[tuple[Job, Future[Any]] | None] = queue.Queue(WAITING)
+        self._waiting: deque[tuple[Job, Future[Any]]] = deque()
+        self._lock, self._awake = threading.Lock(), threading.Event()
+        self._closed = False
+        self._called: asyncio.AbstractEventLoop | None = None
         self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._work, name="surelist-writer", daemon=True)
         self._thread.start()
@@ -103,33 +107,48 @@ class Writer:
     def submit(self, job: Job) -> Future[Any]:
         """The result arrives when the job's transaction is on disk."""
         future: Future[Any] = Future()
-        if not self._thread.is_alive():
-            future.set_exception(StorageError("record: it is closed; the service is stopping."))
-            return future
-        try:
-            self._queue.put_nowait((job, future))
-        except queue.Full:
-            future.set_exception(StorageError("record: too many writes are waiting. Try again shortly."))
+        with self._lock:
+            if self._closed:
+                future.set_exception(StorageError("record: it is closed; the service is stopping."))
+            elif len(self._waiting) >= WAITING:
+                future.set_exception(StorageError("record: too many writes are waiting. Try again shortly."))
+            else:
+                self._waiting.append((job, future))
+        self._call()
         return future
+
+    def _call(self) -> None:
+        """Wake the thread; from an event loop only once it has run what is ready.
+
+        Requests that came together then share a transaction, and the two threads do not fight for the
+        interpreter. Whoever waits on the loop for the answer lets it run.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._awake.set()
+            return
+        if self._called is not loop:
+            self._called = loop
+            loop.call_soon(self._wake)
+
+    def _wake(self) -> None:
+        self._called = None
+        self._awake.set()
 
     def close(self) -> None:
         """Finish what is waiting, then stop."""
-        self._queue.put(None)
+        with self._lock:
+            self._closed = True
+        self._awake.set()
         self._thread.join(timeout=30)
 
     def _work(self) -> None:
-        while (first := self._queue.get()) is not None:
-            waiting = [first]
-            while len(waiting) < BATCH:
-                try:
-                    more = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-                if more is None:
-                    self._queue.put(None)
-                    break
-                waiting.append(more)
-            self._run(waiting)
+        while not self._closed or self._waiting:
+            self._awake.wait()
+            self._awake.clear()
+            while self._waiting:
+                self._run([self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))])
         self._drop()
 
     def _run(self, waiting: list[tuple[Job, Future[Any]]], again: bool = True) -> None:
