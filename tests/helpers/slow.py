@@ -68,7 +68,6 @@ SLOW = {
     "reports/test_report.py::test_the_report_as_pdf",
     "service/test_any_file.py",
     "service/test_access.py",
-    "service/test_any_file.py",
     "service/test_backup.py",
     "service/test_desk.py",
     "service/test_faults.py",
