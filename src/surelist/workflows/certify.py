@@ -29,7 +29,8 @@ from surelist.workflows.source import Source
 
 REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers
 WITH_POOLS = (*REMEMBERED, "pool")
-_ARRAYS = re.compile(r"(?<![\w'\"])(pool|group|id)s(?==|:)")  # keywords of calibrate, in the words of tables
+# keywords of calibrate, in the words of tables; "known groups: ..." is no keyword
+_ARRAYS = re.compile(r"(?<![\w'\"])(?<!known )(pool|group|id)s(?==|:)")
 
 
 def certify_source(
