@@ -77,6 +77,8 @@ SLOW = {
     "service/test_limits.py",
     "service/test_page.py",
     "service/test_review_page.py",
+    "service/test_promises_api.py",
+    "service/test_promises_page.py",
     "service/test_tokens_and_routes.py",
     "service/test_workers.py",
     "service/test_workspace.py",

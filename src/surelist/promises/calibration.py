@@ -163,7 +163,7 @@ def certify_arrays(
     check.require_length(read.labels, len(array), "labels")
     kept, shift = keep_rows(weights, weight_bound, weights_exact, seed, len(array))
     if read.sampled and (kept is not None or pools is not None):
-        raise InvalidInput("labels: SampledLabels go without weights= and pools=; leave them out.")
+        raise InvalidInput("labels: labels that were drawn go without weights= and pools=; leave them out.")
     kept = read.kept if kept is None else kept
     rows = RowSet(array, read.labels, pools, unlabelled)
     facts: dict[str, Any] = {"missing_labels": read.missing, "shift": shift, "thinning": read.thinning}

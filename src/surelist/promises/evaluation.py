@@ -154,7 +154,7 @@ def evaluate(
     """
     good, _ = check.as_labels(labels)
     codes, count = (None, 0) if pools is None else check.as_codes(pools, len(good))
-    listed = _listed(policy, scores, groups, ids, codes, count)
+    listed = _listed(policy, scores, groups, ids, pools)
     check.require_length(good, len(listed), "labels")
     check.require_rows(good, "labels")
     kept = [_kept(None, listed, good)]
@@ -166,21 +166,13 @@ def evaluate(
     return Evaluation(policy.promise, tuple(kept), by_pool, consistent, verdict)
 
 
-def _listed(policy: Policy, scores: Any, groups: Any, ids: Any, codes: Any, pools: int) -> Mask:
+def _listed(policy: Policy, scores: Any, groups: Any, ids: Any, pools: Any) -> Mask:
     """The shortlist; pool by pool where the pool decides it."""
-    by_size = any(cutoff.steps[0].pool_size > 0 for cutoff in policy.cutoffs)
-    if codes is None or not (policy.by_rank or by_size):
-        if policy.by_rank:
-            raise InvalidInput("pools: lists by rank are made pool by pool; pass pools=.")
-        return policy.select(scores, groups, ids)
-    if groups is not None or ids is not None:
-        raise InvalidInput("pools: pools of their own size go without groups= and ids=.")
-    array = check.as_scores(scores)
-    chosen = np.zeros(len(array), dtype=np.bool_)
-    order = np.argsort(codes, kind="stable")
-    for rows in np.split(order, np.cumsum(np.bincount(codes, minlength=pools))[:-1]):
-        chosen[rows] = policy.select(array[rows])
-    return chosen
+    if pools is not None:
+        return policy.select_pools(scores, pools, groups, ids)
+    if policy.by_rank:
+        raise InvalidInput("pools: lists by rank are made pool by pool; pass pools=.")
+    return policy.select(scores, groups, ids)
 
 
 def _members(groups: Any, policy: Policy) -> dict[str, Mask]:

@@ -14,6 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from surelist import _check as check
 from surelist import bounds
 from surelist.drawing import axes
@@ -203,6 +206,19 @@ class Policy(Displayed, Certificate):
             warnings.warn("scores: the pool is empty, and so is its shortlist.", PoolWarning, stacklevel=2)
         return mask
 
+    def select_pools(self, scores: Any, pools: Any, groups: Any = None, ids: Any = None) -> Mask:
+        """The same for the candidates of many pools; ``pools`` says which one each is in."""
+        if not (self.by_rank or self.filter.by_size):
+            return self.select(scores, groups, ids)
+        array = check.as_scores(self._chosen_score(scores))
+        codes, count = check.as_codes(pools, len(array))
+        chosen = np.zeros(len(array), dtype=np.bool_)
+        order = np.argsort(codes, kind="stable")
+        for rows in np.split(order, np.cumsum(np.bincount(codes, minlength=count))[:-1]):
+            part = array[rows] if self.choice is None else {self.choice.chosen: array[rows]}
+            chosen[rows] = self.select(part, _rows_of(groups, rows), _rows_of(ids, rows))
+        return chosen
+
     @property
     def of_one_pool(self) -> bool:
         """Whether it shortlists the very pool it was made with, and no other."""
@@ -272,6 +288,13 @@ class Policy(Displayed, Certificate):
     def withdraw(self, reason: str) -> Policy:
         """The same thresholds, promising nothing any more; ``promise`` says why."""
         return replace(self, withdrawn=reason)
+
+
+def _rows_of(values: Any, rows: NDArray[np.int64]) -> Any:
+    """Some rows of a column, or of a mapping of columns; None stays None."""
+    if isinstance(values, Mapping):
+        return {name: np.asarray(each)[rows] for name, each in values.items()}
+    return None if values is None else np.asarray(values, dtype=object)[rows]
 
 
 def _excess(cutoff: Cutoff, target: Expected) -> ExcessBound:

@@ -176,13 +176,15 @@ def _by_units(rows: RowSet, target: Expected | PerPool, level: Level) -> Certifi
 def _audited(rows: RowSet, target: AnyTarget, level: Level) -> Certified:
     if not isinstance(target, Expected) or target.pool_size is None or target.of == "value":
         raise InvalidInput(
-            f"labels: SampledLabels with above= certify Expected(k, pool_size), got {target!r}. For others "
-            "give the probabilities of all rows and lowest_rate= instead of above=."
+            "labels: labels known above a score and audited below it certify a count on average, in pools of "
+            f"a given size, not {target.describe()}. For that give every row's probability= and lowest_rate=."
         )
     if level.rule != "exact":
-        raise InvalidInput(f'rule: SampledLabels with above= go with "exact", got {level.rule!r}.')
+        raise InvalidInput(
+            f'rule: labels known above a score and audited below it go with "exact", got {level.rule!r}.'
+        )
     if rows.unlabelled is not None:
-        raise InvalidInput("unlabelled: does not go with SampledLabels; leave it out.")
+        raise InvalidInput("unlabelled: does not go with labels that were drawn; leave it out.")
     return certify_audited(rows.scores, rows.labels, target, level)
 
 

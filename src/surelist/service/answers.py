@@ -46,7 +46,7 @@ def policy(saved: SavedPolicy) -> dict[str, Any]:
             }
             for cutoff in made.cutoffs
         ],
-        **scores(made),
+        **scores(made, saved.entry.facts.get("warnings", ())),
         "purpose": made.purpose,
         "retired": saved.retired is not None,
         "withdrawn": saved.withdrawn.facts["reason"] if saved.withdrawn else None,
@@ -55,7 +55,7 @@ def policy(saved: SavedPolicy) -> dict[str, Any]:
     }
 
 
-def scores(made: Policy) -> dict[str, Any]:
+def scores(made: Policy, more: Sequence[str] = ()) -> dict[str, Any]:
     """Which column was certified, how its scores lie on the calibration rows, and what to look at."""
     ranges = [
         {"group": each.group, "lowest": each.scores.lowest, "highest": each.scores.highest,
@@ -64,7 +64,7 @@ def scores(made: Policy) -> dict[str, Any]:
         if each.scores is not None
     ]  # fmt: skip
     column = (made.columns or {}).get("score")
-    return {"score_column": column, "scores": ranges, "warnings": list(made.warnings)}
+    return {"score_column": column, "scores": ranges, "warnings": [*made.warnings, *more]}
 
 
 def look_conditions(made: Policy, looks: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -13,16 +13,18 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput
-from surelist.service import answers, jobs, life, models, reviewing
+from surelist.service import answers, calibrating, jobs, life, models, reviewing
 from surelist.service.bodies import (
     EXCEL,
     INLINE,
+    PAST_BODY,
     TABLE_BODY,
     body_schema,
     content_type,
     json_body,
     parse_rows,
     parsed_body,
+    past_body,
     table_body,
 )
 from surelist.service.errors import MEANING
@@ -190,7 +192,7 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: _S
     return Response(pydantic_core.to_json(answer), media_type="application/json")
 
 
-@router.post("/calibrate", status_code=201, response_model=models.PolicyFile, openapi_extra=TABLE_BODY)
+@router.post("/calibrate", status_code=201, response_model=models.PolicyFile, openapi_extra=PAST_BODY)
 async def calibrate(
     request: Request,
     runtime: Service,
@@ -200,13 +202,16 @@ async def calibrate(
 ) -> Any:
     """Certify a promise from past candidates and put the policy on record.
 
-    422 if it is not certifiable. Every look at the same rows is recorded: trying again with
-    another promise is not covered by the first one's alpha.
+    Precision and budgets need scores of other candidates, and lists on average get shorter by them:
+    `unlabelled` beside `rows` in JSON, or a form with the files `past` and `unlabelled`. 422 if the promise
+    is not certifiable. Every look at the same rows is recorded: trying again with another promise is not
+    covered by the first one's alpha.
     """
     asked = options.request()
-    async with table_body(request, runtime, past=True, sheet=options.sheet) as upload:
-        bound = key_of(key, "calibrate", options.model_dump_json(), upload.sha256)
-        saved = await runtime.work(jobs.calibrate, runtime, view, asked, upload, options.name, bound)
+    async with past_body(request, runtime, options.sheet) as past:
+        hashes = [each.sha256 for each in (past.upload, past.others) if each is not None]
+        bound = key_of(key, "calibrate", options.model_dump_json(), *hashes)
+        saved = await runtime.work(calibrating.calibrate, runtime, view, asked, past, options.name, bound)
     return answers.policy_file(saved)
 
 
@@ -216,7 +221,7 @@ async def curve(
 ) -> Any:
     """For every list size the qualified candidates certified, all at once: for choosing after looking."""
     async with table_body(request, runtime, past=True, sheet=options.sheet) as upload:
-        made = await runtime.work(jobs.curve, view, upload, *options.split(), options.hints)
+        made = await runtime.work(calibrating.curve, view, upload, *options.split(), options.hints)
     return {
         "rule": made.rule, "alpha": made.alpha, "pool_size": made.pool_size, "rows": made.rows,
         "list_size": made.list_size.tolist(), "qualified": made.qualified.tolist(),
@@ -250,6 +255,19 @@ async def retire(
     bound = key_of(key, "retire", policy, body.reason)
     written = await runtime.written(view.retire_policy(policy, body.reason, bound))
     return answers.receipt(written)
+
+
+@router.post("/policies/{policy}/evaluate", response_model=models.EvaluationView, openapi_extra=TABLE_BODY)
+async def evaluate(
+    policy: Digest,
+    request: Request,
+    runtime: Service,
+    view: Maker,
+    options: Annotated[models.EvaluateOptions, Query()],
+) -> Any:
+    """Do labelled candidates whom the policy never saw fit its promise? Goes on record as a look at them."""
+    async with table_body(request, runtime, past=True) as upload:
+        return await runtime.work(calibrating.evaluate, view, policy, upload, options.model_dump())
 
 
 @router.get("/policies/{policy}/report", response_class=Response, responses=HTML_ANSWER)

@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 import orjson
 import pydantic_core
 from pydantic import BaseModel, ValidationError
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from surelist.errors import InvalidInput
-from surelist.service import jobs
+from surelist.service import calibrating, jobs
 from surelist.service.errors import WrongType
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.runtime import Runtime
@@ -23,6 +25,7 @@ LONG_INTEGER = b" " + b"0" * 19  # in that shape
 INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
 M = TypeVar("M", bound=BaseModel)
 
+FORM_FILES = ("past", "unlabelled")
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 FILES = (
     "text/csv",
@@ -42,6 +45,25 @@ TABLE_BODY: dict[str, Any] = {
             "text/csv": {"schema": {"type": "string"}},
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
             EXCEL: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+
+
+TWO_FILES = "body: expected a form with the files past and unlabelled, and nothing else."
+PAST_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            **TABLE_BODY["requestBody"]["content"],
+            "application/json": {"schema": {"$ref": "#/components/schemas/PastRows"}},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["past"],
+                    "properties": {name: {"type": "string", "format": "binary"} for name in FORM_FILES},
+                }
+            },
         },
     }
 }
@@ -86,15 +108,23 @@ def body_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 def parse_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
     """The rows of a JSON body, each number as it was sent."""
+    return _rows_in(_parsed(body), "rows")
+
+
+def _parsed(body: bytes) -> Any:
     try:
         value = orjson.loads(body)
         if LONG_INTEGER in body.translate(SHAPE):  # orjson would round those beyond 64 bits
-            value = pydantic_core.from_json(body)
+            return pydantic_core.from_json(body)
+        return value
     except ValueError as error:
         raise InvalidInput(f"body: expected JSON, got something else ({error}).") from error
-    rows = value.get("rows") if isinstance(value, dict) else None
+
+
+def _rows_in(value: Any, name: str) -> Sequence[Mapping[str, Any]]:
+    rows = value.get(name) if isinstance(value, dict) else None
     if not isinstance(rows, list) or not set(map(type, rows)) <= {dict}:
-        raise InvalidInput('body: expected {"rows": [{column: value, ...}, ...]}.')
+        raise InvalidInput(f'body: expected {{"{name}": [{{column: value, ...}}, ...]}}.')
     return rows
 
 
@@ -112,6 +142,52 @@ async def table_body(
         upload.path.unlink(missing_ok=True)
 
 
+@asynccontextmanager
+async def past_body(
+    request: Request, runtime: Runtime, sheet: str | None = None
+) -> AsyncIterator[calibrating.Past]:
+    """Past candidates, and with them, in JSON or in a form of two files, scores of others without labels."""
+    uploads: list[Upload] = []
+    try:
+        if content_type(request) == "multipart/form-data":
+            await _receive_form(request, runtime, uploads)
+        elif content_type(request) == "application/json":
+            body = await json_body(request, runtime, runtime.settings.max_json)
+            await runtime.work(_write_both, runtime, body, uploads)
+        else:
+            uploads.append(await _received(request, runtime))
+        admitted = []
+        for upload, name in zip(tuple(uploads), ("the upload", "the unlabelled scores"), strict=False):
+            admitted.append(
+                await runtime.work(jobs.admit, upload, runtime.settings, past=True, name=name, sheet=sheet)
+            )
+            uploads.append(admitted[-1])  # a workbook has become another file
+        yield calibrating.Past(admitted[0], others=admitted[1] if len(admitted) > 1 else None)
+    finally:
+        for upload in uploads:
+            upload.path.unlink(missing_ok=True)
+
+
+async def _receive_form(request: Request, runtime: Runtime, uploads: list[Upload]) -> None:
+    """The files of a form, added one by one: whoever called removes them."""
+    limit = runtime.settings.max_upload
+    allow_body(request.scope, limit + SMALL)
+    try:
+        form = await request.form(max_files=2, max_fields=0)
+    except (LookupError, UnicodeError, ValueError, HTTPException) as error:
+        raise InvalidInput(TWO_FILES) from error
+    try:
+        files = [form.get(name) for name in FORM_FILES if name in form]
+        if set(form) - set(FORM_FILES) or "past" not in form or len(form.multi_items()) > len(files):
+            raise InvalidInput(TWO_FILES)
+        for each in files:
+            if not isinstance(each, UploadFile):
+                raise InvalidInput(TWO_FILES)
+            uploads.append(await runtime.work(runtime.spool.store, each.file, limit))
+    finally:
+        await form.close()
+
+
 async def _received(request: Request, runtime: Runtime) -> Upload:
     kind = content_type(request)
     if kind == "application/json":
@@ -127,7 +203,18 @@ async def _received(request: Request, runtime: Runtime) -> Upload:
 
 
 def _written(runtime: Runtime, body: bytes) -> Upload:
-    rows = parse_rows(body)
+    return _stored(runtime, _parsed(body), "rows", body)
+
+
+def _write_both(runtime: Runtime, body: bytes, uploads: list[Upload]) -> None:
+    value = _parsed(body)
+    uploads.append(_stored(runtime, value, "rows", body))
+    if value.get("unlabelled") is not None:
+        uploads.append(_stored(runtime, value, "unlabelled", body))
+
+
+def _stored(runtime: Runtime, value: Any, name: str, body: bytes) -> Upload:
+    rows = _rows_in(value, name)
     if not rows:
-        raise InvalidInput("rows: expected at least one row, got none.")
+        raise InvalidInput(f"{name}: expected at least one row, got none.")
     return jobs.store_rows(runtime.spool, rows, body)

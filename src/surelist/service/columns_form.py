@@ -18,7 +18,7 @@ FIELDS = {
 REMEDIES = {  # what to do about each kind of problem, at this door
     "score": "Give every candidate a score; leaving rows out breaks the promise.",
     "label": "1 means qualified, 0 not qualified.",
-    "missing label": "Count them as not qualified (below) or fill them in. They are never left out: that "
+    "missing label": "Fill them in, or say below what an empty one means. They are never left out: that "
     "would break the promise.",
     "missing group": 'Give them a group of their own, for example "unknown".',
     "missing id": "Give every candidate an id, or choose no id column.",
@@ -113,7 +113,8 @@ def unchosen(columns: Mapping[str, Any], profile: Profile) -> list[dict[str, Any
         for role, what in MEANINGS.items()
         if not columns[role]
     ]
-    if not missing and columns["pos_label"] is None and values_of(profile, columns["label"]):
+    amounts = columns.get("labels") == "value"
+    if not missing and not amounts and columns["pos_label"] is None and values_of(profile, columns["label"]):
         said = f"“{columns['label']}” is not 0 and 1"
         missing = [_open("pos_label", said, "Choose below which value means qualified.")]
     return missing[:1]

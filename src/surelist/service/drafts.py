@@ -16,12 +16,23 @@ from starlette.responses import FileResponse, Response
 from surelist.errors import InvalidInput, NotCertifiable, error_body
 from surelist.promises import policy_file
 from surelist.promises.policy import Policy
-from surelist.service import answers, columns_form, jobs, looking, reviewing, wizard
+from surelist.service import (
+    answers,
+    calibrating,
+    columns_form,
+    jobs,
+    looking,
+    promise_form,
+    reviewing,
+    wizard,
+)
 from surelist.service.record.view import View
 from surelist.service.uploads import Draft, Upload
 from surelist.service.visitor import Me, Visitor, to
 
-NOTHING: dict[str, Any] = {"missing_labels": "error", "decimal": "auto", "pos_label": None}
+NOTHING: dict[str, Any] = {
+    "missing_labels": "error", "decimal": "auto", "pos_label": None, "pool": None, "labels": "all",
+}  # fmt: skip
 router = APIRouter()
 
 
@@ -85,6 +96,7 @@ async def _columns_page(me: Visitor, draft: Draft, problems: Any = ()) -> Respon
         "columns.html", 400 if problems else 200, draft=draft, profile=profile, chosen=chosen,
         problems=problems, about={each.name: columns_form.about(each) for each in profile.columns},
         values=columns_form.values_of(profile, chosen["label"]), first=columns_form.preview(profile, chosen),
+        labels=promise_form.LABELS,
     )  # fmt: skip
 
 
@@ -124,7 +136,7 @@ async def _take_sheet(me: Visitor, draft: Draft, *, past: bool) -> None:
 
 
 @router.get("/drafts/{ident}/promise")
-async def promise_form(ident: str, me: Me) -> Response:
+async def show_promise(ident: str, me: Me) -> Response:
     view, draft = await _opened(me, ident)
     return await _promise_page(me, view, draft)
 
@@ -136,20 +148,23 @@ async def _promise_page(
         return to(f"/drafts/{draft.id}")
     group = draft.notes["columns"]["group"]
     groups = await me.runtime.work(looking.group_names, draft, group) if group else {}
-    looks, span = await me.runtime.work(jobs.looks, view, draft)
+    looks, span = await me.runtime.work(calibrating.looks, view, draft)
+    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    numbers = wizard.other_numbers(profile, draft.notes["columns"])
     return me.show(
         "promise.html", 400 if problem else 200, draft=draft, groups=groups, looks=looks, span=span,
-        asked=draft.notes.get("asked") or wizard.DEFAULTS, problem=problem,
+        asked={**promise_form.DEFAULTS, **draft.notes.get("asked", {})}, problem=problem,
         wrong=getattr(problem, "field", None), shown=wizard.mark_of(draft.notes["columns"]),
+        columns=draft.notes["columns"], numbers=numbers,
     )  # fmt: skip
 
 
 @router.post("/drafts/{ident}/promise")
 async def fix_promise(ident: str, me: Me) -> Response:
     view, draft = await _opened(me, ident)
-    form = await me.form()
+    form = await me.form(limit=_form_with_file(me))
     wizard.require_shown(form, draft.notes.get("columns"))
-    draft = me.spool.note(draft, asked=wizard.asked_of(form))
+    draft = await _with_others(me, me.spool.note(draft, asked=promise_form.asked_of(form)), form)
     try:
         await me.runtime.work(_certify, me, view, draft)
     except InvalidInput as error:
@@ -159,9 +174,12 @@ async def fix_promise(ident: str, me: Me) -> Response:
 
 def _certify(me: Visitor, view: View, draft: Draft) -> None:
     """The outcome waits in the draft."""
-    request = wizard.request_of(draft)
+    request = promise_form.request_of(draft)
     try:
-        made = jobs.certify(me.runtime, view, request, draft.upload, "promise on the page", draft.filename)
+        past = calibrating.Past(
+            draft.upload, draft.filename, draft.others, draft.notes.get("others_name", "")
+        )
+        made = calibrating.certify(me.runtime, view, request, past, "promise on the page")
     except NotCertifiable as refusal:
         me.spool.note(draft, outcome={"refused": error_body(refusal)})
         return
@@ -193,10 +211,10 @@ async def explore(
         return to(f"/drafts/{ident}")
     try:
         size, percent = wizard.curve_of(draft, pool_size, alpha)
-    except wizard.FieldError as error:
+    except promise_form.FieldError as error:
         typed = wizard.curve_asked(draft, pool_size, alpha)
         return me.show("explore.html", 400, draft=draft, evidence=None, problem=error, typed=typed)
-    evidence = await me.runtime.work(jobs.explore, view, draft, size, percent / 100)
+    evidence = await me.runtime.work(calibrating.explore, view, draft, size, percent / 100)
     return me.show(
         "explore.html", draft=draft, evidence=evidence, pool_size=size, alpha=percent, problem=None,
         typed=wizard.curve_asked(draft, pool_size, alpha), shown=wizard.mark_of(draft.notes["columns"]),
@@ -248,7 +266,7 @@ async def select(ident: str, me: Me) -> Response:
     draft = me.spool.note(draft, columns=columns, about=about, keep=seconds)
     if not columns["score"]:
         return await _pool_page(me, view, draft, "score: choose the column that holds the score.")
-    names = {role: columns[role] for role in ("score", "group", "id")}
+    names = {role: columns[role] for role in ("score", "group", "id", "pool")}
     try:
         done = await me.runtime.work(
             jobs.select_file, me.runtime, view, draft.policy or "", draft.upload, name=draft.filename,
@@ -273,7 +291,8 @@ async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None 
     }  # fmt: skip
     return me.show(
         "pool.html", 400 if problem else 200, draft=draft, profile=profile, policy=answers.policy(saved),
-        grouped=saved.policy.grouped, chosen=chosen, problem=problem,
+        grouped=saved.policy.grouped, by_pool=saved.policy.by_rank or saved.policy.filter.by_size,
+        chosen=chosen, problem=problem,
         about_columns={each.name: columns_form.about(each) for each in profile.columns},
         first=columns_form.preview(profile, {**chosen, "label": None}), about=draft.notes.get("about", {}),
         keep_choices=reviewing.keep_choices(me.settings),
@@ -284,6 +303,18 @@ async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None 
 async def _opened(me: Visitor, ident: str) -> tuple[View, Draft]:
     view = await me.view("operator", all_policies=True)
     return view, me.spool.draft(ident, me.owner)
+
+
+async def _with_others(me: Visitor, draft: Draft, form: FormData) -> Draft:
+    """With the file of other candidates' scores that came with the form, or the one from before."""
+    file = form.get("others")
+    try:
+        if not isinstance(file, UploadFile) or not file.filename:
+            return draft if not form.get("no_others") else me.spool.add_others(draft, None, "")
+        upload = await me.runtime.work(jobs.store, me.runtime, file.file, file.filename, past=False)
+        return me.spool.add_others(draft, upload, file.filename)
+    finally:
+        await form.close()
 
 
 async def _stored(me: Visitor, form: FormData, *, past: bool, policy: str | None = None) -> Draft:

@@ -18,13 +18,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
-from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.policy import Policy
-from surelist.promises.terms import Roles, Terms
 from surelist.service import life, reviewing, worklist
 from surelist.service.errors import TooLarge
 from surelist.service.record.log import Key, Written
-from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.settings import Settings
@@ -33,34 +30,12 @@ from surelist.service.uploads import Draft, Spool, Upload, list_of
 from surelist.service.workers import run
 from surelist.workflows import facts as workflow_facts
 from surelist.workflows import tables as workflows
+from surelist.workflows.certify import DROPPING
 from surelist.workflows.demo import write_example
 from surelist.workflows.source import NO_HINTS, Hints, Origin, Source
 
 Problem = workflows.Problem
-
-
-@dataclass(frozen=True)
-class CalibrationRequest:
-    """A calibration as asked for: columns, targets, and how to certify them."""
-
-    roles: Roles
-    terms: Terms
-    hints: Hints = NO_HINTS
-
-    def question(self) -> dict[str, Any]:
-        """For the record: what was asked of the rows."""
-        terms = self.terms
-        targets = {name or "everyone": each.describe() for name, each in terms.targets.items()}
-        return {"targets": targets, "alpha": terms.alpha, "rule": terms.rule}
-
-
-@dataclass(frozen=True)
-class Certification:
-    """A policy that may be saved, what goes on record beside it, and how long lists will be."""
-
-    policy: Policy
-    facts: dict[str, Any]
-    share: float
+Profile = workflows.Profile
 
 
 @dataclass(frozen=True)
@@ -175,14 +150,15 @@ def _made(path: Path) -> Upload:
 
 @contextmanager
 def named(upload: Upload, name: str) -> Iterator[None]:
-    """In errors, the name a person gave the file instead of where it lies."""
+    """In errors, the name a person gave the file instead of where it lies; nothing that is not offered."""
     try:
         yield
     except NotCertifiable:
         raise
     except SurelistError as error:
-        if str(upload.path) in str(error):
-            told = type(error)(str(error).replace(str(upload.path), name))
+        said = str(error).replace(str(upload.path), name).replace(DROPPING, "")
+        if said != str(error):
+            told = type(error)(said)
             told.__dict__.update(error.__dict__)
             raise told from error
         raise
@@ -208,87 +184,9 @@ def reviews_in_file(
         upload.path.unlink(missing_ok=True)
 
 
-# -- calibrating
-
-
-def certify(
-    runtime: Runtime, view: View, request: CalibrationRequest, upload: Upload, how: str, filename: str,
-    key: Key | None = None,
-) -> Certification:  # fmt: skip
-    """One look at the rows, put on record when there is something to see; raises ``NotCertifiable``.
-
-    A request that fails for another reason (a column that is not there) shows nothing: no look.
-    """
-    with named(upload, filename):
-        source = source_of(upload, filename, request.hints)
-        rows, outcome = run(workflow_facts.certify, source, request.roles, request.terms)
-    looks = view.record_look(rows, upload.sha256, how, request.question(), key)
-    if isinstance(outcome, NotCertifiable):
-        runtime.metrics.refused.inc()
-        raise outcome
-    policy, evidence, share = outcome
-    facts = {
-        "rows_sha256": upload.sha256, "rows_fingerprint": rows, "evidence": evidence, "earlier_looks": looks,
-    }  # fmt: skip
-    return Certification(policy, facts, share)
-
-
-def calibrate(
-    runtime: Runtime, view: View, request: CalibrationRequest, upload: Upload, name: str, key: Key | None
-) -> SavedPolicy:
-    """Certify a promise and put the policy with its evidence on record, in one entry."""
-    if (known := view.replayed(key)) is not None:
-        return view.policy(known.subject)
-    certified = certify(runtime, view, request, upload, "calibrate", "the upload", key)
-    written = view.save_policy(certified.policy, name, certified.facts, key).result()
-    return view.policy(written.entry.subject)
-
-
-def curve(
-    view: View, upload: Upload, roles: Roles, options: Mapping[str, Any], hints: Hints = NO_HINTS
-) -> GuaranteeCurve:
-    """The guarantee curve of an upload, for choosing after looking."""
-    with named(upload, "the upload"):
-        source = source_of(upload, "the upload", hints)
-        rows, made = run(workflow_facts.curve, source, roles, **options)
-    question = _curve_question(options["alpha"], options["rule"])
-    view.record_look(rows, upload.sha256, "curve", question)
-    return made
-
-
-def explore(view: View, draft: Draft, pool_size: float, alpha: float) -> dict[str, Any]:
-    """The simultaneous curve of a draft's rows as a report shows it. Another alpha is another look."""
-    columns = draft.notes["columns"]
-    with named(draft.upload, draft.filename):
-        rows, shown = run(
-            workflow_facts.evidence_at, *_past(draft), pool_size=pool_size, alpha=alpha, rule="simultaneous",
-            missing_labels=columns["missing_labels"],
-        )  # fmt: skip
-    question = _curve_question(alpha, "simultaneous")
-    view.record_look(rows, draft.upload.sha256, "curve on the page", question)
-    return shown
-
-
-def looks(view: View, draft: Draft) -> tuple[list[dict[str, Any]], tuple[float, float]]:
-    """What was asked of a draft's rows before, whatever their name and order, and the range of scores."""
-    with named(draft.upload, draft.filename):
-        rows, span = run(workflow_facts.rows_at_a_glance, *_past(draft))
-    return view.looks(rows, draft.upload.sha256), span
-
-
-def _past(draft: Draft) -> tuple[Source, Roles]:
-    columns = draft.notes["columns"]
-    source = source_of(draft.upload, draft.filename, hints_of(columns))
-    return source, Roles(columns["score"], columns["label"])
-
-
 def hints_of(columns: Mapping[str, Any]) -> Hints:
     """What a person said on the page about reading the file; the sheet was chosen before."""
     return Hints(decimal=columns.get("decimal") or "auto", pos_label=columns.get("pos_label"))
-
-
-def _curve_question(alpha: float, rule: str) -> dict[str, Any]:
-    return {"targets": {}, "alpha": alpha, "rule": rule}
 
 
 # -- selecting
@@ -319,6 +217,7 @@ def select_file(
         "group": columns.get("group") if policy.grouped else None,
         # only ties need ids; a check for repeats would name candidates
         "id": columns.get("id") if policy.salt_hash is not None else None,
+        "pool": columns.get("pool"),
     }
     source = source_of(upload, name, hints)
     output = runtime.spool.new_path(format or ("xlsx" if upload.format == "xls" else upload.format))

@@ -15,11 +15,11 @@ from surelist.errors import InvalidInput
 from surelist.promises.targets import AtLeast, Expected, Recall
 from surelist.service import reviewing, worklist
 from surelist.service.jobs import named, new_id
+from surelist.service.promise_form import number_in, share_in
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.uploads import Draft, Upload, list_of
-from surelist.service.wizard import number_in, share_in
 from surelist.service.workers import run
 from surelist.service.worklist import Worklist
 from surelist.workflows import facts as workflow_facts

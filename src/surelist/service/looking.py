@@ -10,12 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from surelist._check import MissingLabels
 from surelist.promises.terms import Roles
 from surelist.service.jobs import Problem, hints_of, named, source_of
 from surelist.service.runtime import Runtime
 from surelist.service.uploads import Draft
 from surelist.service.workers import run
 from surelist.workflows import looking as workflows
+from surelist.workflows.tables import value_problems
 
 Profile = workflows.Profile
 
@@ -34,7 +36,9 @@ def problems(draft: Draft, columns: Mapping[str, Any]) -> tuple[Problem, ...]:
     """What calibration would refuse or warn of, with the chosen columns."""
     source = source_of(draft.upload, draft.filename, hints_of(columns))
     with named(draft.upload, draft.filename):
-        return run(workflows.problems, source, _roles(columns), columns["missing_labels"])
+        if columns.get("labels") == "value":
+            return run(value_problems, source, _roles(columns))
+        return run(workflows.problems, source, _roles(columns), _missing_labels(columns))
 
 
 def reading(draft: Draft, columns: Mapping[str, Any]) -> tuple[str, ...]:
@@ -51,7 +55,7 @@ def problem_rows(runtime: Runtime, draft: Draft) -> Path:
     source = source_of(draft.upload, draft.filename, hints_of(columns))
     try:
         with named(draft.upload, draft.filename):
-            run(workflows.write_problem_rows, source, _roles(columns), columns["missing_labels"], path)
+            run(workflows.write_problem_rows, source, _roles(columns), _missing_labels(columns), path)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -63,5 +67,10 @@ def group_names(draft: Draft, group: str) -> dict[str, int]:
     return run(workflows.group_names, draft.upload.path, group)
 
 
+def _missing_labels(columns: Mapping[str, Any]) -> MissingLabels:
+    """Where labels were drawn, an empty one is no problem."""
+    return "unqualified" if columns.get("labels") == "drawn" else columns["missing_labels"]
+
+
 def _roles(columns: Mapping[str, Any]) -> Roles:
-    return Roles(*(columns[role] for role in ("score", "label", "group", "id")))
+    return Roles(columns["score"], columns["label"], columns["group"], columns["id"])

@@ -7,13 +7,24 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from surelist._check import DecimalMark, MissingLabels
-from surelist.promises.asked import roles_of, target_asked, terms_of
-from surelist.promises.options import OPTIONS, CurveRule, GroupRows, GroupSplit, PromiseKind, Rule, Ties
+from surelist.promises.asked import drawn_labels, roles_of, target_asked, terms_of
+from surelist.promises.options import (
+    OPTIONS,
+    CurveRule,
+    GroupRows,
+    GroupSplit,
+    LabelsOf,
+    ListedBy,
+    PromiseKind,
+    Rule,
+    Ties,
+)
 from surelist.promises.terms import Roles
-from surelist.service.jobs import CalibrationRequest
+from surelist.service.calibrating import CalibrationRequest
 from surelist.workflows.source import SAID, Hints
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PoolRange = Annotated[str, Field(pattern="^[0-9]{1,9}-[0-9]{1,9}$")]
 
@@ -41,6 +52,16 @@ class CalibrateOptions(Options):
     share: float | None = _option("share", gt=0, lt=1)
     pool: Name | None = _option("pool")
     spread: Number | None = _option("spread")
+    of: LabelsOf = _option("of")
+    by: ListedBy = _option("by")
+    start: float | None = _option("start", gt=0, lt=1)
+    also: list[str] = _option("also", max_length=4)
+    other_score: list[Name] = _option("other_score", max_length=20)
+    audit_rate: float | None = _option("audit_rate", gt=0, le=1)
+    audited_below: Finite | None = _option("audited_below")
+    probability: Name | None = _option("probability")
+    lowest_rate: float | None = _option("lowest_rate", gt=0, le=1)
+    lowest_score: Finite | None = _option("lowest_score")
     alpha: float = _option("alpha", gt=0, lt=1)
     rule: Rule = _option("rule")
     calibration_share: float = _option("calibration_share", gt=0, lt=1)
@@ -60,7 +81,8 @@ class CalibrateOptions(Options):
     def request(self) -> CalibrationRequest:
         asked = self.model_dump()
         hints = Hints(None, self.decimal, self.pos_label)
-        return CalibrationRequest(roles_of(asked), terms_of(asked, target_asked(asked)), hints)
+        terms = terms_of(asked, target_asked(asked))
+        return CalibrationRequest(roles_of(asked), terms, drawn_labels(asked), hints)
 
 
 class CurveOptions(Options):
@@ -90,6 +112,7 @@ class SelectOptions(Options):
     score: Name | None = None
     group: Name | None = None
     id: Name | None = None
+    pool: Name | None = Field(default=None, description="For tables of many pools: the column with the pool.")
     attribute: list[Name] = Field(
         default=[],
         max_length=2,
@@ -111,7 +134,17 @@ class SelectOptions(Options):
 
     @property
     def columns(self) -> dict[str, str | None]:
-        return {"score": self.score, "group": self.group, "id": self.id}
+        return {"score": self.score, "group": self.group, "id": self.id, "pool": self.pool}
+
+
+class EvaluateOptions(Options):
+    """Columns of labelled candidates; by default those the policy was calibrated on."""
+
+    score: Name | None = None
+    label: Name | None = None
+    group: Name | None = None
+    id: Name | None = None
+    pool: Name | None = None
 
 
 class Row(BaseModel):
@@ -124,6 +157,12 @@ class Rows(BaseModel):
     """A table as JSON: one object per row."""
 
     rows: list[Row]
+
+
+class PastRows(Rows):
+    """Past candidates, and rows with the scores of others, without labels, where the promise needs them."""
+
+    unlabelled: list[Row] | None = None
 
 
 class Receipt(BaseModel):
@@ -202,6 +241,35 @@ class CheckView(BaseModel):
 class Shortlist(BaseModel):
     selection: SelectionView
     shortlist: list[Row]
+
+
+class ShareView(BaseModel):
+    """`count` of `of`; the interval covers the true share at least 19 times in 20."""
+
+    count: int
+    of: int
+    low: float
+    high: float
+
+
+class KeptView(BaseModel):
+    """Of all rows, or of a group: listed, qualified and listed, recall, precision."""
+
+    group: str | None
+    listed: ShareView
+    found: ShareView
+    recall: ShareView
+    precision: ShareView
+
+
+class EvaluationView(BaseModel):
+    """Whether labelled rows that the policy never saw fit its promise."""
+
+    promise: str
+    kept: list[KeptView]
+    pools: ShareView | None
+    consistent: bool
+    verdict: str
 
 
 class CurveView(BaseModel):

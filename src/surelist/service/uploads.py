@@ -61,6 +61,12 @@ class Draft:
     until: float
     policy: str | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+    others: Upload | None = None  # scores of other candidates, beside the past ones
+
+    @property
+    def files(self) -> list[Path]:
+        """All its files."""
+        return [each.path for each in (self.upload, self.others) if each is not None]
 
 
 class _Receiver:
@@ -149,7 +155,7 @@ class Spool:
     def add_draft(
         self, owner: str, kind: str, filename: str, upload: Upload, seconds: int, policy: str | None = None
     ) -> Draft:
-        name = "".join(c for c in Path(filename).name if c.isprintable())[:120] or "upload"
+        name = _printable(filename)
         draft = Draft(secrets.token_hex(8), owner, kind, name, upload, time.time() + seconds, policy)
         self._write(f"draft-{draft.id}", draft)
         return draft
@@ -166,12 +172,19 @@ class Spool:
         self._write(f"draft-{draft.id}", draft)
         return draft
 
+    def add_others(self, draft: Draft, others: Upload | None, name: str) -> Draft:
+        """Put other candidates' scores beside a draft, instead of those before."""
+        if draft.others is not None:
+            draft.others.path.unlink(missing_ok=True)
+        return self.note(replace(draft, others=others), others_name=_printable(name))
+
     def drop_draft(self, draft: Draft, keep_seconds: int = 0) -> None:
         """Remove an upload after its result was made, or keep it for the time that is set."""
         if keep_seconds > 0:
             self._write(f"draft-{draft.id}", replace(draft, until=time.time() + keep_seconds))
             return
-        draft.upload.path.unlink(missing_ok=True)
+        for file in draft.files:
+            file.unlink(missing_ok=True)
         (self.folder / f"draft-{draft.id}.json").unlink(missing_ok=True)
 
     def keep_result(
@@ -229,13 +242,13 @@ class Spool:
         for file in self.folder.glob("*.json"):
             draft = self._read(file.stem)
             if draft is not None and draft.until >= time.time():
-                kept |= {draft.upload.path, list_of(draft.upload)}
+                kept |= {*draft.files, list_of(draft.upload)}
                 continue
             if draft is not None and draft.kind == "result":
                 self.drop_result(draft)
                 removed.append(draft.id)
-            elif draft is not None:
-                draft.upload.path.unlink(missing_ok=True)
+            for each in draft.files if draft is not None else ():
+                each.unlink(missing_ok=True)
             file.unlink(missing_ok=True)
         for file in self.folder.iterdir() if starting else ():
             if file.suffix != ".json" and file not in kept and file.name != LOCK:
@@ -263,10 +276,16 @@ class Spool:
     def _read(self, name: str) -> Draft | None:
         try:
             raw = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
-            raw["upload"] = Upload(**{**raw["upload"], "path": Path(raw["upload"]["path"])})
+            for each in ("upload", "others"):
+                if raw.get(each) is not None:
+                    raw[each] = Upload(**{**raw[each], "path": Path(raw[each]["path"])})
             return Draft(**raw)
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+
+def _printable(filename: str) -> str:
+    return "".join(c for c in Path(filename).name if c.isprintable())[:120] or "upload"
 
 
 def _only_one(folder: Path) -> IO[bytes]:

@@ -4,56 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surelist.errors import InvalidInput
-from surelist.promises.asked import one_target, roles_of, terms_of
-from surelist.promises.options import PromiseKind
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected, PerPool, Recall, Target
+from surelist.promises.targets import Expected, PerPool, Recall
 from surelist.reports import history
 from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, summarise
 from surelist.service import answers
 from surelist.service.errors import Conflict
-from surelist.service.jobs import CalibrationRequest, hints_of
+from surelist.service.looking import Profile
+from surelist.service.promise_form import DEFAULTS, LABELS, number_in, share_in
 from surelist.service.record.chain import Entry
 from surelist.service.record.record import SavedPolicy
 from surelist.service.reviewing import until
 from surelist.service.uploads import Draft
 
-ROLES = ("score", "label", "group", "id")
-PROMISES = ("expected", "per-pool", "recall")
-AFTER_LOOKING = (
-    "After looking, only a promise on average can be certified: its rule is true for every number at once. "
-    "For this promise take fresh rows that nobody has looked at and fix it before, or choose “On average”."
-)
-DEFAULTS: dict[str, Any] = {
-    "promise": "expected", "k": "5", "pool_size": "100", "share": "95", "alpha": "10", "purpose": "",
-    "rule": "exact", "groups": {},
-}  # fmt: skip
+ROLES = ("score", "label", "group", "id", "pool")
 
 
 def columns_of(form: Mapping[str, Any]) -> dict[str, Any]:
     """The columns a person confirmed."""
     chosen: dict[str, Any] = {role: str(form.get(role) or "") or None for role in ROLES}
-    chosen["missing_labels"] = "unqualified" if form.get("missing_labels") else "error"
+    labels = "unqualified" if form.get("missing_labels") else str(form.get("labels") or "all")
+    chosen["labels"] = labels if labels in LABELS else "all"
+    chosen["missing_labels"] = "unqualified" if labels == "unqualified" else "error"
     chosen["decimal"] = {",": ",", ".": "."}.get(str(form.get("decimal") or ""), "auto")
     said = str(form.get("pos_label") or "")
     # a value belongs to the column it was chosen from
     chosen["pos_label"] = said if said and form.get("pos_label_of") == chosen["label"] else None
     chosen["attributes"] = [str(form.get(n)) for n in ("attribute1", "attribute2") if form.get(n)]
     return chosen
-
-
-class FieldError(InvalidInput):
-    """A field of the form does not fit; the page says so beside it."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 def mark_of(value: Any) -> str:
@@ -70,85 +53,24 @@ def require_shown(form: Mapping[str, Any], value: Any) -> None:
         )
 
 
-def asked_of(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The promise as a person typed it; checked when it is certified. An empty field stays empty."""
-    asked: dict[str, Any] = {name: str(form.get(name) or "") for name in DEFAULTS if name != "groups"}
-    asked["groups"] = {
-        str(form[name]): str(form.get(f"k-{name[6:]}") or "") for name in form if name.startswith("group-")
-    }
-    return asked
-
-
-def request_of(draft: Draft) -> CalibrationRequest:
-    """The calibration that the draft's choices describe."""
-    columns, asked = draft.notes["columns"], draft.notes["asked"]
-    promise, group = asked["promise"], columns["group"]
-    if promise not in PROMISES:
-        raise FieldError("promise", "Choose what is to be promised.")
-    if asked["rule"] not in ("exact", "simultaneous"):
-        raise FieldError("rule", "Say whether the promise was fixed before looking at these rows.")
-    options = {**columns, "rule": asked["rule"]}
-    options["alpha"] = share_in(asked["alpha"], "alpha", "how often it may be false")
-    options["purpose"] = (asked["purpose"].strip() or None) if group else None
-    options["group_rows"] = "all" if group and promise != "recall" else "own"
-    fields: dict[str | None, str] = (
-        {name: f"k-{number}" for number, name in enumerate(asked["groups"], 1)} if group else {None: "k"}
-    )
-    wanted: dict[str | None, str] = dict(asked["groups"]) if group else {None: asked["k"]}
-    targets = {name: _target(promise, k, asked, fields[name], name) for name, k in wanted.items()}
-    if any(asked["rule"] not in target.rules for target in targets.values()):
-        raise FieldError("rule", AFTER_LOOKING)
-    terms = terms_of(options, targets if group else targets[None])
-    return CalibrationRequest(roles_of(options), terms, hints_of(columns))
-
-
-def _target(promise: PromiseKind, k: str, asked: Mapping[str, Any], field: str, name: str | None) -> Target:
-    if promise == "recall":
-        return one_target(promise, share=share_in(asked["share"], "share", "the share to keep"))
-    whose = f" of {name}" if name is not None else ""
-    size = number_in(asked["pool_size"], "pool_size", "the pool size")
-    needed = number_in(k, field, f"how many qualified you need{whose}")
-    return one_target(promise, k=needed, pool_size=size)
-
-
-def share_in(percent: str, name: str, what: str) -> float:
-    """A percentage that a person typed, as a share."""
-    share = number_in(percent, name, what) / 100
-    if not 0 < share < 1:
-        raise FieldError(name, f"{what}: expected a percentage between 0 and 100, got {percent[:40]!r}.")
-    return share
-
-
-def number_in(text: str, field: str, what: str) -> float:
-    """A positive number that a person typed."""
-    if not text.strip():
-        raise FieldError(field, f"{what}: this field is empty. Enter a number.")
-    try:
-        value = float(text)
-    except ValueError:
-        raise FieldError(field, f"{what}: expected a number such as 2.5, got {text[:40]!r}.") from None
-    if not math.isfinite(value) or value <= 0:
-        raise FieldError(field, f"{what}: expected a number above 0, got {text[:40]!r}.")
-    return value
-
-
 def result(draft: Draft) -> dict[str, Any]:
     """What the page says of a certified promise."""
     outcome, asked = draft.notes["outcome"], draft.notes["asked"]
     policy, facts = Policy.loads(outcome["policy"]), outcome["facts"]
     evidence = facts["evidence"]
-    size = evidence["pool_size"]
-    listed = outcome["share"] * size
-    mark, paper = None, None
-    if asked["promise"] == "expected" and not policy.grouped:
-        k = float(asked["k"])
-        mark = (listed, k)
-        paper = shortest(evidence["curves"]["dkw"], k)
+    mark = paper = listed = None
+    if evidence is not None:
+        listed = outcome["share"] * evidence["pool_size"]
+        if asked["promise"] == "expected" and not policy.grouped:
+            mark = (listed, float(asked["k"]))
+            paper = shortest(evidence["curves"]["dkw"], float(asked["k"]))
     return {
         "policy": policy, "evidence": evidence, "listed": listed, "paper": paper, "asked": asked,
-        "picture": report.curve_picture(evidence, mark), "looks": facts["earlier_looks"],
+        "picture": report.curve_picture(evidence, mark) if evidence else None,
+        "share": outcome["share"],
+        "looks": facts["earlier_looks"],
         "cutoffs": summarise(policy)["cutoffs"],
-        "view": answers.scores(policy),
+        "view": answers.scores(policy, facts.get("warnings", ())),
         "conditions": [*policy.conditions, *answers.look_conditions(policy, facts["earlier_looks"])],
     }  # fmt: skip
 
@@ -250,6 +172,14 @@ def _facts(saved: SavedPolicy) -> dict[str, str]:
         facts[f"Needed{who}"] = report.count(each["critical_count"])
     facts["Calibration file"] = str(saved.entry.facts.get("rows_sha256", "–"))[:16]
     return facts
+
+
+def other_numbers(profile: Profile, columns: Mapping[str, Any]) -> list[str]:
+    """Columns of numbers that have no role yet."""
+    taken = {columns.get(role) for role in ROLES}
+    return [
+        each.name for each in profile.columns if each.numbers == profile.rows > 0 and each.name not in taken
+    ]
 
 
 def pool_columns(policy: Policy, names: Sequence[str], guesses: Mapping[str, str | None]) -> dict[str, Any]:

@@ -6,9 +6,7 @@ memory. Front ends and ``calibrate_table`` come here with values.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,12 +23,11 @@ from surelist.promises.sampled import SampledLabels
 from surelist.promises.special import has_values, needs_columns, of_whole_pools
 from surelist.promises.terms import Roles, Terms
 from surelist.tables.reading import reading_of
-from surelist.workflows.source import Source
+from surelist.workflows.source import Source, words_of_tables
 
 REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers
 WITH_POOLS = (*REMEMBERED, "pool")
-# keywords of calibrate, in the words of tables; "known groups: ..." is no keyword
-_ARRAYS = re.compile(r"(?<![\w'\"])(?<!known )(pool|group|id)s(?==|:)")
+DROPPING = ', or drop these rows with on_bad_rows="drop"'  # not offered where every row is read
 
 
 def certify_source(
@@ -56,7 +53,7 @@ def remembering(policy: Policy, source: Source, roles: Roles) -> Policy:
 def _certified(
     source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | None
 ) -> Policy:
-    with _words_of_tables():
+    with words_of_tables():
         if terms.ties == "hash" and roles.id is None:
             raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
         more = drawn is not None or unlabelled is not None or bool(roles.other_score or terms.also)
@@ -65,18 +62,6 @@ def _certified(
         if any(of_whole_pools(each) for each in terms.all_targets):
             return _certify_pools(source, roles.names(*WITH_POOLS), terms)
         return _certify_counts(source, roles, terms)
-
-
-@contextmanager
-def _words_of_tables() -> Iterator[None]:
-    """Errors name the columns of a table (pool=, group=, id=), not the arrays of ``calibrate``."""
-    try:
-        yield
-    except InvalidInput as error:
-        said = _ARRAYS.sub(r"\1", str(error))
-        if said == str(error):
-            raise
-        raise InvalidInput(said) from error
 
 
 def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
@@ -166,4 +151,11 @@ def _other_scores(unlabelled: Any, names: Sequence[str]) -> dict[str, Any]:
         return {}
     if isinstance(unlabelled, (np.ndarray, list, tuple)) and len(names) == 1:
         return {names[0]: unlabelled}
-    return {name: tables.read_columns(unlabelled, {"score": name}, any_order=True)["score"] for name in names}
+    if isinstance(unlabelled, Source):
+        unlabelled = unlabelled.open()
+    try:
+        return {
+            name: tables.read_columns(unlabelled, {"score": name}, any_order=True)["score"] for name in names
+        }
+    except InvalidInput as error:
+        raise InvalidInput(f"unlabelled: {str(error).replace(DROPPING, '')}") from error

@@ -7,21 +7,25 @@ rooms below; here a table is read once for all of them.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from surelist import _check as check
 from surelist import tables
 from surelist._check import MissingLabels
 from surelist._version import __version__
-from surelist.errors import InvalidInput, NotCertifiable
+from surelist.errors import InvalidInput, NotCertifiable, PoolWarning
+from surelist.filters import ranks_within
 from surelist.promises.curve import GuaranteeCurve, guarantee_curve, pointwise_curve
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
-from surelist.promises.sampled import Audited
+from surelist.promises.sampled import Audited, SampledLabels
+from surelist.promises.special import has_values
 from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
@@ -35,21 +39,39 @@ from surelist.workflows.source import Source
 CURVE_POINTS = 240
 
 
-Certification = tuple[Policy, dict[str, Any], float]
+@dataclass(frozen=True)
+class MadePolicy:
+    """A policy, what a report shows of its rows (None: nothing that would be true of them), the share of
+    candidates it would shortlist, and what a person should know before saving it."""
+
+    policy: Policy
+    evidence: dict[str, Any] | None
+    share: float
+    warnings: list[str]
 
 
-def certify(source: Source, roles: Roles, terms: Terms) -> tuple[str, Certification | NotCertifiable]:
-    """The rows' fingerprint; with it a policy, its evidence and the share it would shortlist, or a refusal.
+def certify(
+    source: Source,
+    roles: Roles,
+    terms: Terms,
+    unlabelled: Source | None = None,
+    drawn: SampledLabels | None = None,
+) -> tuple[tuple[str, ...], MadePolicy | NotCertifiable]:
+    """The rows' fingerprints, one per score, and what came of them.
 
     The table is opened once. A refusal is returned and not raised: it is a look at the rows too.
     """
-    rows = _Rows(source, roles)
-    try:
-        policy = certify_source(rows.source, roles, terms)
-    except NotCertifiable as refusal:
-        return rows.fingerprint, refusal
-    made = policy, _evidence(rows.columns, policy), _listed_share(rows.columns, policy)
-    return rows.fingerprint, made
+    rows = _Rows(source, roles, values=any(has_values(each) for each in terms.all_targets))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PoolWarning)
+        try:
+            policy = certify_source(rows.source, roles, terms, unlabelled, drawn)
+        except NotCertifiable as refusal:
+            return rows.fingerprints, refusal
+    columns = rows.of_score((policy.columns or {})["score"])
+    evidence = _evidence(columns, policy) if has_curves(policy) else None
+    messages = [str(each.message) for each in caught if issubclass(each.category, PoolWarning)]
+    return rows.fingerprints, MadePolicy(policy, evidence, _listed_share(columns, policy), messages)
 
 
 def curve(source: Source, roles: Roles, **options: Any) -> tuple[str, GuaranteeCurve]:
@@ -64,9 +86,11 @@ def evidence_at(source: Source, roles: Roles, **options: Any) -> tuple[str, dict
     return rows.fingerprint, _shown(rows.columns, **options)
 
 
-def rows_at_a_glance(source: Source, roles: Roles) -> tuple[str, tuple[float, float]]:
+def rows_at_a_glance(
+    source: Source, roles: Roles, *, values: bool = False
+) -> tuple[str, tuple[float, float]]:
     """What rows are known by, whatever their file is called, and the range of their scores."""
-    rows = _Rows(source, roles)
+    rows = _Rows(source, roles, values=values)
     scores = rows.columns["score"]
     finite = scores[np.isfinite(scores)]
     if not len(finite):
@@ -77,16 +101,29 @@ def rows_at_a_glance(source: Source, roles: Roles) -> tuple[str, tuple[float, fl
 class _Rows:
     """An opened table of past candidates, its columns read once."""
 
-    def __init__(self, source: Source, roles: Roles) -> None:
-        self.source = replace(source, table=source.open())
-        names = {"score": roles.score, "label": roles.label, "group": roles.group}
-        self.columns = tables.read_columns(self.source.table, names)
+    def __init__(self, source: Source, roles: Roles, *, values: bool = False) -> None:
+        self.source, self._scores = replace(source, table=source.open()), roles.scores
+        names = {**roles.names("score", "group", "pool"), "label": None if values else roles.label}
+        numbers = {f"score_{at}": name for at, name in enumerate(roles.other_score)}
+        numbers |= {"label": roles.label or ""} if values else {}
+        self.columns = tables.read_columns(self.source.table, names, numbers=numbers)
+
+    def of_score(self, name: str) -> dict[str, Any]:
+        """The columns with this score as theirs."""
+        at = self._scores.index(name)
+        return self.columns if at == 0 else {**self.columns, "score": self.columns[f"score_{at - 1}"]}
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the multiset of (score, label): the same rows in any order, with any other columns."""
-        digest = rows_fingerprint(self.columns["score"], self.columns["label"])
-        return digest or hashlib.sha256(b"no rows").hexdigest()
+        return self.fingerprints[0]
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """The same for each of several scores."""
+        columns = [self.of_score(name)["score"] for name in self._scores]
+        known = [rows_fingerprint(each, self.columns["label"] > 0) for each in columns]
+        return tuple(each or hashlib.sha256(b"no rows").hexdigest() for each in known)
 
 
 def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -> dict[str, Any]:
@@ -101,6 +138,10 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
     beyond = rests_beyond_rows(policy)
     table = Source(source, hints=Hints.of(policy.columns or {})).open()
     require_rows_of(policy, Source(table))
+    if policy.thinning is not None or isinstance(policy.cutoffs[0].proof, Audited):
+        raise InvalidInput(
+            "past: labels of this policy were drawn, and curves of them would mislead; leave the rows out."
+        )
     columns = _columns(table, policy)
     shown = {**_evidence(columns, policy), "recomputed": beyond is None, "beyond": beyond}
     if policy.of_pools:  # curves take rows for independent draws, and here pools are the units
@@ -116,6 +157,13 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
             )
         ]
     return shown
+
+
+def has_curves(policy: Policy) -> bool:
+    """Whether curves of the rows are about this promise: counts of rows, and nothing was chosen after looking
+    or shared by several promises."""
+    several = policy.choice is not None or (len(policy.cutoffs) > 1 and not policy.grouped)
+    return not several and policy.thinning is None and all(each.proof is None for each in policy.cutoffs)
 
 
 def _shown(
@@ -171,10 +219,6 @@ def _columns(table: Table, policy: Policy, group: str | None = None) -> dict[str
 
 
 def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
-    if policy.thinning is not None or isinstance(policy.cutoffs[0].proof, Audited):
-        raise InvalidInput(
-            "past: labels of this policy were drawn, and curves of them would mislead; leave the rows out."
-        )
     size = _pool_size([cutoff.target for cutoff in policy.cutoffs], policy.group_rows == "own")
     missing_labels: MissingLabels = "unqualified" if policy.missing_labels else "error"
     return _shown(
@@ -197,6 +241,9 @@ def _size_of(target: AnyTarget) -> float:
 def _listed_share(columns: dict[str, Any], policy: Policy) -> float:
     """How long lists will be, estimated; with a threshold per pool size, by that of the smallest."""
     chosen = np.zeros(len(columns["score"]), dtype=np.bool_)
+    if policy.by_rank:
+        codes, _ = check.as_codes(columns["pool"], len(chosen))
+        return float((ranks_within(columns["score"], codes) >= policy.threshold).mean())
     for name, threshold in policy.thresholds.items():
         above = columns["score"] >= threshold
         chosen |= above if name is None else above & (np.asarray(columns["group"]).astype(str) == name)

@@ -23,7 +23,7 @@ from surelist.promises.policy import Policy
 from surelist.tables import Selection
 from surelist.tables.hints import Hints
 from surelist.tables.reading import Reading
-from surelist.workflows.source import Source
+from surelist.workflows.source import Source, words_of_tables
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -91,9 +91,7 @@ def select_table(
     ['Ann', 'Cem']
     """
     remembered = policy.columns or {}
-    if policy.choice is not None and score not in (None, policy.choice.chosen):
-        raise InvalidInput(f"score: this policy was made for {policy.choice.chosen!r}, got {score!r}.")
-    names = {"score": score or remembered.get("score"), "pool": pool}
+    names = {"score": score_column(policy, score), "pool": pool}
     if policy.grouped:
         names["group"] = group or remembered.get("group")
     elif group is not None:
@@ -138,24 +136,40 @@ def select_rows(
     score: str | None = None,
     group: str | None = None,
     id: str | None = None,
+    pool: str | None = None,
 ) -> tuple[list[int], Selection]:
     """Which of a pool's rows (column name to value) are on the shortlist; nothing is written."""
     remembered = policy.columns or {}
-    named = {"score": score or remembered.get("score", "score")}
+    named = {"score": score_column(policy, score) or "score"}
     if policy.grouped:
         named["group"] = group or remembered.get("group", "group")
     if policy.salt_hash is not None:
         named["id"] = id or remembered.get("id", "id")
+    if pool is not None:
+        named["pool"] = pool
     columns: dict[str, Any] = {role: _column(rows, name, role) for role, name in named.items()}
     columns["score"] = check.as_scores(columns["score"])
     check.require_rows(columns["score"], "rows")
-    mask = policy.select(columns["score"], columns.get("group"), columns.get("id"))
+    scores = columns["score"] if policy.choice is None else {policy.choice.chosen: columns["score"]}
+    beside = columns.get("group"), columns.get("id")
+    with words_of_tables():
+        if pool is None:
+            mask = policy.select(scores, *beside)
+        else:
+            mask = policy.select_pools(scores, columns["pool"], *beside)
     chosen = np.flatnonzero(mask).tolist()
     sizes = Counter(map(str, columns.get("group", ())))
     listed = Counter(str(columns["group"][row]) for row in chosen) if policy.grouped else Counter()
     counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
     checks = policy.checks_of(columns["score"], columns.get("group"), mask)
     return chosen, Selection(len(rows), len(chosen), counts, checks=checks)
+
+
+def score_column(policy: Policy, score: str | None) -> str | None:
+    """The column asked for, or the one remembered; of several scores only the one that was chosen."""
+    if policy.choice is not None and score not in (None, policy.choice.chosen):
+        raise InvalidInput(f"score: this policy was made for {policy.choice.chosen!r}, got {score!r}.")
+    return score or (policy.columns or {}).get("score")
 
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any]:

@@ -1,21 +1,27 @@
-"""``Source``: a table that somebody named, and who is to read it."""
+"""``Source``: a table that somebody named, and who is to read it; and errors in the words of tables."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from surelist import tables
 from surelist._check import EngineName, OnBadRows
 from surelist._files import refuse_inputs
+from surelist.errors import InvalidInput
 from surelist.tables.hints import NO_HINTS, SAID, Hints, Origin
 from surelist.tables.reading import Reading, reading_of
 from surelist.tables.roles import require_column
 from surelist.tables.sources import Table, open_adopted
 
 __all__ = ["NO_HINTS", "SAID", "Hints", "Origin", "Source"]
+
+# keywords of calibrate, in the words of tables; "known groups: ..." is no keyword
+_ARRAYS = re.compile(r"(?<![\w'\"])(?<!known )(pool|group|id)s(?==|:)")
 
 
 @dataclass(frozen=True)
@@ -50,3 +56,15 @@ class Source:
         """Raise where writing ``output`` would replace a file of this table."""
         if isinstance(self.table, (str, os.PathLike)):
             refuse_inputs(output, tables.files_of(self.table))
+
+
+@contextmanager
+def words_of_tables() -> Iterator[None]:
+    """Errors name the columns of a table (pool=, group=, id=), not the arrays of ``calibrate``."""
+    try:
+        yield
+    except InvalidInput as error:
+        said = _ARRAYS.sub(r"\1", str(error))
+        if said == str(error):
+            raise
+        raise InvalidInput(said) from error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from surelist import _check as check
 from surelist import tables
 from surelist._check import DecimalMark, EngineName, MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
@@ -15,9 +16,11 @@ from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
 from surelist.promises.direction import warn_of_scores
 from surelist.promises.evaluation import Evaluation, evaluate
+from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.options import CurveRule, GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.policy import Policy
 from surelist.promises.sampled import SampledLabels
+from surelist.promises.special import has_values
 from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
 from surelist.tables import Problem, read_text
@@ -39,8 +42,8 @@ from surelist.tables.profile import (
 )
 from surelist.tables.reading import Reading
 from surelist.workflows.certify import REMEMBERED, WITH_POOLS, certify_source, remembering
-from surelist.workflows.selection import load_policy, select_rows, select_source, select_table
-from surelist.workflows.source import Source
+from surelist.workflows.selection import load_policy, score_column, select_rows, select_source, select_table
+from surelist.workflows.source import Source, words_of_tables
 
 __all__ = [
     "Column",
@@ -55,6 +58,7 @@ __all__ = [
     "convert",
     "curve",
     "delimiter_in",
+    "evaluate_source",
     "evaluate_table",
     "first_rows",
     "group_names",
@@ -70,6 +74,7 @@ __all__ = [
     "select_source",
     "select_table",
     "shape",
+    "value_problems",
 ]  # fmt: skip
 
 
@@ -223,24 +228,39 @@ def evaluate_table(
     >>> sl.evaluate_table(later, policy).consistent
     True
     """
+    given = {"score": score, "label": label, "group": group, "pool": pool, "id": id}
+    remembered = (policy.columns or {}).get("pos_label")
+    hints = Hints(sheet, decimal, remembered if pos_label is None else pos_label)
+    return evaluate_source(Source(table, engine, hints=hints), policy, given)[1]
+
+
+def evaluate_source(
+    source: Source, policy: Policy, given: Mapping[str, str | None]
+) -> tuple[str | None, Evaluation]:
+    """The rows' fingerprint and the evaluation: for the front ends. ``given``: columns by role."""
+    if any(has_values(cutoff.target) for cutoff in policy.cutoffs):
+        raise InvalidInput(
+            "policy: it is about amounts, and evaluation counts candidates; compare sums instead."
+        )
     remembered = policy.columns or {}
-    hints = Hints(sheet, decimal, remembered.get("pos_label") if pos_label is None else pos_label)
-    asked = {"score": score, "label": label, "group": group, "pool": pool, "id": id}
-    names = {role: asked[role] or remembered.get(role) for role in ("score", "label", "group", "pool")}
-    names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else None
+    score = score_column(policy, given.get("score"))
+    names = {role: given.get(role) or remembered.get(role) for role in ("label", "group", "pool")}
+    names |= {"score": score, "group": names["group"] if policy.grouped else None}
+    names["id"] = (given.get("id") or remembered.get("id")) if policy.salt_hash is not None else None
     for role in ("score", "label"):
         if names[role] is None:
             raise InvalidInput(f"{role}: this policy remembers no {role} column; pass {role}=.")
-    arrays = tables.read_columns(Source(table, engine, hints=hints).open(), names)
+    arrays = tables.read_columns(source.open(), names, any_order=True)
+    rows = rows_fingerprint(arrays["score"], arrays["label"])
+    if rows is not None and [each.fingerprint for each in policy.cutoffs[:1]] == [rows]:
+        raise InvalidInput(
+            f"{source.name or 'table'}: these are the rows the policy was calibrated on, and prove nothing "
+            "about it; give labelled candidates it never saw."
+        )
     scores = arrays["score"] if policy.choice is None else {policy.choice.chosen: arrays["score"]}
-    return evaluate(
-        policy,
-        scores,
-        arrays["label"],
-        groups=arrays.get("group"),
-        ids=arrays.get("id"),
-        pools=arrays.get("pool"),
-    )
+    beside = {f"{role}s": arrays.get(role) for role in ("group", "id", "pool")}
+    with words_of_tables():
+        return rows, evaluate(policy, scores, arrays["label"], **beside)
 
 
 calibrate, select = calibrate_table, select_table  # shorter, for the front ends
@@ -251,6 +271,18 @@ def problems(source: Source, roles: Roles, missing_labels: MissingLabels = "erro
     return tables.calibration_problems(
         source.open(), roles.names(*REMEMBERED), missing_labels=missing_labels, on_bad_rows=source.on_bad_rows
     )
+
+
+def value_problems(source: Source, roles: Roles) -> tuple[Problem, ...]:
+    """The same where labels are amounts."""
+    try:
+        read = tables.read_columns(
+            source.open(), {"score": roles.score}, numbers={"label": roles.label or ""}
+        )
+        check.as_values(read["label"])
+    except InvalidInput as error:
+        return (Problem("table", str(error), str(error)),)
+    return ()
 
 
 def curve(

@@ -6,7 +6,7 @@ of everything else it can neither read nor write anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import cached_property
 from typing import Any
@@ -159,16 +159,25 @@ class View:
     # -- writing
 
     def record_look(
-        self, rows: str, file: str, how: str, question: dict[str, Any], key: Key | None = None
+        self,
+        rows: Sequence[str],
+        file: str,
+        how: str,
+        question: dict[str, Any],
+        key: Key | None = None,
     ) -> list[dict[str, Any]]:
         """Put on record that these rows were looked at; returns earlier looks with another question.
 
-        The same request again under the same idempotency key is the same look.
+        Rows with several scores have a fingerprint, and a look, for each. The same request again under the
+        same idempotency key is the same look.
         """
-        earlier = self.looks(rows, file)
-        again = Key(f"{key.name} (look)", key.request) if key is not None else None
+        known = {look["seq"]: look for each in rows for look in self.looks(each, file)}
+        earlier = [known[seq] for seq in sorted(known)]
         facts = {"how": how, "file": file, **question}
-        self._registry.append(self.actor.name, "rows.looked", rows, facts, key=again).result()
+        for number, each in enumerate(rows):
+            nth = f" {number}" if number else ""
+            again = Key(f"{key.name} (look{nth})", key.request) if key is not None else None
+            self._registry.append(self.actor.name, "rows.looked", each, facts, key=again).result()
         return [look for look in earlier if {name: look.get(name) for name in question} != question]
 
     def save_policy(

@@ -1,0 +1,156 @@
+"""Calibrations, curves and evaluations of the API and the page: each is a look at the rows, and on record.
+
+Runs in worker threads, as all of ``jobs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from surelist.errors import NotCertifiable
+from surelist.promises.curve import GuaranteeCurve
+from surelist.promises.policy import Policy
+from surelist.promises.sampled import SampledLabels
+from surelist.promises.terms import Roles, Terms
+from surelist.service.jobs import hints_of, named, source_of
+from surelist.service.record.log import Key
+from surelist.service.record.record import SavedPolicy
+from surelist.service.record.view import View
+from surelist.service.runtime import Runtime
+from surelist.service.uploads import Draft, Upload
+from surelist.service.workers import run
+from surelist.workflows import facts as workflow_facts
+from surelist.workflows import tables as workflows
+from surelist.workflows.source import NO_HINTS, Hints, Source
+
+
+@dataclass(frozen=True)
+class CalibrationRequest:
+    """A calibration as asked for: columns, targets, and how to certify them."""
+
+    roles: Roles
+    terms: Terms
+    drawn: SampledLabels | None = None
+    hints: Hints = NO_HINTS
+
+    def question(self) -> dict[str, Any]:
+        """For the record: what was asked of the rows."""
+        terms, also = self.terms, "".join(f", and {each.describe()}" for each in self.terms.also)
+        targets = {name or "everyone": each.describe() + also for name, each in terms.targets.items()}
+        scores = {"scores": list(self.roles.scores)} if self.roles.other_score else {}
+        return {"targets": targets, "alpha": terms.alpha, "rule": terms.rule, **scores}
+
+
+@dataclass(frozen=True)
+class Past:
+    """Past candidates, and other candidates' scores where there are any, by the names a person knows."""
+
+    upload: Upload
+    name: str = "the upload"
+    others: Upload | None = None
+    others_name: str = "the unlabelled scores"
+
+
+@dataclass(frozen=True)
+class Certification:
+    """A policy that may be saved, what goes on record beside it, and how long lists will be."""
+
+    policy: Policy
+    facts: dict[str, Any]
+    share: float
+
+
+def certify(
+    runtime: Runtime, view: View, request: CalibrationRequest, past: Past, how: str, key: Key | None = None
+) -> Certification:
+    """One look at the rows, put on record when there is something to see; raises ``NotCertifiable``.
+
+    A request that fails for another reason (a column that is not there) shows nothing: no look.
+    """
+    upload, others = past.upload, past.others
+    with named(upload, past.name), named(others or upload, past.others_name):
+        source = source_of(upload, past.name, request.hints)
+        other_source = source_of(others, past.others_name, request.hints) if others else None
+        rows, outcome = run(
+            workflow_facts.certify, source, request.roles, request.terms, other_source,
+            request.drawn,
+        )  # fmt: skip
+    looks = view.record_look(rows, upload.sha256, how, request.question(), key)
+    if isinstance(outcome, NotCertifiable):
+        runtime.metrics.refused.inc()
+        raise outcome
+    facts = {
+        "rows_sha256": upload.sha256, "rows_fingerprint": rows[0], "evidence": outcome.evidence,
+        "earlier_looks": looks, "warnings": outcome.warnings,
+    }  # fmt: skip
+    if others is not None:
+        facts["unlabelled_sha256"] = others.sha256
+    return Certification(outcome.policy, facts, outcome.share)
+
+
+def calibrate(
+    runtime: Runtime, view: View, request: CalibrationRequest, past: Past, name: str, key: Key | None
+) -> SavedPolicy:
+    """Certify a promise and put the policy with its evidence on record, in one entry."""
+    if (known := view.replayed(key)) is not None:
+        return view.policy(known.subject)
+    certified = certify(runtime, view, request, past, "calibrate", key)
+    written = view.save_policy(certified.policy, name, certified.facts, key).result()
+    return view.policy(written.entry.subject)
+
+
+def evaluate(view: View, digest: str, upload: Upload, columns: Mapping[str, str | None]) -> dict[str, Any]:
+    """How a policy did on labelled rows; whoever has seen that has looked at them."""
+    policy = view.policy(digest).policy
+    with named(upload, "the upload"):
+        source = source_of(upload, "the upload", Hints(pos_label=(policy.columns or {}).get("pos_label")))
+        rows, found = run(workflows.evaluate_source, source, policy, columns)
+    asked = {"everyone": f"how the policy {digest[:12]} did"}
+    question = {"targets": asked, "alpha": policy.alpha, "rule": policy.rule}
+    view.record_look((rows,) if rows else (), upload.sha256, "evaluate", question)
+    return found.to_dict()
+
+
+def curve(
+    view: View, upload: Upload, roles: Roles, options: Mapping[str, Any], hints: Hints = NO_HINTS
+) -> GuaranteeCurve:
+    """The guarantee curve of an upload, for choosing after looking."""
+    with named(upload, "the upload"):
+        source = source_of(upload, "the upload", hints)
+        rows, made = run(workflow_facts.curve, source, roles, **options)
+    question = _curve_question(options["alpha"], options["rule"])
+    view.record_look((rows,), upload.sha256, "curve", question)
+    return made
+
+
+def explore(view: View, draft: Draft, pool_size: float, alpha: float) -> dict[str, Any]:
+    """The simultaneous curve of a draft's rows as a report shows it. Another alpha is another look."""
+    columns = draft.notes["columns"]
+    with named(draft.upload, draft.filename):
+        rows, shown = run(
+            workflow_facts.evidence_at, *_past(draft), pool_size=pool_size, alpha=alpha, rule="simultaneous",
+            missing_labels=columns["missing_labels"],
+        )  # fmt: skip
+    question = _curve_question(alpha, "simultaneous")
+    view.record_look((rows,), draft.upload.sha256, "curve on the page", question)
+    return shown
+
+
+def looks(view: View, draft: Draft) -> tuple[list[dict[str, Any]], tuple[float, float]]:
+    """What was asked of a draft's rows before, whatever their name and order, and the range of scores."""
+    with named(draft.upload, draft.filename):
+        values = draft.notes["columns"].get("labels") == "value"
+        rows, span = run(workflow_facts.rows_at_a_glance, *_past(draft), values=values)
+    return view.looks(rows, draft.upload.sha256), span
+
+
+def _past(draft: Draft) -> tuple[Source, Roles]:
+    columns = draft.notes["columns"]
+    source = source_of(draft.upload, draft.filename, hints_of(columns))
+    return source, Roles(columns["score"], columns["label"])
+
+
+def _curve_question(alpha: float, rule: str) -> dict[str, Any]:
+    return {"targets": {}, "alpha": alpha, "rule": rule}

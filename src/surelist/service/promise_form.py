@@ -1,0 +1,191 @@
+"""The page's form of a promise: what a person typed, and the calibration it asks for.
+
+Fields become the words of ``promises.asked``; nothing is certified here. An empty field is an error at that
+field, never a default.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from surelist.errors import InvalidInput
+from surelist.promises.asked import drawn_labels, one_target, roles_of, target_asked, terms_of
+from surelist.promises.options import PromiseKind
+from surelist.promises.targets import Expected, Target
+from surelist.service.calibrating import CalibrationRequest
+from surelist.service.jobs import hints_of
+from surelist.service.uploads import Draft
+
+BY_GROUP = ("expected", "per-pool", "recall")
+OF_ROWS = (*BY_GROUP, "precision", "budget")
+OF_POOLS = ("expected", "per-pool", "pool-recall")
+LABELS = {
+    "all": "1 or 0, in every row",
+    "unqualified": "1 or 0; an empty one counts as not qualified",
+    "drawn": "1 or 0 for rows that were drawn; the others are empty",
+    "value": "amounts of at least 0: money, grades",
+}
+AFTER_LOOKING = (
+    "After looking, only a promise on average can be certified, in pools of a given size, with a label in "
+    "every row and without a file of other scores: its rule is true for every number at once. For this "
+    "promise take fresh rows that nobody has looked at and fix it before."
+)
+DEFAULTS: dict[str, Any] = {
+    "promise": "expected", "k": "5", "pool_size": "100", "share": "95", "alpha": "10", "purpose": "",
+    "rule": "exact", "spread": "", "by": "", "precision": "80", "start": "", "budget": "10", "also": "",
+    "audit_rate": "5", "audited_below": "", "probability": "", "lowest_rate": "", "groups": {},
+    "other_score": [],
+}  # fmt: skip
+
+
+class FieldError(InvalidInput):
+    """A field of the form does not fit; the page says so beside it."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def asked_of(form: Mapping[str, Any]) -> dict[str, Any]:
+    """The promise as a person typed it; checked when it is certified. An empty field stays empty."""
+    asked: dict[str, Any] = {
+        name: str(form.get(name) or "") for name, default in DEFAULTS.items() if isinstance(default, str)
+    }
+    asked["groups"] = {
+        str(form[name]): str(form.get(f"k-{name[6:]}") or "") for name in form if name.startswith("group-")
+    }
+    several = getattr(form, "getlist", lambda name: form.get(name, []))
+    asked["other_score"] = [str(each) for each in several("other_score")][:20]
+    return asked
+
+
+def promises_of(columns: Mapping[str, Any]) -> tuple[str, ...]:
+    """The promises that the form offers for these columns."""
+    if columns["group"]:
+        return BY_GROUP
+    if columns.get("labels") == "value":
+        return ("expected",)
+    if columns.get("labels") == "drawn":
+        return BY_GROUP
+    return OF_POOLS if columns.get("pool") else OF_ROWS
+
+
+def request_of(draft: Draft) -> CalibrationRequest:
+    """The calibration that the draft's choices describe."""
+    columns, asked = draft.notes["columns"], {**DEFAULTS, **draft.notes["asked"]}
+    promise, group = asked["promise"], columns["group"]
+    if promise not in promises_of(columns):
+        raise FieldError("promise", "Choose what is to be promised.")
+    if asked["rule"] not in ("exact", "simultaneous"):
+        raise FieldError("rule", "Say whether the promise was fixed before looking at these rows.")
+    options = {**columns, "promise": promise, "rule": asked["rule"]}
+    options["alpha"] = share_in(asked["alpha"], "alpha", "how often it may be false")
+    if group:
+        return _by_group(options, promise, asked)
+    options |= _numbers(promise, columns, asked, others=draft.others is not None)
+    options |= _drawn(columns, asked)
+    options["other_score"] = [each for each in asked["other_score"] if each != columns["score"]]
+    target = target_asked(options)
+    if asked["rule"] == "simultaneous" and not _covered_after_looking(target, columns, draft):
+        raise FieldError("rule", AFTER_LOOKING)
+    return CalibrationRequest(
+        roles_of(options), terms_of(options, target), drawn_labels(options), hints_of(columns)
+    )
+
+
+def _covered_after_looking(target: Any, columns: Mapping[str, Any], draft: Draft) -> bool:
+    plain = isinstance(target, Expected) and target.pool_size is not None and target.of == "count"
+    return plain and columns.get("labels") != "drawn" and draft.others is None
+
+
+def _by_group(options: dict[str, Any], promise: PromiseKind, asked: Mapping[str, Any]) -> CalibrationRequest:
+    options["purpose"] = asked["purpose"].strip() or None
+    options["group_rows"] = "all" if promise != "recall" else "own"
+    options["pool"] = None
+    targets = {
+        name: _group_target(promise, k, asked, f"k-{at}", name)
+        for at, (name, k) in enumerate(asked["groups"].items(), 1)
+    }
+    if any(asked["rule"] not in target.rules for target in targets.values()):
+        raise FieldError("rule", AFTER_LOOKING)
+    return CalibrationRequest(roles_of(options), terms_of(options, targets), hints=hints_of(options))
+
+
+def _group_target(promise: PromiseKind, k: str, asked: Mapping[str, Any], field: str, name: str) -> Target:
+    if promise == "recall":
+        return one_target(promise, share=share_in(asked["share"], "share", "the share to keep"))
+    size = number_in(asked["pool_size"], "pool_size", "the pool size")
+    needed = number_in(k, field, f"how many qualified you need of {name}")
+    return one_target(promise, k=needed, pool_size=size)
+
+
+def _numbers(
+    promise: PromiseKind, columns: Mapping[str, Any], asked: Mapping[str, Any], *, others: bool
+) -> dict[str, Any]:
+    """The numbers of one promise, by the names of ``OPTIONS``."""
+    found: dict[str, Any] = {}
+    pools = columns.get("pool")
+    if promise in ("recall", "pool-recall"):
+        found["share"] = share_in(asked["share"], "share", "the share to keep")
+    elif promise == "precision":
+        found["share"] = share_in(asked["precision"], "precision", "the share of the list")
+        found |= _optional(asked, "start", share_in, "the list to begin with")
+    else:
+        field = "budget" if promise == "budget" else "k"
+        what = "how many you can review" if promise == "budget" else "how many qualified you need"
+        found["k"] = number_in(asked[field], field, what)
+        if not pools:
+            found["pool_size"] = number_in(asked["pool_size"], "pool_size", "the pool size")
+    if columns.get("labels") == "value":
+        found["of"] = "value"
+    if promise == "expected" and (pools or "of" in found):
+        found |= _optional(asked, "spread", number_in, "the spread")
+    if pools and promise != "expected" and asked["by"] == "rank":
+        found["by"] = "rank"
+    if promise == "expected" and not pools and "of" not in found and asked["also"].strip():
+        part = share_in(asked["also"], "also", "the share of the list")
+        found["also"] = [f"precision:{part!r}"]
+    if not others and (promise in ("precision", "budget") or "also" in found):
+        raise FieldError("others", "This promise needs a file of other candidates' scores: choose one below.")
+    return found
+
+
+def _drawn(columns: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """How labels were drawn: above a score and a share below it, or by a column of probabilities."""
+    if columns.get("labels") != "drawn":
+        return {}
+    if asked["probability"]:
+        lowest = share_in(asked["lowest_rate"], "lowest_rate", "the lowest probability", most=100)
+        return {"probability": asked["probability"], "lowest_rate": lowest}
+    edge = number_in(
+        asked["audited_below"], "audited_below", "the score from which all were labelled", least=-math.inf
+    )
+    rate = share_in(asked["audit_rate"], "audit_rate", "the share of the others that was drawn", most=100)
+    return {"audited_below": edge, "audit_rate": rate}
+
+
+def _optional(asked: Mapping[str, Any], name: str, read: Any, what: str) -> dict[str, float]:
+    return {name: read(asked[name], name, what)} if asked[name].strip() else {}
+
+
+def share_in(percent: str, name: str, what: str, most: float = 100 - 1e-9) -> float:
+    """A percentage as a share."""
+    part = number_in(percent, name, what) / 100
+    if not 0 < part <= most / 100:
+        raise FieldError(name, f"{what}: expected a percentage between 0 and 100, got {percent[:40]!r}.")
+    return part
+
+
+def number_in(text: str, field: str, what: str, least: float = 0) -> float:
+    """A number above ``least``."""
+    if not text.strip():
+        raise FieldError(field, f"{what}: this field is empty. Enter a number.")
+    try:
+        value = float(text)
+    except ValueError:
+        raise FieldError(field, f"{what}: expected a number such as 2.5, got {text[:40]!r}.") from None
+    if not math.isfinite(value) or value <= least:
+        raise FieldError(field, f"{what}: expected a number above 0, got {text[:40]!r}.")
+    return value

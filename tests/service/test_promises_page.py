@@ -1,0 +1,124 @@
+"""The page's choices: the promises of the library in a person's words, an empty field or a missing file named."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.service.test_promise_form import Tab, looks
+from tests.service.test_promises_api import others, rows, text
+
+__all__ = ["others", "rows"]
+
+PLAIN = {"promise": "expected", "k": "5", "pool_size": "100"}
+PAGE: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
+    "every pool": ({"pool": "query"}, {"promise": "per-pool", "k": "2"}, "next pool holds at least 2"),
+    "by rank": ({"pool": "query"}, {"promise": "per-pool", "k": "1", "by": "rank"}, "by rank"),
+    "average of pools": ({"pool": "query"}, {"promise": "expected", "k": "2", "spread": "3"}, "on average over pools"),
+    "own recall": ({"pool": "query"}, {"promise": "pool-recall", "share": "70"}, "least 70% of that pool"),
+    "of those listed": ({}, {"promise": "precision", "precision": "50", "start": "10", "others": True}, "50% of those"),
+    "review only": ({}, {"promise": "budget", "budget": "10", "pool_size": "100", "others": True}, "pools of 100"),
+    "two at once": ({}, {**PLAIN, "also": "40", "start": "10", "others": True}, "40% of those"),
+    "several scores": ({}, {**PLAIN, "other_score": ["bm25"]}, "at least 5 qualified"),
+    "audited": ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "audited_below": "0.6", "audit_rate": "30"}, "labelled"),
+    "rates": ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "k": "4", "probability": "rate", "lowest_rate": "30"}, "4 q"),
+    "value": ({"label": "value", "labels": "value"}, {"promise": "expected", "k": "40", "pool_size": "100"}, "value of 40"),
+}  # fmt: skip
+
+
+def ask(tab: Tab, frame, asked: dict[str, Any]):
+    data = {"csrf": tab.csrf, "shown": tab.shown("/promise"), "alpha": "10", "rule": "exact", **asked}
+    files = {"others": ("others.csv", text(frame))} if data.pop("others", False) else None
+    return tab.client.post(f"{tab.url}/promise", data=data, files=files)
+
+
+@pytest.mark.parametrize("choice", PAGE)
+def test_every_choice_is_certified_shown_saved_and_used(local_client, rows, others, choice):
+    columns, asked, said = PAGE[choice]
+    tab = Tab(local_client, text(rows))
+    assert tab.choose(**columns).status_code == 200
+    answer = ask(tab, others, asked)
+    assert answer.status_code == 200, answer.text
+    assert "This can be promised" in answer.text
+    assert said in answer.text
+    assert "What each list length would carry" not in answer.text  # curves are about counts of rows alone
+    assert looks(local_client) == (2 if choice == "several scores" else 1)
+    assert tab.save(tab.shown("/result")).status_code == 200
+    saved = local_client.get("/api/v1/policies").json()[0]
+    assert said in saved["promise"]
+    listed = local_client.post(
+        f"/policies/{saved['hash']}/pool", data={"csrf": tab.csrf},
+        files={"file": ("pool.csv", text(others.assign(query=[f"n{i % 20}" for i in range(len(others))])))},
+    )  # fmt: skip
+    assert (re.search(r'name="pool"', listed.text) is not None) == (choice == "by rank")
+    pool = {"pool": "query"} if choice == "by rank" else {}
+    score = saved["score_column"]
+    done = local_client.post(
+        listed.url.path, data={"csrf": tab.csrf, "score": score, "name": "monday", **pool}
+    )
+    assert done.status_code == 200, done.text
+    assert "of 2,000" in done.text
+    assert local_client.get(f"/policies/{saved['hash']}/report").status_code == 200
+    assert not list(local_client.app.state.runtime.spool.folder.glob("body-*"))
+
+
+WRONG: list[tuple[dict[str, str], dict[str, Any], str, str]] = [
+    ({}, {"promise": "precision", "precision": ""}, "precision", "this field is empty"),
+    ({}, {"promise": "precision", "precision": "120"}, "precision", "between 0 and 100"),
+    ({}, {"promise": "precision", "precision": "50"}, "others", "needs a file"),
+    ({}, {"promise": "budget", "budget": ""}, "budget", "this field is empty"),
+    ({}, {**PLAIN, "also": "40"}, "others", "needs a file"),
+    ({}, {"promise": "pool-recall", "share": "70"}, "promise", "Choose what is to be promised"),
+    ({"pool": "query"}, {"promise": "recall", "share": "70"}, "promise", "Choose what is to be promised"),
+    ({"pool": "query"}, {"promise": "per-pool", "k": ""}, "k", "this field is empty"),
+    ({"pool": "query"}, {"promise": "expected", "k": "2", "spread": "much"}, "spread", "expected a number"),
+    ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "audited_below": ""}, "audited_below", "this field is empty"),
+    ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "audited_below": "0.6", "audit_rate": ""}, "audit_rate", "empty"),
+    ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "probability": "rate", "lowest_rate": ""}, "lowest_rate", "empty"),
+    ({"pool": "query"}, {"promise": "per-pool", "k": "2", "rule": "simultaneous"}, "rule", "only a promise on average"),
+    ({"pool": "query"}, {"promise": "expected", "k": "2", "rule": "simultaneous"}, "rule", "only a promise on average"),
+    ({}, {"promise": "budget", "budget": "10", "pool_size": "100", "others": True, "rule": "simultaneous"}, "rule", "only"),
+    ({}, {**PLAIN, "others": True, "rule": "simultaneous"}, "rule", "without a file of other scores"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "asked", "field", "said"), WRONG)
+def test_what_is_missing_is_said_at_its_field_and_nothing_is_looked_at(
+    local_client, rows, others, columns, asked, field, said
+):
+    tab = Tab(local_client, text(rows))
+    tab.choose(**columns)
+    answer = ask(tab, others, asked)
+    assert answer.status_code == 400
+    assert said in answer.text
+    if field != "promise":
+        assert re.search(rf'name="{field}"[^>]*aria-invalid', answer.text), field
+    assert looks(local_client) == 0
+
+
+def test_labels_are_what_a_person_says_they_are(local_client, rows):
+    tab = Tab(local_client, text(rows))
+    stopped = tab.choose(label="drawn")
+    assert stopped.status_code == 400
+    assert "say below what an empty one means" in stopped.text
+    assert tab.choose(label="drawn", labels="unqualified").status_code == 200
+    assert tab.choose(label="query", labels="value").status_code == 400
+    assert tab.choose(label="value", labels="value").status_code == 200
+
+
+def test_a_file_of_other_scores_stays_until_it_is_done_without(local_client, rows, others):
+    tab = Tab(local_client, text(rows))
+    budget = {"promise": "budget", "budget": "10", "pool_size": "100"}
+    assert ask(tab, others, {**budget, "others": True}).status_code == 200
+    assert "others.csv is here" in local_client.get(tab.url + "/promise").text
+    assert ask(tab, others, {**budget, "budget": "20"}).status_code == 200
+    answer = ask(tab, others, {**budget, "no_others": "1"})
+    assert "needs a file" in answer.text
+    bad = others.rename(columns={"score": "points"})
+    answer = ask(tab, bad, {**budget, "others": True})
+    assert answer.status_code == 400
+    assert "unlabelled: " in answer.text
+    assert "points" in answer.text
+    assert str(local_client.app.state.runtime.spool.folder) not in answer.text
