@@ -185,3 +185,21 @@ def test_errors_name_columns_not_arrays(rows, others, tmp_path):
     gap.to_csv(tmp_path / "gap.csv", index=False)
     with pytest.raises(sl.InvalidInput, match="'rate': expected a finite"):
         from_table(tmp_path / "gap.csv", None, PROMISES["known rates"])
+
+
+@pytest.mark.parametrize("promise", ["next pool", "own recall"])
+def test_spark_gives_the_policy_and_the_list_of_arrays(rows, others, tmp_path, promise, spark_session):
+    asked = PROMISES[promise]
+    arrays = from_arrays(rows, others, asked)
+    table = spark_session.createDataFrame(rows)
+    policy = from_table(table, spark_session.createDataFrame(others), asked)
+    if asked.get("randomised"):
+        assert policy.promise == arrays.promise
+    else:
+        assert policy.thresholds == arrays.thresholds
+        assert [each.proof for each in policy.cutoffs] == [each.proof for each in arrays.cutoffs]
+    pool = others.assign(query=[f"n{i % 40}" for i in range(len(others))])
+    column = "query" if policy.by_rank else None
+    done = sl.select_table(spark_session.createDataFrame(pool), policy, pool=column)
+    listed = sorted(row["my score"] for row in done.table.collect())
+    assert listed == sorted(expected_list(policy, pool))
