@@ -130,7 +130,7 @@ class Engine(ABC):
     def with_ranks(self, frame: Frame, column: str, within: str) -> Frame:
         """Replace the numbers in ``column`` by minus their rank within their pool, ties sharing the best."""
         rank = nw.col(column).rank("min", descending=True).over(within).cast(nw.Float64)
-        return frame.with_columns((-rank).alias(column))
+        return frame.with_columns((rank * -1).alias(column))
 
     @abstractmethod
     def numbered(self, frame: Frame, alias: str) -> Frame:
