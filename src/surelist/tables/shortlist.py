@@ -294,7 +294,7 @@ def _shortlist(
         keys = {RANK: columns.score, POOL: columns.pool if columns.pool is not None else nw.lit(0)}
         kept = kept.with_columns(**keys)
         kept = columns.table.engine.with_ranks(kept, RANK, POOL)
-        kept = kept.with_columns((-nw.col(RANK)).cast(nw.Int64).alias(RANK))
+        kept = kept.with_columns((nw.col(RANK) * -1).cast(nw.Int64).alias(RANK))
     if (limits.joined or RANK in added) and ordered:
         kept = kept.sort(ROW)
     if REASON in added:
