@@ -167,11 +167,14 @@ def test_error_names_the_argument_and_the_value(call, name, found):
 
 
 def test_empty_pools_are_legal():
-    assert POLICY.select([]).tolist() == []
-    assert GROUPED.select([], groups=[]).tolist() == []
+    with pytest.warns(sl.PoolWarning, match="the pool is empty"):
+        assert POLICY.select([]).tolist() == []
+    with pytest.warns(sl.PoolWarning, match="the pool is empty"):
+        assert GROUPED.select([], groups=[]).tolist() == []
     masks = {"a": GROUPS == "a", "b": GROUPS == "b"}
     policy = calibrate(target={"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}, groups=masks)
-    assert policy.select([], groups={"a": [], "b": []}).tolist() == []
+    with pytest.warns(sl.PoolWarning, match="the pool is empty"):
+        assert policy.select([], groups={"a": [], "b": []}).tolist() == []
 
 
 def test_groups_without_purpose_warn_plainly():

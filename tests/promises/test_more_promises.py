@@ -99,7 +99,7 @@ def test_sampled_labels_say_what_they_need(tmp_path):
             sl.Expected(1, 4),
             "got 2 at row 1|got 2.0 at row 1",
         ),
-        (sl.SampledLabels(labels, probability=0.5, above=2.5), sl.Recall(0.5), "above="),
+        (sl.SampledLabels(labels, probability=0.5, above=2.5), sl.Recall(0.5), "audited below it"),
     ]:
         with pytest.raises(sl.InvalidInput, match=message):
             sl.calibrate(four, sampled, target)

@@ -193,6 +193,8 @@ def test_files_keep_the_promise_and_refuse_an_edited_one(tmp_path, target):
     for name in ("rank", "short", "pools", "peak", "uniform", "stake"):
         if name in proof:
             wrong = {**proof, name: proof[name] * 0.5 + 20 if name in ("rank", "short", "stake") else 0}
+            if name == "peak":  # the largest wealth below the last one
+                wrong["peak"] = proof["last"] - 1
             edited = {**said, "cutoffs": [{**said["cutoffs"][0], "proof": wrong}]}
             path.write_text(json.dumps(edited))
             with pytest.raises(sl.PolicyFileError):

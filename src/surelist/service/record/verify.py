@@ -21,7 +21,7 @@ from surelist.service.record.connections import Connection
 from surelist.service.record.database import OLDER, Database
 from surelist.service.record.guards import check_guards
 from surelist.service.record.log import COLUMNS
-from surelist.service.record.marks import MARKS, Marks
+from surelist.service.record.marks import CODES, MARKS, Marks
 from surelist.service.record.reviews import note_hash, reviews_hash
 from surelist.workflows import labelling_record
 from surelist.workflows.watching import WatchedPool, watch
@@ -185,7 +185,7 @@ class _Story:
             self._problem(entry, "the reviews of its selection had ended before")
         if any(selection != entry.subject for selection, _, _ in rows):
             self._problem(entry, "its reviews were moved to another selection")
-        if any(q not in (0, 1) for _, _, q in rows) or (
+        if any(q not in CODES for _, _, q in rows) or (
             reviews_hash(sorted((str(c), int(q)) for _, c, q in rows)) != facts["sha256"]
         ):
             self._problem(entry, "its reviews were edited")
