@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,32 @@ def test_merged_groups_are_one_and_say_what_that_means():
         sl.merge_groups(["a"] * 5 + ["b"], fewest=2, name="a")
     with pytest.raises(sl.InvalidInput, match=r"target: must be one of Expected\(k, pool_size\)"):
         sl.calibrate([0.1, 0.2], [0, 1], 5)
+
+
+def test_a_warning_is_one_line_in_the_words_of_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    clinic = np.repeat(np.arange(60), 20)
+    ill = rng.random(1_200) < rng.random(60)[clinic]  # clinics differ
+    lines = [f"{s!r},{int(y)},{c}" for s, y, c in zip(rng.random(1_200).tolist(), ill, clinic, strict=True)]
+    Path("past.csv").write_text("\n".join(["score,qualified,clinic", *lines]) + "\n")
+    words = [
+        "calibrate",
+        "past.csv",
+        "--expect",
+        "5",
+        "--pool-size",
+        "20",
+        "--pool",
+        "clinic",
+        "-o",
+        "p.json",
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert run(words) == 0
+    told = [each for each in capsys.readouterr().err.splitlines() if "resemble one another" in each]
+    assert len(told) == 1
+    assert told[0].startswith("warning: Candidates of one pool")
+    assert "spread=" not in told[0]
+    assert "pools=" not in told[0]

@@ -206,7 +206,7 @@ def test_a_warning_where_rows_are_units_and_pools_are_alike():
     pools = np.repeat(np.arange(50), 40)
     scores = rng.random(2000)
     alike = rng.random(2000) < 1 / (1 + np.exp(-rng.standard_normal(50)[pools] * 1.5 + 1))
-    with pytest.warns(sl.PoolWarning, match="instead of 10%.*Expected"):
+    with pytest.warns(sl.PoolWarning, match="instead of 10%.*without a pool size"):
         sl.calibrate(scores, alike, sl.Expected(5, 100), pools=pools)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -145,6 +145,11 @@ def test_lists_by_rank_in_one_pool_and_with_rows_dropped(rows, tmp_path):
         assert (done.shortlisted, done.dropped) == (best, 1), kind  # ties at the top count once each
         with pytest.raises(sl.InvalidInput, match="'my score': expected a finite"):
             sl.select_table(table, policy)
+    two = pd.concat([pool.fillna(0.1).assign(query=each) for each in "ab"])
+    for kind, table in tables(
+        two, tmp_path, "two"
+    ).items():  # the pools it was calibrated on, not one of both
+        assert sl.select_table(table, policy).shortlisted == 2 * best, kind
     with pytest.raises(sl.InvalidInput, match="'query': missing pool: 3 rows"):
         sl.select_table(
             pool.fillna(0.1).assign(query=[None] * 3 + ["a"] * (len(pool) - 3)), policy, pool="query"
@@ -187,7 +192,7 @@ def test_errors_name_columns_not_arrays(rows, others, tmp_path):
         from_table(tmp_path / "gap.csv", None, PROMISES["known rates"])
 
 
-@pytest.mark.parametrize("promise", ["next pool", "own recall"])
+@pytest.mark.parametrize("promise", ["next pool", "own recall", "by rank"])
 def test_spark_gives_the_policy_and_the_list_of_arrays(rows, others, tmp_path, promise, spark_session):
     asked = PROMISES[promise]
     arrays = from_arrays(rows, others, asked)

@@ -11,7 +11,9 @@ import difflib
 import json
 import os
 import sys
-from contextlib import nullcontext
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -151,7 +153,7 @@ def _run(argv: list[str] | None) -> int:
 
     words = sys.argv[1:] if argv is None else argv
     try:
-        with nullcontext() if words[:1] == ["serve"] else PROGRESS.running():
+        with plain_warnings(words), nullcontext() if words[:1] == ["serve"] else PROGRESS.running():
             outcome = cli.main(args=argv, prog_name="surelist", standalone_mode=False, color=_colour())
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Exit as request:
@@ -166,6 +168,21 @@ def _run(argv: list[str] | None) -> int:
         raise
     except Exception as error:
         return _report(error, words)
+
+
+@contextmanager
+def plain_warnings(arguments: list[str]) -> Iterator[None]:
+    """Warnings as one line in the words of the command line, without where in the code they come from."""
+
+    def show(message: Warning | str, *_: Any) -> None:
+        from surelist.cli.options import in_flags
+
+        mark = click.style("warning:", fg="yellow", bold=True)
+        click.echo(f"{mark} {in_flags(str(message), arguments)}", err=True, color=_colour())
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def _report(error: Exception, arguments: list[str]) -> int:

@@ -50,9 +50,9 @@ def pool_effect(sizes: NDArray[Any], totals: NDArray[Any], alpha: float) -> Pool
 
 
 INSTEAD = {
-    "Expected": "Expected(k, spread=...) without a pool size",
-    "PerPool": "PerPool(k) without a pool size",
-    "Recall": "PerPool(recall=...)",
+    "Expected": "The same promise without a pool size",
+    "PerPool": "The same promise without a pool size",
+    "Recall": "A promise of each pool's own recall",
 }
 
 
@@ -62,9 +62,7 @@ def warn_of_pools(effect: PoolEffect, alpha: float, target: AnyTarget) -> None:
         return
     other = INSTEAD.get(type(target).__name__)
     instead = (
-        f"{other} and pools= takes whole pools as the units."
-        if other
-        else "No rule for whole pools is known for it."
+        f"{other} takes whole pools as the units." if other else "No rule for whole pools is known for it."
     )
     warnings.warn(
         f"Candidates of one pool resemble one another (variance {effect.inflation:.1f} times that of "

@@ -6,6 +6,7 @@ The statistics are the monitor's (``workflows.watching``); what it is fed with a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from surelist.errors import InvalidInput
@@ -58,13 +59,10 @@ def finish(
 
     ``missing`` says that reviews which are not in will never come.
     """
-    for attempt in range(ATTEMPTS):
-        try:
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Outdated):  # another pool's reviews ended meanwhile
             return _finish(view, ident, group_of, missing, key)
-        except Outdated:
-            if attempt == ATTEMPTS - 1:
-                raise
-    raise AssertionError("unreachable")
+    return _finish(view, ident, group_of, missing, key)
 
 
 def _finish(view: View, ident: str, group_of: Mapping[str, str], missing: bool, key: Key | None) -> Written:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,8 @@ def select_table(
         Names of columns; by default those the policy was calibrated on.
     pool
         Column that says which pool a candidate is in, for tables of many pools: counts are
-        given per pool, and ``PerPool`` thresholds go by each pool's size.
+        given per pool, and ``PerPool`` thresholds go by each pool's size. A list by rank takes the column
+        it was calibrated on where the table has it; a table without is one pool.
     on_bad_rows
         ``"drop"`` leaves out candidates without a finite score.
     reason
@@ -91,13 +92,14 @@ def select_table(
     ['Ann', 'Cem']
     """
     remembered = policy.columns or {}
-    names = {"score": score_column(policy, score), "pool": pool}
+    names = {"score": score_column(policy, score)}
     if policy.grouped:
         names["group"] = group or remembered.get("group")
     elif group is not None:
         raise InvalidInput("group: this policy has no groups; leave group out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     opened = tables.open_table(table, engine, spark_master, progress, Hints(sheet, decimal))
+    names["pool"] = _pool_column(policy, pool, opened.columns)
     if policy.of_one_pool:
         policy.require_pool(
             tables.read_columns(opened, {"score": names["score"]}, on_bad_rows, any_order=True)["score"]
@@ -145,6 +147,7 @@ def select_rows(
         named["group"] = group or remembered.get("group", "group")
     if policy.salt_hash is not None:
         named["id"] = id or remembered.get("id", "id")
+    pool = _pool_column(policy, pool, rows[0] if rows else ())
     if pool is not None:
         named["pool"] = pool
     columns: dict[str, Any] = {role: _column(rows, name, role) for role, name in named.items()}
@@ -170,6 +173,12 @@ def score_column(policy: Policy, score: str | None) -> str | None:
     if policy.choice is not None and score not in (None, policy.choice.chosen):
         raise InvalidInput(f"score: this policy was made for {policy.choice.chosen!r}, got {score!r}.")
     return score or (policy.columns or {}).get("score")
+
+
+def _pool_column(policy: Policy, pool: str | None, there: Collection[str]) -> str | None:
+    """The column asked for; by rank, pools taken for one would give a list far too short."""
+    remembered = (policy.columns or {}).get("pool")
+    return remembered if pool is None and policy.by_rank and remembered in there else pool
 
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any]:
