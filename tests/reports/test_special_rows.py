@@ -10,6 +10,7 @@ import pytest
 
 import surelist as sl
 from surelist.examples import population
+from surelist.reports.audit import score_bins
 from surelist.reports.within_groups import orders_within_groups
 from surelist.workflows import report
 
@@ -99,6 +100,8 @@ def test_a_group_in_the_wrong_order_is_noticed_and_only_that_one():
     assert two.better.share_low > two.worse.share_high
     assert two.passed_over
     assert "is left out while the second is shortlisted" in two.describe()
+    shared = 0.05 / (one.bins + two.bins)  # all intervals hold together
+    assert two.better in score_bins(scores[groups == "b"], labels[groups == "b"], two.bins, alpha=shared)
     other = orders_within_groups(scores, labels, groups, {None: 0.01})[1]
     assert other.better is not None
     assert not other.passed_over

@@ -234,7 +234,7 @@ ATTACKS = {
     "a salt added": ("INSERT INTO salts (policy, secret) VALUES ('x', 'y')", "which has none"),
     "a key led astray": ("UPDATE replays SET seq = 1, at = (SELECT at FROM log WHERE seq = 1)", "not theirs"),
     "guards removed": (None, "guard against changes"),
-    "a review neither 0 nor 1": ("UPDATE reviews SET qualified = 3 * qualified", "reviews were edited"),
+    "a review neither 0 nor 1": ("UPDATE reviews SET qualified = qualified + 0.5", "reviews were edited"),
     "an earlier end of a token": ("UPDATE tokens SET revoked = '2020-01-01T00:00:00.000+00:00' WHERE revoked IS NOT NULL",
                                   "revocation was changed"),
     "a token made older": ("UPDATE tokens SET created = '2020-01-01T00:00:00.000+00:00'", "creation was changed"),
