@@ -3,6 +3,7 @@ the reference comes from docstrings. Strict: a broken link, a failing notebook o
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,16 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(Path(__file__).parents[1] / ".cache" / "jupyter")
+
+
+def package_digest() -> str:
+    """Outputs of notebooks are kept only as long as the package they were made with is the same."""
+    modules = sorted(Path(surelist.__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in modules)).hexdigest()[:16]
+
+
+nb_execution_cache_path = str(Path(__file__).parents[1] / ".cache" / "jupyter" / package_digest())
+nb_execution_in_temp = True
 nb_execution_timeout = 180
 nb_execution_raise_on_error = True
 nb_merge_streams = True

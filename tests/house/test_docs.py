@@ -81,6 +81,11 @@ def test_every_command_is_in_the_docs():
         assert f"surelist {name}" in text, name
 
 
+def test_nothing_that_a_command_makes_is_tracked():
+    command = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout == ""
+
+
 def test_pages_name_no_host_of_a_registry():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split("\n")
     for name in tracked:
