@@ -84,6 +84,7 @@ SLOW = {
     "service/test_workspace.py",
     "tables/test_calibrate_tables.py::test_any_finite_score",
     "tables/test_large_tables.py",
+    "tables/test_messy_files.py::test_labels_count_as_they_are_said_to",
     "tables/test_one_reader.py::test_page_and_calibration_agree_word_for_word",
     "tables/test_order.py::test_every_order_statistic",
     "tables/test_promises_everywhere.py",

@@ -312,7 +312,7 @@ def test_rows_are_numbered_as_the_spreadsheet_shows_them(tmp_path):
         calibrate(path)
     reading = sl.read_table(path, score="score")
     assert reading.sentences == (
-        "Read: sheet 'Past', column names in row 2, 1 empty rows skipped.",
+        "Read: sheet 'Past', column names in row 2, 1 empty row skipped.",
         "score: 1 cell is not a number: row 6.",
     )
 

@@ -18,9 +18,11 @@ from typing import IO, Any
 
 from surelist.errors import InvalidInput
 from surelist.tables.hints import Origin
+from surelist.tables.totals import require_no_total
 
 LONGEST_NAME = 131_072  # characters; Python's csv module reads no longer cells
 _START = 1 << 20
+_END = 1 << 16
 _LOOKED_AT = 16 << 20  # bytes that are decoded to see whether they are UTF-8
 _UTF16 = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
@@ -78,6 +80,28 @@ def delimiter_in(path: str) -> str:
     return manner_of(path).delimiter
 
 
+def require_whole(path: str, manner: Manner) -> None:
+    """Refuse what engines read without a word: a column name twice, and a total below the data."""
+    with _bytes(path) as file:
+        start = file.read(4 * _START).decode(manner.encoding, errors="replace").removeprefix("\ufeff")
+    lines = io.StringIO(start, newline="")
+    for _ in range(1, manner.header):
+        lines.readline()
+    try:
+        names = [each.strip() for each in next(csv.reader(lines, delimiter=manner.delimiter), [])]
+    except csv.Error:
+        return
+    twice = next((each for at, each in enumerate(names) if each and each in names[:at]), None)
+    if twice is not None:
+        columns = " and ".join(str(at) for at, each in enumerate(names, 1) if each == twice)
+        raise InvalidInput(
+            f"file: {path}: the column name {twice!r} appears twice, in columns {columns}. Give each column "
+            "its own name."
+        )
+    if not path.lower().endswith(".gz"):
+        require_no_total(_last_row(path, manner), path)
+
+
 def _encoding(start: bytes) -> str:
     for mark, name in _UTF16.items():
         if start.startswith(mark):
@@ -90,6 +114,21 @@ def _encoding(start: bytes) -> str:
         fits = _CONTROL.search(start) is None and not any(each in start for each in _NOT_IN_1252)
         return "cp1252" if fits else "utf-8"
     return "utf-8"
+
+
+def _last_row(path: str, manner: Manner) -> list[str]:
+    """The last line that holds something, where it is not the line of names."""
+    with _bytes(path) as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(0, size - _END))
+        end = file.read()
+    lines = [line for line in end.decode(manner.encoding, errors="replace").splitlines() if line.strip()]
+    if len(lines) <= manner.header:
+        return []
+    try:
+        return next(csv.reader(lines[-1:], delimiter=manner.delimiter), [])
+    except csv.Error:
+        return []
 
 
 _NOT_IN_1252 = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")

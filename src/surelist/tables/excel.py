@@ -10,7 +10,7 @@ import datetime
 import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from typing import Any
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, decide, shapes_of
+from surelist.tables.sheet_remarks import remarks_on
+from surelist.tables.totals import require_no_sum, require_no_total
 
 ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
 MOST_BYTES = 2 << 30  # unfolded
@@ -207,9 +209,19 @@ def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path) -> 
         expected = number + 1
         rows.append(row)
     first = sheet.start[1] if sheet.start else 0
-    titles = _titles(cells, rows, first, f"sheet {name!r} of {path}", top)
-    origin = Origin("excel", name, names, header=top, skipped=tuple(skipped))
-    return Sheet(titles, [row[: len(titles)] for row in rows], origin)
+    where = f"sheet {name!r} of {path}"
+    titles = _titles(cells, rows, first, where, top)
+    rows = [row[: len(titles)] for row in rows]
+    if len(rows) > 1:
+        require_no_total(rows[-1], f"{where}, row {expected - 1:,}")
+        require_no_sum(rows, f"{where}, row {expected - 1:,}")
+    seen = remarks_on(path, name, _letters)
+    origin = Origin("excel", name, names, header=top, skipped=tuple(skipped), errors=None)
+    if seen is not None:
+        origin = replace(
+            origin, errors=seen.errors, error_cells=tuple(seen.shown), hidden=seen.hidden
+        )  # fmt: skip
+    return Sheet(titles, rows, origin)
 
 
 def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:

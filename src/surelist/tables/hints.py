@@ -60,6 +60,8 @@ class Origin:
     """What a table was before it was one: the sheet or the text, and where its rows are there.
 
     ``header`` is the spreadsheet row of the names; ``skipped`` are rows after it that hold nothing.
+    ``errors`` counts cells such as #DIV/0!, None where that cannot be seen; ``error_cells`` are the first;
+    ``hidden`` counts rows.
     """
 
     form: str  # csv or excel
@@ -69,6 +71,9 @@ class Origin:
     delimiter: str = ","
     header: int = 1
     skipped: tuple[int, ...] = field(default=(), repr=False)
+    errors: int | None = 0
+    error_cells: tuple[str, ...] = ()
+    hidden: int = 0
 
     def row(self, number: int) -> int:
         """The spreadsheet row of a data row (from 0)."""
@@ -84,14 +89,34 @@ class Origin:
         if self.form == "excel":
             more = f" (of {len(self.sheets)} sheets)" if len(self.sheets) > 1 else ""
             at = f", column names in row {self.header}" if self.header > 1 else ""
-            empty = f", {len(self.skipped):,} empty rows skipped" if self.skipped else ""
-            return f"sheet {self.sheet!r}{more}{at}{empty}"
+            empty = f", {_rows(len(self.skipped), 'empty')} skipped" if self.skipped else ""
+            hidden = f", {_rows(self.hidden, 'hidden')} read like any other" if self.hidden else ""
+            return f"sheet {self.sheet!r}{more}{at}{empty}{hidden}{self._errors()}"
         parts = [] if self.encoding == "utf-8" else [f"text in {NAMES.get(self.encoding, self.encoding)}"]
         if self.delimiter != ",":
             parts.append({"\t": "values between tabs", ";": "values between semicolons"}.get(
                 self.delimiter, f"values between {self.delimiter!r}"
             ))  # fmt: skip
         return ", ".join(parts) or None
+
+    def _errors(self) -> str:
+        if self.errors is None:
+            return (
+                ", of an old workbook (.xls), in which a cell with an error cannot be told from an empty one"
+            )
+        if not self.errors:
+            return ""
+        more = f" and {self.errors - len(self.error_cells):,} more" * (self.errors > len(self.error_cells))
+        what = (
+            "1 cell holds an error and counts"
+            if self.errors == 1
+            else f"{self.errors:,} cells hold errors and count"
+        )
+        return f", {what} as empty ({', '.join(self.error_cells)}{more})"
+
+
+def _rows(count: int, what: str) -> str:
+    return f"1 {what} row" if count == 1 else f"{count:,} {what} rows"
 
 
 NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16",

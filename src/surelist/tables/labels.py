@@ -15,32 +15,40 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 1_000
 SHOWN = 20
+NO_LABEL = frozenset(
+    {"nan", "n/a", "n.a.", "na", "#n/a", "null", "?"}
+)  # "-" is not: beside "+" it is a label
 _VALUE, _COUNT = "__surelist_value", "__surelist_rows"
 Counts = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class LabelReading:
-    """Which value of a column means qualified, and how often each value occurs; blank ones are missing."""
+    """Which value of a column means qualified, and how often each value occurs; blank ones are missing.
+
+    ``qualified`` and ``unlabelled`` are the texts as they are in the table, so that rows count as they
+    are said to: engines do not agree on what is a blank and what is lower case.
+    """
 
     column: str
     positive: str
     counts: Counts
     missing: int
+    no_label: Counts = ()
+    qualified: tuple[str, ...] = ()
+    unlabelled: tuple[str, ...] = ()
 
     def describe(self) -> str:
         yes = sum(count for value, count in self.counts if _same(value, self.positive))
         others = [(value, count) for value, count in self.counts if not _same(value, self.positive)]
         rest = f"; not qualified: {listed(others)}" if others else ""
         empty = f"; empty: {_rows(self.missing)}" if self.missing else ""
-        return f"{self.column}: {self.positive!r} means qualified ({_rows(yes)}){rest}{empty}."
+        words = f"; no label: {listed(self.no_label)}" if self.no_label else ""
+        return f"{self.column}: {self.positive!r} means qualified ({_rows(yes)}){rest}{empty}{words}."
 
 
-def value_counts(table: Table, column: str) -> tuple[Counts, int]:
-    """Values of a column with how often they occur, most frequent first, and how many are blank.
-
-    Spellings that differ in case or outer blanks are one value.
-    """
+def _texts(table: Table, column: str) -> list[tuple[str | None, int]]:
+    """Every text of a column, as it is, with how often it occurs."""
     text = nw.col(column).cast(nw.String)
     counted = table.frame.select(**{_VALUE: text}).group_by(_VALUE).agg(nw.len().alias(_COUNT))
     table.say("counting labels")
@@ -50,14 +58,22 @@ def value_counts(table: Table, column: str) -> tuple[Counts, int]:
         raise InvalidInput(
             f"column {column!r}: more than {MOST_VALUES:,} different values; that is no column of labels."
         )
+    return [(None if value is None else str(value), int(count)) for value, count in rows]
+
+
+def _merged(texts: Sequence[tuple[str | None, int]]) -> tuple[Counts, int]:
+    """Values with how often they occur, most frequent first, and how many are blank.
+
+    Spellings that differ in case or outer blanks are one value.
+    """
     merged: dict[str, list[tuple[str, int]]] = {}
     missing = 0
-    for value, count in rows:
-        shown = "" if value is None else str(value).strip()
+    for value, count in texts:
+        shown = "" if value is None else value.strip()
         if not shown or shown.lower() == "nan":
-            missing += int(count)
+            missing += count
         else:
-            merged.setdefault(shown.lower(), []).append((shown, int(count)))
+            merged.setdefault(shown.lower(), []).append((shown, count))
     found = [(max(each, key=lambda v: v[1])[0], sum(n for _, n in each)) for each in merged.values()]
     return tuple(sorted(found, key=lambda item: (-item[1], item[0]))), missing
 
@@ -70,31 +86,43 @@ def listed(counts: Sequence[tuple[str, int]]) -> str:
 
 def choice(table: Table, column: str) -> str:
     """What to do about labels other than 0 and 1."""
-    counts, missing = value_counts(table, column)
+    counts, missing = _merged(_texts(table, column))
     empty = f", empty ({_rows(missing)})" if missing else ""
     return f"the values are {listed(counts)}{empty}; say which one means qualified with pos_label="
 
 
 def read_labels(table: Table, column: str, positive: str) -> LabelReading:
     """The labels of a column, where one value was said to mean qualified; it must be there."""
-    counts, missing = value_counts(table, column)
+    texts = _texts(table, column)
+    counts, missing = _merged(texts)
     if not any(_same(value, positive) for value, _ in counts):
         there = f"the values are {listed(counts)}" if counts else "it is empty"
         raise InvalidInput(f"pos_label: no row of column {column!r} has {positive!r}; {there}.")
-    return LabelReading(column, positive, counts, missing)
+    raw = [text for text, _ in texts if text is not None]
+    qualified = tuple(text for text in raw if _same(text.strip(), positive))
+    return LabelReading(
+        column, positive, tuple(each for each in counts if not _is_no_label(each[0], positive)), missing,
+        tuple(each for each in counts if _is_no_label(each[0], positive)), qualified,
+        tuple(text for text in raw if not text.strip() or _is_no_label(text.strip(), positive)),
+    )  # fmt: skip
 
 
-def label_expressions(column: str, kind: Any, positive: str) -> tuple[nw.Expr, nw.Expr]:
+def _is_no_label(value: str, positive: str) -> bool:
+    return value.lower() in NO_LABEL and not _same(value, positive)
+
+
+def label_expressions(read: LabelReading, kind: Any) -> tuple[nw.Expr, nw.Expr]:
     """1 where the value means qualified and 0 elsewhere; and where there is none."""
-    number = _number(positive)
+    number = _number(read.positive)
+    value = nw.col(read.column)
     if kind.is_numeric() and number is not None:
-        value = nw.col(column)
         missing = value.is_null() | ~value.is_finite() if kind.is_float() else value.is_null()
         marked = value == number
     else:
-        text = nw.col(column).cast(nw.String).str.strip_chars().str.to_lowercase()
-        missing = text.is_null() | (text == "")
-        marked = text == positive.lower()
+        text = value.cast(nw.String)
+        missing, marked = text.is_null(), text.is_in(list(read.qualified))
+        if read.unlabelled:
+            missing = missing | text.is_in(list(read.unlabelled))
     return nw.when(~missing).then(nw.when(marked).then(nw.lit(1)).otherwise(nw.lit(0))), missing
 
 

@@ -151,7 +151,7 @@ def _score(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
 def _label(table: Table, name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
     kind, column = schema[name], nw.col(name)
     if table.hints.pos_label is not None:
-        return label_expressions(name, kind, labels_of(table, name).positive)
+        return label_expressions(labels_of(table, name), kind)
     if kind == nw.Boolean:
         return column.cast(nw.Int8), column.is_null()
     if kind.is_float():

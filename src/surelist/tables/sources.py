@@ -18,7 +18,7 @@ from surelist import _check as check
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables import excel
 from surelist.tables.adopted import adopt
-from surelist.tables.csv_text import Manner, delimiter_of, explain, manner_of, sheet_rows
+from surelist.tables.csv_text import Manner, delimiter_of, explain, manner_of, require_whole, sheet_rows
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
 from surelist.tables.hints import NO_HINTS, Hints, Origin
 
@@ -179,6 +179,8 @@ def _open_path(source: str, engine: str, spark_master: str | None, sheet: str | 
     manner = Manner("utf-8", delimiter_of(source))
     if form == "csv" and not is_remote(source):
         manner = manner_of(paths[0])
+        for each in paths:
+            require_whole(each, manner)
         if not manner.plain and len(paths) == 1:
             return _adopted(source, paths[0], manner, None, engine)
     files = Files(paths, form, manner.delimiter)

@@ -1,0 +1,213 @@
+"""Tables as people keep them: nothing of them is certified that is not what they show."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xlsxwriter
+
+import surelist as sl
+from surelist.tables import open_table
+from surelist.tables.totals import WORDS, require_no_total
+from tests.helpers.workbooks import ods, xls
+from tests.tables.test_any_file import LABELS, SCORES, book, calibrate, expected, refused, rows
+
+ENGINES = ("duckdb", "polars")
+
+
+def written(path: Path, header: str, lines: list[str]) -> Path:
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def lines() -> list[str]:
+    return [f"c{i},{s},{y}" for i, (s, y) in enumerate(zip(SCORES, LABELS, strict=True))]
+
+
+def sentence(path: Path) -> str:
+    return sl.read_table(path, score="score").sentences[0]
+
+
+# -- other workbooks
+
+
+@pytest.mark.parametrize("write", [ods, xls])
+def test_old_and_open_workbooks_are_read(tmp_path, write):
+    path = write(tmp_path / f"past.{write.__name__}", rows(float, float))
+    assert calibrate(path).threshold == expected().threshold
+    assert sentence(path).startswith("Read: sheet 'S'")
+
+
+# -- cells with errors, hidden rows
+
+
+def with_errors() -> list[list[Any]]:
+    made = rows(float, float)
+    made[3][1], made[7][2] = "#DIV/0!", "#N/A"
+    return made
+
+
+def excel_errors(path: Path, made: list[list[Any]]) -> Path:
+    workbook = xlsxwriter.Workbook(str(path))
+    workbook.add_worksheet("Notes & more").write_formula(0, 0, "=1/0", None, "#DIV/0!")
+    sheet = workbook.add_worksheet("S")
+    for at, row in enumerate(made):
+        for column, cell in enumerate(row):
+            if str(cell).startswith("#"):
+                sheet.write_formula(at, column, "=1/0", None, cell)
+            else:
+                sheet.write(at, column, cell)
+    sheet.set_row(4, None, None, {"hidden": True})
+    sheet.set_row(900, None, None, {"hidden": True})  # holds nothing
+    workbook.close()
+    return path
+
+
+def test_errors_and_hidden_rows_are_said_with_their_cells(tmp_path):
+    path = excel_errors(tmp_path / "past.xlsx", with_errors())
+    read = sl.read_table(path, score="score", sheet="S").sentences[0]
+    said = "1 hidden row read like any other, 2 cells hold errors and count as empty (B4: #DIV/0!, C8: #N/A)."
+    assert read == f"Read: sheet 'S' (of 2 sheets), {said}"
+    assert sentence(ods(tmp_path / "past.ods", with_errors(), hidden=(5,))) == f"Read: sheet 'S', {said}"
+    assert "cannot be told from an empty one" in sentence(xls(tmp_path / "past.xls", with_errors()))
+
+
+def test_errors_stop_a_calibration_as_empty_cells_do(tmp_path):
+    made = with_errors()
+    with pytest.raises(sl.InvalidInput, match=r"column 'score'.*1 row \(spreadsheet row 4"):
+        calibrate(excel_errors(tmp_path / "past.xlsx", made), sheet="S")
+    made[3][1] = 0.5
+    with pytest.raises(sl.InvalidInput, match=r"missing labels.*1 row \(spreadsheet row 8"):
+        calibrate(excel_errors(tmp_path / "again.xlsx", made), sheet="S")
+
+
+def test_more_errors_than_are_shown_are_counted(tmp_path):
+    made = rows(float, float)
+    for row in made[1:41]:
+        row[1] = "#N/A"
+    said = sentence(ods(tmp_path / "past.ods", made))
+    assert "40 cells hold errors" in said
+    assert said.endswith("B21: #N/A and 20 more).")
+
+
+# -- names and totals
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_name_twice_in_a_csv_is_refused_and_not_the_first_taken(tmp_path, engine):
+    path = written(tmp_path / "a.csv", "score, score ,label", ["0.1,0.9,1", "0.2,0.8,0"])
+    with pytest.raises(sl.InvalidInput, match="'score' appears twice, in columns 1 and 2"):
+        open_table(path, engine)
+    folder = tmp_path / "many"
+    folder.mkdir()
+    written(folder / "a.csv", "score,label", ["0.1,1"])
+    written(folder / "b.csv", "score,score", ["0.1,1"])
+    with pytest.raises(sl.InvalidInput, match=r"b\.csv: the column name 'score' appears twice"):
+        open_table(folder, engine)
+
+
+@pytest.mark.parametrize("word", ["Total", " TOTAL: ", "Summe", "Mittelwert", "Grand total", "average"])
+def test_a_total_below_the_data_is_no_candidate(tmp_path, word):
+    total = [word, sum(SCORES), 1]
+    said = f"the last row looks like a total, not like a candidate: it begins with {word.strip()!r}"
+    path = book(tmp_path / "a.xlsx", {"S": [*rows(float), [], total]})
+    assert f"row {len(SCORES) + 3}: {said}" in refused(path)
+    for ending in ("", "\n", "\n\n  \n"):
+        path = written(tmp_path / "a.csv", "id,score,label", [*lines(), ",".join(map(str, total)) + ending])
+        assert said in refused(path)
+    path.write_text("\r\n".join(["id;score;label", "c1;0,5;1", f"{word};0,5;1"]), encoding="utf-16")
+    assert said in refused(path)
+
+
+def test_sums_and_means_without_a_word(tmp_path):
+    n = len(SCORES)
+    for what, value in (("sum", sum(SCORES)), ("mean", sum(SCORES) / n)):
+        path = book(tmp_path / f"{what}.xlsx", {"S": [*rows(float), [None, value, 1]]})
+        assert f"is the {what} of those above it" in refused(path)
+    path = book(tmp_path / "all.xlsx", {"S": [*rows(float), ["c", sum(SCORES), 1]]})
+    calibrate(path)  # complete like any other: a candidate
+    path = book(tmp_path / "other.xlsx", {"S": [*rows(float), [None, 0.5, 1]]})
+    calibrate(path)  # a gap alone is none
+
+
+def test_candidates_who_are_called_so_are_not_refused():
+    for row in (["Totalis"], ["c1", "total"], [3.0, "sum"], [], ["", None]):
+        require_no_total(row, "x")
+    with pytest.raises(sl.InvalidInput):
+        require_no_total([None, "", "Total"], "x")
+    assert all(word == word.casefold().strip() for word in WORDS)
+
+
+def test_a_file_of_names_alone_has_no_last_row(tmp_path):
+    path = written(tmp_path / "a.csv", "Total,score,label", [])
+    assert open_table(path).columns == ["Total", "score", "label"]
+
+
+# -- labels
+
+
+def labelled(path: Path, texts: dict[int, list[str]]) -> Path:
+    """Labels in turn from the spellings of 0 and of 1."""
+    made = [
+        f"c{i},{s},{texts[y][i % len(texts[y])]}" for i, (s, y) in enumerate(zip(SCORES, LABELS, strict=True))
+    ]
+    return written(path, "id,score,label", made)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("yes", "spellings"),
+    [
+        ("yes", {1: ["yes", "Yes\u00a0", "\u2003YES", "yes"], 0: ["no", "\u00a0no"]}),
+        ("ja", {1: ["Ja", "ja"], 0: ["Nein"]}),
+        ("1", {1: ["1", "1.0", " 1"], 0: ["0", "0.0"]}),
+        ("geprüft", {1: ["GEPRÜFT", "Geprüft"], 0: ["offen"]}),
+    ],
+)
+def test_labels_count_as_they_are_said_to(tmp_path, engine, yes, spellings):
+    path = labelled(tmp_path / "a.csv", spellings)
+    said = sl.read_table(path, score="score", label="label", pos_label=yes).sentences[-1]
+    assert f"means qualified ({sum(LABELS)} rows)" in said
+    policy = calibrate(path, pos_label=yes, engine=engine)
+    assert policy.cutoffs[0].qualified == sum(LABELS)
+    assert policy.threshold == expected().threshold
+
+
+@pytest.mark.parametrize("word", ["n/a", "N/A", "NA", "#N/A", "null", "nan", " ? "])
+def test_words_for_no_label_are_no_labels(tmp_path, word):
+    made = rows(float, lambda y: "yes" if y else "no")
+    for at in (3, 5, 9):
+        made[at][2] = word
+    path = book(tmp_path / "a.xlsx", {"S": made})
+    with pytest.raises(sl.InvalidInput, match=r"missing labels.*3 rows \(spreadsheet row 4"):
+        calibrate(path, pos_label="yes")
+    kept = calibrate(path, pos_label="yes", missing_labels="unqualified")
+    assert kept.cutoffs[0].qualified == sum(y for at, y in enumerate(LABELS, 1) if at not in (3, 5, 9))
+    said = sl.read_table(path, score="score", label="label", pos_label="yes").sentences[-1]
+    assert said.endswith(("; empty: 3 rows.", f"; no label: {word.strip()!r} (3 rows)."))
+
+
+def test_a_word_that_was_said_to_mean_qualified_is_a_label(tmp_path):
+    path = labelled(tmp_path / "a.csv", {1: ["NA"], 0: ["-"]})
+    assert calibrate(path, pos_label="na").cutoffs[0].qualified == sum(LABELS)
+
+
+# -- scores
+
+
+@pytest.mark.parametrize(
+    "cell", [datetime.date(2026, 3, 1), True, "1,234.56", "#DIV/0!", "n/a", "80 %", "12.03."]
+)
+def test_a_cell_that_is_no_score_is_refused_with_its_row(tmp_path, cell):
+    made = rows(lambda s: str(s).replace(".", ","))
+    made[4][1] = cell
+    said = refused(book(tmp_path / "a.xlsx", {"S": made}))
+    assert "spreadsheet row 5" in said or "percent sign ('80 %')" in said
+
+
+def test_dates_are_no_scores(tmp_path):
+    made = rows(lambda s: datetime.date(2026, 1, 1) + datetime.timedelta(days=int(1000 * s)))
+    assert "expected numbers, got a column of type Date" in refused(book(tmp_path / "a.xlsx", {"S": made}))
