@@ -79,6 +79,7 @@ SLOW = {
     "service/test_review_page.py",
     "service/test_promises_api.py",
     "service/test_promises_page.py",
+    "service/test_team.py",
     "service/test_tokens_and_routes.py",
     "service/test_workers.py",
     "service/test_workspace.py",

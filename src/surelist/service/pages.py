@@ -16,24 +16,27 @@ from surelist.service import answers, desk, downloading, jobs, life, reviewing, 
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
 from surelist.service.uploads import list_of
-from surelist.service.visitor import SHOWN, Me, to
+from surelist.service.visitor import SHOWN, Me, safe_path, to
 
 COMPARED = 8  # policies side by side
 router = APIRouter()
 
 
 @router.get("/login")
-async def login_form(me: Me) -> Response:
-    return to("/") if me.settings.open_to_all else me.show("login.html", problem=None)
+async def login_form(me: Me, next: str = "/") -> Response:
+    if me.settings.open_to_all:
+        return to("/")
+    return me.show("login.html", problem=None, back=safe_path(next))
 
 
 @router.post("/login")
 async def login(me: Me) -> Response:
     form = await me.form()
+    back = safe_path(str(form.get("next") or "/"))
     try:
-        return await me.log_in(str(form.get("token", "")))
+        return await me.log_in(str(form.get("token", "")), back)
     except NotAuthenticated as error:
-        return me.show("login.html", 401, problem=str(error))
+        return me.show("login.html", 401, problem=str(error), back=back)
 
 
 @router.post("/logout")

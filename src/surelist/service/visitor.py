@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlencode, urlsplit
 
 from fastapi import Depends
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -18,12 +20,14 @@ from surelist.reports.summary import RULE_NAMES, curve_table, in_order
 from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.record import access
-from surelist.service.record.access import LOCAL_ACTOR
+from surelist.service.record.access import LOCAL_ACTOR, Actor
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import key_of, runtime_of
 from surelist.service.sandbox import Sandboxes
 
+# pages that are never about a sandbox
+OUTSIDE = ("/login", "/logout", "/sandbox", "/team")
 SHOWN = 100  # rows of a shortlist on the page; the download has all
 
 _templates = Environment(
@@ -49,10 +53,11 @@ class Visitor:
         self.fresh = len(sent) < 40
         self.cookie = access.new_cookie() if self.fresh else sent
         self.sandboxes: Sandboxes = request.app.state.sandboxes
-        outside = request.url.path in ("/login", "/logout", "/sandbox", "/sandbox/leave")
+        outside = request.url.path.startswith(OUTSIDE)
         self.sandbox = None if outside else self.sandboxes.of(self.owner)
         self.runtime = self.sandbox or self.real
         self.settings, self.spool = self.runtime.settings, self.runtime.spool
+        self._person: Actor | None = None  # once known, whatever they may
 
     @property
     def owner(self) -> str:
@@ -68,14 +73,34 @@ class Visitor:
     async def _real_view(self, role: str, *, all_policies: bool) -> View:
         registry = self.real.registry
         if self.real.settings.open_to_all or self.owner in self.real.local_sessions:
+            self._person = LOCAL_ACTOR
             return View(registry, LOCAL_ACTOR)
         actor = None if self.fresh else await self.real.read(access.find_session, registry, self.cookie)
         if actor is None:
             raise NotAuthenticated("Log in first.")
+        self._person = actor
         actor.require(role)
         if all_policies:
             actor.require_all_policies()
         return View(registry, actor)
+
+    async def recognise(self) -> None:
+        """Find out who looks, for pages that are shown to anyone."""
+        with suppress(NotAuthenticated):
+            await self._real_view("viewer", all_policies=False)
+
+    @property
+    def who(self) -> dict[str, Any] | None:
+        """Who looks at the page and what they may, so that it offers nothing that would be refused."""
+        if self._person is None:
+            return None
+        acting = self._person if self.sandbox is None else LOCAL_ACTOR
+        name = self._person.name.rpartition(" (")[0] or self._person.name
+        return {
+            "name": "this machine" if self._person is LOCAL_ACTOR else name, "role": self._person.role,
+            "limited": self._person.policy is not None, "policy": acting.policy,
+            "operates": acting.role != "viewer", "all": acting.policy is None, "leads": acting.leads,
+        }  # fmt: skip
 
     async def form(self, *, limit: int = SMALL) -> FormData:
         """A form of this very session; a form that another site sends has no such token.
@@ -101,6 +126,7 @@ class Visitor:
         html = _templates.get_template(name).render(
             csrf=access.csrf_token(self.cookie), path=self.request.url.path,
             login=not self.real.settings.open_to_all, keep=self.settings, sandbox=self.sandbox is not None,
+            who=self.who,
             **values,
         )  # fmt: skip
         response = HTMLResponse(html, status)
@@ -108,8 +134,8 @@ class Visitor:
             self.set_cookie(response, self.cookie)
         return response
 
-    async def log_in(self, text: str) -> Response:
-        """To the start page, with a session for whoever holds this token."""
+    async def log_in(self, text: str, back: str = "/") -> Response:
+        """To where they were, with a session for whoever holds this token."""
         token = await self.runtime.read(self.runtime.token, self.request, text)
         if token is None:
             cookie = access.new_cookie()
@@ -118,7 +144,7 @@ class Visitor:
             cookie = await self.runtime.read(
                 access.begin_session, self.runtime.registry, token, self.settings.session_life
             )
-        response = to("/")
+        response = to(safe_path(back))
         self.set_cookie(response, cookie)
         return response
 
@@ -136,11 +162,33 @@ def to(path: str) -> RedirectResponse:
     return RedirectResponse(path, 303)
 
 
+def safe_path(text: str) -> str:
+    """A path of this service to go back to; the start page for whatever could lead elsewhere."""
+    parts = urlsplit(text)
+    plain = text.startswith("/") and text.isprintable() and "\\" not in text and len(text) <= 2000
+    if not plain or text.startswith("//") or parts.scheme or parts.netloc:
+        return "/"
+    return "/" if parts.path.startswith(("/login", "/logout")) else text
+
+
+def _login(request: Request) -> Response:
+    """To the login, and from there back; a form that was sent is gone, so back to the page it was on."""
+    back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    if request.method != "GET":
+        came_from = urlsplit(request.headers.get("referer", ""))
+        back = came_from.path + (f"?{came_from.query}" if came_from.query else "")
+        back = back if came_from.netloc == request.url.netloc else "/"
+    back = safe_path(back)
+    return to("/login" if back == "/" else f"/login?{urlencode({'next': back})}")
+
+
 async def error_page(
     request: Request, body: dict[str, Any], status: int, headers: dict[str, str]
 ) -> Response:
     if status == 401 and request.url.path != "/login":
-        return to("/login")
-    response = Visitor(request).show("error.html", status, error=body, missing=status == 404)
+        return _login(request)
+    visitor = Visitor(request)
+    await visitor.recognise()
+    response = visitor.show("error.html", status, error=body, missing=status == 404)
     response.headers.update(headers)
     return response

@@ -18,12 +18,16 @@ from datetime import UTC, datetime, timedelta
 
 from surelist import _check as check
 from surelist.errors import InvalidInput
-from surelist.service.errors import Forbidden, NotAuthenticated, NotFound, TooManyAttempts
+from surelist.service.errors import Conflict, Forbidden, NotAuthenticated, NotFound, TooManyAttempts
+from surelist.service.record.chain import Entry
+from surelist.service.record.connections import Connection
+from surelist.service.record.log import Key
 from surelist.service.record.record import Registry
 from surelist.service.record.writer import Batch, now
 
 ROLES = ("viewer", "operator", "admin")  # each may do what those before it may
 LOCAL = "local"
+_COLUMNS = "id, name, role, policy, created, expires, revoked"  # of a ``Token``
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,11 @@ class Actor:
     name: str
     role: str
     policy: str | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether they may manage who else may do what."""
+        return self.role == "admin" and self.policy is None
 
     def require(self, role: str) -> None:
         if ROLES.index(self.role) < ROLES.index(role):
@@ -75,6 +84,7 @@ def create_token(
     actor: str,
     policy: str | None = None,
     days: int | None = None,
+    key: Key | None = None,
 ) -> tuple[Token, str]:
     """Make a token; the text is shown once and not kept."""
     check.as_choice(role, ROLES, "role")
@@ -85,40 +95,95 @@ def create_token(
     ident, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
     expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="milliseconds") if days else None
     token = Token(ident, name, role, policy, now(), expires, None)
+    facts = {
+        "name": name, "role": role, "policy": policy, "expires": expires,
+        "fingerprint": fingerprint(_digest(secret)),
+    }  # fmt: skip
 
-    def job(batch: Batch) -> None:
-        facts = {
-            "name": name, "role": role, "policy": policy, "expires": expires,
-            "fingerprint": fingerprint(_digest(secret)),
-        }  # fmt: skip
-        batch.connection.execute(
+    def after(connection: Connection, entry: Entry) -> None:
+        connection.execute(
             "INSERT INTO tokens (id, name, role, policy, digest, created, expires) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             [ident, name, role, policy, _digest(secret), token.created, expires],
         )
-        batch.append(actor, "token.created", ident, facts)
 
-    registry.writer.submit(job).result()
+    written = registry.append(actor, "token.created", ident, facts, key=key, after=after).result()
+    if written.replayed:
+        raise Conflict(
+            "token: this one was made before. Its text was shown then and is not kept: revoke it and make "
+            "another."
+        )
     return token, f"surelist_{ident}_{secret}"
 
 
-def revoke_token(registry: Registry, ident: str, *, actor: str) -> None:
-    """End a token and every session begun with it."""
+def change_token(
+    registry: Registry,
+    ident: str,
+    role: str,
+    policy: str | None,
+    *,
+    actor: str,
+    keep_admin: bool = False,
+    key: Key | None = None,
+) -> None:
+    """Another role, or another policy that it is for; sessions begun with it follow at once."""
+    check.as_choice(role, ROLES, "role")
+    if policy is not None:
+        policy = registry.policy(policy).hash
 
-    def job(batch: Batch) -> None:
-        if not batch.connection.execute("SELECT 1 FROM tokens WHERE id = ? AND revoked IS NULL", [ident]):
-            raise NotFound(f"token: there is no token {ident!r} in use; `surelist token list` shows them.")
-        batch.append(actor, "token.revoked", ident, {})
-        batch.connection.execute("UPDATE tokens SET revoked = ? WHERE id = ?", [now(), ident])
-        batch.connection.execute("DELETE FROM sessions WHERE token = ?", [ident])
+    def before(batch: Batch) -> None:
+        token = _in_use(batch, ident)
+        if (token.role, token.policy) == (role, policy):
+            raise Conflict(f"token: {token.name!r} has this role and these policies already.")
+        if keep_admin and not (role == "admin" and policy is None):
+            _require_other_admin(batch, token)
 
-    registry.writer.submit(job).result()
+    def after(connection: Connection, entry: Entry) -> None:
+        connection.execute("UPDATE tokens SET role = ?, policy = ? WHERE id = ?", [role, policy, ident])
+
+    facts = {"role": role, "policy": policy}
+    registry.append(actor, "token.changed", ident, facts, key=key, before=before, after=after).result()
+
+
+def revoke_token(
+    registry: Registry, ident: str, *, actor: str, keep_admin: bool = False, key: Key | None = None
+) -> None:
+    """End a token and every session begun with it; with ``keep_admin`` not the last one of an admin."""
+
+    def before(batch: Batch) -> None:
+        token = _in_use(batch, ident)
+        if keep_admin:
+            _require_other_admin(batch, token)
+
+    def after(connection: Connection, entry: Entry) -> None:
+        connection.execute("UPDATE tokens SET revoked = ? WHERE id = ?", [entry.at, ident])
+        connection.execute("DELETE FROM sessions WHERE token = ?", [ident])
+
+    registry.append(actor, "token.revoked", ident, {}, key=key, before=before, after=after).result()
+
+
+def _in_use(batch: Batch, ident: str) -> Token:
+    rows = batch.connection.execute(
+        f"SELECT {_COLUMNS} FROM tokens WHERE id = ? AND revoked IS NULL", [ident]
+    )
+    if not rows:
+        raise NotFound(f"token: there is no token {ident!r} in use; `surelist token list` shows them.")
+    return Token(*rows[0])
+
+
+def _require_other_admin(batch: Batch, token: Token) -> None:
+    """Somebody has to be able to undo it."""
+    rows = batch.connection.execute(f"SELECT {_COLUMNS} FROM tokens WHERE id <> ?", [token.id])
+    others = [each for each in (Token(*row) for row in rows) if each.usable and as_actor(each).leads]
+    if token.usable and as_actor(token).leads and not others:
+        raise Conflict(
+            f"token: {token.name!r} is the last admin for all policies. Make somebody else admin first; on "
+            "the machine itself `surelist token` can always make one."
+        )
 
 
 def list_tokens(registry: Registry) -> list[Token]:
-    rows = registry.database.read(
-        "SELECT id, name, role, policy, created, expires, revoked FROM tokens ORDER BY created, id"
-    )
+    rows = registry.database.read(f"SELECT {_COLUMNS} FROM tokens ORDER BY created, id")
     return [Token(*row) for row in rows]
 
 
@@ -127,7 +192,7 @@ def find_token(registry: Registry, text: str) -> Token:
     parts = text.split("_", 2)
     if len(parts) == 3 and parts[0] == "surelist" and parts[1].isalnum():
         rows = registry.database.read(
-            "SELECT digest, id, name, role, policy, created, expires, revoked FROM tokens WHERE id = ?",
+            f"SELECT digest, {_COLUMNS} FROM tokens WHERE id = ?",
             [parts[1]],
         )
         if rows and hmac.compare_digest(rows[0][0], _digest(parts[2])):

@@ -233,6 +233,12 @@ class _Story:
     def _token_created(self, entry: Entry, facts: dict[str, Any]) -> None:
         self._tokens[entry.subject] = {**facts, "ended": None, "begun": entry.at}
 
+    def _token_changed(self, entry: Entry, facts: dict[str, Any]) -> None:
+        token = self._tokens[entry.subject]
+        if token["ended"] is not None:
+            self._problem(entry, "its token was revoked before")
+        token |= {"role": facts["role"], "policy": facts["policy"]}
+
     def _token_revoked(self, entry: Entry, facts: dict[str, Any]) -> None:
         self._tokens[entry.subject]["ended"] = entry.at
 

@@ -1,0 +1,126 @@
+"""The team: people and programs, their roles and tokens, and how the service is set up. For admins."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from surelist.errors import InvalidInput
+from surelist.service.record.access import ROLES, Token
+from surelist.service.record.log import Key
+from surelist.service.record.team import Team
+from surelist.service.record.view import View
+from surelist.service.runtime import key_of
+from surelist.service.settings import MIB, Settings
+from surelist.service.visitor import Me, Visitor, to
+
+MAY = {
+    "viewer": "reads policies, shortlist sizes, reports and the record; no candidates",
+    "operator": "also calibrates, selects, reviews, and sees candidates",
+    "admin": "also retires policies and manages the team",
+}
+LONGEST_DAYS = 3650
+router = APIRouter()
+
+
+@router.get("/team")
+async def team(me: Me) -> Response:
+    view, team = await _team(me)
+    shown = await me.runtime.read(_described, view, team)
+    return me.show(
+        "team.html", **shown, may=MAY, settings=settings_in_words(me.settings), once=secrets.token_hex(16)
+    )
+
+
+@router.post("/team/tokens")
+async def add(me: Me) -> Response:
+    """A new token, shown in this answer and never again."""
+    _, team = await _team(me)
+    form = await me.form()
+    name, role, policy = (str(form.get(each) or "").strip() for each in ("name", "role", "policy"))
+    days, once = _days(str(form.get("days") or "").strip()), str(form.get("once") or "")
+    key = me.key("token", name, role, policy, str(days)) or _key(once, name, role, policy, str(days))
+    token, text = await me.runtime.read(team.add, name, role, policy or None, days, key)
+    return me.show("token.html", 201, token=token, text=text)
+
+
+@router.post("/team/tokens/{ident}/change")
+async def change(ident: str, me: Me) -> Response:
+    _, team = await _team(me)
+    form = await me.form()
+    role, policy = (str(form.get(each) or "").strip() for each in ("role", "policy"))
+    key = me.key("change", ident, role, policy)
+    await me.runtime.read(team.change, ident, role, policy or None, key)
+    return to("/team")
+
+
+@router.post("/team/tokens/{ident}/revoke")
+async def revoke(ident: str, me: Me) -> Response:
+    _, team = await _team(me)
+    await me.form()
+    await me.runtime.read(team.revoke, ident, me.key("revoke", ident))
+    return to("/team")
+
+
+async def _team(me: Visitor) -> tuple[View, Team]:
+    view = await me.view("admin", all_policies=True)
+    return view, Team(me.runtime.registry, view.actor, guarded=me.settings.login)
+
+
+def _key(once: str, *parts: str) -> Key | None:
+    """A form sent twice by a browser is one token."""
+    return key_of(f"form {once[:64]}", *parts) if once else None
+
+
+def _days(text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= LONGEST_DAYS):
+        raise InvalidInput(
+            f"days: expected a whole number from 1 to {LONGEST_DAYS:,}, or nothing, got {text!r}."
+        )
+    return int(text)
+
+
+def _described(view: View, team: Team) -> dict[str, Any]:
+    policies = {each.hash: each.name for each in view.policies(500)}
+    logins = team.last_logins()
+    people = [_person(each, view, logins, policies) for each in team.tokens()]
+    return {
+        "people": [each for each in people if each["token"].usable],
+        "gone": [each for each in people if not each["token"].usable],
+        "policies": policies, "roles": ROLES,
+    }  # fmt: skip
+
+
+def _person(token: Token, view: View, logins: dict[str, str], policies: dict[str, str]) -> dict[str, Any]:
+    only = token.policy and policies.get(token.policy, token.policy[:12])
+    return {
+        "token": token, "only": only, "login": logins.get(token.id),
+        "me": view.actor.name == f"{token.name} ({token.id})",
+    }  # fmt: skip
+
+
+def settings_in_words(settings: Settings) -> list[tuple[str, str, str]]:
+    """How the service was started: what, how much, and the option of ``surelist serve`` that says so."""
+    days, hours = settings.longest_keep // 86_400, settings.session_life / 3600
+    kind = "PostgreSQL" if settings.database.startswith(("postgresql:", "postgres:")) else "SQLite, one file"
+    uploads = "removed at once" if not settings.keep_uploads else f"kept {settings.keep_uploads:,} seconds"
+    return [
+        (
+            "Login",
+            "asked of everyone" if settings.login else "none: whoever is at this machine is admin",
+            "--login",
+        ),
+        ("A session ends after", f"{hours:g} hours", ""),
+        ("Record", kind, "--database"),
+        ("Uploads after their result is made", uploads, "--keep-uploads"),
+        ("Shortlists can be downloaded for", f"{settings.keep_results:,} seconds", "--keep-results"),
+        ("Candidates are kept for reviewing at most", f"{days:,} days", "--longest-keep"),
+        ("Largest upload", f"{settings.max_upload // MIB:,} MiB", "--max-upload"),
+        ("Longest work on one request", f"{settings.work_seconds:,} seconds", "--work-seconds"),
+        ("Cookies by https only", "yes" if settings.https else "no", "--https"),
+    ]
