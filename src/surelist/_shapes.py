@@ -3,7 +3,8 @@
 Strict: no unknown fields, none missing, no conversions but whole numbers for floats, nothing infinite, no
 text that cannot be written again. Types of fields are str, int, float, bool, None, Any, Literals, lists,
 tuples of one kind, dicts by text, dataclasses, and unions of one of these with None or of dataclasses that
-their ``kind`` tells apart. What the values mean together is not checked here.
+their ``kind`` tells apart, or ``Annotated`` with a function that names the dataclass of a kind. What the
+values mean together is not checked here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 MAY_BE_ABSENT = {"may be absent": True}  # metadata of a field that is left out where it is None
 NAMES = {str: "a text", int: "a whole number", bool: "true or false", NoneType: "null"}
@@ -45,6 +46,8 @@ def _reader(hint: Any) -> Reader:
     kind, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return lambda raw: raw
+    if kind is Annotated:
+        return lambda raw: _by_kind(raw, args[1])
     if kind is Literal:
         return lambda raw: _literal(raw, args)
     if kind in (Union, UnionType):
@@ -69,11 +72,18 @@ def _union(raw: Any, choices: tuple[Any, ...]) -> Any:
         return None
     others = [each for each in choices if each is not NoneType]
     if len(others) > 1:
-        kind = raw.get("kind") if isinstance(raw, dict) else None
-        others = [each for each in others if kind in get_args(_hints(each)["kind"])]
-        if not others:
-            raise MisfitError(f"unknown kind {_shown(kind)}")
+        named = {kind: each for each in others for kind in get_args(_hints(each)["kind"])}
+        return _by_kind(raw, named.get)
     return _reader(others[0])(raw)
+
+
+def _by_kind(raw: Any, shape_of: Callable[[str], Any]) -> Any:
+    """An object as the dataclass that its kind stands for."""
+    kind = raw.get("kind") if isinstance(raw, dict) else None
+    shape = shape_of(kind) if isinstance(kind, str) else None
+    if shape is None:
+        raise MisfitError(f"unknown kind {_shown(kind)}")
+    return _reader(shape)(raw)
 
 
 def _items(raw: Any, hint: Any) -> list[Any]:
@@ -109,7 +119,7 @@ def _dataclass_reader(shape: Any) -> Reader:
 
 @cache
 def _hints(shape: Any) -> dict[str, Any]:
-    return get_type_hints(shape)
+    return get_type_hints(shape, include_extras=True)
 
 
 def _float(raw: Any) -> float:

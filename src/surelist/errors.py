@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from surelist._dataclasses import dataclass
 
 
 class SurelistError(Exception):

@@ -7,10 +7,11 @@ worked out in ``promises.pool_checks``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from surelist._dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ import math
 import struct
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from surelist._dataclasses import dataclass
 
 FINGERPRINT = "rows 1"  # the algorithm's name in files: whole-number sums over the (score, label) pairs
 BINS = 2048

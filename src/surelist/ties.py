@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from surelist._dataclasses import dataclass
 
 HEX_DIGITS = 13
 

@@ -68,7 +68,7 @@ def test_ctrl_c_during_a_query_is_one_line_and_exit_code_1(folder):
 
 def test_an_engine_that_says_it_was_interrupted_is_believed(folder):
     """DuckDB's own words for Ctrl-C during a query, whatever the speed of the machine."""
-    from surelist.tables import open_table
+    from surelist.tables.sources import open_table
 
     table = open_table(folder / "past.csv")
     for error in (

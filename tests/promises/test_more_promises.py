@@ -187,7 +187,7 @@ def test_a_budget_certifies_at_most_the_truth(tmp_path):
         unlabelled, _ = population(rng, 199)
         policy = sl.calibrate(scores, labels, sl.Budget(20, 100), unlabelled=unlabelled, alpha=alpha)
         listed = policy.select(big)
-        false += 100 * (listed & truth).mean() < policy.cutoffs[0].proof.k  # type: ignore[union-attr]
+        false += 100 * (listed & truth).mean() < policy.cutoffs[0].proof.k  # type: ignore[attr-defined]
         sizes.append(100 * listed.mean())
     at_most(false, runs, alpha)
     assert false / runs > alpha / 3

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import surelist as sl
-from surelist import tables
 from surelist.examples import population
 from surelist.pool_counts import count_scores
 from surelist.promises import pool_checks
+from surelist.tables.shortlist import Selection
 from tests.helpers.engines import Engine
 
 PAST = population(np.random.default_rng(1), 2000)
@@ -166,4 +166,4 @@ def test_rows_as_the_api_takes_them_are_checked_too():
     _, done = workflows.select_rows([{"score": each} for each in pool.tolist()], POLICY)
     assert warned(done.checks) == ["pool size"]
     assert done.checks == POLICY.check_pool(pool)
-    assert tables.Selection is type(done)
+    assert Selection is type(done)

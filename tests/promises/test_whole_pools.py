@@ -146,8 +146,8 @@ def test_numbers_are_drawn_fresh_once_and_recorded():
     scores, labels, pools = one_row_each(np.arange(60))
     target = sl.Expected(0.5)
     made = [sl.calibrate(scores, labels, target, pools=pools) for _ in range(5)]
-    draws = {policy.cutoffs[0].proof.draw for policy in made}  # type: ignore[union-attr]
-    uniforms = {policy.cutoffs[0].proof.uniform for policy in made}  # type: ignore[union-attr]
+    draws = {policy.cutoffs[0].proof.draw for policy in made}  # type: ignore[attr-defined]
+    uniforms = {policy.cutoffs[0].proof.uniform for policy in made}  # type: ignore[attr-defined]
     assert len(draws) == len(uniforms) == 5
 
 

@@ -15,9 +15,11 @@ import python_calamine as calamine
 import xlsxwriter
 
 import surelist as sl
-from surelist.tables import excel, open_table, read_columns
+from surelist.tables import excel
+from surelist.tables.arrays import read_columns
 from surelist.tables.hints import Hints
 from surelist.tables.numbers import Ambiguous, NumberStyle, decide, shapes_of
+from surelist.tables.sources import open_table
 
 RNG = np.random.default_rng(3)
 SCORES = [round(float(each), 3) for each in RNG.random(300)]

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import surelist as sl
-from surelist import tables
+from surelist.tables.arrays import read_columns
+from surelist.tables.sources import open_table
 from surelist.workflows import tables as workflows
 
 ENGINES = ["auto", "duckdb", "polars"]
@@ -31,7 +32,7 @@ def write(path: Path, scores: list[float], **columns: list[Any]) -> Path:
 
 
 def scores_of(table: Any) -> list[float]:
-    return sorted(tables.read_columns(table, {"score": "score"})["score"].tolist())
+    return sorted(read_columns(table, {"score": "score"})["score"].tolist())
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -42,7 +43,7 @@ def test_a_path_that_exists_is_that_file(tmp_path, name, ending, engine):
     for other in ("pool1", "pool2", "pool", "pa", "pb", "y"):
         write(tmp_path / f"{other}.{ending}", [0.95, 0.96])
     path = write(tmp_path / f"{name}.{ending}", [0.99, 0.98, 0.5])
-    table = tables.open_table(path, engine)
+    table = open_table(path, engine)
     assert scores_of(table) == [0.5, 0.98, 0.99]
 
 
@@ -51,8 +52,8 @@ def test_spark_never_reads_another_file_than_the_one_named(tmp_path, spark_sessi
     for name in set(NAMES) - {"a b"}:
         path = write(tmp_path / f"{name}.csv", [0.99, 0.98, 0.5])
         with pytest.raises(sl.InvalidInput, match="for a pattern"):
-            tables.open_table(path, "spark")
-    table = tables.open_table(write(tmp_path / "a b.csv", [0.99, 0.98, 0.5]), "spark")
+            open_table(path, "spark")
+    table = open_table(write(tmp_path / "a b.csv", [0.99, 0.98, 0.5]), "spark")
     assert len(table.engine.rows(table.frame)) == 3
 
 
@@ -67,7 +68,7 @@ def test_a_pattern_matches_files_and_reads_each_as_it_is_called(tmp_path):
 def test_a_folder_above_a_named_file_overrides_no_column(tmp_path, engine):
     for ending in ("csv", "parquet"):
         path = write(tmp_path / "score=9" / f"pool.{ending}", [0.1, 0.2])
-        table = tables.open_table(path, engine)
+        table = open_table(path, engine)
         assert table.columns == ["score"]
         assert scores_of(table) == [0.1, 0.2]
 
@@ -76,7 +77,7 @@ def test_a_folder_above_a_named_file_overrides_no_column(tmp_path, engine):
 def test_folders_below_a_named_folder_override_no_column(tmp_path, engine):
     write(tmp_path / "pools" / "score=9" / "a.parquet", [0.1])
     write(tmp_path / "pools" / "score=8" / "b.parquet", [0.2])
-    assert scores_of(tables.open_table(tmp_path / "pools", engine)) == [0.1, 0.2]
+    assert scores_of(open_table(tmp_path / "pools", engine)) == [0.1, 0.2]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -84,7 +85,7 @@ def test_folders_below_a_named_folder_are_columns_and_those_above_are_not(tmp_pa
     top = tmp_path / "run=7" / "pools"
     write(top / "site=north" / "a.parquet", [0.1])
     write(top / "site=south" / "b.parquet", [0.2])
-    table = tables.open_table(top, engine)
+    table = open_table(top, engine)
     assert sorted(table.columns) == ["score", "site"]
     assert sorted(table.engine.rows(table.frame.select("site", "score"))) == [("north", 0.1), ("south", 0.2)]
 
@@ -92,17 +93,17 @@ def test_folders_below_a_named_folder_are_columns_and_those_above_are_not(tmp_pa
 def test_a_column_both_in_the_files_and_in_some_folders_is_refused(tmp_path):
     write(tmp_path / "site=north" / "score=9" / "a.parquet", [0.1])
     with pytest.raises(sl.InvalidInput, match=r"folders named score=\.\.\. and the files both have"):
-        tables.open_table(tmp_path)
+        open_table(tmp_path)
 
 
 def test_folders_are_columns_on_spark_too(tmp_path, spark_session):
     top = tmp_path / "run=7" / "pools"
     write(top / "site=north" / "a.parquet", [0.1])
     write(top / "site=south" / "b.parquet", [0.2])
-    table = tables.open_table(top, "spark")
+    table = open_table(top, "spark")
     assert sorted(table.engine.rows(table.frame.select("site", "score"))) == [("north", 0.1), ("south", 0.2)]
     path = write(tmp_path / "score=9" / "pool.parquet", [0.1])
-    assert tables.open_table(path, "spark").columns == ["score"]
+    assert open_table(path, "spark").columns == ["score"]
 
 
 GOOD = "score,label,name\n" + "0.5,1,x\n" * 20

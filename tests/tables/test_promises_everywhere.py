@@ -159,7 +159,7 @@ def test_lists_by_rank_in_one_pool_and_with_rows_dropped(rows, tmp_path):
 def test_a_false_share_policy_selects_from_its_own_pool_alone(rows, others, tmp_path):
     policy = from_table(rows, others, PROMISES["false share"])
     for kind, table in tables(others.iloc[::-1], tmp_path, "again").items():  # in any order
-        assert sl.select_table(table, policy).shortlisted == policy.cutoffs[0].proof.listed, kind  # type: ignore[union-attr]
+        assert sl.select_table(table, policy).shortlisted == policy.cutoffs[0].proof.listed, kind  # type: ignore[attr-defined]
     with pytest.raises(sl.InvalidInput, match="from no other"):
         sl.select_table(others.iloc[1:], policy)
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import surelist as sl
-from surelist.tables import open_table, ranks
+from surelist.tables import ranks
 from surelist.tables.engines.base import Engine
 from surelist.tables.engines.spark import Spark
+from surelist.tables.sources import open_table
 
 SIZE = 600
 

@@ -20,6 +20,7 @@ import surelist as sl
 from surelist.promises.certification import certify
 from surelist.promises.evidence import ArrayEvidence
 from surelist.promises.terms import make_terms
+from surelist.tables.arrays import read_columns
 from surelist.ties import Salt
 from tests.helpers.engines import Engine, arrow, write_csv, write_parquet
 from tests.tables.test_calibrate_tables import BY_GROUP, sample
@@ -302,7 +303,7 @@ def test_every_engine_writes_files(any_engine: Engine, ending: str, tmp_path: Pa
     assert [each.name for each in tmp_path.iterdir() if ".part" in each.name] == []
     mask = policy.select(data["score"], data["group"])
     wanted = [str(row["id"]) for row in listed(data, mask)]
-    again = sl.tables.read_columns(str(output), {"score": "score", "id": "id"})
+    again = read_columns(str(output), {"score": "score", "id": "id"})
     assert (again["id"] if any_engine.ordered else sorted(again["id"])) == wanted
     scores = [row["score"] for row in listed(data, mask)]
     assert sorted(again["score"].tolist()) == sorted(scores)

@@ -70,7 +70,7 @@ def test_averages_from_a_table_count_pools_without_qualified_rows(rows):
     policy = sl.calibrate_table(
         table, score="score", label="qualified", pool="query", target=sl.Expected(2, spread=3)
     )
-    assert policy.cutoffs[0].proof.units == 80  # type: ignore[union-attr]
+    assert policy.cutoffs[0].proof.units == 80  # type: ignore[attr-defined]
 
 
 def test_a_row_without_a_pool_is_an_error_that_names_the_column(rows):

@@ -8,11 +8,10 @@ candidates in the first pool and all m in the second.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.baselines.oracles import omniscient
 from surelist.baselines.results import Floats
 from surelist.errors import InvalidInput

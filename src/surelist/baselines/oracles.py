@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.baselines.results import Bands, Floats, PoolShortlists, as_pools
 from surelist.errors import InvalidInput
 from surelist.promises.targets import Expected

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._dataclasses import dataclass
 from surelist.baselines.results import Floats, as_pools
 
 

@@ -7,13 +7,13 @@ unless asked to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 
 Floats = NDArray[np.float64]

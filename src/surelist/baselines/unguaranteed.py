@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.baselines.oracles import take_until
 from surelist.baselines.results import NO_GUARANTEE, Bands, Floats, PoolShortlists, as_pools
 from surelist.errors import InvalidInput, MissingDependency, NotCertifiable, Shortfall

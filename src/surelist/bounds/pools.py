@@ -9,12 +9,12 @@ not decided here.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.bounds.counts import critical_count
 from surelist.errors import InvalidInput
 

@@ -21,7 +21,6 @@ bound for the whole interval, not a point of a grid. Integrals are bounded from 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -29,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass, replace
 from surelist._scipy import special
 from surelist.bounds._tails import log_binomial, safe
 from surelist.bounds.counts import Rate, critical_count

@@ -17,7 +17,6 @@ recursion over hits; eta is the largest value that keeps it at alpha [theory: st
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.bounds._tails import smallest
 from surelist.errors import InvalidInput

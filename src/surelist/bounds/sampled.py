@@ -10,7 +10,6 @@ against [theory: sampled-labels]. Numbers only.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.bounds._tails import MARGIN, log_binomial, safe, smallest
 from surelist.bounds.counts import Rate

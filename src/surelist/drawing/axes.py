@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surelist._dataclasses import dataclass
 from surelist._files import writing
 from surelist.errors import InvalidInput, MissingDependency
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
+
+from surelist._dataclasses import dataclass
 
 WIDTH, HEIGHT = 720, 380
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 48

@@ -7,8 +7,9 @@ Everything is escaped, and there is no script and nothing fetched: a name out of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
+
+from surelist._dataclasses import dataclass
 
 BOX = "border-left:3px solid #0b6e4f;padding:.2em .9em;margin:.4em 0;max-width:56em;line-height:1.45"
 LABEL = "white-space:nowrap;text-align:left;vertical-align:top;padding:.1em 1em .1em 0;opacity:.75"

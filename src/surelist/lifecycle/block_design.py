@@ -9,12 +9,12 @@ logistic line on the normal scale of ranks); the block is the one with the short
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.lifecycle.block_draw import block_sizes
 from surelist.lifecycle.block_level import Rates, tightened

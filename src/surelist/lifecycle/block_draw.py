@@ -10,11 +10,12 @@ block where it ``enters`` to the one where it ``leaves``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+from surelist._dataclasses import dataclass
 
 Ints = NDArray[np.int64]
 

@@ -7,13 +7,13 @@ tested from the longest to shorter ones, and the first that fails ends it [theor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.bounds.control import control_rule
 from surelist.errors import NotCertifiable
 from surelist.lifecycle.block_design import Need

@@ -5,10 +5,10 @@ What is read adds up; ``campaign`` builds from it, replays the looks and compare
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from surelist._dataclasses import dataclass, field
 from surelist._files import hold
 from surelist._version import __version__
 from surelist.lifecycle import monitor_file

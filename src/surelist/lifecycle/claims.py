@@ -7,13 +7,13 @@ alarm, and both ways in the interval [theory: watching, recall-alarm].
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
 from surelist.lifecycle.monitor_file import Counts

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass, field
 from surelist._scipy import special, stats
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed

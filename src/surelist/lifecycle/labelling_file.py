@@ -5,13 +5,13 @@ It holds row numbers, ids, scores and labels of drawn rows only. ``labelling`` b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist._version import __version__
 from surelist.lifecycle.monitor_file import parse_state

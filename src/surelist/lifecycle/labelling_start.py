@@ -7,13 +7,13 @@ arrays do it here, tables elsewhere.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.lifecycle import block_draw
 from surelist.lifecycle.block_design import Layout, choose_block, lay_out

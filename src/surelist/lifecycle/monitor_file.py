@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
+from surelist._dataclasses import astuple, dataclass, field
 from surelist._files import hold, parse, plain
 from surelist._version import __version__
 from surelist.bounds.betting import DROPS

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.bounds.counts import binomial_tail
 from surelist.bounds.sequential import FirstCrossing

@@ -9,10 +9,10 @@ between two updates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
+
+from surelist._dataclasses import dataclass, field
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

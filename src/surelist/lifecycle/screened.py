@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput, UnreviewedWarning
 
 Floats = NDArray[np.float64]

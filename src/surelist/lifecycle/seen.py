@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numbers
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from surelist._dataclasses import dataclass, field
 from surelist.errors import InvalidInput
 
 CHARACTERS = 60_000

@@ -8,7 +8,6 @@ Sizes of the looks are in ``bounds.rest``.
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist._files import Versions, hold
 from surelist._version import __version__
 from surelist.bounds.rest import RestLooks, most_left, rest_looks

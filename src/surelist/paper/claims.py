@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from surelist._dataclasses import dataclass
 from surelist.paper.experiments import EXPERIMENTS
 from surelist.paper.methods import DIVERSITY, NO_DIVERSITY, UMB
 from surelist.paper.screening import GROUPS

@@ -10,7 +10,6 @@ import hashlib
 import tempfile
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 
 FEATURES = (

@@ -8,11 +8,11 @@ probabilities and are never drawn.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._dataclasses import dataclass
 from surelist.baselines import Bands
 from surelist.paper.methods import Fitted
 

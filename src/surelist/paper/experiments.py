@@ -7,12 +7,12 @@ experiment, run, setting), so runs may be done in any order and resumed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import surelist as sl
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.paper import methods
 from surelist.paper.data import People

@@ -14,11 +14,11 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+from surelist._dataclasses import dataclass
 from surelist._files import writing
 from surelist.errors import InvalidInput, SurelistError
 from surelist.paper.data import FEATURES, is_person_file, require_task

@@ -6,10 +6,10 @@ SS is not drawn where EQ fails: a short list without enough qualified candidates
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surelist._dataclasses import dataclass
 from surelist._files import writing
 from surelist.errors import MissingDependency
 from surelist.paper.experiments import EXPERIMENTS, Experiment

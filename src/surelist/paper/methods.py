@@ -7,13 +7,13 @@ screening without a rule would, and the refusal is recorded.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import surelist as sl
+from surelist._dataclasses import dataclass
 from surelist.baselines import Bands, PoolShortlists
 
 PoolRule = Callable[[Any, float, Any], PoolShortlists]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from surelist._dataclasses import dataclass
 from surelist.paper.claims import PaperClaim
 from surelist.paper.experiments import EXPERIMENTS
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from surelist import _check as check
+from surelist._dataclasses import astuple, dataclass, fields
 from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.paper import data, figures, page, runner, synthetic

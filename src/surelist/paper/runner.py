@@ -14,12 +14,12 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from surelist._dataclasses import asdict, astuple, dataclass, fields
 from surelist._files import writing
 from surelist._version import __version__
 from surelist.errors import InvalidInput

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
+from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.paper.experiments import EXPERIMENTS, Measurement
 

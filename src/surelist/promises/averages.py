@@ -7,12 +7,12 @@ grows with the threshold, so the highest threshold with enough wealth is certifi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.bounds.pools import EThreshold, stake_for
 from surelist.errors import NotCertifiable

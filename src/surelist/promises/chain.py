@@ -6,12 +6,12 @@ exact rule is used instead, and the promise is the ordinary one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.bounds.rank_chain import Block, Chain, chain_level, rank_chain
 from surelist.promises import phrases

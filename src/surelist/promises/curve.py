@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist import bounds
 from surelist._check import MissingLabels
+from surelist._dataclasses import dataclass
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from surelist._dataclasses import dataclass
 
 
 @dataclass(frozen=True)

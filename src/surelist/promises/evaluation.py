@@ -7,7 +7,6 @@ twenty times; a promise is false at most alpha of the time, and evaluation is ho
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._dataclasses import asdict, dataclass
 from surelist._scipy import special
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed

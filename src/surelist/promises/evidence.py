@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import score_summary
+from surelist._dataclasses import dataclass
 from surelist.promises.terms import Terms
 from surelist.score_summary import BINS, Bins, Reached, RowSummary, Sums
 

@@ -7,10 +7,10 @@ be like them. ``lifecycle.labelling`` draws, asks and finds the thresholds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.bounds.collection import block_count, block_pool_count, block_rate_count
 from surelist.bounds.control import control_rule

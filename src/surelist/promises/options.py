@@ -6,10 +6,10 @@ type hints of the Python functions. What the values mean together is checked in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from surelist._check import DecimalMark, EngineName, MissingLabels, OnBadRows
+from surelist._dataclasses import dataclass
 
 PromiseKind = Literal["expected", "per-pool", "recall", "pool-recall", "precision", "budget"]
 Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein", "fdr"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import textwrap
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +18,13 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._dataclasses import dataclass, fields, replace
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput, PoolWarning
 from surelist.filters import Filter, GroupFilter
 from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_display, policy_file, pool_checks, wording
-from surelist.promises.averages import Average
-from surelist.promises.pools import NextPool
-from surelist.promises.reference import FalseShare, scores_fingerprint
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import Expected, PerPool
 
@@ -171,7 +168,7 @@ class Policy(Displayed, Certificate):
     def of_pools(self) -> bool:
         """Whether whole pools were the units of calibration."""
         proof = self.cutoffs[0].proof
-        return isinstance(proof, NextPool) or (isinstance(proof, Average) and proof.unit == "pool")
+        return proof is not None and (proof.kind == "next-pool" or getattr(proof, "unit", None) == "pool")
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -222,12 +219,13 @@ class Policy(Displayed, Certificate):
     @property
     def of_one_pool(self) -> bool:
         """Whether it shortlists the very pool it was made with, and no other."""
-        return isinstance(self.cutoffs[0].proof, FalseShare)
+        proof = self.cutoffs[0].proof
+        return proof is not None and proof.kind == "false-share"
 
     def require_pool(self, scores: Any) -> None:
         """Raise for a policy of one pool where these are not that pool's scores."""
-        proof = self.cutoffs[0].proof
-        if isinstance(proof, FalseShare) and scores_fingerprint(scores) != proof.fingerprint:
+        proof: Any = self.cutoffs[0].proof
+        if self.of_one_pool and not proof.is_of(scores):
             raise InvalidInput(
                 "scores: this policy selects from the pool it was made with, and from no other."
             )

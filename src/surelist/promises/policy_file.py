@@ -7,19 +7,19 @@ was edited, and a threshold or count that its own evidence contradicts.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from surelist import bounds
+from surelist._dataclasses import dataclass, field, fields, replace
 from surelist._files import hold, parse, plain, writing
 from surelist._shapes import MAY_BE_ABSENT
 from surelist.bounds.sequential import first_crossing_counts
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.promises import wording
-from surelist.promises.proofs import Proof
+from surelist.promises.proof_file import AnyProof
 from surelist.promises.shift import widened
-from surelist.promises.state import AnyProof, Certificate, Cutoff, Facts, Looks, Step
+from surelist.promises.state import Certificate, Cutoff, Facts, Looks, Step
 from surelist.promises.target_file import TargetFields, target_fields, target_of
 from surelist.promises.targets import MOST_SIZES, Expected, Level, PerPool, Recall, Target
 from surelist.score_summary import INTERVALS, ScoreSummary
@@ -298,9 +298,9 @@ def _verify_proof(cutoff: Cutoff, ties: bool, looks: Looks | None) -> None:
     hold(not ties and looks is None, "its proof goes with no tie or look")
     hold(cutoff.group == getattr(cutoff.proof, "group", None), "its proof is of another group")
     hold(len(cutoff.steps) == 1 and cutoff.steps[0].pool_size == 0, "its proof has one threshold")
-    proof: Proof = cutoff.proof
+    rows, threshold = (cutoff.rows, cutoff.qualified), cutoff.steps[0].threshold
     try:
-        proof.check(cutoff.target, cutoff.level, cutoff.rows, cutoff.qualified, cutoff.steps[0].threshold)
+        cutoff.proof.check(cutoff.target, cutoff.level, *rows, threshold)
     except (AttributeError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, SurelistError):
             raise

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from surelist._dataclasses import dataclass
 from surelist.pool_counts import PoolCheck, PoolCounts, count_scores
 from surelist.promises.phrases import percent
 from surelist.promises.state import Certificate, Cutoff, Step

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
+from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.errors import PoolWarning
 from surelist.promises.phrases import percent

@@ -7,13 +7,13 @@ holds the qualified rows of all pools, best first; the values per pool come from
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.bounds.pools import pac_pool_rank, pool_rank
 from surelist.errors import NotCertifiable

@@ -7,15 +7,18 @@ agree, which is what loading a policy file relies on. The rules that make proofs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from surelist._dataclasses import dataclass
 from surelist.errors import NotCertifiable, Shortfall
 from surelist.promises.targets import Level
 
 
 class Proof(Protocol):
-    """What a policy asks of the evidence behind one of its thresholds."""
+    """What a policy asks of the evidence behind one of its thresholds; ``kind`` names the rule in files."""
+
+    @property
+    def kind(self) -> str: ...
 
     def claim(self, target: Any) -> str:
         """What is promised, as the first half of a sentence."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.bounds.precision import false_share_rank, passed_steps
 from surelist.errors import NotCertifiable
@@ -249,6 +249,10 @@ class FalseShare:
     listed: int
     above: int
     fingerprint: str
+
+    def is_of(self, scores: Floats) -> bool:
+        """Whether these are the scores of its pool, in any order."""
+        return self.fingerprint == scores_fingerprint(scores)
 
     def claim(self, target: Precision) -> str:
         return (

@@ -8,13 +8,13 @@ are thinned to one, after which the kept rows are ordinary calibration rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.bounds.sampled import audit_count, edge_count
 from surelist.errors import InvalidInput
@@ -22,6 +22,7 @@ from surelist.promises import phrases
 from surelist.promises.draws import Draw
 from surelist.promises.phrases import number, percent
 from surelist.promises.proofs import Certified, refuse
+from surelist.promises.state import Thinning
 from surelist.promises.targets import AnyTarget, Expected, Level
 
 Floats = NDArray[np.float64]
@@ -169,29 +170,6 @@ def certify_audited(scores: Floats, sampled: SampledLabels, target: Expected, le
 
 def _or_none(needed: int, rows: int) -> str:
     return f"{needed:,}" if needed <= rows else f"more than the {rows:,} rows there are, as"
-
-
-@dataclass(frozen=True)
-class Thinning:
-    """Rows were kept at one rate, so that known probabilities no longer matter."""
-
-    lowest_rate: float
-    lowest_score: float | None
-    rows_before: int
-    draw: str
-
-    def conditions(self) -> str:
-        where = (
-            ""
-            if self.lowest_score is None
-            else f" among rows that score at least {number(self.lowest_score)}"
-        )
-        return (
-            f"Labels were drawn with known probabilities of at least {percent(self.lowest_rate)}{where}, by "
-            "draws that depend on nothing but what the probabilities were computed from; of "
-            f"{self.rows_before:,} rows those were kept that one common rate would have drawn. Coins thrown "
-            "once, from the system's randomness; lowest rate and score fixed before."
-        )
 
 
 def thin(scores: Floats, sampled: SampledLabels, targets: Sequence[AnyTarget]) -> tuple[Mask, Mask, Thinning]:

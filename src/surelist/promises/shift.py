@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.promises.state import Certificate, SeedFrom, Shift
 from surelist.promises.targets import AnyTarget, Expected, Precision, Recall
-from surelist.promises.terms import Terms
+
+if TYPE_CHECKING:
+    from surelist.promises.terms import Terms
 
 THINNING = 0x5EED5EED
 SEED_BITS = 53  # a whole number that every reader of JSON can hold

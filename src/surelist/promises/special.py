@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 from surelist.promises.averages import certify_average
 from surelist.promises.chain import certify_chain, chain_helps
@@ -23,8 +23,8 @@ from surelist.promises.other_scores import require_others
 from surelist.promises.pools import PoolRows, certify_next_pool
 from surelist.promises.proofs import Certified
 from surelist.promises.reference import certify_budget, certify_false_share, certify_precision
-from surelist.promises.sampled import SampledLabels, Thinning, certify_audited, thin
-from surelist.promises.state import Cutoff, Step
+from surelist.promises.sampled import SampledLabels, certify_audited, thin
+from surelist.promises.state import Cutoff, Step, Thinning
 from surelist.promises.targets import AnyTarget, Budget, Expected, Level, PerPool, Precision
 from surelist.promises.terms import Terms
 from surelist.score_summary import FINGERPRINT, RowSummary

@@ -5,27 +5,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
+from surelist._dataclasses import dataclass, field
 from surelist._shapes import MAY_BE_ABSENT
 from surelist.filters import Threshold
-from surelist.promises.averages import Average
-from surelist.promises.chain import RankChain
-from surelist.promises.few_labels import BlockSample, ControlSample
 from surelist.promises.groups import split_alpha
 from surelist.promises.options import GroupRows, GroupSplit
-from surelist.promises.pools import NextPool
-from surelist.promises.reference import FalseShare, FixedSequence, ListedBudget
-from surelist.promises.sampled import Audited, Thinning
+from surelist.promises.phrases import number, percent
+from surelist.promises.proofs import Proof
 from surelist.promises.targets import AnyTarget, Level
 from surelist.score_summary import ScoreSummary
 from surelist.ties import Salt
 
-AnyProof = (
-    NextPool | Average | Audited | FixedSequence | ListedBudget | FalseShare | RankChain
-    | BlockSample | ControlSample
-)  # fmt: skip
 SeedFrom = Literal["system", "caller", "version 1"]
 
 
@@ -70,7 +62,7 @@ class Cutoff:
     fingerprint: str | None = None
     fingerprint_by: str | None = None
     scores: ScoreSummary | None = None  # None in policies of earlier versions and of campaigns
-    proof: AnyProof | None = None  # where more than a count was needed
+    proof: Proof | None = None  # where more than a count was needed
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
@@ -94,6 +86,29 @@ class Shift:
     weights_exact: bool
     seed_from: SeedFrom = "version 1"
     within: float | None = field(default=None, metadata=MAY_BE_ABSENT)
+
+
+@dataclass(frozen=True)
+class Thinning:
+    """Rows were kept at one rate, so that known probabilities no longer matter."""
+
+    lowest_rate: float
+    lowest_score: float | None
+    rows_before: int
+    draw: str
+
+    def conditions(self) -> str:
+        where = (
+            ""
+            if self.lowest_score is None
+            else f" among rows that score at least {number(self.lowest_score)}"
+        )
+        return (
+            f"Labels were drawn with known probabilities of at least {percent(self.lowest_rate)}{where}, by "
+            "draws that depend on nothing but what the probabilities were computed from; of "
+            f"{self.rows_before:,} rows those were kept that one common rate would have drawn. Coins thrown "
+            "once, from the system's randomness; lowest rate and score fixed before."
+        )
 
 
 @dataclass(frozen=True)

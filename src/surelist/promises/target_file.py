@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from surelist._dataclasses import dataclass
 from surelist.promises.targets import AnyTarget, AtLeast, Budget, Expected, PerPool, Precision, Recall
 
 

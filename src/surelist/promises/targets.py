@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 
 MOST_SIZES = 2000  # pool sizes with a threshold of their own

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 from surelist import _check as check
 from surelist._check import MissingLabels
+from surelist._dataclasses import dataclass
 from surelist.errors import GroupCutoffWarning, InvalidInput
 from surelist.promises.groups import split_alpha
 from surelist.promises.options import GroupRows, GroupSplit, Rule, Ties

@@ -7,13 +7,13 @@ sample size. Nothing here passes or fails anyone; these are inputs to an audit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 
 SMALL_SHARE = 0.02

@@ -8,12 +8,12 @@ and Gomez-Rodriguez, 2023). This looks for it in the calibration rows: a diagnos
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._dataclasses import dataclass
 from surelist.reports.audit import ScoreBin, score_bins
 
 CONFIDENCE = 0.95

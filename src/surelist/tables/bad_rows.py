@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import narwhals as nw
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput, TableWarning
 from surelist.tables.engines import Frame
 from surelist.tables.labels import choice

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 
+from surelist._dataclasses import dataclass, replace
 from surelist.tables.engines.duckdb import label_in, literal, number_in, quoted
 from surelist.tables.numbers import SHAPE_DIGIT, SHAPE_ZERO, Ambiguous, Decision, Seen, Shape, decide
 from surelist.tables.sources import Table

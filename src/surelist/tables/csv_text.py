@@ -12,10 +12,10 @@ import io
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.tables.hints import Origin
 from surelist.tables.totals import require_no_total

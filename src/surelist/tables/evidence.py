@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import narwhals as nw
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 from surelist.score_summary import RowSummary
 from surelist.tables import bad_rows

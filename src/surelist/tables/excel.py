@@ -10,11 +10,11 @@ import datetime
 import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, decide, shapes_of

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from surelist import _check as check
 from surelist._check import DecimalMark
+from surelist._dataclasses import dataclass, field
 from surelist.errors import InvalidInput
 
 SAID = ("sheet", "decimal", "pos_label")

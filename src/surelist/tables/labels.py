@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 
 if TYPE_CHECKING:

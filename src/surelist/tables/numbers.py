@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from surelist._dataclasses import dataclass
 
 SPACES = " \u00a0\u202f\u2009"  # as spreadsheets write them between thousands
 _SEPARATORS = {"": "", ".": "[.]", ",": "[,]", " ": f"[{SPACES}]", "'": "['\u2019]"}
@@ -123,11 +124,19 @@ def all_whole(texts: list[str]) -> bool:
 def is_clearly_plain(texts: list[str]) -> bool:
     """Whether a sample needs no further look: plain numbers, some of which only a decimal point explains."""
     shapes = {shape_of(text) for text in texts}
-    return all(map(_is_plain, shapes)) and any(_decimal_of(each) == "." for each in shapes)
+    if not all(map(_is_plain, shapes)):
+        return False
+    return any(map(_is_fraction, shapes)) or any(_decimal_of(each) == "." for each in shapes)
 
 
 def _is_plain(shape: Shape) -> bool:
     return _PLAIN.match(shape.text) is not None
+
+
+def _is_fraction(shape: Shape) -> bool:
+    """Whether a plain shape ends in a point and digits, not three of them: no comma explains that."""
+    digits = shape.text.partition(".")[2]
+    return digits.isdigit() and len(digits) != 3
 
 
 def _fits(shape: Shape, styles: list[NumberStyle]) -> bool:

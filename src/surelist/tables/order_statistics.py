@@ -17,12 +17,12 @@ import operator
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
 
 import narwhals as nw
 
+from surelist._dataclasses import dataclass
 from surelist.errors import SurelistError
 from surelist.tables.engines import Frame
 

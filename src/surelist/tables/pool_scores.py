@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
 
+from surelist._dataclasses import dataclass, field
 from surelist.pool_counts import PoolCounts
 from surelist.tables.bad_rows import count_states
 from surelist.tables.roles import GROUP, POOL, PREFIX, Columns

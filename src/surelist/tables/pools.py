@@ -6,7 +6,6 @@ Only qualified rows are fetched; how many pools there are is counted where the t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.score_summary import RowSummary
 from surelist.tables.evidence import CalibrationRows, calibration_rows

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import duckdb
 import narwhals as nw
 
 from surelist._check import DecimalMark
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.tables.column_facts import Column, describe_columns, text_of
 from surelist.tables.csv_text import header_of

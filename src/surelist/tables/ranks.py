@@ -12,13 +12,13 @@ multiplication are monotone in floating point), so finer cells lie inside coarse
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.tables import bad_rows
 from surelist.tables.engines import Frame

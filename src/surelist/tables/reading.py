@@ -7,11 +7,11 @@ of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.tables.labels import LabelReading, read_labels
 from surelist.tables.numbers import (

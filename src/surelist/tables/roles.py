@@ -9,11 +9,11 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
 
+from surelist._dataclasses import dataclass, field
 from surelist.errors import InvalidInput
 from surelist.tables.engines import Frame
 from surelist.tables.labels import choice, label_expressions

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass, field, replace
 from surelist._files import refuse_inputs
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed

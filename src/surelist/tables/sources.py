@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import narwhals as nw
 from narwhals.exceptions import NarwhalsError
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass, field, replace
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables import excel
 from surelist.tables.adopted import adopt

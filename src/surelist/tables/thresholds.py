@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
 import narwhals as nw
 
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 from surelist.filters import Filter, GroupFilter, Threshold
 from surelist.tables.engines import Frame

@@ -7,12 +7,11 @@ memory. Front ends and ``calibrate_table`` come here with values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from surelist import tables
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 from surelist.promises.calibration import certify_arrays, certify_pools
 from surelist.promises.certification import certify, requirements
@@ -22,6 +21,9 @@ from surelist.promises.pools import PoolRows
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.special import has_values, needs_columns, of_whole_pools
 from surelist.promises.terms import Roles, Terms
+from surelist.tables.arrays import read_columns
+from surelist.tables.evidence import calibration_rows
+from surelist.tables.pools import pool_totals, pooled_rows
 from surelist.tables.reading import reading_of
 from surelist.workflows.source import Source, words_of_tables
 
@@ -67,7 +69,7 @@ def _certified(
 def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
     """Rows as units: counted where the table is."""
     names = roles.names(*WITH_POOLS)
-    rows = tables.calibration_rows(
+    rows = calibration_rows(
         source.open(), list(terms.targets), names=names, group_rows=terms.group_rows,
         ties=terms.ties, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
     )  # fmt: skip
@@ -75,7 +77,7 @@ def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
     rows.expect({name: [each.count for each in counts] for name, counts in needed.items()})
     policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
     if roles.pool is not None and not terms.grouped:
-        sizes, totals = tables.pool_totals(rows, policy.cutoffs[0].steps[0].threshold)
+        sizes, totals = pool_totals(rows, policy.cutoffs[0].steps[0].threshold)
         warn_of_pools(pool_effect(sizes, totals, terms.alpha), terms.alpha, terms.all_targets[0])
     return policy.with_columns(**names)
 
@@ -83,7 +85,7 @@ def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
 def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -> Policy:
     """Whole pools as units: one pass counts them, another fetches the qualified rows."""
     by_rank = getattr(terms.all_targets[0], "by", "score") == "rank"
-    read = tables.pooled_rows(
+    read = pooled_rows(
         source.open(), names=names, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
         by_rank=by_rank,
     )  # fmt: skip
@@ -134,10 +136,10 @@ def _read_rows(source: Source, roles: Roles, terms: Terms, drawn: SampledLabels 
     numbers |= {"probability": rate} if rate is not None else {}
     opened = source.open()
     names = {**roles.names("score", "group", "id", "pool"), "label": None if values else roles.label}
-    read = tables.read_columns(opened, names, numbers=numbers, any_order=True)
+    read = read_columns(opened, names, numbers=numbers, any_order=True)
     for role, name in numbers.items():
         if role != "value" and np.isnan(read[role]).any():
-            tables.read_columns(opened, {"score": name}, any_order=True)  # says which rows have no number
+            read_columns(opened, {"score": name}, any_order=True)  # says which rows have no number
     scores = [read["score"], *(read[f"score_{at}"] for at in range(len(roles.other_score)))]
     labels = read["value"] if values else read["label"]
     return _RowColumns(
@@ -154,8 +156,6 @@ def _other_scores(unlabelled: Any, names: Sequence[str]) -> dict[str, Any]:
     if isinstance(unlabelled, Source):
         unlabelled = unlabelled.open()
     try:
-        return {
-            name: tables.read_columns(unlabelled, {"score": name}, any_order=True)["score"] for name in names
-        }
+        return {name: read_columns(unlabelled, {"score": name}, any_order=True)["score"] for name in names}
     except InvalidInput as error:
         raise InvalidInput(f"unlabelled: {str(error).replace(DROPPING, '')}") from error

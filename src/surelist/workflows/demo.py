@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from surelist import examples, tables
+from surelist import examples
+from surelist._dataclasses import dataclass
 from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected
-from surelist.tables import Selection
+from surelist.tables.arrays import read_columns
+from surelist.tables.shortlist import Selection
 from surelist.workflows.tables import calibrate_table, select_table
 
 
@@ -42,7 +43,7 @@ def demo(folder: Path, seed: int = 5) -> Demo:
     write_example(past, rng, 1000, labelled=True)
     write_example(pool, rng, 100, labelled=False)
     further, _ = examples.population(rng, 10_000)
-    scores = tables.read_columns(pool, {"score": "score"})["score"]
+    scores = read_columns(pool, {"score": "score"})["score"]
     policies = {
         rule: calibrate_table(past, score="score", label="qualified", target=Expected(5, 100), rule=rule)
         for rule in ("exact", "dkw")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from surelist import tables
+from surelist.tables.arrays import read_columns
 from surelist.tables.output import NO_STYLES, escape_cell, write_workbook
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.shortlist import RANK, REASON
@@ -32,7 +32,7 @@ def write_list(
     table = source.open()
     with table.reading():
         rows = table.engine.rows(table.frame)
-    values = tables.read_columns(table, {"score": score})["score"]
+    values = read_columns(table, {"score": score})["score"]
     ranks = (1 + np.searchsorted(np.sort(-values), -values)).tolist()
     whose = table.columns.index(group) if group is not None else None
     why = [reasons[None if whose is None else str(row[whose])] for row in rows]

@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from surelist import _check as check
-from surelist import tables
 from surelist._check import MissingLabels
+from surelist._dataclasses import asdict, dataclass, replace
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, PoolWarning
 from surelist.filters import ranks_within
@@ -30,8 +29,10 @@ from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
 from surelist.reports.within_groups import orders_within_groups
-from surelist.tables import Selection, Table
+from surelist.tables.arrays import read_columns
 from surelist.tables.hints import Hints
+from surelist.tables.shortlist import Selection
+from surelist.tables.sources import Table
 from surelist.workflows.certify import certify_source
 from surelist.workflows.recompute import require_rows_of, rests_beyond_rows
 from surelist.workflows.source import Source
@@ -106,7 +107,7 @@ class _Rows:
         names = {**roles.names("score", "group", "pool"), "label": None if values else roles.label}
         numbers = {f"score_{at}": name for at, name in enumerate(roles.other_score)}
         numbers |= {"label": roles.label or ""} if values else {}
-        self.columns = tables.read_columns(self.source.table, names, numbers=numbers)
+        self.columns = read_columns(self.source.table, names, numbers=numbers)
 
     def of_score(self, name: str) -> dict[str, Any]:
         """The columns with this score as theirs."""
@@ -215,7 +216,7 @@ def sha256_of(path: Path) -> str:
 def _columns(table: Table, policy: Policy, group: str | None = None) -> dict[str, Any]:
     names = policy.columns or {}
     roles = {"score": names.get("score"), "label": names.get("label"), "group": group or names.get("group")}
-    return tables.read_columns(table, roles, "drop" if policy.dropped_rows else "error")
+    return read_columns(table, roles, "drop" if policy.dropped_rows else "error")
 
 
 def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:

@@ -6,20 +6,21 @@ row number and an empty label.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from surelist import tables
+from surelist._dataclasses import dataclass
 from surelist._files import updating
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling import Labelling
 from surelist.lifecycle.stopping import StopTest
 from surelist.promises.policy import Policy
+from surelist.tables.arrays import read_text
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.rows import count_rows, rows_at, write_sheet
+from surelist.tables.sources import open_table
 from surelist.workflows.label_tables import (
     drawn_rows,
     label_table,
@@ -95,7 +96,7 @@ def finish_labelling(work: Labelling, *, policy: Path | None, shortlist: Path | 
 def start_stop(rest: Path, state: Path, *, found: int, recall: float, alpha: float, looks: int) -> StopTest:
     """Plan the looks at the table of what was not reviewed, and draw from it."""
     _require_new(state)
-    table = tables.open_table(rest)
+    table = open_table(rest)
     size = count_rows(table)
     if size == 0:
         raise InvalidInput(f"{table.name}: has no rows; nothing is left to test.")
@@ -113,7 +114,7 @@ def next_items(state: Path, output: Path, *, count: int | None, label: str) -> i
             raise InvalidInput(
                 f"state: {state} was started without a table of the rest; ask() names its rows."
             )
-        table = tables.open_table(test.table)
+        table = open_table(test.table)
         _write_sheet(output, table, rows, rows_at(table, rows), label)
     return len(rows)
 
@@ -191,7 +192,7 @@ def _write_sheet(output: Path, table: Any, rows: list[int], fetched: list[Any], 
 
 
 def _read_sheet(sheet: Path, label: str) -> tuple[list[int], list[float | None]]:
-    columns = tables.read_text(sheet, {"id": ROW, "label": label})
+    columns = read_text(sheet, {"id": ROW, "label": label})
     rows: list[int] = []
     for line, text in enumerate(columns["id"]):
         if text is None or not text.strip().removesuffix(".0").isdecimal():

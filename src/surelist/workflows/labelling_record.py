@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surelist import tables
+from surelist._dataclasses import dataclass
 from surelist.errors import NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, PerPool, Recall
 from surelist.tables.rows import count_rows, rows_at, write_listed
+from surelist.tables.sources import open_table
 from surelist.workflows.label_tables import TableCollection
 from surelist.workflows.labelling import ROW, check_scores, write_rows
 
@@ -37,7 +37,7 @@ class LabellingStatus:
 
 def begin(collection: Path, target: Any, *, labels: int, alpha: float, score: str) -> tuple[str, int]:
     """Draw what may be asked; the state as text, and how many candidates the collection has."""
-    held = TableCollection(tables.open_table(collection), score, None, None)
+    held = TableCollection(open_table(collection), score, None, None)
     work = Labelling.of(held, target, labels=labels, alpha=alpha, columns={"score": score})
     return work.dumps(), sum(held.sizes.values())
 
@@ -67,7 +67,7 @@ def status(text: str, told: Told) -> LabellingStatus:
 def write_list(text: str, told: Told, collection: Path, output: Path) -> int:
     """The certified list of the collection itself, with all columns; returns its length."""
     work = resumed(text, told)
-    table = tables.open_table(collection)
+    table = open_table(collection)
     score = str((work.columns or {})["score"])
     drawn = work.drawn
     check_scores(work, table, drawn, rows_at(table, drawn), score)
@@ -75,7 +75,7 @@ def write_list(text: str, told: Told, collection: Path, output: Path) -> int:
     kept = work.sampled_of({None} if isinstance(made.cutoffs[0].target, Recall) else set())
     roles = {"score": score, "group": None, "id": None}
     write_listed(table, output, {None: made.threshold}, roles, rows=kept)
-    return count_rows(tables.open_table(output))
+    return count_rows(open_table(output))
 
 
 def write_stage(text: str, told: Told, collection: Path, output: Path) -> int:
@@ -83,7 +83,7 @@ def write_stage(text: str, told: Told, collection: Path, output: Path) -> int:
     work = resumed(text, told)
     rows = work.ask().tolist()
     if rows:
-        table = tables.open_table(collection)
+        table = open_table(collection)
         fetched = rows_at(table, rows)
         check_scores(work, table, rows, fetched, str((work.columns or {})["score"]))
         write_rows(output, table, rows, fetched)

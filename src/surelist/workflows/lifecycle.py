@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surelist import tables
+from surelist._dataclasses import dataclass
 from surelist._files import refuse_inputs, updating
 from surelist.errors import InvalidInput
 from surelist.lifecycle.campaign import Campaign
@@ -18,6 +17,9 @@ from surelist.lifecycle.planning import plan as plan_arrays
 from surelist.lifecycle.schedule import Update
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, Target
+from surelist.tables.arrays import read_columns, read_text
+from surelist.tables.shortlist import select_rows
+from surelist.tables.sources import open_table
 from surelist.workflows.source import Hints, Source
 
 LABELS = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0}
@@ -27,7 +29,7 @@ def plan(target: Target, *, pilot: Path | None = None, score: str, label: str, *
     """A plan from a pilot table, or from the base rate and AUC in ``options``."""
     if pilot is None:
         return plan_arrays(target, **options)
-    columns = tables.read_columns(pilot, {"score": score, "label": label})
+    columns = read_columns(pilot, {"score": score, "label": label})
     return plan_arrays(target, pilot=(columns["score"], columns["label"]), **options)
 
 
@@ -37,9 +39,9 @@ def drift(
 ) -> Drift:  # fmt: skip
     """How far the scores of a pool's table lie from those of the calibration rows'."""
     before, now = (
-        tables.read_columns(
-            Source(table, hints=Hints(sheet, decimal)).open(), {"score": name}, any_order=True
-        )["score"]
+        read_columns(Source(table, hints=Hints(sheet, decimal)).open(), {"score": name}, any_order=True)[
+            "score"
+        ]
         for table, name in ((past, score), (pool, pool_score or score))
     )
     return drift_of_arrays(before, now)
@@ -72,7 +74,7 @@ def watch(
     of qualified candidates (or of missed ones, with an audit) is missing: pools count in order. The
     state is made from ``policy`` the first time, and written when all went well.
     """
-    table = tables.read_text(reviews, {"id": pool, "group": group, **columns})
+    table = read_text(reviews, {"id": pool, "group": group, **columns})
     reviewed = _pools(table, [name for name in columns if columns[name]], grouped=group is not None)
     new = known = 0
     blocked = None
@@ -99,7 +101,7 @@ def start_campaign(
             f"output: {state} exists. Starting again on the same rows is not covered by the promise; "
             "give another name for a campaign on fresh rows."
         )
-    columns = tables.read_columns(past, {"score": score, "label": label})
+    columns = read_columns(past, {"score": score, "label": label})
     campaign = Campaign(columns["score"], columns["label"], target, **options)
     campaign.save(state)
     return campaign
@@ -118,14 +120,14 @@ class ScreenedPool:
 def screen_pool(state: Path, pool: Path, output: Path, *, name: str, score: str, id: str) -> ScreenedPool:
     """Shortlist a pool and remember it. The shortlist is complete before the state counts it."""
     refuse_inputs(output, (state, pool))
-    columns = tables.read_columns(pool, {"score": score, "id": id})
+    columns = read_columns(pool, {"score": score, "id": id})
     with updating(state):
         campaign = Campaign.load(state)
         looks = len(campaign.updates)
         mask = campaign.screen(columns["score"], ids=columns["id"], pool=name)
         with campaign.saving(state):
-            table = tables.open_table(pool)
-            tables.select_rows(table, campaign.filter, names={"score": score}, output=output)
+            table = open_table(pool)
+            select_rows(table, campaign.filter, names={"score": score}, output=output)
     update = campaign.updates[-1] if len(campaign.updates) > looks else None
     return ScreenedPool(campaign, len(mask), int(mask.sum()), update)
 
@@ -141,7 +143,7 @@ class Reviewed:
 
 def review_pool(state: Path, reviews: Path, *, name: str, label: str, id: str, final: bool) -> Reviewed:
     """Take in reviews of a pool's shortlist; blank labels are reviews that have not come yet."""
-    columns = tables.read_text(reviews, {"label": label, "id": id})
+    columns = read_text(reviews, {"label": label, "id": id})
     labels = [_label(text, label, row) for row, text in enumerate(columns["label"])]
     with updating(state):
         campaign = Campaign.load(state)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from surelist import tables
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises.averages import Average
 from surelist.promises.evidence import rows_fingerprint
@@ -20,6 +19,8 @@ from surelist.promises.pools import NextPool
 from surelist.promises.sampled import Audited
 from surelist.promises.special import has_values
 from surelist.promises.terms import Roles, Terms
+from surelist.tables.arrays import read_columns
+from surelist.tables.evidence import calibration_rows
 from surelist.workflows.certify import certify_source
 from surelist.workflows.source import Source
 
@@ -81,7 +82,7 @@ def _require_fingerprint(policy: Policy, source: Source, roles: Roles) -> None:
         )
     if first.fingerprint_by is None or first.fingerprint is None:  # of an earlier version
         return
-    columns = tables.read_columns(
+    columns = read_columns(
         source.open(), {"score": roles.score, "label": roles.label}, source.on_bad_rows, any_order=True
     )
     qualified = int(np.count_nonzero(columns["label"] == 1))
@@ -112,7 +113,7 @@ def _terms(policy: Policy) -> Terms:
 
 def _with_old_fingerprints(again: Policy, source: Source, roles: Roles) -> Policy:
     """The same with the fingerprints that earlier versions took of tables."""
-    rows = tables.calibration_rows(
+    rows = calibration_rows(
         source.open(), [cutoff.group for cutoff in again.cutoffs], on_bad_rows=source.on_bad_rows,
         names=roles.names("score", "label", "group", "id"), group_rows=again.group_rows or "own",
         ties="include", missing_labels="unqualified",

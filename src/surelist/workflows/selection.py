@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 
 from surelist import _check as check
-from surelist import tables
 from surelist._check import DecimalMark, EngineName, OnBadRows
 from surelist.errors import InvalidInput
 from surelist.promises import pool_checks
 from surelist.promises.policy import Policy
-from surelist.tables import Selection
+from surelist.tables import shortlist
+from surelist.tables.arrays import read_columns
 from surelist.tables.hints import Hints
 from surelist.tables.reading import Reading
+from surelist.tables.shortlist import Selection
+from surelist.tables.sources import open_table
 from surelist.workflows.source import Source, words_of_tables
 
 
@@ -98,13 +100,13 @@ def select_table(
     elif group is not None:
         raise InvalidInput("group: this policy has no groups; leave group out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
-    opened = tables.open_table(table, engine, spark_master, progress, Hints(sheet, decimal))
+    opened = open_table(table, engine, spark_master, progress, Hints(sheet, decimal))
     names["pool"] = _pool_column(policy, pool, opened.columns)
     if policy.of_one_pool:
         policy.require_pool(
-            tables.read_columns(opened, {"score": names["score"]}, on_bad_rows, any_order=True)["score"]
+            read_columns(opened, {"score": names["score"]}, on_bad_rows, any_order=True)["score"]
         )
-    done = tables.select_rows(
+    done = shortlist.select_rows(
         opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason, rank=rank,
         marks=pool_checks.marks_of(policy),
     )  # fmt: skip

@@ -6,17 +6,16 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
-from surelist import tables
 from surelist._check import EngineName, OnBadRows
+from surelist._dataclasses import dataclass, replace
 from surelist._files import refuse_inputs
 from surelist.errors import InvalidInput
 from surelist.tables.hints import NO_HINTS, SAID, Hints, Origin
 from surelist.tables.reading import Reading, reading_of
 from surelist.tables.roles import require_column
-from surelist.tables.sources import Table, open_adopted
+from surelist.tables.sources import Table, files_of, open_adopted, open_table
 
 __all__ = ["NO_HINTS", "SAID", "Hints", "Origin", "Source"]
 
@@ -41,7 +40,7 @@ class Source:
         """The table, ready to be asked."""
         if self.origin is not None and not isinstance(self.table, Table):
             return open_adopted(os.fspath(self.table), self.name or "the table", self.origin, self.hints)
-        opened = tables.open_table(self.table, self.engine, self.spark_master, self.progress, self.hints)
+        opened = open_table(self.table, self.engine, self.spark_master, self.progress, self.hints)
         return replace(opened, name=self.name) if self.name is not None else opened
 
     def reading(self, *, score: str | None = None, label: str | None = None) -> Reading:
@@ -55,7 +54,7 @@ class Source:
     def refuse_as_output(self, output: str) -> None:
         """Raise where writing ``output`` would replace a file of this table."""
         if isinstance(self.table, (str, os.PathLike)):
-            refuse_inputs(output, tables.files_of(self.table))
+            refuse_inputs(output, files_of(self.table))
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from surelist import _check as check
-from surelist import tables
 from surelist._check import DecimalMark, EngineName, MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
 from surelist.promises.calibration import certify_arrays
@@ -23,11 +22,13 @@ from surelist.promises.sampled import SampledLabels
 from surelist.promises.special import has_values
 from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
-from surelist.tables import Problem, read_text
 from surelist.tables.adopted import adopt_upload
+from surelist.tables.arrays import read_columns, read_text
+from surelist.tables.bad_rows import Problem
 from surelist.tables.column_facts import Column
 from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
+from surelist.tables.evidence import calibration_problems
 from surelist.tables.excel import SheetNeeded
 from surelist.tables.hints import NO_HINTS, Hints, Origin
 from surelist.tables.profile import (
@@ -167,7 +168,7 @@ def calibrate_table(
     if on_bad_rows != "error":
         raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
     source = replace(source, table=source.open())
-    arrays = tables.read_columns(source.table, roles.names(*WITH_POOLS, "weight"))
+    arrays = read_columns(source.table, roles.names(*WITH_POOLS, "weight"))
     policy = certify_arrays(
         arrays["score"], arrays["label"], terms, groups=arrays.get("group"), ids=arrays.get("id"),
         weights=arrays.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact, seed=seed,
@@ -250,7 +251,7 @@ def evaluate_source(
     for role in ("score", "label"):
         if names[role] is None:
             raise InvalidInput(f"{role}: this policy remembers no {role} column; pass {role}=.")
-    arrays = tables.read_columns(source.open(), names, any_order=True)
+    arrays = read_columns(source.open(), names, any_order=True)
     rows = rows_fingerprint(arrays["score"], arrays["label"])
     if rows is not None and [each.fingerprint for each in policy.cutoffs[:1]] == [rows]:
         raise InvalidInput(
@@ -268,7 +269,7 @@ calibrate, select = calibrate_table, select_table  # shorter, for the front ends
 
 def problems(source: Source, roles: Roles, missing_labels: MissingLabels = "error") -> tuple[Problem, ...]:
     """What calibration would refuse or warn of with these columns, in the same words."""
-    return tables.calibration_problems(
+    return calibration_problems(
         source.open(), roles.names(*REMEMBERED), missing_labels=missing_labels, on_bad_rows=source.on_bad_rows
     )
 
@@ -276,9 +277,7 @@ def problems(source: Source, roles: Roles, missing_labels: MissingLabels = "erro
 def value_problems(source: Source, roles: Roles) -> tuple[Problem, ...]:
     """The same where labels are amounts."""
     try:
-        read = tables.read_columns(
-            source.open(), {"score": roles.score}, numbers={"label": roles.label or ""}
-        )
+        read = read_columns(source.open(), {"score": roles.score}, numbers={"label": roles.label or ""})
         check.as_values(read["label"])
     except InvalidInput as error:
         return (Problem("table", str(error), str(error)),)
@@ -297,7 +296,7 @@ def curve(
     hints: Hints = NO_HINTS,
 ) -> GuaranteeCurve:
     """The guarantee curve of a table of past candidates."""
-    arrays = tables.read_columns(Source(table, hints=hints).open(), {"score": score, "label": label})
+    arrays = read_columns(Source(table, hints=hints).open(), {"score": score, "label": label})
     return curve_of_arrays(arrays["score"], arrays["label"], pool_size, alpha, rule, missing_labels)
 
 

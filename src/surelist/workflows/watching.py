@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.lifecycle.monitor import Monitor, Standing
 from surelist.promises.policy import Policy

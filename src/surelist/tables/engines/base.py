@@ -15,13 +15,13 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from surelist._dataclasses import dataclass
 from surelist._files import writing
 from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
