@@ -10,7 +10,7 @@ import pytest
 import xlsxwriter
 
 import surelist as sl
-from surelist.tables import open_table
+from surelist.tables.sources import open_table
 from surelist.tables.totals import WORDS, require_no_total
 from tests.helpers.workbooks import ods, xls
 from tests.tables.test_any_file import LABELS, SCORES, book, calibrate, expected, refused, rows
