@@ -126,6 +126,11 @@ PROOFS = {
         "lifecycle/test_campaign.py::test_thresholds_are_those_of_the_definition",
         "lifecycle/test_campaign.py::test_refuses_what_would_break_the_proof",
     ],
+    "usual": [
+        "bounds/test_usual.py::test_each_side_is_left_at_most_so_often_at_a_fixed_threshold",
+        "bounds/test_usual.py::test_and_where_the_threshold_is_the_last_qualified_row_of_a_flat_score",
+        "promises/test_usual.py::test_most_lists_hold_what_is_usual",
+    ],
     "watching": [
         "lifecycle/test_monitor.py::test_e_value_is_the_average_wealth_of_all_bets",
         "lifecycle/test_monitor.py::test_the_average_bet_wins_nothing_at_the_boundary",

@@ -27,6 +27,7 @@ from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_display, policy_file, pool_checks, wording
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import Expected, PerPool
+from surelist.promises.two_lines import TwoLines, two_lines
 
 if TYPE_CHECKING:
     from surelist._check import Mask
@@ -81,6 +82,11 @@ class Policy(Displayed, Certificate):
     def promise(self) -> str:
         """What is promised, in one sentence, with the numbers."""
         return wording.promise(self)
+
+    @cached_property
+    def two_lines(self) -> TwoLines:
+        """The same in two lines that a person can repeat, and what they mean."""
+        return two_lines(self)
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:

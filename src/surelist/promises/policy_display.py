@@ -7,24 +7,31 @@ from surelist.promises import wording
 from surelist.promises.proofs import Proof
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import PerPool
+from surelist.promises.two_lines import two_lines
 
 MOST = 6  # groups that are shown one by one, not folded
 
 
 def policy_display(policy: Certificate) -> Display:
-    """Promise, list to expect, evidence; conditions folded."""
+    """The promise in two lines, list to expect, evidence; the exact sentence and its conditions folded."""
     cutoffs = [(cutoff, _facts(cutoff, policy)) for cutoff in policy.cutoffs]
     facts = [fact for _, own in cutoffs[:MOST] for fact in own]
     more = [" · ".join(f"{label}: {value}" for label, value in own) for _, own in cutoffs[MOST:]]
     facts.append(("made", f"{policy.created} with surelist {policy.version}"))
     conditions = wording.conditions(policy)
     rests = "rested" if policy.withdrawn is not None else "rests"
+    said = two_lines(policy)
     return Display(
         _line(policy),
-        wording.promise(policy),
+        f"{said.what}\n{said.sure}",
         facts,
         wording.warnings(policy),
-        ((f"{len(more)} more", more), (f"The promise {rests} on {len(conditions)} conditions", conditions)),
+        (
+            ("What this means", said.meaning),
+            ("The exact sentence", (wording.promise(policy),)),
+            (f"{len(more)} more", more),
+            (f"The promise {rests} on {len(conditions)} conditions", conditions),
+        ),
     )
 
 

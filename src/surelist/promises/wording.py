@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from surelist.drawing.numerals import about
 from surelist.promises import phrases
 from surelist.promises.direction import wrong_way
 from surelist.promises.groups import joint_alpha
@@ -142,8 +143,8 @@ def about_scores(cutoff: Cutoff, policy: Certificate) -> list[str]:
     return lines
 
 
-def list_length(cutoff: Cutoff, policy: Certificate) -> str | None:
-    """How long lists will be, estimated from the calibration rows; None where that is not known."""
+def listed_per(cutoff: Cutoff, policy: Certificate) -> tuple[float, float] | None:
+    """How many of how many will be listed, estimated from the calibration rows; None: not known."""
     target, share = cutoff.target, cutoff.steps[0].share
     if share is None or policy.group_rows == "all":
         return None
@@ -152,8 +153,15 @@ def list_length(cutoff: Cutoff, policy: Certificate) -> str | None:
         size = float(target.sizes[0])
     elif isinstance(target, (Expected, Budget)) and target.pool_size is not None:
         size = float(target.pool_size)
+    return share * size, size
+
+
+def list_length(cutoff: Cutoff, policy: Certificate) -> str | None:
+    """The same in words."""
+    if (listed := listed_per(cutoff, policy)) is None:
+        return None
     who = "candidates" if cutoff.group is None else "candidates of the group"
-    return f"about {share * size:.3g} of {number(size)} {who}"
+    return f"about {about(listed[0])} of {number(listed[1])} {who}"
 
 
 def warnings(policy: Certificate) -> tuple[str, ...]:

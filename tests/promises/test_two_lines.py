@@ -1,0 +1,130 @@
+"""The promise in two lines: for every kind there is, true of the case, short, and free of insiders' words."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import surelist as sl
+from tests.helpers.promise_kinds import GROUPS, KINDS, LABELS, SCORES, TARGET, made, policy_of
+
+INSIDERS = re.compile(
+    r"\b(simultaneous|DKW|dkw|pac|bernstein|alpha|the paper|exact rule|e-value|conformal|looked at|on_bad_rows)\b"
+)
+CALIBRATION = "How sure: at most 1 calibration in 10 ends in a false promise."
+TOGETHER = "How sure: over calibrations and pools together, a list falls short at most 1 time in 10."
+WORDS = {
+    "expected": ("On average at least 5 of about 7 candidates listed per 100 will be qualified.", CALIBRATION),
+    "expected over whole pools": (
+        "On average the list of a pool will hold at least 5 qualified candidates.", CALIBRATION
+    ),
+    "value": ("On average the list of a pool of 100 candidates will be worth at least 400.", CALIBRATION),
+    "per pool": (
+        "The list of a pool of 100 or more candidates will hold at least 5 qualified candidates, of about 11 listed "
+        "per 100.",
+        TOGETHER,
+    ),
+    "per pool, two levels": (
+        "The list of a pool of 100 or more candidates will hold at least 5 qualified candidates, of about 17 listed "
+        "per 100.",
+        "How sure: at most 1 calibration in 20 misleads; after any other, a list falls short in at most 1 pool in 20.",
+    ),
+    "next pool by rank": (
+        "The list of the next pool, its best 8 candidates, will hold at least 2 qualified candidates.", TOGETHER
+    ),
+    "recall": (
+        "In the long run the list, about 62 of 100 candidates, will keep at least 95 of every 100 qualified "
+        "candidates.",
+        CALIBRATION,
+    ),
+    "precision": (
+        "In the long run at least 60 of every 100 candidates listed will be qualified.", CALIBRATION
+    ),
+    "average false share": (
+        "On lists made in this way at most 40 of every 100 candidates are not qualified, on average.",
+        "How sure: it is true on average over calibrations and pools, and says nothing about this one list.",
+    ),
+    "budget": (
+        "On average at least 5.99 of about 10 candidates listed per 100 will be qualified.", CALIBRATION
+    ),
+    "collection, at least": (
+        "The list of these 2,000 candidates holds at least 100 qualified ones.",
+        "How sure: at most 1 labelling in 10 ends in a false promise.",
+    ),
+    "collection, recall": (
+        "The list, with the 600 candidates that were labelled, keeps at least 80 of every 100 qualified candidates "
+        "among these 2,000.",
+        "How sure: at most 1 labelling in 10 ends in a false promise.",
+    ),
+    "campaign": (
+        "On average the list of a pool of 100 candidates will hold at least 5 qualified ones.",
+        "How sure: at most 1 campaign in 10 ever makes a false promise.",
+    ),
+    "withdrawn": ("Nothing is promised any more.", "Why: the alarm of the monitor was raised"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_two_lines_and_what_they_mean(kind):
+    policy = policy_of(kind)
+    lines = policy.two_lines
+    if kind in WORDS:
+        assert (lines.what, lines.sure) == WORDS[kind]
+    text = " ".join((lines.what, lines.sure, *lines.meaning))
+    assert INSIDERS.search(text) is None, text
+    assert "e+" not in text
+    assert "None" not in text
+    if kind != "withdrawn":
+        assert lines.what.endswith(".")
+        assert lines.sure.startswith("How sure: ")
+        assert lines.meaning
+        longest = 170 if not policy.grouped and len(policy.cutoffs) == 1 else 340
+        assert len(lines.what) < longest
+    shown = policy._repr_html_()
+    assert shown.count(lines.what.replace("'", "&#x27;")) == 1
+    assert "What this means" in shown or kind == "withdrawn"
+
+
+@pytest.mark.parametrize("kind", ["two promises", "two counts"])
+def test_several_promises_are_all_said_and_hold_at_once(kind):
+    lines = policy_of(kind).two_lines
+    assert ", and " in lines.what
+    assert "at least 5" in lines.what
+    assert lines.sure == "How sure: at most 1 calibration in 10 ends with one of its promises false."
+    assert "All of it holds at once" in " ".join(lines.meaning)
+
+
+def test_groups_are_named_and_their_numbers_are_their_own():
+    lines = policy_of("groups, own rows").two_lines
+    assert lines.what.startswith("For group 'north', on average at least 5 of about ")
+    assert "; for group 'south', on average at least 3 of about " in lines.what
+    assert "false for some group" in lines.sure
+    shared = policy_of("groups, all rows").two_lines
+    assert "about" not in shared.what, "whose list how long is, is not known"
+    many = {f"g{at}": sl.Expected(1, 100) for at in range(5)}
+    policy = sl.calibrate(
+        SCORES, LABELS, many, groups=[f"g{at % 5}" for at in range(2_000)], purpose="a test"
+    )
+    assert policy.two_lines.what.endswith("; and so on for 2 more.")
+    assert len(set(GROUPS)) == 2
+
+
+@pytest.mark.parametrize(
+    ("alpha", "often"),
+    [(0.1, "1 calibration in 10"), (0.05, "1 calibration in 20"), (0.15, "15 calibrations in 100"),
+     (0.025, "1 calibration in 40"), (0.001, "1 calibration in 1,000")],
+)  # fmt: skip
+def test_how_often_it_may_be_false_is_never_said_too_small(alpha, often):
+    assert f"at most {often} ends" in made(TARGET, alpha=alpha).two_lines.sure.replace(" end ", " ends ")
+
+
+def test_best_of_several_says_that_one_was_taken():
+    assert "Of 2 scores" in " ".join(policy_of("best of several").two_lines.meaning)
+
+
+def test_large_pools_have_numbers_as_people_write_them():
+    policy = made(sl.Expected(50_000, 1_000_000))
+    assert "at least 50,000 of about 7" in policy.two_lines.what
+    assert "listed per 1,000,000 will" in policy.two_lines.what
+    assert "e+" not in policy.describe().split("evidence")[0]

@@ -1,0 +1,64 @@
+"""How many qualified would be usual on a list: true of most lists, and not said where it cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import surelist as sl
+from surelist.examples import population
+from surelist.promises.usual import usual
+from tests.helpers.promise_kinds import KINDS, policy_of
+
+SAID = {"expected", "per pool", "per pool, two levels", "recall"}
+
+
+@pytest.mark.parametrize("decimals", [None, 1])
+def test_most_lists_hold_what_is_usual(decimals):
+    rng, outside, runs = np.random.default_rng(3), 0, 100
+    for _ in range(runs):
+        (scores, labels), (pool, truth) = population(rng, 400), population(rng, 500)
+        if decimals is not None:
+            scores, pool = scores.round(decimals), pool.round(decimals)
+        policy = sl.calibrate(scores, labels, sl.Expected(5, 100))
+        listed = policy.select(pool)
+        said = usual(policy, 500, int(listed.sum()))
+        assert said is not None
+        outside += not said.low <= int((listed & truth).sum()) <= said.high
+    assert stats.binom.sf(outside - 1, runs, 0.1) > 1e-4, outside / runs
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_said_only_of_counts_fixed_beforehand(kind):
+    said = usual(policy_of(kind), 100, 7)
+    assert (said is not None) == (kind in SAID)
+    assert usual(policy_of(kind), 100, 0) is None
+
+
+def test_the_sentence_has_the_numbers_and_says_how_they_come():
+    policy = policy_of("expected")
+    step = policy.cutoffs[0].steps[0]
+    said = usual(policy, 600, 42)
+    assert said is not None
+    assert said.qualified == step.reached
+    assert said.rows == round(step.share * 2_000)
+    assert said.sentence == f"42 listed here; about {said.low} to {said.high} qualified would be usual."
+    assert 5 <= said.low < said.high <= 42
+    assert f"{said.rows} calibration rows score high enough" in said.meaning
+    assert "no promise" in said.meaning
+
+
+def test_a_pool_smaller_than_any_that_is_covered_and_missing_labels_have_none():
+    many = policy_of("per pool of many sizes")  # shares are known for the smallest and the largest
+    assert [usual(many, size, 7) is None for size in (40, 50, 100, 200, 999)] == [
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
+    labels = np.where(np.arange(400) % 7, population(np.random.default_rng(1), 400)[1], np.nan)
+    scores = population(np.random.default_rng(1), 400)[0]
+    policy = sl.calibrate(scores, labels, sl.Expected(5, 100), missing_labels="unqualified")
+    assert usual(policy, 100, 7) is None
