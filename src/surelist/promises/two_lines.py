@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from surelist.drawing.numerals import about, count, number, of_every, one_in
+from surelist._numerals import about, count, number, of_every, one_in
 from surelist.promises.averages import Average
 from surelist.promises.few_labels import BlockSample, ControlSample
 from surelist.promises.pools import NextPool

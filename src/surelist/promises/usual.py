@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from surelist._numerals import count
 from surelist.bounds.usual import usual_count
-from surelist.drawing.numerals import count
-from surelist.promises.state import Certificate, Cutoff, Step
+from surelist.promises.state import Certificate
 from surelist.promises.targets import Expected, PerPool, Recall
 
 FIXED_BEFORE = ("exact", "pac", "bernstein")
@@ -53,8 +53,10 @@ def usual(policy: Certificate, candidates: int, listed: int) -> Usual | None:
     if not 1 <= listed <= MOST or not _known(policy):
         return None
     cutoff = policy.cutoffs[0]
-    step = _step(cutoff, candidates)
-    if step is None or step.share is None or step.reached is None or step.tie_break is not None:
+    step = cutoff.steps[0]
+    if len(cutoff.steps) > 1 or step.pool_size > candidates or step.tie_break is not None:
+        return None
+    if step.share is None or step.reached is None:
         return None
     rows = round(step.share * cutoff.rows)
     low, high = usual_count(listed, step.critical_count, step.reached, rows - step.reached, MISS)
@@ -68,9 +70,3 @@ def _known(policy: Certificate) -> bool:
     counted = cutoff.proof is None and isinstance(cutoff.target, Expected | PerPool | Recall)
     whole = not policy.missing_labels and not policy.grouped and policy.withdrawn is None
     return counted and whole and not chosen and policy.rule in FIXED_BEFORE
-
-
-def _step(cutoff: Cutoff, candidates: int) -> Step | None:
-    """The threshold in force for a pool of this size, if there is one."""
-    fitting = [step for step in cutoff.steps if step.pool_size <= candidates]
-    return fitting[-1] if fitting else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from surelist.drawing.numerals import about
+from surelist._numerals import about
 from surelist.promises import phrases
 from surelist.promises.direction import wrong_way
 from surelist.promises.groups import joint_alpha

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from surelist._numerals import FILTERS
 from surelist.drawing import charts
 from surelist.errors import MissingDependency
 from surelist.reports.summary import RULE_NAMES, curve_table, in_order
@@ -64,31 +65,3 @@ def _environment() -> Any:
     environment.globals.update(curve_table=curve_table, in_order=in_order)
     environment.filters.update(FILTERS)
     return environment
-
-
-def count(value: float) -> str:
-    """A whole number with thousands apart."""
-    return f"{value:,.0f}"
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A number to some significant digits; a dash for none."""
-    return "–" if value is None else f"{value:,.{digits}g}"
-
-
-def percent(value: float | None) -> str:
-    """A share as a percentage."""
-    return "–" if value is None else f"{100 * value:.3g} %"
-
-
-def moment(value: str) -> str:
-    """An ISO time, shortened for reading."""
-    return value[:16].replace("T", " ") + " UTC"
-
-
-def plain(value: float) -> str:
-    """A number as a form field wants it."""
-    return f"{value:.10g}"
-
-
-FILTERS = {"plain": plain, "count": count, "number": number, "percent": percent, "moment": moment}

@@ -17,6 +17,7 @@ from surelist._version import __version__
 from surelist.promises import policy_file
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
+from surelist.promises.usual import usual
 from surelist.reports import audit
 
 RULE_NAMES = {
@@ -47,6 +48,7 @@ def summarise(
         "name": name,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "promise": policy.promise,
+        "two_lines": asdict(policy.two_lines),
         "conditions": list(policy.conditions),
         "alpha": policy.alpha,
         "rule": policy.rule,
@@ -64,6 +66,7 @@ def summarise(
         "rows_sha256": rows_sha256,
         "earlier_looks": [dict(look) for look in earlier_looks],
         "selection": {"checks": [], **selection} if selection else None,
+        "usual": _usual(policy, selection, earlier_looks),
         "rates": _rates(selection),
         "impact": [_impact(table) for table in (selection or {}).get("impact", [])],
         "reviews": {"reviewed": reviews[0], "qualified": reviews[1]} if reviews else None,
@@ -72,6 +75,16 @@ def summarise(
         "versions": versions(policy),
         "file": policy_file.dumps(policy),
     }
+
+
+def _usual(
+    policy: Policy, selection: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]
+) -> dict[str, str] | None:
+    """What "on average" means for this list; None where it was chosen after looking, or cannot be said."""
+    if selection is None or looks:
+        return None
+    said = usual(policy, selection["candidates"], selection["shortlisted"])
+    return None if said is None else {"sentence": said.sentence, "meaning": said.meaning}
 
 
 def _excess(policy: Policy) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.responses import HTMLResponse
 
+from surelist import _numerals as numerals
 from surelist.promises.policy import Policy
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
@@ -33,6 +34,7 @@ def policy(saved: SavedPolicy) -> dict[str, Any]:
         "note": saved.note,
         "file": saved.entry.facts.get("file"),
         "promise": saved.current.promise,
+        "two_lines": saved.current.two_lines,
         "conditions": [*made.conditions, *look_conditions(made, looks)],
         "alpha": made.alpha,
         "rule": made.rule,
@@ -89,8 +91,8 @@ def look_conditions(made: Policy, looks: Sequence[Mapping[str, Any]]) -> list[st
 
 def _seen(look: Mapping[str, Any]) -> str:
     asked = "; ".join(look.get("targets", {}).values()) or "the curve"
-    alpha = "" if "alpha" in asked else f" at alpha {report.percent(look.get('alpha'))}"
-    return f"{report.moment(str(look.get('at', '')))}: {asked}{alpha}, {look.get('rule')} rule"
+    alpha = "" if "alpha" in asked else f" at alpha {numerals.percent(look.get('alpha'))}"
+    return f"{numerals.moment(str(look.get('at', '')))}: {asked}{alpha}, {look.get('rule')} rule"
 
 
 def policy_file(saved: SavedPolicy) -> dict[str, Any]:

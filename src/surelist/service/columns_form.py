@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surelist.reports.html import count, number
+from surelist._numerals import count, number
 from surelist.service.jobs import Problem
 from surelist.service.looking import Profile
 from surelist.workflows.tables import Column

@@ -10,6 +10,7 @@ from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput
 from surelist.promises import policy_file
+from surelist.promises.usual import usual
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
 from surelist.service import answers, desk, downloading, jobs, life, reviewing, wizard
@@ -67,7 +68,7 @@ async def new_policy(me: Me, like: str | None = None) -> Response:
     """Begin a policy; ``like`` takes over the promise of another one."""
     view = await me.view("operator", all_policies=True)
     saved = await me.runtime.read(view.policy, like) if like else None
-    taken = saved and {"hash": saved.hash, "name": saved.name, "promise": saved.policy.promise}
+    taken = saved and {"hash": saved.hash, "name": saved.name, "promise": saved.policy.two_lines.what}
     return me.show("home.html", like=taken)
 
 
@@ -163,7 +164,7 @@ async def selection(ident: str, me: Me) -> Response:
     marks = await me.runtime.read(view.marks, ident)
     closed = await me.runtime.read(view.reviews_closed, ident)
     kept = me.spool.result(ident) if view.actor.role != "viewer" else None
-    shown = None
+    shown, looked = None, saved.entry.facts.get("earlier_looks")
     if kept is not None:
         names, rows = await me.runtime.work(jobs.first_rows, kept, SHOWN)
         shown = wizard.shortlist(saved.policy, entry, kept, names, rows)
@@ -171,6 +172,7 @@ async def selection(ident: str, me: Me) -> Response:
         "selection.html", entry=entry, facts=entry.facts, policy=answers.policy(saved), shown=shown,
         progress=reviewing.progress(marks, entry.facts["shortlisted"]), limit=SHOWN,
         title=view.title(entry), note=view.note(entry), closed=closed,
+        usual=None if looked else usual(saved.current, entry.facts["candidates"], entry.facts["shortlisted"]),
         viewer=view.actor.role == "viewer", review=kept is not None and list_of(kept.upload).exists(),
     )  # fmt: skip
 

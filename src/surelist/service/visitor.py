@@ -13,9 +13,9 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from surelist._numerals import FILTERS
 from surelist._version import __version__
 from surelist.errors import InvalidInput
-from surelist.reports import html as report
 from surelist.reports.summary import RULE_NAMES, curve_table, in_order
 from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.middleware import SMALL, allow_body
@@ -34,7 +34,7 @@ _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True,
     lstrip_blocks=True, undefined=StrictUndefined,
 )  # fmt: skip
-_templates.filters.update(report.FILTERS)
+_templates.filters.update(FILTERS)
 _templates.globals.update(
     curve_table=curve_table,
     in_order=in_order,

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from surelist import _numerals as numerals
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, PerPool, Recall
@@ -156,20 +157,20 @@ def _facts(saved: SavedPolicy) -> dict[str, str]:
     policy, view = saved.policy, answers.policy(saved)
     facts = {
         "Promise": policy.promise,
-        "May be false": report.percent(policy.alpha),
+        "May be false": numerals.percent(policy.alpha),
         "Rule": RULE_NAMES[policy.rule],
         "Status": "withdrawn" if view["withdrawn"] else "retired" if view["retired"] else "in use",
-        "Saved": f"{report.moment(saved.entry.at)} by {saved.entry.actor}",
+        "Saved": f"{numerals.moment(saved.entry.at)} by {saved.entry.actor}",
         "Note": saved.note or "–",
         "Earlier looks at the rows": str(view["earlier_looks"]),
         "Purpose": policy.purpose or "–",
     }
     for each in view["cutoffs"]:
         who = f" ({each['group']})" if each["group"] else ""
-        facts[f"Threshold{who}"] = report.number(each["threshold"], 8)
-        facts[f"Calibration rows{who}"] = report.count(each["rows"])
-        facts[f"Qualified rows{who}"] = report.count(each["qualified"])
-        facts[f"Needed{who}"] = report.count(each["critical_count"])
+        facts[f"Threshold{who}"] = numerals.number(each["threshold"], 8)
+        facts[f"Calibration rows{who}"] = numerals.count(each["rows"])
+        facts[f"Qualified rows{who}"] = numerals.count(each["qualified"])
+        facts[f"Needed{who}"] = numerals.count(each["critical_count"])
     facts["Calibration file"] = str(saved.entry.facts.get("rows_sha256", "–"))[:16]
     return facts
 
