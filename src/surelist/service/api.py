@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import pydantic_core
 from fastapi import APIRouter, Depends, Header, Path, Query
-from fastapi.exceptions import RequestValidationError
-from pydantic import Field, StringConstraints, ValidationError
-from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from surelist.errors import InvalidInput
-from surelist.service import answers, calibrating, jobs, life, models, reviewing
+from surelist.service import answers, calibrating, life, models, reviewing, selecting
 from surelist.service.bodies import (
-    EXCEL,
-    INLINE,
     PAST_BODY,
     TABLE_BODY,
     body_schema,
-    content_type,
-    json_body,
-    parse_rows,
     parsed_body,
     past_body,
     table_body,
 )
 from surelist.service.errors import MEANING
-from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, key_of, runtime_of
+from surelist.service.selecting import KEY, KEY_HELP, DigestText, KeyText, view_of
 
 REVIEWS = 16 << 20  # bytes of reviews in one request
 
@@ -41,43 +32,20 @@ router = APIRouter(
     },
 )
 
-DigestText = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
-KeyText = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern="^[!-~]+$")]
-KEY, KEY_HELP = "Idempotency-Key", "Sent again with the same request, nothing is recorded twice."
 Digest = Annotated[DigestText, Path(description="SHA-256 of the policy.")]
 SelectionId = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
 IdempotencyKey = Annotated[KeyText | None, Header(alias=KEY, description=KEY_HELP)]
 Limit = Annotated[int, Query(ge=1, le=500)]
 Before = Annotated[int | None, Query(ge=1, le=2**62, description="Entries before this sequence number.")]
-MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv; charset=utf-8", "xlsx": EXCEL}
 
-FILE_ANSWER: dict[int | str, dict[str, Any]] = {
-    200: {
-        "model": models.Shortlist,
-        "description": "For JSON the shortlisted rows with the receipt; for files the shortlist, with the "
-        "selection in `Surelist-Selection` and the receipt in `Surelist-Receipt`.",
-        "content": {
-            "text/csv": {"schema": {"type": "string"}},
-            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
-            EXCEL: {"schema": {"type": "string", "format": "binary"}},
-        },
-    }
-}
 HTML_ANSWER: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/html": {"schema": {"type": "string"}}}, "description": "The report."}
 }
 
 
-async def _view(request: Request, role: str) -> View:
-    runtime = runtime_of(request)
-    if not runtime.settings.login:  # nothing to read from the record
-        return runtime.view(request, role)
-    return await runtime.read(runtime.view, request, role)
-
-
 def _role(role: str, *, all_policies: bool = False) -> Any:
     async def view(request: Request) -> View:
-        allowed = await _view(request, role)
+        allowed = await view_of(request, role)
         if all_policies:
             allowed.actor.require_all_policies()
         return allowed
@@ -99,97 +67,13 @@ async def _runtime(request: Request) -> Runtime:  # async: FastAPI would send a 
 Service = Annotated[Runtime, Depends(_runtime)]
 
 
-class _Selection(models.SelectOptions):
-    """All that a selection's address and headers say."""
-
-    policy: DigestText = Field(description="SHA-256 of the policy.")
-    key: KeyText | None = Field(default=None, alias="Idempotency-Key", description=KEY_HELP)
-
-    def bound_to(self, pool: str) -> Key | None:
-        """The idempotency key, bound to the options and the pool it came with."""
-        options = self.model_dump_json(exclude={"policy", "key"}) if self.key else ""
-        return key_of(self.key, "select", self.policy, options, pool)
-
-
-_PLACES = {"policy": "path", KEY: "header"}
-SELECT_PARAMETERS = [
-    {"name": name, "in": _PLACES.get(name, "query"), "required": name == "policy", "schema": part}
-    for name, part in _Selection.model_json_schema()["properties"].items()
-]
-
-
-def _selection(request: Request) -> _Selection:
-    """Read by hand, since selections are many and FastAPI takes a fifth of a request's time for it."""
-    raw: dict[str, Any] = {}
-    if request.scope["query_string"]:
-        query = request.query_params
-        raw = {name: query.getlist(name) if name == "attribute" else query[name] for name in query}
-        if not raw.keys().isdisjoint(_PLACES):
-            raise InvalidInput("query: policy is part of the path, and Idempotency-Key a header.")
-    raw["policy"] = request.path_params["policy"]
-    if (key := request.headers.get("idempotency-key")) is not None:
-        raw[KEY] = key
-    try:
-        return _Selection.model_validate(raw)
-    except ValidationError as error:
-        raise RequestValidationError(error.errors()) from error
-
-
 # first, because routes are tried in order and this one is asked most
-@router.post(
-    "/policies/{policy}/select",
-    openapi_extra={**TABLE_BODY, "parameters": SELECT_PARAMETERS},
-    responses=FILE_ANSWER,
+router.post(
+    selecting.ROUTE,
+    openapi_extra={**TABLE_BODY, "parameters": selecting.PARAMETERS},
+    responses=selecting.ANSWER,
     response_class=Response,
-)
-async def select(request: Request) -> Response:
-    """Shortlist a pool. The answer comes when the selection is on record."""
-    runtime, view = runtime_of(request), await _view(request, "operator")
-    asked = _selection(request)
-    view.actor.require_policy(asked.policy)
-    if content_type(request) == "application/json":
-        return await _select_rows(request, runtime, view, asked)
-    async with table_body(request, runtime, past=False, sheet=asked.sheet) as upload:
-        done = await runtime.work(
-            jobs.select_file, runtime, view, asked.policy, upload, columns=asked.columns,
-            hints=jobs.hints_of({"decimal": asked.decimal}), attributes=asked.attribute,
-            format="csv" if asked.format == "spreadsheet" else asked.format,
-            key=asked.bound_to(upload.sha256), about={"watch": asked.watch},
-        )  # fmt: skip
-    file, entry = done.file.path, done.written.entry
-    if asked.format == "spreadsheet":
-        file = await runtime.work(jobs.escaped, file)
-    return FileResponse(
-        file,
-        media_type=MEDIA_TYPES[done.file.format],
-        filename=f"shortlist.{done.file.format}",
-        headers={
-            "Surelist-Selection": entry.subject,
-            "Surelist-Receipt": entry.receipt,
-            "Surelist-Result-SHA256": entry.facts["result_sha256"],
-        },
-        background=BackgroundTask(file.unlink, missing_ok=True),
-    )
-
-
-async def _select_rows(request: Request, runtime: Runtime, view: View, asked: _Selection) -> Response:
-    if asked.format is not None or asked.attribute or asked.sheet:
-        raise InvalidInput("format: it goes with files, as do attribute and sheet; leave it out.")
-    body = await json_body(request, runtime, runtime.settings.max_json)
-    known = runtime.known_policy(asked.policy)
-    made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)
-
-    def job() -> Any:
-        return jobs.select_rows(made, parse_rows(body), body, asked.columns)
-
-    shortlist, facts = job() if len(body) <= INLINE else await runtime.work(job)
-    key = asked.bound_to(facts["pool_sha256"])
-    if asked.watch:
-        facts |= await runtime.read(life.watched_facts, view, asked.policy, facts)
-    written = await runtime.written(view.record_selection(jobs.new_id(), asked.policy, facts, key))
-    jobs.count_selection(runtime, facts)
-    answer = {"selection": answers.selection(written), "shortlist": shortlist}
-    return Response(pydantic_core.to_json(answer), media_type="application/json")
+)(selecting.select)
 
 
 @router.post("/calibrate", status_code=201, response_model=models.PolicyFile, openapi_extra=PAST_BODY)

@@ -29,6 +29,7 @@ from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.runtime import Runtime, runtime_of
 from surelist.service.sandbox import Sandboxes
+from surelist.service.selecting import Shortcut
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
 from surelist.service.visitor import error_page
@@ -84,6 +85,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.mount("/docs-assets", StaticFiles(directory=Path(fastapi_offline.__file__).parent / "static"))
     _add_checks(app)
     _add_errors(app)
+    app.add_middleware(Shortcut, route=api.router.routes[0])
     app.add_middleware(Guard, settings=settings, metrics=metrics)
     _declare_bodies(app)
     return app

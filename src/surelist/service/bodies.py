@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+import numpy as np
 import orjson
 import pydantic_core
 from pydantic import BaseModel, ValidationError
@@ -20,8 +21,9 @@ from surelist.service.middleware import SMALL, allow_body
 from surelist.service.runtime import Runtime
 from surelist.service.uploads import Upload
 
-SHAPE = bytes.maketrans(b"123456789:,[-\t\n\r", b"000000000       ")
-LONG_INTEGER = b" " + b"0" * 19  # in that shape
+LONG = (1, 2, 4, 8, 3)  # shifts that leave the beginnings of runs of 19 digits
+ZERO, TEN = np.uint8(ord("0")), np.uint8(10)
+BEFORE_NUMBERS = np.array([each in b" :,[-\t\n\r" for each in range(256)])
 INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
 M = TypeVar("M", bound=BaseModel)
 
@@ -114,11 +116,21 @@ def parse_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
 def _parsed(body: bytes) -> Any:
     try:
         value = orjson.loads(body)
-        if LONG_INTEGER in body.translate(SHAPE):  # orjson would round those beyond 64 bits
+        if _has_long_integer(body):  # orjson would round those beyond 64 bits
             return pydantic_core.from_json(body)
         return value
     except ValueError as error:
         raise InvalidInput(f"body: expected JSON, got something else ({error}).") from error
+
+
+def _has_long_integer(body: bytes) -> bool:
+    """Whether a number may have 19 digits before its point; digits within text may count as one."""
+    array = np.frombuffer(body, np.uint8)
+    runs = array - ZERO < TEN  # below zero wraps around
+    for shift in LONG:
+        runs = runs[shift:] & runs[:-shift]
+    before = array[np.flatnonzero(runs[1:] > runs[:-1])]  # whatever stands before a run
+    return bool(BEFORE_NUMBERS[before].any())
 
 
 def _rows_in(value: Any, name: str) -> Sequence[Mapping[str, Any]]:

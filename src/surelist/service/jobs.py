@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import orjson
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.promises.policy import Policy
@@ -249,7 +249,7 @@ def select_rows(
 ) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:
     """Shortlist rows in memory: the shortlist, and what goes on record about it."""
     numbers, done = workflows.select_rows(rows, policy, **columns)
-    listed = hashlib.sha256(json.dumps(numbers, separators=(",", ":")).encode()).hexdigest()
+    listed = hashlib.sha256(orjson.dumps(numbers)).hexdigest()
     pool = hashlib.sha256(body).hexdigest()
     facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
     return [rows[number] for number in numbers], facts

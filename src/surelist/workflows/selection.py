@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,7 @@ def _pool_column(policy: Policy, pool: str | None, there: Collection[str]) -> st
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any]:
     try:
-        return [row[name] for row in rows]
+        return list(map(itemgetter(name), rows))
     except KeyError:
         at = next(i for i, row in enumerate(rows) if name not in row)
         there = ", ".join(repr(each) for each in list(rows[at])[:20])
