@@ -71,7 +71,7 @@ class SelectionRequest(models.SelectOptions):
     """All that a selection's address and headers say."""
 
     policy: DigestText = Field(description="SHA-256 of the policy.")
-    key: KeyText | None = Field(default=None, alias=KEY, description=KEY_HELP)
+    key: KeyText | None = Field(default=None, alias="Idempotency-Key", description=KEY_HELP)
 
     def bound_to(self, pool: str) -> Key | None:
         """The idempotency key, bound to the options and the pool it came with."""
