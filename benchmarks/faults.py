@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import json
 import random
+import re
 import secrets
 import shutil
 import sys
@@ -25,15 +26,20 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.helpers.service import PostgresServer, Server, csv_text
+from tests.helpers.service import PostgresServer, Server, close, csv_text, operations
 
+from surelist.service import visitor
+from surelist.service.app import create_app
+from surelist.service.record import access
 from surelist.service.record.database import Database
 from surelist.service.record.verify import verify
+from surelist.service.settings import Settings
 
 STATED = {503, 507}
 CSV = {"content-type": "text/csv"}
@@ -49,37 +55,29 @@ TYPES = [
     "application/x-www-form-urlencoded", "text/html", "", "nonsense", "application/json; charset=utf-7",
 ]  # fmt: skip
 
+TEMPLATES = Path(visitor.__file__).parent / "templates"
+FIELDS = sorted(
+    {name for page in TEMPLATES.glob("*.html") for name in re.findall(r'name="(\w+)"', page.read_text())}
+    - {"csrf"}
+)
+
 
 class Mutator:
     """Draws requests: a route of the app, parameters that fit or do not, a body that was true once."""
 
-    def __init__(self, seed: int, schema: dict[str, Any], known: dict[str, str], bodies: list[bytes]) -> None:
-        self.draw, self.known, self.bodies = random.Random(seed), known, bodies
+    def __init__(
+        self, seed: int, schema: dict[str, Any], known: dict[str, list[str]], bodies: list[bytes], cookie: str
+    ) -> None:
+        self.draw, self.known, self.bodies, self.cookie = random.Random(seed), known, bodies, cookie
         routes = [(m.upper(), p, o) for p, item in schema["paths"].items() for m, o in item.items()]
-        pages = [
-            "/",
-            "/login",
-            "/policies",
-            "/policies/{policy}",
-            "/policies/compare",
-            "/selections",
-            "/record",
-        ]
-        pages += [
-            "/drafts",
-            "/drafts/{ident}",
-            "/pools/{ident}",
-            "/selections/{selection}/shortlist.csv",
-            "/docs",
-        ]
-        self.routes = routes * 4 + [(m, p, {}) for p in pages for m in ("GET", "POST")]
+        pages = [(m, p, {}) for m, p in every_page() if p not in schema["paths"]]
+        self.routes = routes * max(1, len(pages) // len(routes)) + pages
 
     def request(self) -> dict[str, Any]:
         method, path, operation = self.draw.choice(self.routes)
         if self.draw.random() < 0.05:
             method = self.draw.choice(["PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE"])
-        for name in ("policy", "selection", "ident"):
-            path = path.replace(f"{{{name}}}", self._name(name))
+        path = re.sub(r"\{(\w+)\}", lambda part: self._name(part[1]), path)
         parameters = [p["name"] for p in operation.get("parameters", []) if p["in"] == "query"]
         some = self.draw.choice([0, 0, 0.1, 0.3])
         query = [(name, self._value()) for name in parameters if self.draw.random() < some]
@@ -93,6 +91,10 @@ class Mutator:
         if self.draw.random() < 0.3:
             headers["accept"] = self.draw.choice(["text/html", "*/*", "application/json", ";;;"])
         body = self._body() if method != "GET" or self.draw.random() < 0.1 else None
+        if not operation and method == "POST":
+            headers["cookie"] = f"surelist={self.cookie}"
+            if self.draw.random() < 0.8:
+                headers["content-type"], body = "application/x-www-form-urlencoded", self._form()
         return {
             "method": method,
             "url": path,
@@ -101,15 +103,33 @@ class Mutator:
             "content": body,
         }
 
+    def learn(self, answer: httpx.Response) -> None:
+        """What the service has made meanwhile is asked for as well; the oldest is forgotten."""
+        made = re.findall(r"[0-9a-f]{16,64}", answer.headers.get("location", ""))
+        made += [answer.headers[name] for name in ("surelist-selection",) if name in answer.headers]
+        if answer.status_code == 201:
+            made += re.findall(r'"hash":"([0-9a-f]{64})"', answer.text)[:1]
+        for name in made:
+            for kind in ("policy", "digest") if len(name) == 64 else ("ident", "selection"):
+                self.known[kind] = [*self.known[kind][-20:], name]
+
     def _name(self, kind: str) -> str:
         if self.draw.random() < 0.6 and kind in self.known:
-            return self.known[kind]
+            return self.draw.choice(self.known[kind])
         made = self.draw.choice(["0" * 64, "f" * 16, self.draw.randbytes(8).hex(), self._value()])
         return "".join(c for c in made if c.isprintable() and c not in "/?#%\\") or "x"
 
     def _value(self) -> str:
         value = self.draw.choice(AWKWARD)
         return str(value if self.draw.random() < 0.8 else self.draw.choice(AWKWARD) + str(value))
+
+    def _form(self) -> bytes:
+        """A form of this session with some fields of all pages, filled in by somebody careless."""
+        fields = self.draw.sample(FIELDS, self.draw.choice([0, 1, 3, 8]))
+        sent = [("csrf", access.csrf_token(self.cookie)), *((name, self._value()) for name in fields)]
+        if self.draw.random() < 0.2:
+            sent.append(("example", "1"))
+        return urlencode(sent, errors="replace").encode()
 
     def _body(self) -> bytes:
         body = bytearray(self.draw.choice(self.bodies))
@@ -129,6 +149,14 @@ class Mutator:
         return bytes(body)
 
 
+def every_page() -> list[tuple[str, str]]:
+    """What the app answers beside its API, from its own routes."""
+    with tempfile.TemporaryDirectory() as folder:
+        app = create_app(Settings(database=f"{folder}/r.db", folder=Path(folder)))
+        close(app)
+    return operations(app)
+
+
 def _sendable(headers: dict[str, str]) -> dict[str, str]:
     return {name: "".join(c for c in value if " " <= c <= "~")[:4000] for name, value in headers.items()}
 
@@ -143,6 +171,7 @@ async def _fuzz(url: str, mutator: Mutator, requests: int, parallel: int) -> tup
             try:
                 answer = await client.request(**request)
                 statuses[answer.status_code] += 1
+                mutator.learn(answer)
                 if answer.status_code >= 500 and answer.status_code not in STATED:
                     wrong.append(
                         f"{answer.status_code} {request['method']} {request['url']} {request}"[:1500]
@@ -158,6 +187,20 @@ async def _fuzz(url: str, mutator: Mutator, requests: int, parallel: int) -> tup
     return statuses, wrong
 
 
+def _session(client: httpx.Client, policy: str) -> tuple[str, list[str]]:
+    """A browser's cookie, and what it has under way: past candidates, a pool, a collection."""
+    client.get("/")
+    cookie = client.cookies["surelist"]
+    form = {"csrf": access.csrf_token(cookie)}
+    sent = {
+        "/drafts": csv_text(300, labelled=True),
+        f"/policies/{policy}/pool": csv_text(50, labelled=False),
+        "/labellings": csv_text(50, labelled=False),
+    }
+    begun = [client.post(path, data=form, files={"file": ("a.csv", text)}) for path, text in sent.items()]
+    return cookie, [re.findall("[0-9a-f]{16,}", each.headers["location"])[-1] for each in begun]
+
+
 def fuzz(folder: Path, address: str, requests: int, seed: int) -> int:
     server = Server(folder / "home", "--database", address)
     past, pool = csv_text(300, labelled=True), csv_text(50, labelled=False)
@@ -169,7 +212,10 @@ def fuzz(folder: Path, address: str, requests: int, seed: int) -> int:
         listed = client.post(select, content=pool, headers=CSV)
         parquet = client.post(select + "?format=parquet", content=pool, headers=CSV).content
         schema = client.get("/api/v1/openapi.json").json()
-    known = {"policy": made["hash"], "selection": listed.headers["surelist-selection"]}
+        cookie, idents = _session(client, made["hash"])
+    selection = listed.headers["surelist-selection"]
+    known = {"policy": [made["hash"]], "digest": [made["hash"]], "selection": [selection]}
+    known |= {"ident": [*idents, selection], "format": ["csv", "xlsx", "parquet"]}
     rows = {"rows": [{"score": i / 40, "qualified": i % 2, "candidate": f"c{i}"} for i in range(40)]}
     reviews = {"reviews": [{"candidate": f"c{i}", "qualified": i % 2 == 0} for i in range(3)]}
     nested = b"[" * 5000 + b"]" * 5000
@@ -179,7 +225,9 @@ def fuzz(folder: Path, address: str, requests: int, seed: int) -> int:
     bodies = [past.encode(), pool.encode(), json.dumps(rows).encode(), json.dumps(reviews).encode()]
     bodies += [parquet, nested, form, b"", b'{"reason": "old"}', b"token=abc&csrf=x"]
     began = time.perf_counter()
-    statuses, wrong = asyncio.run(_fuzz(server.url, Mutator(seed, schema, known, bodies), requests, 8))
+    statuses, wrong = asyncio.run(
+        _fuzz(server.url, Mutator(seed, schema, known, bodies, cookie), requests, 8)
+    )
     seconds = time.perf_counter() - began
     log = server.stop()
     verdict = verify(Database(address, read_only=True))
