@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 import surelist
 
 project = "surelist"
@@ -51,6 +53,8 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "inherited-members": False, "undoc-members": False}
 napoleon_google_docstring = False
+napoleon_use_param = False  # parameters that are described together stay together
+smartquotes_action = "q"  # two dashes are a flag, not a dash
 
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
@@ -84,8 +88,26 @@ def skipped(app: Any, what: str, name: str, obj: object, skip: bool, options: ob
     return True if re.fullmatch(r"set_\w+_request|score", name) else None
 
 
+def examples(app: Any, context: object, lines: list[str]) -> None:
+    """The example in a command's help, as a block that can be copied."""
+    for at in [place for place, line in enumerate(lines) if line == "| Example:"][::-1]:
+        end = next((to for to, line in enumerate(lines) if to > at and not line.startswith("|")), len(lines))
+        block = [line.removeprefix("|") for line in lines[at + 1 : end]]
+        lines[at:end] = [".. code-block:: shell", "", *block, ""]
+
+
+def sentences(app: Any, tree: Any, page: str) -> None:
+    """Printed sentences may wrap; tables of numbers, code and commands keep their lines."""
+    for block in tree.findall(nodes.literal_block):
+        plain = block.get("language") in ("text", "none", "myst-ansi")
+        if plain and not re.search(r"\S {3,}\S", block.astext()):
+            block["classes"].append("sentences")
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("sphinx-click-process-description", examples)
+    app.connect("doctree-resolved", sentences)
     app.connect("source-read", anchors)
     app.connect("autodoc-process-docstring", theory)
     app.connect("autodoc-skip-member", skipped)

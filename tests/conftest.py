@@ -1,3 +1,16 @@
 """One set of helpers and fixtures for every room; the tests' folders mirror the rooms."""
 
+import sys
+from collections.abc import Iterator
+
+import pytest
+
 pytest_plugins = ["tests.helpers.engines", "tests.helpers.service", "tests.helpers.slow"]
+
+
+@pytest.fixture(autouse=True)
+def _pictures_are_closed() -> Iterator[None]:
+    """Pictures for a screen stay open until somebody closes them, and matplotlib warns of too many."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")

@@ -30,6 +30,7 @@ DecimalMark = Literal["auto", ".", ","]
 
 _BLOCK = 1 << 16
 _EXACT_INTEGER = 1 << 53
+_NO_WORDS = " Turn words into 0 and 1, missing ones left missing; calibrate_table takes them with pos_label=."
 
 
 def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scores:
@@ -93,7 +94,7 @@ def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tupl
     if array.dtype.kind == "b":
         return array, 0
     if array.dtype.kind in "OUST":
-        array = _numbers(values, name)
+        array = _numbers(values, name, "0 or 1 (1 = qualified)", _NO_WORDS)
     if array.dtype.kind not in "biuf":
         raise InvalidInput(
             f"{name}: expected 0 or 1 (1 = qualified), got {_first(array)} of type {array.dtype}."
@@ -351,7 +352,7 @@ def _column(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _numbers(values: Any, name: str) -> Scores:
+def _numbers(values: Any, name: str, wanted: str = "numbers", remedy: str = "") -> Scores:
     """Python objects to float64, missing values to NaN; text is an error that shows it."""
     array = np.asarray(_unmasked(values), dtype=object)
     out = np.empty(len(array))
@@ -361,7 +362,7 @@ def _numbers(values: Any, name: str) -> Scores:
         elif _is_missing(value):
             out[row] = math.nan
         else:
-            raise InvalidInput(f"{name}: expected numbers, got {_shown(value)} at row {row}.")
+            raise InvalidInput(f"{name}: expected {wanted}, got {_shown(value)} at row {row}.{remedy}")
     return out
 
 

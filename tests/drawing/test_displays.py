@@ -73,3 +73,12 @@ def test_a_picture_of_an_unknown_kind_is_refused(rows, tmp_path):
     with pytest.raises(sl.InvalidInput, match=r"\.png, \.svg or \.pdf"):
         sl.guarantee_curve(*rows).plot(path=tmp_path / "curve.bmp")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_picture_for_no_file_is_one_that_notebooks_show(rows, tmp_path):
+    from matplotlib import pyplot
+
+    curve = sl.guarantee_curve(*rows)
+    curve.plot(path=tmp_path / "curve.svg")
+    assert pyplot.get_fignums() == []
+    assert curve.plot().figure is pyplot.gcf()

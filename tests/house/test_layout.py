@@ -45,7 +45,7 @@ PLAN = {
     "baselines": {"bounds", "promises"},
     "paper": {"baselines", "public"},
     "service": {"workflows", "reports", "promises"},
-    "cli": {"workflows", "service", "paper", "baselines", "promises"},
+    "cli": {"workflows", "service", "paper", "baselines", "promises", "drawing"},
     "__main__": {"cli"},
     "__init__": {"public"},
 }

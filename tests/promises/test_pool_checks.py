@@ -88,7 +88,7 @@ def test_shares_and_counts_in_the_sentences_are_those_of_the_arrays():
     checks = POLICY.check_pool(pool)
     listed, before = int((pool >= POLICY.threshold).sum()), (PAST[0] >= POLICY.threshold).mean()
     assert said(checks, "share") == (
-        f"{listed} of 801 candidates are shortlisted ({100 * round(listed / 801, 4):.6g}%); of the calibration "
+        f"{100 * round(listed / 801, 4):.6g}% of 801 candidates are shortlisted; of the calibration "
         f"rows {100 * round(before, 4):.6g}% would be (AUC {POLICY.cutoffs[0].scores.auc:.2f} on them)."
     )
     outside = int(((pool < PAST[0].min()) | (pool > PAST[0].max())).sum())

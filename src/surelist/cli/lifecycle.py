@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from surelist.cli import HelpfulGroup
-from surelist.cli.options import as_json, asked, option, plot_option, promise_options
+from surelist.cli.options import (
+    as_json,
+    asked,
+    list_options,
+    option,
+    options,
+    plot_option,
+    promise_options,
+)
 from surelist.promises.options import PROMISES
 
 if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
+    from surelist.workflows.source import Hints
 
 ALARM = 4
 
@@ -27,12 +36,12 @@ pool_option = click.option(
 
 @click.command(no_args_is_help=True)
 @promise_options
+@list_options
 @option("alpha")
 @click.option("--base-rate", type=float, help="Guess: share of qualified candidates.")
 @click.option("--auc", type=float, help="Guess: area under the score's ROC curve.")
 @click.option("--pilot", type=click.Path(path_type=Path), help="Instead of a guess: a table of pilot rows.")
-@option("score")
-@option("label")
+@options("score", "label", "missing_labels", "pos_label", "sheet", "decimal")
 @click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
 @click.option("--sizes", help="Calibration sizes to tabulate, e.g. 300,1000,3000.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the pilot's resampling.")
@@ -40,7 +49,7 @@ pool_option = click.option(
 @click.option("--paper", is_flag=True, help="Also tabulate the paper's rule.")
 @plot_option
 @as_json
-def plan(**options: Any) -> None:
+def plan(**given: Any) -> None:
     """How many calibration rows a target needs, and what more rows would save.
 
     \b
@@ -51,21 +60,29 @@ def plan(**options: Any) -> None:
     from surelist.promises.asked import target_asked
     from surelist.workflows import lifecycle as living
 
-    target: Any = target_asked(asked(options))
-    more = {"sizes": _numbers(options["sizes"], "--sizes")} if options["sizes"] else {}
-    made = living.plan(
-        target, pilot=options["pilot"], score=options["score"], label=options["label"],
-        alpha=options["alpha"], base_rate=options["base_rate"], auc=options["auc"], pools=options["pools"],
-        seed=options["seed"], labelling=options["labelling"], **more,
-    )  # fmt: skip
-    if options["plot"]:
-        made.plot(path=options["plot"])
-    if options["json_"]:
+    target: Any = target_asked(asked(given))
+    more = {"sizes": _numbers(given["sizes"], "--sizes")} if given["sizes"] else {}
+    passed = (
+        "pilot",
+        "score",
+        "label",
+        "missing_labels",
+        "alpha",
+        "base_rate",
+        "auc",
+        "pools",
+        "seed",
+        "labelling",
+    )
+    made = living.plan(target, hints=_hints(given), **{name: given[name] for name in passed}, **more)
+    if given["plot"]:
+        made.plot(path=given["plot"])
+    if given["json_"]:
         body = {**asdict(made), "target": made.target.describe()}
         body["oracle"] = None if made.oracle != made.oracle else made.oracle
         click.echo(json.dumps(body))
     else:
-        click.echo(made.describe(options["paper"]))
+        click.echo(made.describe(given["paper"]).replace("start=", "--start "))
 
 
 @click.command(no_args_is_help=True)
@@ -178,12 +195,10 @@ def campaign() -> None:
     "--uncertified", default="refuse", show_default=True,
     help="refuse, or everyone: shortlist everyone until enough is known.",
 )  # fmt: skip
-@option("score")
-@option("label")
-@option("missing_labels")
+@options("score", "label", "missing_labels", "pos_label", "sheet", "decimal")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write.")
 @as_json
-def start(past: Path, output: Path, json_: bool, **options: Any) -> None:
+def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     """Start a campaign from PAST candidates. Exit code 3 when the target is not certifiable yet.
 
     \b
@@ -193,13 +208,12 @@ def start(past: Path, output: Path, json_: bool, **options: Any) -> None:
     from surelist.promises.asked import target_asked
     from surelist.workflows import lifecycle as living
 
-    schedule = _numbers(options["schedule"], "--schedule") if options["schedule"] else None
-    target: Any = target_asked({"k": options["expect"], "pool_size": options["pool_size"]})
+    schedule = _numbers(given["schedule"], "--schedule") if given["schedule"] else None
+    target: Any = target_asked({"k": given["expect"], "pool_size": given["pool_size"]})
+    passed = ("score", "label", "missing_labels", "alpha", "monitor_alpha", "uncertified")
     begun = living.start_campaign(
-        past, output, target, score=options["score"], label=options["label"], alpha=options["alpha"],
-        schedule=schedule, monitor_alpha=options["monitor_alpha"], uncertified=options["uncertified"],
-        missing_labels=options["missing_labels"],
-    )  # fmt: skip
+        past, output, target, schedule=schedule, hints=_hints(given), **{name: given[name] for name in passed}
+    )
     if not json_:
         click.echo(begun.describe())
     _report(begun, json_, state=str(output))
@@ -259,7 +273,7 @@ def review(state: Path, reviews: Path, name: str, label: str, id: str, final: bo
 
 @campaign.command(no_args_is_help=True)
 @state_argument
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw list length over time.")
+@plot_option
 @click.option("--policy", type=click.Path(path_type=Path), help="Also write the policy in force.")
 @as_json
 def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> int:
@@ -295,6 +309,12 @@ def _report(campaign: Campaign, json_: bool, **more: Any) -> int:
     else:
         click.echo(click.style(campaign.promise, bold=True))
     return ALARM if campaign.alarm else 0
+
+
+def _hints(given: dict[str, Any]) -> Hints:
+    from surelist.workflows.source import Hints
+
+    return Hints(given["sheet"], given["decimal"], given["pos_label"])
 
 
 def _numbers(text: str, option: str) -> list[int]:

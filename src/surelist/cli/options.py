@@ -18,9 +18,20 @@ FLAGS: dict[str, PromiseKind] = {
     "precision": "precision", "budget": "budget",
 }  # fmt: skip
 
+
+def _drawable(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """A picture that cannot be drawn is refused before anything is done."""
+    if path is not None:
+        from surelist.drawing.axes import check_picture
+
+        check_picture(path)
+    return path
+
+
 plot_option = click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: .png, .svg or .pdf."
-)
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_drawable,
+    help="Also draw it: .png, .svg or .pdf.",
+)  # fmt: skip
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
 
 
@@ -71,10 +82,13 @@ promise_options = stacked(
     click.option("--recall", type=float, metavar="SHARE", help=PROMISES["recall"]),
     option("pool_size"),
 )
-special_options = stacked(
-    click.option("--pool-recall", type=float, metavar="SHARE", help=PROMISES["pool-recall"]),
+list_options = stacked(
     click.option("--precision", type=float, metavar="SHARE", help=PROMISES["precision"]),
     click.option("--budget", type=float, metavar="K", help=PROMISES["budget"]),
+)
+special_options = stacked(
+    click.option("--pool-recall", type=float, metavar="SHARE", help=PROMISES["pool-recall"]),
+    list_options,
     options("also", "pool", "by", "of", "spread", "start", "unlabelled", "other_score"),
     options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score"),
 )
@@ -108,8 +122,10 @@ _NAMES = {key: flag(key) for key in (name.rpartition(".")[2] for name in OPTIONS
 _NAMES |= {"groups": "--group", "ids": "--id", "pools": "--pool"}
 _NAMES |= {name: flag(name) for name in ("base_rate", "auc", "pilot", "sizes", "schedule", "monitor_alpha")}
 _NAMES |= {name: flag(name) for name in ("uncertified", "output", "plot", "looks", "block", "at_least")}
+_NAMES |= {name: flag(name) for name in ("policy", "port", "data", "found")}
 # names that are flags of their own in some commands
 _ELSEWHERE = {"plan": {"pools": "--pools"}, "label start": {"labels": "--labels"}}
+_ELSEWHERE |= {command: {"policy": "POLICY"} for command in ("show", "report", "sql")}
 _ANY = "|".join(sorted((*_NAMES, "labels"), key=len, reverse=True))
 
 

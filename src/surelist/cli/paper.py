@@ -74,7 +74,7 @@ def run(
 @click.option("--year", type=click.IntRange(2000, 2100), default=2018, show_default=True)
 @click.option("--states", required=True, help="Two-letter states, comma-separated, for example DE,HI,VT.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("acs"), show_default=True,
+    "--out", type=click.Path(path_type=Path, file_okay=False), default="acs", show_default=True,
     help="Folder for the files.",
 )  # fmt: skip
 @click.option("--base-url", help="Another server with the Census Bureau's layout (a mirror).")

@@ -29,7 +29,9 @@ as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for ma
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=int, default=8400, show_default=True, help="Port; 0 takes a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8400, show_default=True, help="Port; 0 takes a free one."
+)
 @database_option
 @click.option("--data", type=click.Path(file_okay=False), help="Folder for the record and uploads.")
 @click.option("--login", is_flag=True, help="Ask for a token. Needed on any address but this machine's own.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -65,23 +66,40 @@ class Rate:
     promised: float | None
 
 
-def new_axes(width: float = 7.0, height: float = 4.2) -> Any:
-    """Axes on a figure of their own, without touching any global state."""
-    try:
+def new_axes(width: float = 7.0, height: float = 4.2, *, shown: bool = False) -> Any:
+    """Axes on a figure of their own, without touching any global state; ``shown``: on one of pyplot's."""
+    _require_matplotlib()
+    if shown:
+        from matplotlib import pyplot
+
+        figure = pyplot.figure(figsize=(width, height), layout="constrained")
+    else:
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependency("Pictures need matplotlib: pip install 'surelist[plots]'.") from error
-    axes = Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+        figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
     return axes
 
 
-def save(ax: Any, path: str | os.PathLike[str], dpi: int = 150) -> None:
-    """Write the figure of ``ax``, complete or not at all; the format follows the extension."""
+def check_picture(path: str | os.PathLike[str]) -> Path:
+    """The name of a picture that can be drawn; the format follows the extension."""
+    _require_matplotlib()
     path = Path(path)
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InvalidInput(f"plot: expected a name ending in .png, .svg or .pdf, got {path.name!r}.")
+    return path
+
+
+def _require_matplotlib() -> None:
+    if find_spec("matplotlib") is None:
+        raise MissingDependency("Pictures need matplotlib: pip install 'surelist[plots]'.")
+
+
+def save(ax: Any, path: str | os.PathLike[str], dpi: int = 150) -> None:
+    """Write the figure of ``ax``, complete or not at all."""
+    path = check_picture(path)
     with writing(path) as temporary:
         ax.figure.savefig(temporary, dpi=dpi, format=path.suffix[1:].lower())
 
@@ -91,7 +109,7 @@ def draw_curves(
     mark: tuple[float, float] | None = None,
 ) -> Any:  # fmt: skip
     """Certified qualified candidates against list length, one step line per rule; ``mark`` is the choice."""
-    axes = new_axes() if ax is None else ax
+    axes = _axes(ax, path)
     for rule, (list_size, qualified) in curves.items():
         axes.step(list_size, qualified, where="post", color=COLOURS[rule], label=NAMES[rule])
     together = "Each point holds by itself" if "exact" in curves else "All points hold at once"
@@ -107,7 +125,7 @@ def draw_plan(
     bands: Sequence[Band], oracle: float, enough: int | None, title: str, ax: Any = None, path: File = None
 ) -> Any:
     """Expected list length against the number of calibration rows, by rule, with the oracle."""
-    axes = new_axes() if ax is None else ax
+    axes = _axes(ax, path)
     for band in bands:
         colour = COLOURS.get(band.rule, ALARM)
         name = NAMES.get(band.rule, f"the paper's rule ({band.rule})")
@@ -130,7 +148,7 @@ def draw_labels(
     points: Sequence[tuple[int, bool]], ends: Sequence[int], ax: Any = None, path: File = None
 ) -> Any:
     """Labels by rank, on a logarithmic scale, and where the list ends."""
-    axes = new_axes() if ax is None else ax
+    axes = _axes(ax, path)
     for qualified, name, colour in ((True, "qualified", "exact"), (False, "not qualified", "dkw")):
         ranks = [rank for rank, label in points if label is qualified]
         axes.plot(ranks, [int(qualified)] * len(ranks), "|", ms=14, color=COLOURS[colour], label=name)
@@ -144,7 +162,7 @@ def draw_labels(
 
 def draw_looks(hits: Numbers, looks: Numbers, title: str, ax: Any = None, path: File = None) -> Any:
     """Hits against items drawn so far, and at each look the most hits that certify."""
-    axes = new_axes() if ax is None else ax
+    axes = _axes(ax, path)
     axes.step(range(len(hits)), hits, where="post", color=COLOURS["exact"], label="hits so far")
     axes.plot(looks, range(len(looks)), "v", color=ALARM, label="certified at this look with at most so many")
     _label(axes, title, "items drawn", "relevant among them")
@@ -155,7 +173,7 @@ def draw_campaign(
     spans: Sequence[Span], alarm: int | None, pool_size: float, title: str, ax: Any = None, path: File = None
 ) -> Any:
     """List length over time, against about the shortest list any valid threshold could have."""
-    axes = new_axes() if ax is None else ax
+    axes = _axes(ax, path)
     for at, span in enumerate(spans):
         across = [max(span.start, 0.5), span.end]
         if span.seen is not None:
@@ -173,7 +191,7 @@ def draw_campaign(
 
 def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: Any = None, path: File = None) -> Any:
     """Where each rate lies, as a bar from its lower to its upper end, and the promise as a mark."""
-    axes = new_axes() if ax is None else ax
+    axes = _axes(ax, path)
     at = range(len(rates))
     axes.vlines(at, [each.low for each in rates], [each.high for each in rates], lw=6,
                 color=COLOURS["exact"], label="where the rate lies")  # fmt: skip
@@ -191,7 +209,7 @@ def draw_scores(
     path: File = None,
 ) -> Any:  # fmt: skip
     """The share of rows at or above each score, one line per group; thresholds with the share on the list."""
-    axes = new_axes() if ax is None else ax
+    axes = _axes(ax, path)
     for name, (scores, shares) in curves.items():
         axes.plot(scores, shares, label=name.replace("$", r"\$"))
     for at, (threshold, share) in enumerate(sorted(thresholds.items())):
@@ -206,12 +224,17 @@ def draw_shares(
     shares: Mapping[str, float], title: str, y_title: str, ax: Any = None, path: File = None
 ) -> Any:
     """Some shares side by side."""
-    axes = new_axes() if ax is None else ax
+    axes = _axes(ax, path)
     axes.bar(range(len(shares)), list(shares.values()), width=0.5, color=COLOURS["exact"])
     if len(shares) <= 30:
         axes.set_xticks(range(len(shares)), [name.replace("$", r"\$") for name in shares])
     _label(axes, title, "", y_title)
     return _finish(axes, path)
+
+
+def _axes(ax: Any, path: File) -> Any:
+    """The axes to draw on. New ones are pyplot's, which notebooks show, unless the picture goes to a file."""
+    return new_axes(shown=path is None) if ax is None else ax
 
 
 def _label(axes: Any, title: str, x_title: str, y_title: str) -> None:

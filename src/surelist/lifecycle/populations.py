@@ -74,7 +74,7 @@ def populations(
     """The best guess, its resamples, an interval for the base rate, and what they rest on."""
     if pilot is None:
         if base_rate is None or auc is None:
-            raise InvalidInput("plan: give base_rate= and auc=, or pilot=(scores, labels).")
+            raise InvalidInput("plan: give base_rate= and auc=, a guess; or pilot=, labelled rows instead.")
         rate = check.as_alpha(base_rate, "base_rate")
         if not 0.5 <= check.as_alpha(auc, "auc") < 1:
             raise InvalidInput(f"auc: expected a number from 0.5 to below 1, got {auc!r}.")

@@ -75,7 +75,8 @@ def require_labels(terms: Terms, missing: int) -> None:
     if missing and recall:
         raise InvalidInput(
             f"missing_labels: {missing:,} labels are missing, and Recall needs them all: a qualified "
-            "row counted as not qualified would make the share kept look larger than it is."
+            "row counted as not qualified would make the share kept look larger than it is. Get them, or "
+            "promise a count."
         )
 
 

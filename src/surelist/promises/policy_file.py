@@ -107,7 +107,7 @@ def load(path: Path) -> Certificate:
     except OSError as error:
         raise InvalidInput(f"policy: cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise PolicyFileError(f"policy: {path} is not a text file.") from error
+        raise PolicyFileError(f"policy: {path} is no policy file: expected JSON in UTF-8.") from error
     except ValueError as error:
         raise InvalidInput(f"policy: cannot read {str(path)!r}: {error}.") from error
     try:

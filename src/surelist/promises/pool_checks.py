@@ -155,7 +155,7 @@ def _share(cutoff: Cutoff, size: int, candidates: int, listed: int) -> list[Pool
     far = abs(now - before) > SURPRISE * spread
     warns = far and not before / RATIO <= now <= before * RATIO
     message = (
-        f"{listed:,} of {candidates:,} candidates{_who(cutoff)} are shortlisted ({_percent(now)}); of the "
+        f"{_percent(now)} of {candidates:,} candidates{_who(cutoff)} are shortlisted; of the "
         f"calibration rows {_percent(before)} would be{_auc(cutoff.scores)}."
     )
     return [PoolCheck("share", warns, message, cutoff.group)]

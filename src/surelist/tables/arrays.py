@@ -34,12 +34,14 @@ def read_columns(
     *,
     numbers: Mapping[str, str] | None = None,
     any_order: bool = False,
+    every_label: bool = False,
 ) -> dict[str, Any]:
     """Columns by role, in row order: scores, labels and weights as float64, others as text.
 
-    Scores are finite and labels 0, 1 or NaN (missing); other rows are refused as in calibration, or
-    rows without a finite score left out with ``on_bad_rows="drop"``. ``numbers`` are further columns, NaN
-    where there is no number. With ``any_order`` rows may come in any, all their columns together.
+    Scores are finite and labels 0, 1 or NaN (missing, unless ``every_label``); other rows are refused as in
+    calibration, or rows without a finite score left out with ``on_bad_rows="drop"``. ``numbers`` are
+    further columns, NaN where there is no number. With ``any_order`` rows may come in any, all their
+    columns together.
     """
     table = source if isinstance(source, Table) else open_table(source)
     if not (table.engine.ordered or any_order):
@@ -65,7 +67,7 @@ def read_columns(
     if on_bad_rows == "drop":
         finite = np.isfinite(fetched[SCORE])
         fetched = {alias: np.asarray(values)[finite] for alias, values in fetched.items()}
-    _stop_for_bad_rows(roles, fetched[SCORE], fetched.get(LABEL))
+    _stop_for_bad_rows(roles, fetched[SCORE], fetched.get(LABEL), every_label)
     named = {SCORE: "score", LABEL: "label", GROUP: "group", ID: "id", POOL: "pool"}
     arrays = {named.get(alias, alias): values for alias, values in fetched.items()}
     if weight is not None:
@@ -73,13 +75,15 @@ def read_columns(
     return arrays
 
 
-def _stop_for_bad_rows(columns: Columns, scores: Any, labels: Any) -> None:
+def _stop_for_bad_rows(columns: Columns, scores: Any, labels: Any, every_label: bool) -> None:
     """The table is asked again only where something is wrong: for the rows to show."""
     unusable = int(np.count_nonzero(~np.isfinite(scores)))
     problems = bad_rows.unusable_scores(columns, unusable)
     if labels is not None:
         strange = ~((labels == 0) | (labels == 1) | np.isnan(labels)) & np.isfinite(scores)
         problems += bad_rows.wrong_labels(columns, int(np.count_nonzero(strange)))
+        missing = np.isnan(labels) & np.isfinite(scores)
+        problems += bad_rows.missing_labels(columns, int(np.count_nonzero(missing)) if every_label else 0)
     bad_rows.stop_for(columns, problems)
 
 

@@ -272,7 +272,8 @@ def _examples(columns: Columns, where: nw.Expr) -> tuple[Example, ...]:
 
 
 def _shown(columns: Columns, example: Example) -> str:
-    values = ", ".join(f"{name}={value!r}" for name, value in example.values.items())
+    cells = ((name, "empty" if value is None else repr(value)) for name, value in example.values.items())
+    values = ", ".join(f"{name}={cell}" for name, cell in cells)
     if example.row is None:
         return values
     table = columns.table

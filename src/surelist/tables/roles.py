@@ -145,6 +145,11 @@ def _score(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
     if kind.is_numeric() or kind == nw.Boolean:
         number = column.cast(nw.Float64)
         return number, number.is_finite()
+    if kind == nw.String:
+        raise InvalidInput(
+            f"column {name!r}: expected numbers, got text. Convert it first, or give the file itself: "
+            "decimal commas, thousands and percent signs are understood there."
+        )
     raise InvalidInput(f"column {name!r}: expected numbers, got a column of type {kind}. Convert it first.")
 
 

@@ -136,7 +136,8 @@ def _read_rows(source: Source, roles: Roles, terms: Terms, drawn: SampledLabels 
     numbers |= {"probability": rate} if rate is not None else {}
     opened = source.open()
     names = {**roles.names("score", "group", "id", "pool"), "label": None if values else roles.label}
-    read = read_columns(opened, names, numbers=numbers, any_order=True)
+    needed = drawn is None and terms.missing_labels == "error"
+    read = read_columns(opened, names, numbers=numbers, any_order=True, every_label=needed)
     for role, name in numbers.items():
         if role != "value" and np.isnan(read[role]).any():
             read_columns(opened, {"score": name}, any_order=True)  # says which rows have no number

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from surelist._check import MissingLabels
 from surelist._dataclasses import dataclass
 from surelist._files import refuse_inputs, updating
 from surelist.errors import InvalidInput
@@ -20,17 +23,27 @@ from surelist.promises.targets import Expected, Target
 from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.shortlist import select_rows
 from surelist.tables.sources import open_table
-from surelist.workflows.source import Hints, Source
+from surelist.workflows.source import NO_HINTS, Hints, Source
 
 LABELS = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0}
 
 
-def plan(target: Target, *, pilot: Path | None = None, score: str, label: str, **options: Any) -> Plan:
+def plan(
+    target: Target, *, pilot: Path | None = None, score: str, label: str,
+    missing_labels: MissingLabels = "error", hints: Hints = NO_HINTS, **options: Any,
+) -> Plan:  # fmt: skip
     """A plan from a pilot table, or from the base rate and AUC in ``options``."""
     if pilot is None:
         return plan_arrays(target, **options)
-    columns = read_columns(pilot, {"score": score, "label": label})
-    return plan_arrays(target, pilot=(columns["score"], columns["label"]), **options)
+    columns = _labelled(pilot, score, label, missing_labels, hints)
+    return plan_arrays(target, pilot=(columns["score"], np.nan_to_num(columns["label"])), **options)
+
+
+def _labelled(
+    table: Path, score: str, label: str, missing_labels: MissingLabels, hints: Hints
+) -> dict[str, Any]:
+    opened, names = Source(table, hints=hints).open(), {"score": score, "label": label}
+    return read_columns(opened, names, every_label=missing_labels == "error")
 
 
 def drift(
@@ -74,7 +87,7 @@ def watch(
     of qualified candidates (or of missed ones, with an audit) is missing: pools count in order. The
     state is made from ``policy`` the first time, and written when all went well.
     """
-    table = read_text(reviews, {"id": pool, "group": group, **columns})
+    table = read_text(reviews, {"pool": pool, "group": group, **columns})
     reviewed = _pools(table, [name for name in columns if columns[name]], grouped=group is not None)
     new = known = 0
     blocked = None
@@ -93,16 +106,19 @@ def watch(
 
 
 def start_campaign(
-    past: Path, state: Path, target: Expected, *, score: str, label: str, **options: Any
-) -> Campaign:
+    past: Path, state: Path, target: Expected, *, score: str, label: str,
+    missing_labels: MissingLabels = "error", hints: Hints = NO_HINTS, **options: Any,
+) -> Campaign:  # fmt: skip
     """Start a campaign from a table of calibration rows; an existing state is not overwritten."""
     if state.exists():
         raise InvalidInput(
             f"output: {state} exists. Starting again on the same rows is not covered by the promise; "
             "give another name for a campaign on fresh rows."
         )
-    columns = read_columns(past, {"score": score, "label": label})
-    campaign = Campaign(columns["score"], columns["label"], target, **options)
+    columns = _labelled(past, score, label, missing_labels, hints)
+    campaign = Campaign(
+        columns["score"], columns["label"], target, missing_labels=missing_labels, **options
+    )  # fmt: skip
     campaign.save(state)
     return campaign
 
@@ -184,7 +200,7 @@ def _pools(table: dict[str, Any], roles: list[str], *, grouped: bool) -> dict[st
     None for a pool that waits for reviews: its number of qualified or of missed candidates is blank.
     """
     pools: dict[str, dict[str, dict[str, int | None]]] = {}
-    for row, name in enumerate(table["id"]):
+    for row, name in enumerate(table["pool"]):
         group = table["group"][row] if grouped else ""
         if name is None or group is None:
             raise InvalidInput(f"pools: row {row} has no name; every pool needs one.")

@@ -296,7 +296,8 @@ def curve(
     hints: Hints = NO_HINTS,
 ) -> GuaranteeCurve:
     """The guarantee curve of a table of past candidates."""
-    arrays = read_columns(Source(table, hints=hints).open(), {"score": score, "label": label})
+    opened, names = Source(table, hints=hints).open(), {"score": score, "label": label}
+    arrays = read_columns(opened, names, every_label=missing_labels == "error")
     return curve_of_arrays(arrays["score"], arrays["label"], pool_size, alpha, rule, missing_labels)
 
 
