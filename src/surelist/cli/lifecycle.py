@@ -61,7 +61,7 @@ def plan(**given: Any) -> None:
     from surelist.workflows import lifecycle as living
 
     target: Any = target_asked(asked(given))
-    more = {"sizes": _numbers(given["sizes"], "--sizes")} if given["sizes"] else {}
+    more: dict[str, Any] = {"sizes": _numbers(given["sizes"], "--sizes")} if given["sizes"] else {}
     passed = (
         "pilot",
         "score",
