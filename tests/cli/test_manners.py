@@ -68,7 +68,7 @@ def test_calibrate_and_select_say_how_long_the_list_is_and_the_auc(folder, capsy
     shown = capsys.readouterr().out
     policy = sl.Policy.load("policy.json")
     step, scores = policy.cutoffs[0].steps[0], policy.cutoffs[0].scores
-    assert f"list to expect: about {100 * step.share:.3g} of 100 candidates" in shown
+    assert f"list to expect: about {100 * step.share:.0f} of 100 candidates" in shown
     assert f"AUC {scores.auc:.2f}" in shown
     assert run(["select", "new.csv", "--policy", "policy.json", "-o", "out.csv", "--plot", "listed.png"]) == 0
     told = capsys.readouterr().err
