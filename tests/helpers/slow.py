@@ -76,6 +76,7 @@ SLOW = {
     "service/test_life.py",
     "service/test_limits.py",
     "service/test_page.py",
+    "service/test_record_page.py",
     "service/test_review_page.py",
     "service/test_promises_api.py",
     "service/test_promises_page.py",

@@ -39,7 +39,8 @@ def test_without_a_token_nothing_is_shown(guarded):
         assert answer.json()["error"]["type"] == "NotAuthenticated"
     for url in ("/", "/policies", "/selections", "/record"):
         answer = guarded.get(url, headers={"accept": "text/html"}, follow_redirects=False)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+        back = "" if url == "/" else f"?next=%2F{url[1:]}"
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/login{back}")
     assert guarded.get("/healthz").status_code == 200
 
 
@@ -303,7 +304,8 @@ def test_without_a_login_the_address_has_a_token(tokened, past):
 
     assert tokened.get("/api/v1/policies").status_code == 401
     assert tokened.get("/metrics").status_code == 401
-    assert {location(url) for url in ("/", "/?token=wrong", "/policies")} == {"/login"}
+    assert {location(url) for url in ("/", "/?token=wrong")} == {"/login"}
+    assert location("/policies") == "/login?next=%2Fpolicies"
     assert location(f"/?token={'k' * 32}") == "/"
     assert tokened.get("/policies").status_code == 200
     other = TestClient(tokened.app, base_url="http://localhost")
@@ -313,7 +315,7 @@ def test_without_a_login_the_address_has_a_token(tokened, past):
     assert made.status_code == 201
     assert made.json()["receipt"]["by"] == "local"
     tokened.post("/logout", data={"csrf": form_token(tokened, "/")})
-    assert location("/policies") == "/login"
+    assert location("/policies") == "/login?next=%2Fpolicies"
     tokened.post("/login", data={"csrf": form_token(tokened, "/login"), "token": "k" * 32})
     assert tokened.get("/policies").status_code == 200
 

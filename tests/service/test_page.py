@@ -151,7 +151,7 @@ def test_the_whole_story(look, server, files):
     page.goto(server.url + "/selections")
     look.check("selections")
     page.goto(server.url + "/record")
-    assert "selection.made" in page.inner_text("main")
+    assert "shortlisted" in page.inner_text("main")
     look.check("record")
 
 

@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from surelist._version import __version__
 from surelist.errors import InvalidInput, SurelistError, error_body
-from surelist.service import api, drafts, labelling_pages, pages, review_pages, team_pages
+from surelist.service import api, drafts, labelling_pages, pages, record_pages, review_pages, team_pages
 from surelist.service.errors import MEANING, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
 from surelist.service.models import Finish, Retirement, Reviews, Rows
@@ -80,6 +80,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(pages.router, include_in_schema=False)
     app.include_router(review_pages.router, include_in_schema=False)
     app.include_router(labelling_pages.router, include_in_schema=False)
+    app.include_router(record_pages.router, include_in_schema=False)
     app.include_router(team_pages.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.mount("/docs-assets", StaticFiles(directory=Path(fastapi_offline.__file__).parent / "static"))

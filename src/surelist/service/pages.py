@@ -201,13 +201,6 @@ async def selection_report(ident: str, me: Me) -> Response:
     return answers.report_page(*await me.runtime.read(view.selection_with_all, ident))
 
 
-@router.get("/record")
-async def record(me: Me, before: Annotated[int | None, Query(ge=1, le=2**62)] = None) -> Response:
-    view = await me.view(all_policies=True)
-    entries = await me.runtime.read(view.entries, 100, before)
-    return me.show("record.html", entries=entries, before=before)
-
-
 @router.get("/template.{format}")
 async def template(format: Literal["csv", "xlsx"], me: Me) -> Response:
     await me.view()

@@ -179,7 +179,9 @@ def _login(request: Request) -> Response:
         back = came_from.path + (f"?{came_from.query}" if came_from.query else "")
         back = back if came_from.netloc == request.url.netloc else "/"
     back = safe_path(back)
-    return to("/login" if back == "/" else f"/login?{urlencode({'next': back})}")
+    if urlsplit(back).path == "/":  # whose query may hold a token
+        return to("/login")
+    return to(f"/login?{urlencode({'next': back})}")
 
 
 async def error_page(

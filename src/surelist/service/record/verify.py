@@ -38,6 +38,7 @@ class Verdict:
     entries: int = 0
     head: str = f"0:{GENESIS}"
     problems: list[str] = field(default_factory=list)
+    actions: dict[str, int] = field(default_factory=dict)  # how many entries of each kind were looked at
 
     @property
     def intact(self) -> bool:
@@ -57,6 +58,7 @@ def verify(database: Database, noted: tuple[str, ...] = ()) -> Verdict:
         previous = GENESIS
         for entry in _entries(connection, verdict):
             verdict.entries += 1
+            verdict.actions[entry.action] = verdict.actions.get(entry.action, 0) + 1
             if entry.seq != verdict.entries:
                 verdict.problems.append(
                     f"entry {verdict.entries} is missing: entry {entry.seq} follows instead"

@@ -1,0 +1,137 @@
+"""The record searched: entries by kind, person, day, policy and words; and what subjects are called.
+
+For whoever may see all policies. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from surelist.service.record.access import Actor
+from surelist.service.record.chain import Entry
+from surelist.service.record.log import COLUMNS
+from surelist.service.record.record import Registry
+
+# what a person looks for: words for it, and which actions begin so
+KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "": ("everything", ()),
+    "policies": ("policies", ("policy.",)),
+    "shortlists": ("shortlists", ("selection.", "campaign.screened")),
+    "reviews": ("reviews and notes", ("reviews.", "note.")),
+    "campaigns": ("campaigns", ("campaign.",)),
+    "labelling": ("labelling", ("labelling.",)),
+    "looks": ("looks at past rows", ("rows.",)),
+    "team": ("team and logins", ("token.", "session.")),
+    "deleted": ("candidates deleted", ("list.",)),
+}
+_NAMED = ("policy.saved", "policy.described", "selection.made", "selection.described", "labelling.started",
+          "campaign.started", "campaign.screened", "token.created")  # fmt: skip
+_MOST_WORDS = 6
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to look for; empty fields ask for nothing."""
+
+    words: str = ""
+    kind: str = ""
+    policy: str = ""
+    since: str = ""
+    until: str = ""
+
+    @property
+    def anything(self) -> bool:
+        return self != Asked()
+
+
+class History:
+    """Reading the whole log."""
+
+    def __init__(self, registry: Registry, actor: Actor) -> None:
+        actor.require_all_policies()
+        self._registry, self._read = registry, registry.database.read
+
+    def find(self, asked: Asked, before: int | None = None, limit: int = 50) -> list[Entry]:
+        """Entries that fit, newest first."""
+        parts: list[tuple[str, list[Any]]] = [
+            *self._of_kind(asked.kind), *self._of_policy(asked.policy), *self._of_days(asked),
+            *(self._with_word(each) for each in asked.words.split()[:_MOST_WORDS]),
+        ]  # fmt: skip
+        if before is not None:
+            parts.append(("seq < ?", [before]))
+        where = " AND ".join(sql for sql, _ in parts) or "1 = 1"
+        values = [value for _, each in parts for value in each]
+        rows = self._read(
+            f"SELECT {COLUMNS} FROM log WHERE {where} ORDER BY seq DESC LIMIT ?", [*values, limit]
+        )
+        return [Entry(*row) for row in rows]
+
+    def _of_kind(self, kind: str) -> list[tuple[str, list[Any]]]:
+        beginnings = KINDS.get(kind, KINDS[""])[1]
+        if not beginnings:
+            return []
+        return [(_any(["action LIKE ?"] * len(beginnings)), [f"{each}%" for each in beginnings])]
+
+    def _of_policy(self, policy: str) -> list[tuple[str, list[Any]]]:
+        if not policy:
+            return []
+        made = f"action = 'selection.made' AND {self._registry.database.policy_of_selection} = ?"
+        return [(f"(subject = ? OR subject IN (SELECT subject FROM log WHERE {made}))", [policy, policy])]
+
+    def _of_days(self, asked: Asked) -> list[tuple[str, list[Any]]]:
+        since, until = _day(asked.since), _day(asked.until)
+        parts: list[tuple[str, list[Any]]] = [("at >= ?", [since.isoformat()])] if since else []
+        return parts + ([("at < ?", [(until + timedelta(days=1)).isoformat()])] if until else [])
+
+    def _with_word(self, word: str) -> tuple[str, list[Any]]:
+        """In the person's name, in what the entry is about by its name, or as a beginning of its id."""
+        escaped = word.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        like = "LIKE ? ESCAPE '\\'"
+        named = ", ".join(f"'{each}'" for each in _NAMED)
+        subjects = f"SELECT subject FROM log WHERE action IN ({named}) AND {self._names} {like}"
+        own = _any([f"lower(actor) {like}", f"subject {like}", f"action {like}", f"subject IN ({subjects})"])
+        return own, [f"%{escaped}%", f"{escaped}%", f"{escaped}%", f"%{escaped}%"]
+
+    @property
+    def _names(self) -> str:
+        """SQL for the name, note and file in an entry's details; other details are not searched."""
+        text = self._registry.database.json_text
+        return (
+            "lower(" + " || ' ' || ".join(f"coalesce({text(n)}, '')" for n in ("name", "note", "file")) + ")"
+        )
+
+    # -- what subjects are called
+
+    def facts(self, action: str, subject: str) -> Mapping[str, Any]:
+        """The facts of the latest entry of a kind about a subject; none where there is none."""
+        entries = self._registry.entries(action=action, subject=subject, limit=1)
+        return entries[0].facts if entries else {}
+
+    def marks(self, entries: Sequence[Entry]) -> dict[int, dict[int, int]]:
+        """How many candidates each entry marked with which code (``marks``)."""
+        numbers = [entry.seq for entry in entries if entry.action == "reviews.received"]
+        if not numbers:
+            return {}
+        slots = ", ".join("?" * len(numbers))
+        rows = self._read(
+            f"SELECT seq, qualified, count(*) FROM reviews WHERE seq IN ({slots}) GROUP BY seq, qualified",
+            numbers,
+        )
+        found: dict[int, dict[int, int]] = {}
+        for seq, code, count in rows:
+            found.setdefault(int(seq), {})[int(code)] = int(count)
+        return found
+
+
+def _any(conditions: Sequence[str]) -> str:
+    return f"({' OR '.join(conditions)})"
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None

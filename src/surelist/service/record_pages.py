@@ -1,0 +1,137 @@
+"""The record by page: read in sentences, searched, and verified now, in a process that can be stopped."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from surelist.errors import InvalidInput
+from surelist.reports.html import count
+from surelist.service import sentences
+from surelist.service.record.database import Database
+from surelist.service.record.history import KINDS, Asked, History
+from surelist.service.record.verify import Verdict, verify
+from surelist.service.visitor import Me, Visitor
+from surelist.service.workers import run
+
+PAGE = 50
+SHOWN = 2000  # characters of an entry's details
+PROBLEMS = 100
+RECEIPTS = 20
+router = APIRouter()
+
+
+@router.get("/record")
+async def record(
+    me: Me,
+    q: str = "",
+    kind: str = "",
+    policy: str = "",
+    since: str = "",
+    until: str = "",
+    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+) -> Response:
+    asked = Asked(q[:200], kind if kind in KINDS else "", policy[:64], since[:10], until[:10])
+    history = await _history(me)
+    found = await me.runtime.read(_found, history, asked, before)
+    return me.show("record.html", **found, asked=asked, before=before, kinds=KINDS)
+
+
+async def _history(me: Visitor) -> History:
+    return History(me.runtime.registry, (await me.view(all_policies=True)).actor)
+
+
+def _found(history: History, asked: Asked, before: int | None) -> dict[str, Any]:
+    entries = history.find(asked, before, PAGE + 1)
+    older = None
+    if len(entries) > PAGE:
+        given = {"q": asked.words, **{name: value for name, value in vars(asked).items() if name != "words"}}
+        older = urlencode(
+            {name: value for name, value in given.items() if value} | {"before": entries[PAGE - 1].seq}
+        )
+    head = next(iter(history.find(Asked(), limit=1)), None)
+    return {
+        "lines": sentences.lines(history, entries[:PAGE]), "older": older, "head": head,
+        "details": {entry.seq: _details(entry.facts) for entry in entries[:PAGE]},
+        "about": sentences.Names(history).policy(asked.policy) if asked.policy else None,
+    }  # fmt: skip
+
+
+def _details(facts: dict[str, Any]) -> str:
+    text = json.dumps(facts, indent=1, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} … ({count(len(text))} characters)"
+
+
+@router.post("/record/verify")
+async def verify_now(me: Me) -> Response:
+    """Recompute the whole chain. Reads the record and changes nothing, so a viewer may."""
+    await _history(me)
+    text = str((await me.form()).get("receipt") or "")
+    receipts = tuple(text.replace(",", " ").split())
+    if len(receipts) > RECEIPTS:
+        raise InvalidInput(f"receipt: expected {RECEIPTS} at most, got {len(receipts):,}.")
+    verdict = await me.runtime.work(_verified, me.settings.database, receipts)
+    return me.show(
+        "verified.html", verdict=verdict, problems=verdict.problems[:PROBLEMS], receipts=receipts,
+        looked_at=looked_at(verdict), open_questions=open_questions(verdict, receipts),
+    )  # fmt: skip
+
+
+def _verified(address: str, receipts: tuple[str, ...]) -> Verdict:
+    return run(_verify_there, address, receipts)
+
+
+def _verify_there(address: str, receipts: tuple[str, ...]) -> Verdict:
+    return verify(Database(address, read_only=True), receipts)
+
+
+# by action: one, many, and what is looked at of them
+_LOOKED_AT = {
+    "policy.saved": ("policy", "policies", "hash, salt, and whether the evidence carries the threshold"),
+    "selection.made": ("shortlist", "shortlists", "whether the policy was in use then"),
+    "reviews.received": ("entry of reviews", "entries of reviews", "whether every mark is as it was written"),
+    "reviews.closed": (
+        "finished review",
+        "finished reviews",
+        "what they show, and any alarm, worked out again",
+    ),
+    "note.written": ("note", "notes", "whether what is still kept of them is as it was"),
+    "labelling.started": ("labelling", "labellings", "all answers put through the procedure again"),
+    "campaign.started": ("campaign", "campaigns", "all steps made again"),
+    "token.created": ("token", "tokens", "role, policy, end and secret, and that nobody came in without one"),
+}
+
+
+def looked_at(verdict: Verdict) -> list[str]:
+    """What was verified, with how much of it there is."""
+    parts = [f"{_many(verdict.entries, 'entry', 'entries')}: hashes, and that each follows the one before"]
+    for action, (one, many, what) in _LOOKED_AT.items():
+        if number := verdict.actions.get(action):
+            parts.append(f"{_many(number, one, many)}: {what}")
+    return [*parts, "the guards of the database against changes"]
+
+
+def open_questions(verdict: Verdict, receipts: tuple[str, ...]) -> list[str]:
+    """What verifying cannot show."""
+    cut = (
+        "Whether the end was cut off, or everything written anew: only a receipt noted elsewhere shows that."
+    )
+    if receipts and verdict.intact:
+        last = max(int(each.partition(":")[0]) for each in receipts)
+        cut = (
+            f"What came after entry {last:,} could have been cut off or written anew; up to there the record "
+            "is the one your receipt is from."
+        )
+    return [
+        cut,
+        "Pools and shortlists are not on record, only their SHA-256: whoever has the file can compare it.",
+        "Who held a token: the record knows tokens and the names they were given.",
+    ]
+
+
+def _many(number: int, one: str, many: str) -> str:
+    return f"{count(number)} {one if number == 1 else many}"

@@ -1,0 +1,205 @@
+"""The record by page: sentences for every kind of entry, search, and verifying now; on both databases."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import surelist.service
+from surelist.service import record_pages, sentences
+from surelist.service.errors import TooMuchWork
+from surelist.service.record import access
+from surelist.service.record.access import LOCAL_ACTOR, Actor
+from surelist.service.record.history import KINDS, Asked, History
+from surelist.service.record.verify import Verdict, verify
+from tests.helpers.service import close
+from tests.service.test_workspace import Person, Team
+
+
+@pytest.fixture
+def team(settings):
+    team = Team(replace(settings, login=True))
+    yield team
+    close(team.app)
+
+
+def told(team: Team, **asked: str) -> list[str]:
+    history = History(team.runtime.registry, LOCAL_ACTOR)
+    return [each.text for each in sentences.lines(history, history.find(Asked(**asked), limit=100))]
+
+
+def text(page) -> str:
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.text)))
+
+
+def ids(team: Team, path: str) -> list[str]:
+    return [line.split(",")[1] for line in team.ann.get(path + "/reviews.csv").text.splitlines()[1:]]
+
+
+def test_a_week_in_sentences(team):
+    path = team.shortlist(watch="1")
+    names = ids(team, path)
+    marks = "candidate,review\n" + "".join(f"{each},{int(n < 7)}\n" for n, each in enumerate(names[:12]))
+    team.ann.post(path + "/reviews", files={"file": ("r.csv", marks)}, id="candidate", label="review")
+    team.bob.post(path + "/marks", rank="1", mark="no")
+    team.ann.post(path + "/marks", rank="1", mark="settle-yes")
+    team.bob.post(path + "/marks", rank="1", mark="back")
+    team.bob.post(path + "/notes", rank="1", text="call back")
+    team.ann.post(path + "/describe", name="March pool", note="")
+    team.ann.post(path + "/finish", missing="1")
+    access.change_token(
+        team.runtime.registry, access.list_tokens(team.runtime.registry)[1].id, "viewer", None, actor="x"
+    )
+    boss = Person(team.app, "Cleo", "admin")
+    boss.post(f"/policies/{team.policy}/retire", reason="a new model.")
+    team.ann.post(path + "/forget")
+    rest = len(names) - 12
+    assert told(team)[: -len(["token", "session"] * 2) or None] == [
+        "Ann deleted the candidates of March pool: deleted by hand.",
+        "Cleo retired the policy Trial: a new model.",
+        "Cleo logged in.",
+        "test let Cleo in as admin.",
+        "x made Bob viewer, for all policies.",
+        f"Ann finished the reviews of March pool: 7 qualified, {rest} without a review.",
+        "Ann named the shortlist March pool “March pool”.",
+        "Bob wrote a note about a candidate of March pool.",
+        "Bob took back 1 mark, in March pool.",
+        "Ann settled 1 disagreement (1 as qualified), in March pool.",
+        "Bob marked 1 candidate as not qualified, in March pool.",
+        "Ann marked 7 candidates as qualified and 5 as not qualified, in March pool.",
+        f"Ann shortlisted {len(names)} of 300 candidates of March pool, by the policy Trial.",
+        "Ann saved the policy Trial.",
+        "Ann looked at past rows and asked: at least 5 qualified candidates on average in pools of 100.",
+    ]
+    assert verify(team.runtime.registry.database).problems == []
+    page = boss.get("/record")
+    assert "Ann marked 7 candidates as qualified" in text(page).replace("  ", " ")
+    assert f'<a href="{path}">March pool</a>' in page.text
+    assert "reviews.received" in page.text  # behind the details
+    # search: people, names that came later, kinds, policies, days
+    assert [each.split()[0] for each in told(team, words="bob", kind="reviews")] == ["Bob"] * 3
+    assert len(told(team, words="march POOL")) == 9
+    assert told(team, words="100%") == []
+    assert told(team, words="cleo", kind="team") == ["Cleo logged in.", "test let Cleo in as admin."]
+    assert len(told(team, policy=team.policy)) == 11
+    assert told(team, since="2100-01-01") == []
+    assert told(team, until="2100-01-01", kind="policies") == told(team, kind="policies")
+    assert told(team, since="nonsense", kind="looks")
+    assert len(boss.get("/record?q=march&kind=reviews").text) < len(page.text)
+
+
+def test_long_records_have_pages(team):
+    registry = team.runtime.registry
+    for number in range(120):
+        registry.append("x", "rows.looked", "f" * 64, {"how": "curve", "number": number})
+    registry.append("x", "rows.looked", "f" * 64, {}).result()
+    boss, seen = Person(team.app, "Cleo", "admin"), 0
+    address = "/record?kind=looks"
+    while address:
+        page = boss.get(address).text
+        seen += page.count("Receipt</dt>")
+        older = re.search(r'href="([^"]+before=[0-9]+)"', page)
+        address = html.unescape(older[1]) if older else ""
+        assert not older or "kind=looks" in address
+    assert seen == 122
+    assert "Nothing fits" in boss.get("/record?q=nobody").text
+
+
+def test_every_kind_of_entry_has_a_sentence_and_a_kind():
+    """Of all actions that the code writes; an unknown one is shown by its code."""
+    folder = Path(surelist.service.__file__).parent
+    code = "\n".join(each.read_text() for each in folder.rglob("*.py"))
+    kinds = {
+        "policy",
+        "selection",
+        "reviews",
+        "note",
+        "list",
+        "labelling",
+        "rows",
+        "token",
+        "session",
+        "campaign",
+    }
+    written = {f"{a}.{b}" for a, b in re.findall(r'"([a-z]+)\.([a-z]+)"', code) if a in kinds}
+    written -= {each for each in written if each.endswith((".html", ".json", ".db"))}
+    assert written <= set(sentences.TELLERS)
+    beginnings = tuple(each for _, many in KINDS.values() for each in many)
+    assert all(action.startswith(beginnings) for action in sentences.TELLERS)
+
+
+def test_entries_that_cannot_be_told_are_shown_by_their_code(team):
+    registry = team.runtime.registry
+    registry.append("x", "moon.landed", "m", {}).result()
+    registry.append("command line (root)", "labelling.told", "nobody", {}).result()
+    registry.append("local", "reviews.received", "gone", {"reviews": 2}).result()
+    assert told(team)[:3] == [
+        "Somebody at this machine marked 2 candidates, in gone.",
+        "root, at the command line, entered 'labelling.told', which cannot be read.",
+        "x entered 'moon.landed'.",
+    ]
+
+
+def test_who_may_read_it(team):
+    with pytest.raises(Exception, match="one policy only"):
+        History(team.runtime.registry, Actor("x", "admin", team.policy))
+    assert Person(team.app, "Lim", "admin", team.policy).post("/record/verify").status_code == 403
+
+
+# -- verify now
+
+
+def test_verify_now_says_what_was_and_what_was_not_verified(team):
+    team.shortlist()
+    auditor = Person(team.app, "Vera", "viewer")
+    head = re.search(r"To note now: <code>([^<]+)", auditor.get("/record").text)[1]
+    before = verify(team.runtime.registry.database)
+    done = text(auditor.post("/record/verify"))
+    assert "The record is intact" in done
+    assert f"{before.entries} entries are as written" in done
+    assert "1 policy: hash, salt" in done
+    assert "1 shortlist: whether" in done
+    assert "only a receipt noted elsewhere shows that" in done
+    done = text(auditor.post("/record/verify", receipt=f" {head}\n"))
+    assert "your receipt is among them" in done
+    assert f"What came after entry {head.partition(':')[0]} could have been cut off" in done
+    assert auditor.post("/record/verify", receipt="nonsense").status_code == 400
+    assert auditor.post("/record/verify", receipt="1:0 " * 30).status_code == 400
+    assert verify(team.runtime.registry.database).entries == before.entries
+    done = text(auditor.post("/record/verify", receipt="2:" + "0" * 64))
+    assert "The record is not intact" in done
+    assert "Entry 2 is not the one noted elsewhere." in done
+
+
+def test_verify_now_finds_a_changed_row(team):
+    registry = team.runtime.registry
+    registry.writer.submit(
+        lambda batch: batch.connection.execute("UPDATE tokens SET role = 'admin' WHERE name = 'Bob'")
+    ).result()
+    done = text(Person(team.app, "Vera", "viewer").post("/record/verify"))
+    assert "The record is not intact" in done
+    assert "role was changed" in done
+
+
+def test_verifying_takes_a_process_that_can_be_stopped(team, monkeypatch):
+    def stopped(gone, function, *args):
+        assert function is record_pages._verify_there
+        raise TooMuchWork("it was stopped after 300 seconds")
+
+    monkeypatch.setattr(team.runtime.workers, "run", stopped)
+    answer = Person(team.app, "Vera", "viewer").post("/record/verify")
+    assert answer.status_code == 413
+    assert "was stopped after 300 seconds" in answer.text
+
+
+def test_nothing_is_claimed_of_what_is_not_there():
+    said = record_pages.looked_at(Verdict(entries=1, actions={"policy.saved": 1}))
+    assert said == [
+        "1 entry: hashes, and that each follows the one before",
+        "1 policy: hash, salt, and whether the evidence carries the threshold",
+        "the guards of the database against changes",
+    ]
