@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from surelist._numerals import count
 from surelist.errors import InvalidInput
-from surelist.reports.html import count
 from surelist.service import sentences
 from surelist.service.record.database import Database
 from surelist.service.record.history import KINDS, Asked, History

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from surelist.reports.html import count, moment
+from surelist._numerals import count, moment
 from surelist.service.record.access import LOCAL
 from surelist.service.record.chain import Entry
 from surelist.service.record.history import History
