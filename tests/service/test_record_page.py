@@ -14,7 +14,7 @@ from surelist.service import record_pages, sentences
 from surelist.service.errors import TooMuchWork
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR, Actor
-from surelist.service.record.history import KINDS, Asked, History
+from surelist.service.record.history import KINDS, Search, History
 from surelist.service.record.verify import Verdict, verify
 from tests.helpers.service import close
 from tests.service.test_workspace import Person, Team
@@ -29,7 +29,7 @@ def team(settings):
 
 def told(team: Team, **asked: str) -> list[str]:
     history = History(team.runtime.registry, LOCAL_ACTOR)
-    return [each.text for each in sentences.lines(history, history.find(Asked(**asked), limit=100))]
+    return [each.text for each in sentences.lines(history, history.find(Search(**asked), limit=100))]
 
 
 def text(page) -> str:

@@ -13,7 +13,7 @@ from surelist._numerals import count
 from surelist.errors import InvalidInput
 from surelist.service import sentences
 from surelist.service.record.database import Database
-from surelist.service.record.history import KINDS, Asked, History
+from surelist.service.record.history import KINDS, Search, History
 from surelist.service.record.verify import Verdict, verify
 from surelist.service.visitor import Me, Visitor
 from surelist.service.workers import run
@@ -35,7 +35,7 @@ async def record(
     until: str = "",
     before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
 ) -> Response:
-    asked = Asked(q[:200], kind if kind in KINDS else "", policy[:64], since[:10], until[:10])
+    asked = Search(q[:200], kind if kind in KINDS else "", policy[:64], since[:10], until[:10])
     history = await _history(me)
     found = await me.runtime.read(_found, history, asked, before)
     return me.show("record.html", **found, asked=asked, before=before, kinds=KINDS)
@@ -45,7 +45,7 @@ async def _history(me: Visitor) -> History:
     return History(me.runtime.registry, (await me.view(all_policies=True)).actor)
 
 
-def _found(history: History, asked: Asked, before: int | None) -> dict[str, Any]:
+def _found(history: History, asked: Search, before: int | None) -> dict[str, Any]:
     entries = history.find(asked, before, PAGE + 1)
     older = None
     if len(entries) > PAGE:
@@ -53,7 +53,7 @@ def _found(history: History, asked: Asked, before: int | None) -> dict[str, Any]
         older = urlencode(
             {name: value for name, value in given.items() if value} | {"before": entries[PAGE - 1].seq}
         )
-    head = next(iter(history.find(Asked(), limit=1)), None)
+    head = next(iter(history.find(Search(), limit=1)), None)
     return {
         "lines": sentences.lines(history, entries[:PAGE]), "older": older, "head": head,
         "details": {entry.seq: _details(entry.facts) for entry in entries[:PAGE]},

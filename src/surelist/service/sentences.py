@@ -23,7 +23,7 @@ class Piece(NamedTuple):
     href: str | None = None
 
 
-class Line(NamedTuple):
+class Told(NamedTuple):
     """An entry and its sentence."""
 
     entry: Entry
@@ -64,25 +64,25 @@ class Names:
         return str(self._facts("token.created", ident).get("name") or f"token {ident}")
 
 
-Told = list["str | Piece"]
-Teller = Callable[[Entry, Mapping[str, Any], Names, Mapping[int, int]], Told]
+Words = list["str | Piece"]
+Teller = Callable[[Entry, Mapping[str, Any], Names, Mapping[int, int]], Words]
 
 
-def lines(history: History, entries: list[Entry]) -> list[Line]:
+def lines(history: History, entries: list[Entry]) -> list[Told]:
     """The sentences of these entries."""
     names, marks = Names(history), history.marks(entries)
     return [line(entry, names, marks.get(entry.seq, {})) for entry in entries]
 
 
-def line(entry: Entry, names: Names, marks: Mapping[int, int]) -> Line:
+def line(entry: Entry, names: Names, marks: Mapping[int, int]) -> Told:
     told = TELLERS.get(entry.action)
-    pieces: Told = [f"entered {entry.action!r}."]
+    pieces: Words = [f"entered {entry.action!r}."]
     if told is not None:
         try:
             pieces = told(entry, entry.facts, names, marks)
         except (KeyError, TypeError, ValueError, AttributeError):
             pieces = [f"entered {entry.action!r}, which cannot be read."]
-    return Line(entry, person(entry.actor), [p if isinstance(p, Piece) else Piece(p) for p in pieces])
+    return Told(entry, person(entry.actor), [p if isinstance(p, Piece) else Piece(p) for p in pieces])
 
 
 def person(actor: str) -> str:
@@ -99,13 +99,13 @@ def _counted(number: int, what: str, many: str | None = None) -> str:
     return f"1 {what}" if number == 1 else f"{count(number)} {many or what + 's'}"
 
 
-def _policy_saved(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _policy_saved(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     origin = f", from {facts['file']}" if facts.get("file") else ""
     return ["saved the policy ", names.policy(entry.subject), f"{origin}."]
 
 
 def _described(what: str) -> Teller:
-    def told(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+    def told(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
         thing = names.policy(entry.subject) if what == "policy" else names.reviewed(entry.subject)
         note = f" and noted: {facts['note']}" if facts.get("note") else ""
         return [f"named the {what} ", thing, f" “{facts['name']}”{note}."]
@@ -113,11 +113,11 @@ def _described(what: str) -> Teller:
     return told
 
 
-def _policy_retired(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _policy_retired(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     return ["retired the policy ", names.policy(entry.subject), f": {facts['reason']}"]
 
 
-def _policy_withdrawn(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _policy_withdrawn(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     return [
         "finished reviews that raise the alarm: the promise of ",
         names.policy(entry.subject),
@@ -125,7 +125,7 @@ def _policy_withdrawn(entry: Entry, facts: Mapping[str, Any], names: Names, _: A
     ]
 
 
-def _selection_made(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _selection_made(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     listed, pool = facts["shortlisted"], _counted(facts["candidates"], "candidate")
     by = names.policy(facts["policy"])
     return [
@@ -137,7 +137,9 @@ def _selection_made(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any
     ]
 
 
-def _reviews_received(entry: Entry, facts: Mapping[str, Any], names: Names, marks: Mapping[int, int]) -> Told:
+def _reviews_received(
+    entry: Entry, facts: Mapping[str, Any], names: Names, marks: Mapping[int, int]
+) -> Words:
     said: list[str] = []
     for code, words in ((YES, "as qualified"), (NO, "as not qualified")):
         if marks.get(code):
@@ -154,7 +156,7 @@ def _reviews_received(entry: Entry, facts: Mapping[str, Any], names: Names, mark
     return [f"{done}, in ", names.reviewed(entry.subject), "."]
 
 
-def _reviews_closed(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _reviews_closed(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     counts = facts.get("counts") or {}
     numbers = {name: _total(counts[name]) for name in ("qualified", "unreviewed") if name in counts}
     if "labels" in facts:
@@ -169,15 +171,15 @@ def _total(number: Any) -> int:
     return int(sum(number.values()) if isinstance(number, Mapping) else number)
 
 
-def _note_written(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _note_written(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     return ["wrote a note about a candidate of ", names.reviewed(entry.subject), "."]
 
 
-def _list_removed(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _list_removed(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     return ["deleted the candidates of ", names.reviewed(entry.subject), f": {facts['reason']}."]
 
 
-def _labelling_started(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _labelling_started(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     labels = _counted(facts["labels"], "label")
     return [
         "began the labelling ",
@@ -186,48 +188,48 @@ def _labelling_started(entry: Entry, facts: Mapping[str, Any], names: Names, _: 
     ]
 
 
-def _labelling_told(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _labelling_told(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     yes = sum(label == 1 for label in facts["labels"])
     asked = _counted(len(facts["labels"]), "candidate")
     return [f"answered for {asked} of ", names.reviewed(entry.subject), f": {count(yes)} qualified."]
 
 
-def _labelling_listed(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _labelling_listed(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     listed = _counted(facts["shortlisted"], "candidate")
     return ["made the certified list of ", names.reviewed(entry.subject), f": {listed}."]
 
 
-def _rows_looked(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _rows_looked(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     asked = "; ".join(str(each) for each in (facts.get("targets") or {}).values()) or "how much they carry"
     return [f"looked at past rows and asked: {asked}."]
 
 
-def _token_created(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
-    only: Told = [", for the policy ", names.policy(facts["policy"]), " only"] if facts.get("policy") else []
+def _token_created(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
+    only: Words = [", for the policy ", names.policy(facts["policy"]), " only"] if facts.get("policy") else []
     end = f", until {moment(facts['expires'])}" if facts.get("expires") else ""
     return [f"let {facts['name']} in as {facts['role']}", *only, f"{end}."]
 
 
-def _token_changed(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
-    scope: Told = (
+def _token_changed(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
+    scope: Words = (
         ["the policy ", names.policy(facts["policy"]), " only"] if facts["policy"] else ["all policies"]
     )
     return [f"made {names.token(entry.subject)} {facts['role']}, for ", *scope, "."]
 
 
-def _token_revoked(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _token_revoked(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     return [f"revoked the token of {names.token(entry.subject)}."]
 
 
-def _session_begun(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _session_begun(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     return ["logged in."]
 
 
-def _campaign_started(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _campaign_started(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     return ["began the campaign ", names.campaign(entry.subject), f": {facts['target']}."]
 
 
-def _campaign_screened(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _campaign_screened(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     listed, pool = count(facts["shortlisted"]), _counted(facts["candidates"], "candidate")
     campaign = names.campaign(facts["campaign"])
     return [
@@ -237,7 +239,7 @@ def _campaign_screened(entry: Entry, facts: Mapping[str, Any], names: Names, _: 
     ]
 
 
-def _campaign_updated(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _campaign_updated(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     return [
         "updated the threshold of the campaign ",
         names.campaign(facts.get("campaign", entry.subject)),
@@ -245,7 +247,7 @@ def _campaign_updated(entry: Entry, facts: Mapping[str, Any], names: Names, _: A
     ]
 
 
-def _campaign_withdrawn(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Told:
+def _campaign_withdrawn(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     return [
         "finished reviews that raise the alarm: the campaign ",
         names.campaign(entry.subject),

@@ -33,7 +33,7 @@ _MOST_WORDS = 6
 
 
 @dataclass(frozen=True)
-class Asked:
+class Search:
     """What to look for; empty fields ask for nothing."""
 
     words: str = ""
@@ -44,7 +44,7 @@ class Asked:
 
     @property
     def anything(self) -> bool:
-        return self != Asked()
+        return self != Search()
 
 
 class History:
@@ -54,7 +54,7 @@ class History:
         actor.require_all_policies()
         self._registry, self._read = registry, registry.database.read
 
-    def find(self, asked: Asked, before: int | None = None, limit: int = 50) -> list[Entry]:
+    def find(self, asked: Search, before: int | None = None, limit: int = 50) -> list[Entry]:
         """Entries that fit, newest first."""
         parts: list[tuple[str, list[Any]]] = [
             *self._of_kind(asked.kind), *self._of_policy(asked.policy), *self._of_days(asked),
@@ -81,7 +81,7 @@ class History:
         made = f"action = 'selection.made' AND {self._registry.database.policy_of_selection} = ?"
         return [(f"(subject = ? OR subject IN (SELECT subject FROM log WHERE {made}))", [policy, policy])]
 
-    def _of_days(self, asked: Asked) -> list[tuple[str, list[Any]]]:
+    def _of_days(self, asked: Search) -> list[tuple[str, list[Any]]]:
         since, until = _day(asked.since), _day(asked.until)
         parts: list[tuple[str, list[Any]]] = [("at >= ?", [since.isoformat()])] if since else []
         return parts + ([("at < ?", [(until + timedelta(days=1)).isoformat()])] if until else [])
