@@ -14,7 +14,7 @@ from surelist.service import record_pages, sentences
 from surelist.service.errors import TooMuchWork
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR, Actor
-from surelist.service.record.history import KINDS, Search, History
+from surelist.service.record.history import KINDS, History, Search
 from surelist.service.record.verify import Verdict, verify
 from tests.helpers.service import close
 from tests.service.test_workspace import Person, Team

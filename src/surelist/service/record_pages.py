@@ -13,7 +13,7 @@ from surelist._numerals import count
 from surelist.errors import InvalidInput
 from surelist.service import sentences
 from surelist.service.record.database import Database
-from surelist.service.record.history import KINDS, Search, History
+from surelist.service.record.history import KINDS, History, Search
 from surelist.service.record.verify import Verdict, verify
 from surelist.service.visitor import Me, Visitor
 from surelist.service.workers import run
