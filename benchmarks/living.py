@@ -1,7 +1,7 @@
 """Plan, watch, learn: how fast, how small, how soon an alarm, how short the list.
 
 python benchmarks/living.py            # all of it, about a minute
-python benchmarks/living.py speed      # or one of: speed, delay, learn, plan
+python benchmarks/living.py speed      # or one of: speed, delay, learn, audit, plan
 """
 
 from __future__ import annotations
@@ -107,6 +107,33 @@ def learn(runs: int = 60) -> None:
     print(f"campaigns with a threshold that fails: {failures} of {runs}; with an alarm: {alarms}")
 
 
+def audit(runs: int = 250) -> None:
+    """Lists and false thresholds over three updates, without an audit and with one."""
+    print(f"\nexpected list (threshold in force false) over three updates, {runs} campaigns")
+    rng = np.random.default_rng()  # the audit's draws are the system's own
+    for rate in (None, 0.1, 0.3):
+        lists, false = np.zeros((runs, 4)), np.zeros((runs, 4))
+        for run in range(runs):
+            campaign = sl.Campaign(
+                *draw(rng, 300), sl.Expected(5, 100), schedule=(1, 2, 3), uncertified="everyone",
+                monitor_alpha=1e-9, audit_rate=rate,
+            )  # fmt: skip
+            for pool, size in enumerate((900, 3600, 14400), start=1):
+                scores, labels = draw(rng, size)
+                rows = np.flatnonzero(campaign.screen(scores, pool=pool)).tolist()
+                rows += [] if rate is None else [int(row) for row in campaign.audit(pool)]
+                campaign.review(pool, labels[rows], ids=rows)
+                campaign.update()
+            t = np.array([-9.0 if each.threshold is None else each.threshold for each in campaign.updates])
+            lists[run] = 100 * (0.19 * ndtr(DISTANCE - t) + 0.81 * ndtr(-t))
+            false[run] = 0.19 * ndtr(DISTANCE - t) < 0.05
+        shown = " -> ".join(
+            f"{size:.1f} ({share:.0%})" for size, share in zip(lists.mean(0), false.mean(0), strict=True)
+        )
+        name = "no audit" if rate is None else f"{rate:.0%} drawn"
+        print(f"  {name}: {shown}; any false {false.any(axis=1).mean():.1%}", flush=True)
+
+
 def plan() -> None:
     """A table of twelve sizes, from a guess and from pilots."""
     rng = np.random.default_rng(3)
@@ -132,6 +159,6 @@ def plan() -> None:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["speed", "delay", "learn", "plan"]
+    wanted = sys.argv[1:] or ["speed", "delay", "learn", "audit", "plan"]
     for name in wanted:
-        {"speed": speed, "delay": delay, "learn": learn, "plan": plan}[name]()
+        {"speed": speed, "delay": delay, "learn": learn, "audit": audit, "plan": plan}[name]()

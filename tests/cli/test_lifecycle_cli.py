@@ -185,6 +185,38 @@ def test_campaign_from_start_to_alarm(tmp_path, capsys):
     assert sl.Policy.load(tmp_path / "now.json").promise == body["promise"]
 
 
+def test_a_campaign_with_an_audit(tmp_path, capsys):
+    state, pool = tmp_path / "campaign.json", tmp_path / "pool.csv"
+    start = ["campaign", "start", past(tmp_path / "past.csv"), "--expect", "5", "--pool-size", "100", "-o"]
+    assert run([*start, str(state), "--schedule", "1", "--audit-rate", "0.2"]) == 0
+    (scores, labels), *_ = pools(np.random.default_rng(5), 1, size=300)
+    candidates(pool, scores)
+    screen = ["campaign", "screen", str(state), str(pool), "--pool", "a", "-o", str(tmp_path / "list.csv")]
+    capsys.readouterr()
+    before = state.read_text()
+    assert run(screen) == 2
+    assert "--audit: this campaign draws an audit of every pool" in capsys.readouterr().err
+    assert run([*screen, "--audit", str(tmp_path / "list.csv")]) == 2
+    assert state.read_text() == before
+    assert run([*screen, "--audit", str(tmp_path / "audit.csv"), "--json"]) == 0
+    body = json.loads(capsys.readouterr().out)
+    audit, listed = read(tmp_path / "audit.csv"), read(tmp_path / "list.csv")
+    assert body["audited"] == len(audit) > 0
+    assert list(audit[0]) == ["id", "score", "who"]
+    assert [row["id"] for row in audit] == sl.Campaign.load(state).audit("a")
+    for number, rows in enumerate((listed, audit)):
+        reviewed = [(row["id"], labels[int(row["id"][1:])]) for row in rows]
+        table = write(tmp_path / f"{number}.csv", ["id", "qualified"], reviewed)
+        assert run(["campaign", "review", str(state), table, "--pool", "a"]) == 0
+    assert sl.Campaign.load(state).reviews.kept["a"].unknown == 0
+    plain = str(tmp_path / "plain.json")
+    assert run([*start, plain]) == 0
+    capsys.readouterr()
+    screen[2] = plain
+    assert run([*screen, "--audit", str(tmp_path / "audit2.csv")]) == 2
+    assert "--audit: this campaign has none" in capsys.readouterr().err
+
+
 def test_campaign_bad_input_leaves_the_state_as_it_was(tmp_path, capsys):
     state = tmp_path / "campaign.json"
     assert run(["campaign", "start", past(tmp_path / "past.csv"), "--expect", "5", "--pool-size", "100",

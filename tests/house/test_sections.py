@@ -125,6 +125,8 @@ PROOFS = {
         "lifecycle/test_campaign.py::test_leaving_out_pools_whose_reviews_are_missing_would_break_the_promise",
         "lifecycle/test_campaign.py::test_thresholds_are_those_of_the_definition",
         "lifecycle/test_campaign.py::test_refuses_what_would_break_the_proof",
+        "lifecycle/test_audited_campaign.py::test_all_thresholds_hold_together_over_every_outcome_and_every_draw",
+        "lifecycle/test_audited_campaign.py::test_the_level_is_kept_where_everyone_listed_would_be_far_too_many",
     ],
     "usual": [
         "bounds/test_usual.py::test_each_side_is_left_at_most_so_often_at_a_fixed_threshold",

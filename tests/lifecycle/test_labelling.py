@@ -117,8 +117,7 @@ def test_contradictions_strangers_and_nonsense_change_nothing():
     ("target", "options", "match"),
     [
         (sl.Precision(0.5), {}, "expected Expected, PerPool, AtLeast or Recall"),
-        (sl.PerPool(2, (50, 100)), {}, "one pool size"),
-        (sl.PerPool(k=2), {}, "one pool size"),
+        (sl.PerPool(k=2), {}, "pools of a known size"),
         (sl.Expected(5, spread=4), {}, "pools of a known size"),
         (sl.Expected(5, 100), {"labels": 0}, "labels: expected a whole number"),
         (sl.Expected(5, 100), {"alpha": 1.2}, "alpha: expected"),
@@ -232,6 +231,17 @@ def test_nobody_overwrites_a_labelling_they_have_not_read(tmp_path):
     sl.Labelling(scores, sl.AtLeast(5), labels=60).save(path)
     with pytest.raises(sl.InvalidInput, match="exists and would be lost"):
         sl.Labelling(scores, sl.AtLeast(5), labels=60).save(path)
+
+
+def test_a_range_of_pool_sizes_is_promised_by_its_smallest():
+    scores = np.arange(2_000.0)
+    work = sl.Labelling(scores, sl.PerPool(2, (50, 100)), labels=150)
+    while len(rows := work.ask()):
+        work.tell(rows, scores[rows] >= 1_000)
+    (cutoff,) = work.policy.cutoffs
+    assert cutoff.target == sl.PerPool(2, 50)
+    assert "of a pool of 50 or more candidates holds at least 2" in work.policy.promise
+    assert work.policy.select(scores[-100:]).all()
 
 
 def test_a_policy_file_that_contradicts_its_evidence_is_refused(tmp_path):

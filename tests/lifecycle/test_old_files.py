@@ -53,7 +53,7 @@ def campaign_says(campaign: sl.Campaign) -> dict[str, object]:
         "threshold": campaign.threshold, "certified": campaign.certified, "alarm": campaign.alarm,
         "due": campaign.due, "missing": campaign.reviews.missing,
         "updates": [list(vars(update).values()) for update in campaign.updates],
-        "epochs": [list(vars(epoch).values()) for epoch in campaign.epochs],
+        "epochs": [[epoch.pools, epoch.candidates, epoch.shortlisted] for epoch in campaign.epochs],
         "monitor": None if campaign.monitor is None else monitor_says(campaign.monitor),
     }  # fmt: skip
 

@@ -171,7 +171,8 @@ def campaign() -> None:
     """Screen pools under one promise and learn from their reviews.
 
     All thresholds of a campaign hold together; they rise at scheduled updates, so lists get
-    shorter as reviews come in. Exit code 4 when the monitor has raised an alarm.
+    shorter as reviews come in. With an audit they may fall again. Exit code 4 when the monitor
+    has raised an alarm.
 
     \b
     Example:
@@ -195,6 +196,10 @@ def campaign() -> None:
     "--uncertified", default="refuse", show_default=True,
     help="refuse, or everyone: shortlist everyone until enough is known.",
 )  # fmt: skip
+@click.option(
+    "--audit-rate", type=float, metavar="SHARE",
+    help="Learn from candidates drawn with this probability, listed or not; the threshold may fall then.",
+)  # fmt: skip
 @options("score", "label", "missing_labels", "pos_label", "sheet", "decimal")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write.")
 @as_json
@@ -210,7 +215,7 @@ def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
 
     schedule = _numbers(given["schedule"], "--schedule") if given["schedule"] else None
     target: Any = target_asked({"k": given["expect"], "pool_size": given["pool_size"]})
-    passed = ("score", "label", "missing_labels", "alpha", "monitor_alpha", "uncertified")
+    passed = ("score", "label", "missing_labels", "alpha", "monitor_alpha", "uncertified", "audit_rate")
     begun = living.start_campaign(
         past, output, target, schedule=schedule, hints=_hints(given), **{name: given[name] for name in passed}
     )
@@ -228,22 +233,33 @@ def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Shortlist: .csv or .parquet."
 )
+@click.option(
+    "--audit", type=click.Path(path_type=Path), metavar="FILE",
+    help="Campaigns with an audit: whom to review beside the shortlist (.csv, .xlsx).",
+)  # fmt: skip
 @as_json
-def screen(state: Path, candidates: Path, name: str, score: str, id: str, output: Path, json_: bool) -> int:
+def screen(
+    state: Path, candidates: Path, name: str, score: str, id: str, output: Path, audit: Path | None,
+    json_: bool,
+) -> int:  # fmt: skip
     """Shortlist the candidates of a POOL and remember them for review.
 
     \b
     Example:
       surelist campaign screen campaign.json monday.csv --pool 2026-03-02 -o shortlist.csv
+      surelist campaign screen audited.json monday.csv --pool 2026-03-02 -o shortlist.csv --audit audit.csv
     """
     from surelist.workflows import lifecycle as living
 
-    done = living.screen_pool(state, candidates, output, name=name, score=score, id=id)
+    done = living.screen_pool(state, candidates, output, name=name, score=score, id=id, audit=audit)
     if not json_:
         if done.update is not None:
             click.echo(f"Scheduled update after pool {done.update.pools:,}: {done.update.rows:,} rows known.")
         click.echo(f"{done.shortlisted:,} of {done.candidates:,} candidates are on the shortlist {output}.")
-    return _report(done.campaign, json_, candidates=done.candidates, shortlisted=done.shortlisted)
+        if done.audited is not None:
+            click.echo(f"{done.audited:,} others were drawn for the audit {audit}; review them too.")
+    drawn = {} if done.audited is None else {"audited": done.audited}
+    return _report(done.campaign, json_, candidates=done.candidates, shortlisted=done.shortlisted, **drawn)
 
 
 @campaign.command(no_args_is_help=True)
@@ -255,7 +271,7 @@ def screen(state: Path, candidates: Path, name: str, score: str, id: str, output
 @click.option("--final", is_flag=True, help="Stop waiting for reviews of this pool that are missing.")
 @as_json
 def review(state: Path, reviews: Path, name: str, label: str, id: str, final: bool, json_: bool) -> int:
-    """Take in REVIEWS of a pool's shortlist: a table with candidate ids and labels.
+    """Take in REVIEWS of a pool's shortlist, or of its audit: a table with candidate ids and labels.
 
     Blank labels are reviews that have not come yet. The same table may be fed again.
 

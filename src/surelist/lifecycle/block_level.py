@@ -11,7 +11,8 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from surelist._scipy import special
 
 Floats = NDArray[np.float64]
 Rates = tuple[Floats, Floats]  # points and their weights

@@ -2,7 +2,8 @@
 
 With probability at least 1-alpha *all* thresholds t_0 <= t_1 <= ... are valid at once [theory: reviews].
 A review that is late or never comes counts as not qualified. Every pool screened stays in the rows, and the
-schedule counts pools, never labels.
+schedule counts pools, never labels. With an audit the rows are candidates drawn at one rate, listed or not;
+then thresholds may fall too.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from surelist._check import MissingLabels
 from surelist._files import Versions, hold
 from surelist._version import __version__
 from surelist.bounds.sequential import FirstCrossing
-from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_file, campaign_text
 from surelist.lifecycle.campaign_file import CampaignState
+from surelist.lifecycle.campaign_policy import policy_of
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.monitor_file import in_file, state_text
 from surelist.lifecycle.schedule import (
@@ -42,13 +43,12 @@ from surelist.lifecycle.schedule import (
     surely_at_boundary,
 )
 from surelist.lifecycle.score_sketch import ScoreCounts
-from surelist.lifecycle.screened import UNKNOWN, PoolReviews, Screened, as_candidates
+from surelist.lifecycle.screened import UNKNOWN, PoolReviews, Screened, as_candidates, as_draws
 from surelist.lifecycle.seen import as_name
 from surelist.promises.evidence import fingerprint_of
 from surelist.promises.policy import Policy
-from surelist.promises.state import Cutoff, Looks, Step
 from surelist.promises.target_file import ExpectedFields
-from surelist.promises.targets import Expected, Level
+from surelist.promises.targets import Expected
 
 UNCERTIFIED = ("refuse", "everyone")
 
@@ -73,6 +73,11 @@ class Campaign(Displayed):
         What to do if the calibration rows cannot certify the target yet: ``"refuse"`` raises
         ``NotCertifiable``; ``"everyone"`` shortlists everyone, promising nothing, until an
         update certifies a threshold.
+    audit_rate
+        Draw every candidate of every pool with this probability, shortlisted or not, and learn from the
+        reviews of those drawn alone; ``audit`` says whom to review beside the shortlist. The threshold may
+        go down again then: an early one that was too high does not stay. Without it thresholds only rise,
+        from the reviews of everyone shortlisted, and lists get shorter sooner.
 
     Examples
     --------
@@ -96,6 +101,7 @@ class Campaign(Displayed):
         monitor_alpha: float = 0.05,
         uncertified: Literal["refuse", "everyone"] = "refuse",
         missing_labels: MissingLabels = "error",
+        audit_rate: float | None = None,
     ) -> None:
         array = check.as_scores(scores)
         qualified, missing = check.as_labels(labels, missing=missing_labels)
@@ -113,6 +119,7 @@ class Campaign(Displayed):
             fingerprint=fingerprint_of(len(array), qualified, array[qualified]),
             rows=len(array),
             missing=missing,
+            audit_rate=None if audit_rate is None else check.as_alpha(audit_rate, "audit_rate"),
         )
         self._resume(target, state, FirstCrossing(target.rate), Versions())
         self._qualified.add(array[qualified])
@@ -128,6 +135,7 @@ class Campaign(Displayed):
         self._given, self._walk, self._versions = state, walk, versions
         self.target, self.alpha, self.schedule = target, state.alpha, tuple(state.schedule)
         self.monitor_alpha, self.uncertified = state.monitor_alpha, state.uncertified
+        self.audit_rate = state.audit_rate
         self.created, self.fingerprint = state.created, state.fingerprint
         self.rows, self.pools, self.chosen = state.rows, state.pools, state.chosen
         self.updates, self.epochs = state.updates, state.epochs
@@ -165,7 +173,7 @@ class Campaign(Displayed):
         with in_file(path):
             state = campaign_file.loads(versions.read(Path(path)), Path(path))
             target = Expected(state.target.k, state.target.pool_size)
-            walk, chosen = replay(state.schedule, state.updates, state.alpha, target.rate)
+            walk, chosen = replay(state.schedule, state.updates, state.alpha, target.rate, state.may_fall)
             hold(state.chosen == chosen, "the threshold in force belongs to another update")
             campaign = cls.__new__(cls)
             campaign._resume(target, state, walk, versions)
@@ -205,28 +213,7 @@ class Campaign(Displayed):
     @property
     def policy(self) -> Policy:
         """The threshold in force as a policy, with the looks that back it."""
-        if self.chosen is None:
-            raise InvalidInput(f"policy: {EVERYONE}")
-        looks = Looks(
-            rows=tuple(update.rows for update in self.updates),
-            budgets=tuple(self.budgets[: len(self.updates)]),
-            counts=tuple(update.count for update in self.updates),
-            chosen=self.chosen,
-        )
-        update = self.updates[self.chosen]
-        assert update.threshold is not None
-        step = Step(0, update.count, update.threshold)
-        level = Level(self.alpha, "exact")
-        cutoff = Cutoff(
-            None, self.target, level, update.rows, update.count, (step,), self.fingerprint, "arrays 1"
-        )
-        policy = Policy(
-            cutoffs=(cutoff,), alpha=self.alpha, rule="exact", created=self.created, version=__version__,
-            looks=looks,
-        )  # fmt: skip
-        if self.monitor is not None and self.monitor.raised is not None:
-            return policy.withdraw(self.monitor.raised.describe(self.monitor_alpha))
-        return policy
+        return policy_of(self)
 
     @property
     def promise(self) -> str:
@@ -239,10 +226,11 @@ class Campaign(Displayed):
         return spending(self.alpha, len(self.schedule))
 
     def screen(self, scores: Any, *, ids: Any = None, pool: Any = None) -> NDArray[np.bool_]:
-        """Shortlist a new pool: True for every candidate to review.
+        """Shortlist a new pool: True for every candidate on the list, who is to be reviewed.
 
         ``pool`` names it for later reviews (default: its number, from "1"), ``ids`` its
-        candidates (default: their row numbers). If an update is due, it comes first.
+        candidates (default: their row numbers). If an update is due, it comes first. With an audit,
+        ``audit`` says who else is to be reviewed.
         """
         array = check.as_scores(scores)
         texts = None if ids is None else as_candidates(ids, len(array))
@@ -250,10 +238,21 @@ class Campaign(Displayed):
         if self.due:
             self.update()
         mask = self.filter.select(array)
-        chosen = np.flatnonzero(mask)
+        drawn = None if self.audit_rate is None else _coins(len(array)) < self.audit_rate
+        chosen = np.flatnonzero(mask if drawn is None else mask | drawn)
         names = [str(row) if texts is None else texts[row] for row in chosen.tolist()]
-        self._record(name, len(array), names, array[chosen])
+        draws = None if drawn is None else as_draws(mask[chosen], drawn[chosen])
+        self._record(name, len(array), names, array[chosen], draws)
         return mask
+
+    def audit(self, pool: Any) -> list[str]:
+        """Whom to review of a pool beside its shortlist: the ids of those drawn for the audit.
+
+        They were drawn when the pool was screened, and are recorded; asking again returns the same.
+        """
+        if self.audit_rate is None:
+            raise InvalidInput("audit_rate: this campaign has none, so there is no audit.")
+        return [] if (screened := self._screened(pool)) is None else screened.audit
 
     def record(self, *, pool_size: Any, scores: Any, ids: Any, threshold: Any, pool: Any = None) -> None:
         """Take in a pool that was screened elsewhere with the threshold in force.
@@ -262,6 +261,8 @@ class Campaign(Displayed):
         threshold below the one in force comes from before the last update: its list is too
         long and not this campaign's; one above it would break the promise. Both are refused.
         """
+        if self.audit_rate is not None:
+            raise InvalidInput("audit_rate: the audit is drawn while screening; use screen().")
         array = check.as_scores(scores)
         texts = as_candidates(ids, len(array))
         name = self._new_name(pool)
@@ -282,17 +283,18 @@ class Campaign(Displayed):
         self._record(name, size, texts, array)
 
     def review(self, pool: Any, labels: Any, *, ids: Any = None) -> int:
-        """Take in reviews of a pool's shortlist; returns how many were new.
+        """Take in reviews of a pool's shortlist, and of its audit; returns how many were new.
 
         ``labels`` are 1 (qualified), 0, or missing (not reviewed yet). Without ``ids`` they are
-        the whole shortlist in its order; with ``ids`` any part of it. Reviews may come late, in
+        the whole shortlist (with an audit: shortlist and audit together) in its order; with ``ids`` any
+        part of it. Reviews may come late, in
         any order, and again; a review that contradicts an earlier one is an error.
         """
         screened = self._screened(pool)
         if screened is None:
             return 0
         new, scores = self.reviews.add(screened, labels, ids)
-        if self.threshold is not None:
+        if self.threshold is not None and self.audit_rate is None:
             scores = scores[scores >= self.threshold]
         self._qualified.add(scores)
         self._watch()
@@ -318,16 +320,7 @@ class Campaign(Displayed):
 
     def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
         """List length over time (needs the ``plots`` extra), to a file if given; returns the axes."""
-        starts = [update.pools for update in self.updates]
-        ends = [*starts[1:], max(self.pools, starts[-1] + 1)]
-        spans = [
-            axes.Span(update.pools, end, epoch.list_size(self.target.pool_size), update.floor)
-            for update, epoch, end in zip(self.updates, self.epochs, ends, strict=True)
-        ]
-        raised = self.monitor.raised if self.monitor is not None else None
-        title = f"{self.target.describe()}, alpha {self.alpha:g}"
-        alarm = None if raised is None else raised.pools
-        return axes.draw_campaign(spans, alarm, float(self.target.pool_size), title, ax, path)
+        return campaign_text.draw(self, ax, path)
 
     def describe(self) -> str:
         """List length per update as bars with the floor as a mark, and what the monitor says."""
@@ -349,16 +342,20 @@ class Campaign(Displayed):
             )
         return name
 
-    def _record(self, name: str, size: int, ids: list[str], scores: NDArray[np.float64]) -> None:
+    def _record(
+        self, name: str, size: int, ids: list[str], scores: NDArray[np.float64], draws: str | None = None
+    ) -> None:
+        screened = Screened(name, size, self.chosen, ids, scores.tolist(), UNKNOWN * len(ids), draws=draws)
+        drawn, epoch = int(np.count_nonzero(screened.evidence)), self.epochs[-1]
         self.pools += 1
-        self.rows += size
+        self.rows += size if draws is None else drawn
+        epoch.drawn = None if draws is None else (epoch.drawn or 0) + drawn
         self._memory.keep(name)
-        self._listed.add(scores)
-        epoch = self.epochs[-1]
+        self._listed.add(scores[screened.evidence])
         epoch.pools += 1
         epoch.candidates += size
-        epoch.shortlisted += len(scores)
-        self.reviews.open(Screened(name, size, self.chosen, ids, scores.tolist(), UNKNOWN * len(ids)))
+        epoch.shortlisted += len(screened.on_list)
+        self.reviews.open(screened)
         self._watch()
 
     def _watch(self) -> None:
@@ -372,21 +369,22 @@ class Campaign(Displayed):
                 self.monitor.threshold_changed(self.policy)
             self.reviews.watched = screened.look
             self.monitor.observe(
-                qualified=screened.qualified, pool_size=screened.size, unreviewed=screened.unknown
+                qualified=screened.qualified, pool_size=screened.size, unreviewed=screened.unreviewed
             )
             if self.monitor.raised is not None and self.monitor.raised.pools == self.monitor.pools:
                 self.monitor.name_alarm(screened.pool)
 
     def _look(self) -> None:
-        """Update j: the c_j-th largest score known to be qualified, never below the last one."""
+        """Update j: the c_j-th largest score known to be qualified; below the last one with an audit only."""
         look = len(self.updates)
         count = self._walk.next(self.rows, self.budgets[look])
         before = self.updates[-1].threshold if self.updates else None
         certified = self._qualified.nth_largest(count)
         threshold = before
-        if certified is not None and (before is None or certified > before):
+        audit = self.audit_rate is not None
+        if certified is not None and certified != before and (audit or before is None or certified > before):
             threshold, self.chosen = certified, look
-        if threshold is not None:
+        if threshold is not None and not audit:
             self._qualified.drop_below(threshold)
             self._listed.drop_below(threshold)
         listed = self.rows if threshold is None else self._listed.at_least(threshold)
@@ -394,4 +392,9 @@ class Campaign(Displayed):
         rows_at_boundary = surely_at_boundary(self.rows, self.target, self.alpha) - self.reviews.missing
         floor = shortest_list(self._qualified, self._listed, rows_at_boundary, self.rows, self.target)
         self.updates.append(Update(self.pools, self.rows, count, threshold, size, floor))
-        self.epochs.append(Epoch())
+        self.epochs.append(Epoch(drawn=0 if audit else None))
+
+
+def _coins(candidates: int) -> NDArray[np.float64]:
+    """One number per candidate, from the system's randomness; what they decide is recorded."""
+    return np.random.default_rng().random(candidates)

@@ -10,12 +10,13 @@ from typing import Literal
 
 from surelist._dataclasses import dataclass, field
 from surelist._files import hold
+from surelist._shapes import MAY_BE_ABSENT
 from surelist._version import __version__
 from surelist.lifecycle import monitor_file
 from surelist.lifecycle.monitor_file import FORMAT, Watch, parse_state
 from surelist.lifecycle.schedule import Epoch, Update
 from surelist.lifecycle.score_sketch import Scores
-from surelist.lifecycle.screened import Screened
+from surelist.lifecycle.screened import AUDITED, BOTH, LISTED, Screened
 from surelist.lifecycle.seen import Memory
 from surelist.promises.target_file import ExpectedFields
 
@@ -48,10 +49,16 @@ class CampaignState:
     watched: int | None = None
     memory: Memory = field(default_factory=Memory)
     watch: Watch | None = None
+    audit_rate: float | None = field(default=None, metadata=MAY_BE_ABSENT)
 
     @property
     def threshold(self) -> float | None:
         return self.updates[-1].threshold
+
+    @property
+    def may_fall(self) -> bool:
+        """Whether an audit lets thresholds go down."""
+        return self.audit_rate is not None
 
 
 def loads(text: str, path: Path) -> CampaignState:
@@ -60,8 +67,11 @@ def loads(text: str, path: Path) -> CampaignState:
     hold(0 < state.alpha < 1 and 0 < state.monitor_alpha < 1, "a level is impossible")
     hold(len(state.epochs) == len(state.updates) > 0, "an update lacks its pools")
     hold(sum(epoch.pools for epoch in state.epochs) == state.pools, "the pools do not add up")
-    start = state.updates[0].rows
-    hold(start + sum(epoch.candidates for epoch in state.epochs) == state.rows, "the rows do not add up")
+    audit, start = state.audit_rate is not None, state.updates[0].rows
+    hold(not audit or 0 < (state.audit_rate or 0) < 1, "the audit rate is impossible")
+    hold(all((epoch.drawn is not None) == audit for epoch in state.epochs), "an audit of a part of the pools")
+    taken = sum((epoch.drawn or 0) if audit else epoch.candidates for epoch in state.epochs)
+    hold(start + taken == state.rows, "the rows do not add up")
     hold(0 <= state.missing <= state.rows, "more reviews are missing than there are rows")
     _verify_scores(state)
     for each in state.screened:
@@ -78,7 +88,8 @@ def _verify_scores(state: CampaignState) -> None:
         hold(len(each.scores) == len(each.counts) and min(each.counts, default=1) > 0,
              "scores and counts do not go together")  # fmt: skip
         hold(each.scores == sorted(set(each.scores)), "the scores are not in order")
-        hold(_at_least(each.scores, state.threshold), "rows below the threshold are in the evidence")
+        low = state.audit_rate is None and not _at_least(each.scores, state.threshold)
+        hold(not low, "rows below the threshold are in the evidence")
     hold(state.qualified.total <= state.listed.total <= state.rows, "more scores than rows")
     if state.chosen is not None:
         hold(0 <= state.chosen < len(state.updates), "the threshold in force belongs to another update")
@@ -91,7 +102,14 @@ def _verify_screened(each: Screened, state: CampaignState) -> None:
     hold(set(each.labels) <= set("01?"), "a review is neither 0, 1 nor ?")
     hold(each.look is None or 0 <= each.look < len(state.updates), "a pool of no update")
     limit = None if each.look is None else state.updates[each.look].threshold
-    hold(_at_least(each.scores, limit), "a listed score is too low")
+    listed = each.scores
+    hold((each.draws is None) == (state.audit_rate is None), "a pool lacks its draws")
+    if each.draws is not None:
+        hold(len(each.draws) == len(each.ids) and set(each.draws) <= {LISTED, BOTH, AUDITED}, "uneven draws")
+        listed = [score for score, draw in zip(each.scores, each.draws, strict=True) if draw != AUDITED]
+        others = [score for score, draw in zip(each.scores, each.draws, strict=True) if draw == AUDITED]
+        hold(not others or (limit is not None and max(others) < limit), "someone listed is in the audit")
+    hold(_at_least(listed, limit), "a listed score is too low")
 
 
 def _at_least(scores: list[float], limit: float | None) -> bool:

@@ -1,13 +1,15 @@
-"""A campaign in words: list length per update, the monitor, and when the next update comes."""
+"""A campaign for a person, in words and drawn: list length per update, the monitor, the next update."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from surelist.drawing import axes
 from surelist.drawing.shown import Display
 from surelist.lifecycle.schedule import Epoch, Update
-from surelist.promises.phrases import counted
+from surelist.promises.phrases import counted, percent
 
 if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
@@ -20,6 +22,20 @@ def describe(campaign: Campaign) -> str:
     return "\n".join([*lines, *([campaign.monitor.describe()] if campaign.monitor is not None else [])])
 
 
+def draw(campaign: Campaign, ax: Any, path: str | Path | None) -> Any:
+    """List length over time, with the floor and the alarm."""
+    starts = [update.pools for update in campaign.updates]
+    ends = [*starts[1:], max(campaign.pools, starts[-1] + 1)]
+    spans = [
+        axes.Span(update.pools, end, epoch.list_size(campaign.target.pool_size), update.floor)
+        for update, epoch, end in zip(campaign.updates, campaign.epochs, ends, strict=True)
+    ]
+    raised = campaign.monitor.raised if campaign.monitor is not None else None
+    title = f"{campaign.target.describe()}, alpha {campaign.alpha:g}"
+    alarm = None if raised is None else raised.pools
+    return axes.draw_campaign(spans, alarm, float(campaign.target.pool_size), title, ax, path)
+
+
 def display(campaign: Campaign) -> Display:
     """Promise, expected list, rows and pools; the updates folded."""
     size, limit = float(campaign.target.pool_size), campaign.threshold
@@ -27,10 +43,7 @@ def display(campaign: Campaign) -> Display:
     facts = [
         ("shortlisted", listed),
         ("list to expect", f"about {campaign.updates[-1].list_size:.3g} of {size:g} candidates"),
-        (
-            "evidence",
-            f"{campaign.rows:,} rows, those of {counted(campaign.pools, 'screened pool')} among them",
-        ),
+        ("evidence", _evidence(campaign)),
         ("updates", next_update(campaign)),
     ]
     if campaign.monitor is not None:
@@ -47,6 +60,13 @@ def display(campaign: Campaign) -> Display:
             (f"The promise {rests} on {len(conditions)} conditions", conditions),
         ],
     )
+
+
+def _evidence(campaign: Campaign) -> str:
+    pools = counted(campaign.pools, "screened pool")
+    if campaign.audit_rate is None:
+        return f"{campaign.rows:,} rows, those of {pools} among them"
+    return f"{campaign.rows:,} rows, {percent(campaign.audit_rate)} of the candidates of {pools} among them"
 
 
 def next_update(campaign: Campaign) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 from surelist.lifecycle import block_draw
 from surelist.lifecycle.block_design import Layout, choose_block, lay_out
@@ -185,11 +185,16 @@ def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, LabelT
             raise InvalidInput(
                 "target: labelling counts qualified candidates of pools of a known size; give it."
             )
-        if isinstance(each, PerPool) and (each.pool_size is None or each.sizes[0] != each.sizes[1]):
-            raise InvalidInput(
-                "pool_size: labelling promises one pool size, which covers larger pools; give the smallest."
-            )
-    return named
+        if isinstance(each, PerPool) and each.pool_size is None:
+            raise InvalidInput("pool_size: labelling promises pools of a known size or more; give it.")
+    return {group: _of_smallest_pool(each) for group, each in named.items()}
+
+
+def _of_smallest_pool(target: LabelTarget) -> LabelTarget:
+    """A range of pool sizes is promised by its smallest, whose threshold does for every larger pool."""
+    if isinstance(target, PerPool) and target.sizes[0] != target.sizes[1]:
+        return replace(target, pool_size=target.sizes[0])
+    return target
 
 
 def as_share(value: Any, name: str) -> float:

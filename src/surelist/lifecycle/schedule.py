@@ -7,8 +7,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass
+from surelist._dataclasses import dataclass, field
 from surelist._files import hold
+from surelist._shapes import MAY_BE_ABSENT
 from surelist.bounds.counts import binomial_tail
 from surelist.bounds.sequential import FirstCrossing
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
@@ -43,11 +44,12 @@ class Update:
 
 @dataclass
 class Epoch:
-    """What was screened between two updates."""
+    """What was screened between two updates; ``drawn`` for the evidence, where there is an audit."""
 
     pools: int = 0
     candidates: int = 0
     shortlisted: int = 0
+    drawn: int | None = field(default=None, metadata=MAY_BE_ABSENT)
 
     def list_size(self, pool_size: float) -> float | None:
         """The average list so far, per pool of this size; None before the first pool."""
@@ -85,11 +87,12 @@ def as_schedule(schedule: Sequence[int] | None, rows: int, target: Expected) -> 
 
 
 def replay(
-    schedule: Sequence[int], updates: Sequence[Update], alpha: float, rate: Fraction
+    schedule: Sequence[int], updates: Sequence[Update], alpha: float, rate: Fraction, may_fall: bool
 ) -> tuple[FirstCrossing, int | None]:
     """The walk after these looks, and which of them gave the threshold in force.
 
-    Holds them to the rules: on schedule, counts that follow from the rows, thresholds that never fall.
+    Holds them to the rules: on schedule, counts that follow from the rows, thresholds that never fall
+    unless an audit lets them (``may_fall``).
     """
     hold(list(schedule) == sorted(set(schedule)), "the schedule falls")
     hold(0 < len(updates) <= len(schedule) + 1, "more updates than the schedule has, or none")
@@ -101,8 +104,9 @@ def replay(
     for look, update in enumerate(updates):
         count = walk.next(update.rows, budgets[look])
         hold(update.count == count, f"the count of update {look} should be {count}")
-        fell = previous is not None and (update.threshold is None or update.threshold < previous)
-        hold(not fell, f"the threshold falls at update {look}")
+        gone = previous is not None and update.threshold is None
+        fell = previous is not None and update.threshold is not None and update.threshold < previous
+        hold(not gone and (may_fall or not fell), f"the threshold falls at update {look}")
         if update.threshold != previous:
             previous, chosen = update.threshold, look
     return walk, chosen

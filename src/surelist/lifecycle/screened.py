@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass
+from surelist._dataclasses import dataclass, field
+from surelist._shapes import MAY_BE_ABSENT
 from surelist.errors import InvalidInput, UnreviewedWarning
 
 Floats = NDArray[np.float64]
@@ -21,12 +22,16 @@ Marks = NDArray[np.uint8]
 
 CHARACTERS = 300_000  # of ids and scores that are kept; older pools are closed and forgotten
 LONGEST = 100
-UNKNOWN, QUALIFIED, OTHER = "?", "1", "0"  # the mark of each shortlisted candidate
+UNKNOWN, QUALIFIED, OTHER = "?", "1", "0"  # the mark of each candidate to review
+LISTED, BOTH, AUDITED = "l", "b", "a"  # with an audit: on the list, on the list and drawn, drawn alone
 
 
 @dataclass
 class Screened:
-    """A pool's shortlist and its reviews; ``labels`` has one mark per candidate."""
+    """A pool's shortlist and its reviews; ``labels`` has one mark per candidate.
+
+    With an audit the candidates drawn for it are here too, and ``draws`` says for each why.
+    """
 
     pool: str
     size: int
@@ -35,6 +40,7 @@ class Screened:
     scores: list[float]
     labels: str
     closed: bool = False
+    draws: str | None = field(default=None, metadata=MAY_BE_ABSENT)
 
     @property
     def unknown(self) -> int:
@@ -45,9 +51,40 @@ class Screened:
         return self.closed or self.unknown == 0
 
     @property
+    def on_list(self) -> str:
+        """The marks of those on the shortlist."""
+        if self.draws is None:
+            return self.labels
+        return "".join(mark for mark, draw in zip(self.labels, self.draws, strict=True) if draw != AUDITED)
+
+    @property
     def qualified(self) -> int:
-        """How many are known to be qualified."""
-        return self.labels.count(QUALIFIED)
+        """How many on the shortlist are known to be qualified."""
+        return self.on_list.count(QUALIFIED)
+
+    @property
+    def unreviewed(self) -> int:
+        """How many on the shortlist have no review."""
+        return self.on_list.count(UNKNOWN)
+
+    @property
+    def audit(self) -> list[str]:
+        """Whom to review beside the shortlist."""
+        draws = self.draws or ""
+        return [name for name, draw in zip(self.ids, draws, strict=False) if draw == AUDITED]
+
+    @property
+    def evidence(self) -> NDArray[np.bool_]:
+        """Whose reviews the threshold is learned from: everyone's, or those drawn where there is an audit."""
+        if self.draws is None:
+            return np.ones(len(self.ids), dtype=np.bool_)
+        return np.frombuffer(self.draws.encode(), dtype=np.uint8) != ord(LISTED)
+
+    @property
+    def missing(self) -> int:
+        """How many reviews of the evidence have not come."""
+        unknown = np.frombuffer(self.labels.encode(), dtype=np.uint8) == ord(UNKNOWN)
+        return int(np.count_nonzero(unknown & self.evidence))
 
     @cached_property
     def cost(self) -> int:
@@ -61,6 +98,12 @@ def as_candidates(ids: Any, rows: int) -> list[str]:
         if len(text) > LONGEST:
             raise InvalidInput(f"ids: expected at most {LONGEST} characters, got {text!r}.")
     return texts
+
+
+def as_draws(listed: NDArray[np.bool_], drawn: NDArray[np.bool_]) -> str:
+    """Why each of these candidates is to be reviewed."""
+    signs = np.where(listed, np.where(drawn, BOTH, LISTED), AUDITED)
+    return "".join(signs.tolist())
 
 
 class PoolReviews:
@@ -86,7 +129,7 @@ class PoolReviews:
     def open(self, screened: Screened) -> None:
         self.kept[screened.pool] = screened
         self.waiting.append(screened.pool)
-        self.missing += screened.unknown
+        self.missing += screened.missing
         self._cost += screened.cost
 
     def find(self, name: str, known: bool) -> Screened | None:
@@ -96,7 +139,7 @@ class PoolReviews:
         return self.kept.get(name)
 
     def add(self, screened: Screened, labels: Any, ids: Any) -> tuple[int, Floats]:
-        """How many reviews are new, and the scores of those that are qualified."""
+        """How many reviews are new, and the scores of the qualified ones that are evidence."""
         rows, given = _match(screened, labels, ids)
         marks = np.frombuffer(screened.labels.encode(), dtype=np.uint8).copy()
         before = marks[rows]
@@ -108,9 +151,10 @@ class PoolReviews:
             )
         marks[rows] = given
         screened.labels = marks.tobytes().decode()
-        count = int(np.count_nonzero(new))
-        self.missing -= count
-        return count, np.asarray(screened.scores)[rows[new & (given == ord(QUALIFIED))]]
+        used = new & screened.evidence[rows]
+        self.missing -= int(np.count_nonzero(used))
+        good = rows[used & (given == ord(QUALIFIED))]
+        return int(np.count_nonzero(new)), np.asarray(screened.scores)[good]
 
     def close(self, screened: Screened) -> int:
         screened.closed = True
@@ -163,7 +207,7 @@ def _rows(screened: Screened, ids: Any, labels: int) -> NDArray[np.intp]:
     if ids is None:
         if labels != len(screened.ids):
             raise InvalidInput(
-                f"labels: expected {len(screened.ids)} values, one per shortlisted candidate of pool "
+                f"labels: expected {len(screened.ids)} values, one per {_who(screened)} of pool "
                 f"{screened.pool!r}, got {labels}. Pass ids= for a part of them."
             )
         return np.arange(labels)
@@ -171,11 +215,16 @@ def _rows(screened: Screened, ids: Any, labels: int) -> NDArray[np.intp]:
     texts = check.as_ids(ids, labels)
     unknown = [text for text in texts if text not in row_of]
     if unknown:
+        where = "on the shortlist" if screened.draws is None else "on the shortlist or in the audit"
         raise InvalidInput(
-            f"ids: {unknown[0]!r} is not on the shortlist of pool {screened.pool!r} "
-            f"({len(unknown)} such). Only shortlisted candidates are reviewed."
+            f"ids: {unknown[0]!r} is not {where} of pool {screened.pool!r} "
+            f"({len(unknown)} such). Only {_who(screened)}s are reviewed."
         )
     return np.asarray([row_of[text] for text in texts], dtype=np.intp)
+
+
+def _who(screened: Screened) -> str:
+    return "shortlisted candidate" if screened.draws is None else "shortlisted or audited candidate"
 
 
 def _refuse_changes(screened: Screened, rows: NDArray[np.intp]) -> None:

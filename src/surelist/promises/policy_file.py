@@ -369,6 +369,7 @@ def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
     hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")
     hold(0 <= looks.chosen < len(looks.rows), "no look gave the threshold")
     hold(looks.rows[0] > 0 and looks.rows[looks.chosen] == cutoff.rows, "the row counts differ")
+    hold(looks.audit_rate is None or 0 < looks.audit_rate < 1, "the audit rate is impossible")
     counts = first_crossing_counts(looks.rows, target.rate, budgets)
     hold(counts == list(looks.counts), f"the looks' counts should be {counts}")
     return [(0, counts[looks.chosen])]

@@ -123,13 +123,15 @@ class Choice:
 class Looks:
     """The looks of a campaign so far [theory: reviews]: rows, cumulative alpha and count at each.
 
-    ``chosen`` is the look whose count gave the threshold in force.
+    ``chosen`` is the look whose count gave the threshold in force. With an ``audit_rate`` the rows are
+    candidates drawn at it from every pool, listed or not.
     """
 
     rows: tuple[int, ...]
     budgets: tuple[float, ...]
     counts: tuple[int, ...]
     chosen: int
+    audit_rate: float | None = field(default=None, metadata=MAY_BE_ABSENT)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -236,10 +236,19 @@ def _populations(policy: Certificate) -> str:
 
 def _looks(policy: Certificate) -> str:
     if policy.looks is not None:
-        return (
+        fixed = (
             "The campaign's schedule, target and alpha were fixed beforehand; the sizes of its pools do "
-            "not depend on scores or labels; every pool screened is in the evidence, and a review that "
-            "has not come counts as not qualified."
+            "not depend on scores or labels; "
+        )
+        if policy.looks.audit_rate is not None:
+            return (
+                f"{fixed}beside the calibration rows the evidence is candidates of every pool screened, each "
+                f"drawn with probability {percent(policy.looks.audit_rate)}, shortlisted or not, by a draw "
+                "that depends on nothing else; one whose review has not come counts as not qualified."
+            )
+        return (
+            f"{fixed}every pool screened is in the evidence, and a review that has not come counts as not "
+            "qualified."
         )
     if policy.rule in ("dkw", "simultaneous"):
         return (

@@ -21,6 +21,7 @@ from surelist.lifecycle.schedule import Update
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, Target
 from surelist.tables.arrays import read_columns, read_text
+from surelist.tables.rows import rows_with_ids, write_sheet
 from surelist.tables.shortlist import select_rows
 from surelist.tables.sources import open_table
 from surelist.workflows.source import NO_HINTS, Hints, Source
@@ -131,21 +132,40 @@ class ScreenedPool:
     candidates: int
     shortlisted: int
     update: Update | None
+    audited: int | None = None  # drawn for the audit, where there is one
 
 
-def screen_pool(state: Path, pool: Path, output: Path, *, name: str, score: str, id: str) -> ScreenedPool:
-    """Shortlist a pool and remember it. The shortlist is complete before the state counts it."""
-    refuse_inputs(output, (state, pool))
+def screen_pool(
+    state: Path, pool: Path, output: Path, *, name: str, score: str, id: str, audit: Path | None = None
+) -> ScreenedPool:
+    """Shortlist a pool and remember it. Shortlist and audit are complete before the state counts it."""
+    for each in (output,) if audit is None else (output, audit):
+        refuse_inputs(each, (state, pool))
     columns = read_columns(pool, {"score": score, "id": id})
     with updating(state):
         campaign = Campaign.load(state)
+        _require_audit(campaign, output, audit)
         looks = len(campaign.updates)
         mask = campaign.screen(columns["score"], ids=columns["id"], pool=name)
         with campaign.saving(state):
             table = open_table(pool)
             select_rows(table, campaign.filter, names={"score": score}, output=output)
+            drawn = None if audit is None else campaign.audit(name)
+            if audit is not None and drawn is not None:
+                rows = rows_with_ids(table, id, drawn)
+                write_sheet(audit, table.columns, rows, [str(pool), str(state)])
     update = campaign.updates[-1] if len(campaign.updates) > looks else None
-    return ScreenedPool(campaign, len(mask), int(mask.sum()), update)
+    audited = None if drawn is None else len(drawn)
+    return ScreenedPool(campaign, len(mask), int(mask.sum()), update, audited)
+
+
+def _require_audit(campaign: Campaign, output: Path, audit: Path | None) -> None:
+    if campaign.audit_rate is not None and audit is None:
+        raise InvalidInput("audit: this campaign draws an audit of every pool; say where to write it.")
+    if campaign.audit_rate is None and audit is not None:
+        raise InvalidInput("audit: this campaign has none; it was started without an audit rate.")
+    if audit is not None and audit.absolute() == output.absolute():
+        raise InvalidInput(f"audit: expected another file than the shortlist, got {audit} for both.")
 
 
 @dataclass(frozen=True)

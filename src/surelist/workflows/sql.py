@@ -26,8 +26,8 @@ def selection_sql(
         raise InvalidInput("policy: it promises nothing any more; calibrate on fresh rows.")
     if policy.looks is not None:
         raise InvalidInput(
-            "policy: it is one threshold of a campaign, which rises at the next update and needs every pool "
-            "on record. Screen with the campaign."
+            "policy: it is one threshold of a campaign, which changes at the next update and needs every "
+            "pool on record. Screen with the campaign."
         )
     if policy.of_one_pool:
         raise InvalidInput("policy: it selects from the pool it was made with, and from no other.")

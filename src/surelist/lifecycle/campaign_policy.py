@@ -1,0 +1,42 @@
+"""The threshold in force of a campaign as a policy, with the looks that back it [theory: reviews]."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from surelist._version import __version__
+from surelist.errors import InvalidInput
+from surelist.lifecycle.schedule import EVERYONE
+from surelist.promises.policy import Policy
+from surelist.promises.state import Cutoff, Looks, Step
+from surelist.promises.targets import Level
+
+if TYPE_CHECKING:
+    from surelist.lifecycle.campaign import Campaign
+
+
+def policy_of(campaign: Campaign) -> Policy:
+    """It promises nothing any more once the monitor has raised an alarm."""
+    if campaign.chosen is None:
+        raise InvalidInput(f"policy: {EVERYONE}")
+    looks = Looks(
+        rows=tuple(update.rows for update in campaign.updates),
+        budgets=tuple(campaign.budgets[: len(campaign.updates)]),
+        counts=tuple(update.count for update in campaign.updates),
+        chosen=campaign.chosen,
+        audit_rate=campaign.audit_rate,
+    )
+    update = campaign.updates[campaign.chosen]
+    assert update.threshold is not None
+    step = Step(0, update.count, update.threshold)
+    level = Level(campaign.alpha, "exact")
+    cutoff = Cutoff(
+        None, campaign.target, level, update.rows, update.count, (step,), campaign.fingerprint, "arrays 1"
+    )
+    policy = Policy(
+        cutoffs=(cutoff,), alpha=campaign.alpha, rule="exact", created=campaign.created, version=__version__,
+        looks=looks,
+    )  # fmt: skip
+    if campaign.monitor is not None and campaign.monitor.raised is not None:
+        return policy.withdraw(campaign.monitor.raised.describe(campaign.monitor_alpha))
+    return policy
