@@ -78,7 +78,7 @@ class Screened:
         """Whose reviews the threshold is learned from: everyone's, or those drawn where there is an audit."""
         if self.draws is None:
             return np.ones(len(self.ids), dtype=np.bool_)
-        return np.frombuffer(self.draws.encode(), dtype=np.uint8) != ord(LISTED)
+        return np.asarray(np.frombuffer(self.draws.encode(), dtype=np.uint8) != ord(LISTED))
 
     @property
     def missing(self) -> int:
