@@ -23,6 +23,7 @@ UNUSED = {
     "jinja2",
     "fastapi",
     "pyspark",
+    "xml",
 }
 OTHER_PROMISES = {  # and calibration: for a promise that counts rows, none of it is needed
     f"surelist.{name}"

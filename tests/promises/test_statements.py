@@ -420,3 +420,32 @@ def test_the_record_and_the_policy_know_rows_by_the_same_fingerprint(tmp_path):
     path.write_text("\n".join(["s,y,other", *reversed(lines)]))
     found, _ = facts.rows_at_a_glance(Source(path), Roles("s", "y"))
     assert found == sl.calibrate(SCORES, LABELS, TARGET).cutoffs[0].fingerprint
+
+
+# -- one of a kind
+
+
+def test_one_row_one_candidate_one_left_out(tmp_path):
+    policy = sl.calibrate([0.5], [1], sl.Expected(0.05, 1))
+    assert "on average over pools of 1 candidate;" in policy.promise
+    assert policy.promise.endswith("over the draw of the 1 calibration row.")
+    left_out = sl.calibrate(SCORES, [None, *LABELS[1:].tolist()], TARGET, missing_labels="unqualified")
+    assert "1 calibration row without a label was counted as not qualified." in left_out.conditions
+    before = (
+        policy_file.dumps(policy)
+        .replace("1 candidate;", "1 candidates;")
+        .replace("1 calibration row.", "1 calibration rows.")
+    )
+    assert policy_file.dumps(policy) != before
+    assert sl.Policy.loads(before).promise == policy.promise  # as earlier versions wrote it
+    with pytest.raises(sl.PolicyFileError, match="does not say what the evidence says"):
+        sl.Policy.loads(before.replace("0.05 qualified", "0.06 qualified"))
+
+
+def test_a_withdrawn_policy_speaks_of_the_past():
+    policy = sl.calibrate(SCORES, LABELS, TARGET)
+    assert "The promise rests on:" in policy.describe()
+    assert "qualified more than asked for" in policy.describe()
+    described = policy.withdraw("the monitor raised an alarm.").describe()
+    assert "The promise rested on:" in described
+    assert "qualified more than asked for" not in described

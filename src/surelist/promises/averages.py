@@ -47,7 +47,7 @@ class Average:
 
     def claim(self, target: Expected) -> str:
         what = qualified(target.k) if target.of == "count" else f"a value of {number(target.k)}"
-        over = "pools" if self.unit == "pool" else f"pools of {number(target.pool_size)} candidates"
+        over = "pools" if self.unit == "pool" else f"pools of {counted(target.pool_size, 'candidate')}"
         return f"the shortlist holds at least {what} on average over {over}"
 
     def wrong(self, level: Level, rows: int) -> str:

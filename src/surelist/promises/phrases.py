@@ -62,7 +62,7 @@ def qualified(k: float) -> str:
 
 def on_average(k: float, pool_size: float) -> str:
     """The claim of ``Expected`` with rows as units."""
-    pools = f"pools of {number(pool_size)} candidates"
+    pools = f"pools of {counted(pool_size, 'candidate')}"
     return f"the shortlist holds at least {qualified(k)} on average over {pools}"
 
 
@@ -76,7 +76,8 @@ def alpha_bounds(alpha: float) -> str:
 
 def wrong_over_rows(alpha: float, rows: int) -> str:
     """How often a promise from independent rows may be wrong."""
-    return f"wrong with probability at most {percent(alpha)} over the draw of the {rows:,} calibration rows"
+    drawn = counted(rows, "calibration row")
+    return f"wrong with probability at most {percent(alpha)} over the draw of the {drawn}"
 
 
 def common_conditions(alpha: float, *of_the_rule: str) -> tuple[str, ...]:

@@ -102,8 +102,10 @@ class Policy(Displayed, Certificate):
         are untied), else None. See [theory: dkw].
         """
         by_group: dict[str | None, ExcessBound] = {}
-        if self.looks is not None or self.overlapping or self.missing_labels or not wording.covered(self):
-            return by_group  # best of looks, lists that help one another, unknown qualified rows: none holds
+        if self.withdrawn is not None or self.missing_labels or not wording.covered(self):
+            return by_group
+        if self.looks is not None or self.overlapping:  # best of looks, lists that help one another
+            return by_group
         if self.choice is not None or (len(self.cutoffs) > 1 and not self.grouped):
             return by_group
         if self.shift is not None and self.shift.within is not None:
@@ -136,7 +138,8 @@ class Policy(Displayed, Certificate):
             lines += self._describe(cutoff)
         lines += [f"  {each}" for each in self.reading or ()]
         lines += [f"  warning: {each}" for each in self.warnings]
-        lines += ["", f"  made {self.created} with surelist {self.version}", "", "The promise rests on:"]
+        rested = "rests" if self.withdrawn is None else "rested"
+        lines += ["", f"  made {self.created} with surelist {self.version}", "", f"The promise {rested} on:"]
         lines += [
             textwrap.fill(each, 96, initial_indent="  - ", subsequent_indent="    ")
             for each in self.conditions

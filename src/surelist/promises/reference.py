@@ -262,7 +262,7 @@ class FalseShare:
         )
 
     def wrong(self, level: Level, rows: int) -> str:
-        over = f"draws of the {rows:,} calibration rows and the pool together"
+        over = f"draws of the {counted(rows, 'calibration row')} and the pool together"
         return f"true over {over}, and says nothing about this list alone"
 
     def conditions(self, target: Precision, level: Level) -> tuple[str, ...]:

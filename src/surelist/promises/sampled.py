@@ -94,10 +94,7 @@ class Audited:
         return phrases.on_average(target.k, target.pool_size)
 
     def wrong(self, level: Level, rows: int) -> str:
-        return (
-            f"wrong with probability at most {percent(level.alpha)} over the draw of the {rows:,} "
-            "calibration rows and of those of them that were labelled"
-        )
+        return f"{phrases.wrong_over_rows(level.alpha, rows)} and of those of them that were labelled"
 
     def conditions(self, target: Expected, level: Level) -> tuple[str, ...]:
         labelled = (

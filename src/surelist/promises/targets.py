@@ -15,6 +15,7 @@ from surelist import _check as check
 from surelist import bounds
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
+from surelist.promises import phrases
 
 MOST_SIZES = 2000  # pool sizes with a threshold of their own
 MOST_ROWS = 10**9
@@ -113,9 +114,9 @@ class Expected:
         return self.pool_size * bounds.largest_rate(rows, qualified, level.alpha, level.rule)
 
     def describe(self) -> str:
-        what = "qualified candidates" if self.of == "count" else "of value"
+        what = phrases.qualified(self.k) if self.of == "count" else f"{self.k:g} of value"
         pools = "per pool" if self.pool_size is None else f"in pools of {self.pool_size:g}"
-        return f"at least {self.k:g} {what} on average {pools}"
+        return f"at least {what} on average {pools}"
 
 
 @dataclass(frozen=True)
@@ -255,9 +256,9 @@ class PerPool:
         if self.recall is not None:
             return f"at least {100 * self.recall:g}% of every pool's own qualified candidates kept"
         if self.pool_size is None:
-            return f"at least {self.k} qualified candidates in every pool"
+            return f"at least {phrases.qualified(self.k)} in every pool"
         smallest, _ = self.sizes
-        return f"at least {self.k} qualified candidates in every pool of {smallest} or more"
+        return f"at least {phrases.qualified(self.k)} in every pool of {smallest} or more"
 
 
 @dataclass(frozen=True)
@@ -390,7 +391,7 @@ class AtLeast:
         object.__setattr__(self, "k", check.as_count(self.k, "k"))
 
     def describe(self) -> str:
-        return f"at least {self.k:,} qualified candidates of this collection on the list"
+        return f"at least {phrases.qualified(self.k)} of this collection on the list"
 
 
 AnyTarget = Target | Precision | Budget | AtLeast

@@ -11,7 +11,7 @@ from surelist._numerals import about
 from surelist.promises import phrases
 from surelist.promises.direction import wrong_way
 from surelist.promises.groups import joint_alpha
-from surelist.promises.phrases import ROWS_ALIKE, number, percent, qualified
+from surelist.promises.phrases import ROWS_ALIKE, counted, number, percent, qualified
 from surelist.promises.proofs import Proof
 from surelist.promises.shift import at_least
 from surelist.promises.state import Certificate, Cutoff, Shift
@@ -44,8 +44,8 @@ def _claim(cutoff: Cutoff, policy: Certificate) -> str:
         return _proof(cutoff).claim(target)
     whose = "the shortlist" if cutoff.group is None else f"for group {cutoff.group!r} the shortlist"
     if isinstance(target, Expected):
-        size = number(target.pool_size)
-        pools = f"pools with {size} candidates of the group" if by_group else f"pools of {size} candidates"
+        size = counted(target.pool_size, "candidate")
+        pools = f"pools with {size} of the group" if by_group else f"pools of {size}"
         return f"{whose} holds at least {qualified(target.k)} on average over {pools}"
     if isinstance(target, PerPool):
         pool = f"a pool of {number(target.sizes[0])} or more candidates{' of the group' if by_group else ''}"
@@ -92,11 +92,14 @@ def _confidence(policy: Certificate, before: bool) -> str:
 def _rows(policy: Certificate) -> str:
     """What was drawn: the rows, and the thinning where they were thinned."""
     if policy.shift is not None and covered(policy):
-        return f"{policy.shift.rows_before:,} calibration rows and their thinning"
-    counts = [f"{cutoff.rows:,}" for cutoff in policy.cutoffs]
+        return f"{counted(policy.shift.rows_before, 'calibration row')} and their thinning"
     if policy.group_rows != "own":  # the same rows serve every group, or every promise
-        counts = counts[:1]
-    return f"the {_listed(counts)} calibration rows"
+        return f"the {counted(policy.cutoffs[0].rows, 'calibration row')}"
+    return f"the {_listed([f'{cutoff.rows:,}' for cutoff in policy.cutoffs])} calibration rows"
+
+
+def _rows_were(rows: int) -> tuple[str, str]:
+    return counted(rows, "calibration row"), "was" if rows == 1 else "were"
 
 
 def threshold(cutoff: Cutoff) -> str:
@@ -320,13 +323,12 @@ def _about_options(policy: Certificate) -> list[str]:
     if policy.thinning is not None:
         sentences.append(policy.thinning.conditions())
     if policy.missing_labels:
-        sentences.append(
-            f"{policy.missing_labels:,} calibration rows without a label were counted as not qualified."
-        )
+        rows, were = _rows_were(policy.missing_labels)
+        sentences.append(f"{rows} without a label {were} counted as not qualified.")
     if policy.dropped_rows:
+        rows, were = _rows_were(policy.dropped_rows)
         sentences.append(
-            f"{policy.dropped_rows:,} calibration rows without a usable score were dropped: the promise "
-            "is about candidates who have a score."
+            f"{rows} without a usable score {were} dropped: the promise is about candidates who have a score."
         )
     if policy.group_split == "sidak":
         sentences.append("Groups are disjoint and each uses its own calibration rows only.")

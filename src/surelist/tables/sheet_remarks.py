@@ -10,12 +10,11 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
-from xml.etree import ElementTree
-from xml.parsers import expat
 
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 
 SHOWN = 20
@@ -45,6 +44,8 @@ def remarks_on(path: str | Path, sheet: str, letters: Any) -> Remarks | None:
 
     ``letters`` gives the name of a column by its number from 0.
     """
+    from xml.parsers.expat import ExpatError
+
     if not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as file:
@@ -55,13 +56,15 @@ def remarks_on(path: str | Path, sheet: str, letters: Any) -> Remarks | None:
         reader: _Handlers = _OpenDocument(sheet, letters) if opened else _Excel()
         try:
             _read(file, part, reader)
-        except expat.ExpatError as error:
+        except ExpatError as error:
             raise InvalidInput(f"file: {path} is damaged: sheet {sheet!r} is no XML ({error}).") from error
         return reader.remarks
 
 
 def _part(file: zipfile.ZipFile, sheet: str) -> str | None:
     """Where in the file a sheet lies."""
+    from xml.etree import ElementTree
+
     if _SHEETS not in file.namelist() or _LINKS not in file.namelist():
         return None
     link = next(
@@ -110,7 +113,9 @@ class _Handlers(Protocol):
 
 
 def _read(file: zipfile.ZipFile, part: str, handlers: _Handlers) -> None:
-    parser = expat.ParserCreate()
+    from xml.parsers.expat import ParserCreate
+
+    parser = ParserCreate()
     parser.StartElementHandler = handlers.start
     parser.EndElementHandler = handlers.end
     parser.CharacterDataHandler = handlers.text
