@@ -105,7 +105,7 @@ class Filter:
         if self.grouped:
             return self._select_groups(array, groups, texts)
         if groups is not None:
-            raise InvalidInput("groups: this policy has no groups; leave groups out.")
+            raise InvalidInput("groups: this policy has no groups; leave them out.")
         return self._at_least(array, self.groups[0].threshold(len(array)), texts)
 
     def reason(self, group: str | None, candidates: int, sizes: Mapping[str, int]) -> str:

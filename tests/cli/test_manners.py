@@ -167,6 +167,8 @@ def test_a_plan_begins_with_a_recommendation(capsys):
         ("plan: give base_rate= and auc=, or pilot=(a, b)", ["plan"], "plan: give --base-rate and --auc, or pilot=(a, b)"),
         ('rows dropped; on_bad_rows="drop" is for few', ["select"], "rows dropped; --on-bad-rows drop is for few"),
         ("labels: expected at least 2", ["label", "start", "x"], "--labels: expected at least 2"),
+        ('engine="spark": Java was not found.', ["select"], "--engine spark: Java was not found."),
+        ("row 3: score='0.5', pool=7", ["select"], "row 3: score='0.5', pool=7"),
         ("labels: row 3 was qualified", ["label", "record", "x"], "labels: row 3 was qualified"),
     ],
 )  # fmt: skip
@@ -220,3 +222,21 @@ def test_a_warning_is_one_line_in_the_words_of_the_command_line(tmp_path, monkey
     assert told[0].startswith("warning: Candidates of one pool")
     assert "spread=" not in told[0]
     assert "pools=" not in told[0]
+
+
+def test_a_decimal_mark_that_no_score_has_is_an_error_with_rows(tmp_path, capsys):
+    path = tmp_path / "past.csv"
+    path.write_text("score,qualified\n" + "".join(f"0.{100 + i},{i % 2}\n" for i in range(30)))
+    words = ["--score", "score", "--label", "qualified", "--expect", "1", "--pool-size", "10"]
+    assert run(["calibrate", str(path), *words, "--decimal", ",", "-o", str(tmp_path / "p.json")]) == 2
+    said = capsys.readouterr().err
+    assert "score: 30 cells are not numbers: rows 2, 3" in said
+    assert "expected a finite number in every row" in said
+
+
+def test_a_wrong_audit_rate_is_named_as_it_was_given(tmp_path, capsys):
+    (tmp_path / "past.csv").write_text("score,qualified\n0.5,1\n0.4,0\n")
+    words = ["--score", "score", "--label", "qualified", "--expect", "1", "--pool-size", "10"]
+    words += ["--audit-rate", "2", "--audited-below", "0.5", "-o", str(tmp_path / "p.json")]
+    assert run(["calibrate", str(tmp_path / "past.csv"), *words]) == 2
+    assert capsys.readouterr().err.startswith("error: --audit-rate: expected a number above 0 and at most 1")

@@ -202,7 +202,7 @@ def test_text_that_is_no_text_is_still_refused(tmp_path):
 def test_other_engines_are_not_asked_to_read_what_they_cannot(tmp_path, engine):
     path = tmp_path / "past.csv"
     path.write_bytes(csv_bytes("cp1252"))
-    with pytest.raises(sl.InvalidInput, match="Leave engine out"):
+    with pytest.raises(sl.InvalidInput, match="Leave it out"):
         calibrate(path, engine=engine)
 
 

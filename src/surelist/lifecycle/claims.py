@@ -132,7 +132,7 @@ def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
     if not isinstance(target, PerPool) or target.pool_size is None:
         raise InvalidInput(
             f"policy: no alarm watches this promise ({target.describe()}); those that are watched are "
-            "Expected(k, pool_size), Recall, and PerPool(k, pool_size) with rule='pac'."
+            'Expected(k, pool_size), Recall, and PerPool(k, pool_size) with rule="pac".'
         )
     if policy.rule == "exact":
         raise InvalidInput(

@@ -117,7 +117,7 @@ class Plan(Displayed):
         else:
             lines.append(f"Oracle list (the population known): {self.oracle:.2f} {per}.")
         if self.start is not None:
-            lines.append(f"Begin the walk at half of that: start={self.start:g}.")
+            lines.append(f"Begin the walk at half of that, at a start of {self.start:g}.")
         shown = [each for each in self.rules if paper or each not in PAPER_RULES]
         lines += ["", *_table(self, shown), ""]
         lines += [_needs(each, self.unit) for each in self.needed if each.rule in shown]

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast
 
+from surelist import _check as check
 from surelist.errors import InvalidInput
 from surelist.promises.options import ListedBy, PromiseKind
 from surelist.promises.sampled import SampledLabels
@@ -127,7 +128,9 @@ def drawn_labels(asked: Mapping[str, Any]) -> SampledLabels | None:
         return SampledLabels(asked.get("label"), column, lowest_rate=lowest, lowest_score=low_score)
     if (rate is None) != (edge is None):
         raise InvalidInput("audit_rate: audit_rate and audited_below go together; give both or neither.")
-    return None if rate is None else SampledLabels(asked.get("label"), rate, above=edge)
+    if rate is None:
+        return None
+    return SampledLabels(asked.get("label"), check.as_rate(rate, "audit_rate"), above=edge)
 
 
 def one_target(

@@ -46,8 +46,8 @@ class NumberReading:
 
     def describe(self) -> str:
         parts = []
-        if not self.decision.style.plain:
-            text, value = (self.decision.example or "").strip(), self.decision.value
+        if not self.decision.style.plain and self.decision.example is not None:
+            text, value = self.decision.example.strip(), self.decision.value
             parts.append(f"{text!r} read as {value:.15g} ({self.decision.style.describe()})")
         if self.decision.others:
             count = self.decision.others

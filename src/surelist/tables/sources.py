@@ -128,7 +128,7 @@ def open_table(
         return table
     if not table.engine.is_called(engine):
         raise InvalidInput(
-            f"engine: a {table.name} is asked where it is; engine={engine!r} is for files. Leave it out."
+            f'engine: a {table.name} is asked where it is; engine="{engine}" is for files. Leave it out.'
         )
     return table
 
@@ -196,7 +196,7 @@ def _adopted(source: str, path: str, manner: Manner | None, sheet: str | None, e
     """A file that no engine reads as it is."""
     if engine not in ("auto", "duckdb"):
         what = "a workbook" if manner is None else "no UTF-8 text"
-        raise InvalidInput(f"engine: {source} is {what}, which DuckDB reads. Leave engine out.")
+        raise InvalidInput(f"engine: {source} is {what}, which DuckDB reads. Leave it out.")
     relation, origin = adopt(path, manner, sheet)
     frame = nw.from_native(relation)
     names = frame.collect_schema().names()

@@ -99,7 +99,7 @@ def select_table(
     if policy.grouped:
         names["group"] = group or remembered.get("group")
     elif group is not None:
-        raise InvalidInput("group: this policy has no groups; leave group out.")
+        raise InvalidInput("group: this policy has no groups; leave it out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     opened = open_table(table, engine, spark_master, progress, Hints(sheet, decimal))
     names["pool"] = _pool_column(policy, pool, opened.columns)

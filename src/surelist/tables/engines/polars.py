@@ -28,7 +28,7 @@ class Polars(Engine):
         try:
             import polars
         except ImportError as error:
-            raise MissingDependency("engine='polars' needs polars: pip install polars.") from error
+            raise MissingDependency('engine="polars" needs polars: pip install polars.') from error
         self.errors = (polars.exceptions.PolarsError,)
 
     def scan(self, files: Files) -> Frame:
