@@ -5,6 +5,8 @@ Which of these a policy says is decided in ``wording`` and by each proof. No ari
 
 from __future__ import annotations
 
+import math
+
 SCORE_FIXED = (
     "The score was fixed before, and independently of, the calibration rows: "
     "none of them was used to train, tune or choose it. It is computed in the same way, and in the "
@@ -48,6 +50,12 @@ def percent(share: float) -> str:
 def number(value: float) -> str:
     """A number as people write it."""
     return f"{value:,.10g}"
+
+
+def number_down(value: float) -> str:
+    """Four digits, never more than the value."""
+    digits = 3 - math.floor(math.log10(value))
+    return number(math.floor(value * 10**digits * (1 + 1e-12)) / 10**digits)
 
 
 def counted(value: float, what: str) -> str:

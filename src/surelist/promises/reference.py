@@ -20,7 +20,7 @@ from surelist._files import hold
 from surelist.bounds.precision import false_share_rank, passed_steps
 from surelist.errors import NotCertifiable
 from surelist.promises import phrases
-from surelist.promises.phrases import counted, number, percent, wrong_over_rows
+from surelist.promises.phrases import counted, number, number_down, percent, wrong_over_rows
 from surelist.promises.proofs import Certified, refuse
 from surelist.promises.targets import Budget, Level, Precision
 
@@ -228,12 +228,6 @@ def certify_budget(scores: Floats, good: Mask, target: Budget, level: Level, unl
     return Certified(
         threshold, on_list, len(scores), total, ListedBudget("budget", len(unlabelled), rank, on_list, k)
     )
-
-
-def number_down(value: float) -> str:
-    """Four digits, never more than the value."""
-    digits = 3 - math.floor(math.log10(value))
-    return number(math.floor(value * 10**digits * (1 + 1e-12)) / 10**digits)
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,14 @@ and says less. How long lists will be is estimated from the calibration rows and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
+from surelist._dataclasses import dataclass
 from surelist._numerals import about, count, number, of_every, one_in
-from surelist.promises.averages import Average
-from surelist.promises.few_labels import BlockSample, ControlSample
-from surelist.promises.pools import NextPool
-from surelist.promises.reference import FalseShare, ListedBudget, number_down
+from surelist.promises.phrases import number_down
+from surelist.promises.proofs import Proof
 from surelist.promises.state import Certificate, Cutoff
-from surelist.promises.targets import AtLeast, Budget, Expected, PerPool, Precision, Recall
+from surelist.promises.targets import AnyTarget, AtLeast, Budget, Expected, PerPool, Precision, Recall
 from surelist.promises.wording import covered, listed_per
 
 SHOWN = 3  # groups that are named; the exact sentence has all
@@ -43,6 +42,10 @@ def two_lines(policy: Certificate) -> TwoLines:
     return TwoLines(_sentence(_what(policy)), f"How sure: {_sure(policy)}.", _meaning(policy))
 
 
+def _is(proof: Proof | None, *kinds: str) -> bool:
+    return proof is not None and proof.kind in kinds
+
+
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
@@ -56,13 +59,12 @@ def _what(policy: Certificate) -> str:
 
 
 def _claim(cutoff: Cutoff, policy: Certificate) -> str:
-    target, proof = cutoff.target, cutoff.proof
+    target: AnyTarget = cutoff.target
+    proof: Any = cutoff.proof
     if isinstance(target, AtLeast):
-        assert isinstance(proof, BlockSample)
         of, k = count(proof.collection), count(target.k)
         return f"the list of these {of} candidates holds at least {k} qualified ones"
     if isinstance(target, Budget):
-        assert isinstance(proof, ListedBudget)
         return _of_listed(number_down(proof.k), target.size, number(target.pool_size))
     if isinstance(target, Precision):
         return _share_of_list(target, proof)
@@ -77,16 +79,17 @@ def _of_listed(k: str, length: float, per: str) -> str:
     return f"on average at least {k} of about {about(length)} candidates listed per {per} will be qualified"
 
 
-def _share_of_list(target: Precision, proof: object) -> str:
-    if isinstance(proof, FalseShare):
+def _share_of_list(target: Precision, proof: Proof | None) -> str:
+    if _is(proof, "false-share"):
         false = of_every(round(1 - float(target.share), 12))
         return f"on lists made in this way at most {false} candidates are not qualified, on average"
     return f"in the long run at least {of_every(target.share)} candidates listed will be qualified"
 
 
 def _kept(cutoff: Cutoff, target: Recall, policy: Certificate) -> str:
-    keeps, proof = f"at least {of_every(target.share)} qualified candidates", cutoff.proof
-    if isinstance(proof, ControlSample):
+    keeps = f"at least {of_every(target.share)} qualified candidates"
+    proof: Any = cutoff.proof
+    if _is(proof, "control-sample"):
         drawn, of = count(proof.drawn), count(proof.collection)
         return f"the list, with the {drawn} candidates that were labelled, keeps {keeps} among these {of}"
     long = listed_per(cutoff, policy)
@@ -110,7 +113,7 @@ def _average(cutoff: Cutoff, target: Expected, policy: Certificate) -> str:
 
 
 def _every(cutoff: Cutoff, target: PerPool, policy: Certificate) -> str:
-    if isinstance(cutoff.proof, NextPool):
+    if _is(cutoff.proof, "next-pool"):
         by = f", its best {count(-cutoff.steps[0].threshold)} candidates," if target.by == "rank" else ""
         if target.recall is not None:
             kept = f"{of_every(target.recall)} of its qualified candidates"
@@ -133,14 +136,14 @@ def _sure(policy: Certificate) -> str:
     target, proof = first.target, first.proof
     if not covered(policy):
         return "not at all, the chance numbers behind it were the same for everyone; calibrate again"
-    if isinstance(proof, FalseShare):
+    if _is(proof, "false-share"):
         return "it is true on average over calibrations and pools, and says nothing about this one list"
     if policy.looks is not None:
         return f"{_at_most(alpha, 'campaign', 'ever makes', 'ever make')} a false promise"
     several = len(policy.cutoffs) > 1
     if any(isinstance(each.target, PerPool) for each in policy.cutoffs):
         return _sure_of_pools(policy, several)
-    work = "labelling" if isinstance(proof, BlockSample | ControlSample) else "calibration"
+    work = "labelling" if _is(proof, "block-sample", "control-sample") else "calibration"
     if several:
         one = "a promise that is false for some group" if policy.grouped else "one of its promises false"
         return f"{_at_most(alpha, work)} with {one}"
@@ -155,7 +158,7 @@ def _at_most(share: float, what: str, one: str = "ends", several: str = "end") -
 
 def _sure_of_pools(policy: Certificate, several: bool) -> str:
     level, proof = policy.cutoffs[0].level, policy.cutoffs[0].proof
-    work = "labellings" if isinstance(proof, BlockSample) else "calibrations"
+    work = "labellings" if _is(proof, "block-sample") else "calibrations"
     if policy.rule == "exact" or several:
         what = "one of its promises" if several and not policy.grouped else "a list"
         falls = "is broken" if what != "a list" else "falls short"
@@ -172,9 +175,8 @@ def _meaning(policy: Certificate) -> tuple[str, ...]:
     lines = []
     if any(isinstance(each, Expected | Budget) for each in kinds):
         lines.append(ANY_LIST)
-    if any(isinstance(each, Recall | Precision) for each in kinds) and not isinstance(
-        proof, ControlSample | FalseShare
-    ):
+    long_run = any(isinstance(each, Recall | Precision) for each in kinds)
+    if long_run and not _is(proof, "control-sample", "false-share"):
         lines.append(LONG_RUN)
     if isinstance(target, Budget) or any(listed_per(each, policy) for each in policy.cutoffs):
         lines.append(ESTIMATED)
@@ -183,12 +185,12 @@ def _meaning(policy: Certificate) -> tuple[str, ...]:
 
 def _about_sure(policy: Certificate) -> list[str]:
     proof = policy.cutoffs[0].proof
-    if isinstance(proof, FalseShare) or not covered(policy):
+    if _is(proof, "false-share") or not covered(policy):
         return []
     often, rows = one_in(policy.alpha, "time"), "rows that came by chance"
-    if isinstance(proof, BlockSample | ControlSample):
+    if _is(proof, "block-sample", "control-sample"):
         rows = "labels of candidates who were drawn by chance"
-    elif isinstance(proof, NextPool) or (isinstance(proof, Average) and proof.unit == "pool"):
+    elif _is(proof, "next-pool") or getattr(proof, "unit", None) == "pool":
         rows = "pools that came by chance"
     return [
         f"How sure: the promise is worked out from {rows}. Whoever works in this way, again and again from "
@@ -200,13 +202,13 @@ def _about_sure(policy: Certificate) -> list[str]:
 def _about(policy: Certificate) -> list[str]:
     """Whom it is about, and what was done to get there."""
     proof, lines = policy.cutoffs[0].proof, []
-    if isinstance(proof, ControlSample) or (isinstance(proof, BlockSample) and proof.about == "collection"):
+    if _is(proof, "control-sample") or getattr(proof, "about", None) == "collection":
         lines.append("It is about these very candidates and this list; nothing is assumed about scores.")
-    elif isinstance(proof, FalseShare):
+    elif _is(proof, "false-share"):
         lines.append("It is about lists of this one pool, on average over all that was left to chance.")
     elif policy.shift is not None:
         lines.append("It is about pools that differ from the calibration rows as the weights say.")
-    elif isinstance(proof, BlockSample):
+    elif _is(proof, "block-sample"):
         lines.append("It is about candidates who come as those of the collection came, with the same score.")
     else:
         lines.append(LIKE_THEM)
