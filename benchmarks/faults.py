@@ -7,7 +7,7 @@
 
 ``fuzz`` sends mutated requests to every route of the app and counts answers by status: a 5xx that is not a
 stated 503 or 507, or no answer at all, is a failure, and the record must verify at the end. ``kill`` floods
-the service with selections, policies, reviews and finished reviews (which feed the monitor), kills it with SIGKILL at a random moment, starts it again and
+the service with selections, policies, reviews, finished reviews (which feed the monitor) and steps of a campaign, kills it with SIGKILL at a random moment, starts it again and
 looks for everything that was acknowledged. Both are bounded, print their seed and exit with 1 on a failure.
 """
 
@@ -242,7 +242,9 @@ def fuzz(folder: Path, address: str, requests: int, seed: int) -> int:
     return len(wrong) + (not verdict.intact)
 
 
-async def _flood(server: Server, policy: str, enough: int, moment: float) -> list[tuple[str, dict[str, Any]]]:
+async def _flood(
+    server: Server, policy: str, campaign: str, enough: int, moment: float
+) -> list[tuple[str, dict[str, Any]]]:
     """Selections, policies and reviews; killed a moment after enough were acknowledged, which are returned."""
     acknowledged: list[tuple[str, dict[str, Any]]] = []
     rows = [{"candidate": f"c{i}", "score": (i % 97) / 97} for i in range(200)]
@@ -259,6 +261,9 @@ async def _flood(server: Server, policy: str, enough: int, moment: float) -> lis
                     )
                 return
             pool = [*rows, {"candidate": f"{run}-{number}", "score": 0}]
+            if number % 25 == 1:
+                await screened(number, pool)
+                return
             select = f"/api/v1/policies/{policy}/select" + "?watch=true" * (number % 6 == 0)
             answer = await client.post(select, json={"rows": pool})
             made = answer.json()["selection"]
@@ -270,6 +275,19 @@ async def _flood(server: Server, policy: str, enough: int, moment: float) -> lis
             if number % 6 == 0:  # what the monitor is fed with
                 answer = await client.post(f"/api/v1/selections/{made['id']}/finish", json={"missing": True})
                 acknowledged.append((f"/api/v1/policies/{policy}/standing", answer.json()["receipt"]))
+
+        async def screened(number: int, pool: list[dict[str, Any]]) -> None:
+            """A pool of the campaign, finished; every step of it is acknowledged by itself."""
+            address = f"/api/v1/campaigns/{campaign}"
+            answer = await client.post(f"{address}/screen?name={run}-{number}", json={"rows": pool})
+            made = answer.json()
+            acknowledged.append((address, made["receipt"]))
+            reviews = {"reviews": [{"candidate": "c96", "qualified": True}]}
+            pools = f"{address}/pools/{made['pool']}"
+            answer = await client.post(f"{pools}/reviews", json=reviews)
+            acknowledged.append((address, answer.json()["receipt"]))
+            answer = await client.post(f"{pools}/finish", json={"missing": True})
+            acknowledged.append((address, answer.json()["receipt"]))
 
         async def quietly(number: int) -> None:
             try:
@@ -292,8 +310,14 @@ def kill(folder: Path, address: str, trials: int, seed: int) -> int:
     made = httpx.post(
         server.url + CALIBRATE, content=csv_text(2000, labelled=True), headers=CSV, timeout=60
     ).json()
+    begun = httpx.post(
+        f"{server.url}/api/v1/campaigns?k=1&pool_size=100&score=score&label=qualified&id=candidate",
+        content=csv_text(2000, labelled=True), headers=CSV, timeout=60,
+    ).json()  # fmt: skip
     for trial in range(trials):
-        acknowledged = asyncio.run(_flood(server, made["hash"], draw.randrange(120), draw.uniform(0, 0.02)))
+        acknowledged = asyncio.run(
+            _flood(server, made["hash"], begun["id"], draw.randrange(120), draw.uniform(0, 0.02))
+        )
         server.start()
         with httpx.Client(base_url=server.url, timeout=60) as client:
             gone = [path for path, _ in acknowledged if client.get(path).status_code != 200]

@@ -66,6 +66,8 @@ SLOW = {
     "promises/test_whole_pools.py",
     "reports/test_past_rows.py",
     "reports/test_report.py::test_the_report_as_pdf",
+    "service/test_campaigns.py::test_a_campaign_by_page_is_the_campaign_of_the_library",
+    "service/test_campaigns.py::test_an_alarm_withdraws_the_campaign",
     "service/test_any_file.py",
     "service/test_access.py",
     "service/test_backup.py",

@@ -31,7 +31,9 @@ ADMIN = {
 }  # fmt: skip
 # these hold whatever the visitor has uploaded, so an operator is needed to look
 OPERATOR_READS = {
-    ("GET", "/labellings/new"), ("GET", "/collections/{ident}"),
+    ("GET", "/labellings/new"), ("GET", "/collections/{ident}"), ("GET", "/campaigns/new"),
+    ("GET", "/drafts/{ident}/campaign"), ("GET", "/campaigns/pools/{ident}"),
+    ("GET", "/campaigns/{ident}/pools/{pool}/shortlist.{format}"),
     ("GET", "/new"), ("GET", "/drafts/{ident}"), ("GET", "/drafts/{ident}/promise"), ("GET", "/drafts/{ident}/result"),
     ("GET", "/drafts/{ident}/explore"), ("GET", "/drafts/{ident}/problems.xlsx"), ("GET", "/pools/{ident}"),
     ("GET", "/selections/{ident}/shortlist.{format}"), ("GET", "/kept"),

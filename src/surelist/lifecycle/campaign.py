@@ -43,7 +43,7 @@ from surelist.lifecycle.schedule import (
     surely_at_boundary,
 )
 from surelist.lifecycle.score_sketch import ScoreCounts
-from surelist.lifecycle.screened import UNKNOWN, PoolReviews, Screened, as_candidates, as_draws
+from surelist.lifecycle.screened import UNKNOWN, PoolReviews, Screened, as_candidates, as_draws, require_list
 from surelist.lifecycle.seen import as_name
 from surelist.promises.evidence import fingerprint_of
 from surelist.promises.policy import Policy
@@ -164,19 +164,30 @@ class Campaign(Displayed):
 
     def saving(self, path: str | Path) -> AbstractContextManager[None]:
         """``save`` once the block has ended well, for what has to appear before the state counts it."""
-        return self._versions.replacing(Path(path), state_text(self.state))
+        return self._versions.replacing(Path(path), self.dumps())
+
+    def dumps(self) -> str:
+        """The state as text; ``loads`` goes on from it."""
+        return state_text(self.state)
 
     @classmethod
     def load(cls, path: str | Path) -> Campaign:
         """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
         versions = Versions()
-        with in_file(path):
-            state = campaign_file.loads(versions.read(Path(path)), Path(path))
+        campaign = cls.loads(versions.read(Path(path)), path)
+        campaign._versions = versions
+        return campaign
+
+    @classmethod
+    def loads(cls, text: str, name: str | Path = "campaign") -> Campaign:
+        """Go on where ``dumps`` stopped, with the same checks."""
+        with in_file(name):
+            state = campaign_file.loads(text, Path(name))
             target = Expected(state.target.k, state.target.pool_size)
             walk, chosen = replay(state.schedule, state.updates, state.alpha, target.rate, state.may_fall)
             hold(state.chosen == chosen, "the threshold in force belongs to another update")
             campaign = cls.__new__(cls)
-            campaign._resume(target, state, walk, versions)
+            campaign._resume(target, state, walk, Versions())
             hold(campaign.promise == state.promise, "the promise does not say what the evidence says")
         return campaign
 
@@ -268,18 +279,8 @@ class Campaign(Displayed):
         name = self._new_name(pool)
         if self.due:
             raise InvalidInput("pool: an update is due; call update() and screen with its threshold.")
-        if threshold != self.threshold:
-            side = "below" if self.threshold is None or threshold < self.threshold else "above"
-            raise InvalidInput(
-                f"threshold: expected the one in force, {self.threshold!r}, got {threshold!r}, {side} it. "
-                "Thresholds only rise, at scheduled updates; screen with campaign.policy as it is now."
-            )
         size = check.as_count(pool_size, "pool_size")
-        if len(array) > size:
-            raise InvalidInput(f"scores: expected at most pool_size={size} values, got {len(array)}.")
-        if threshold is not None and len(array) and array.min() < threshold:
-            row = int(array.argmin())
-            raise InvalidInput(f"scores: expected at least {threshold!r}, got {array[row]!r} at row {row}.")
+        require_list(array, size, threshold, self.threshold)
         self._record(name, size, texts, array)
 
     def review(self, pool: Any, labels: Any, *, ids: Any = None) -> int:

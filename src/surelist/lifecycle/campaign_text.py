@@ -81,6 +81,15 @@ def next_update(campaign: Campaign) -> str:
     return f"Next update {when} (pool {after:,} of the schedule {', '.join(map(str, campaign.schedule))})."
 
 
+def standing(campaign: Campaign) -> str:
+    """Is the promise still true? In a sentence, and what to do."""
+    if not campaign.certified:
+        return campaign.promise
+    if campaign.monitor is None:
+        return "Too early to say: no pool has all its reviews yet."
+    return campaign.monitor.in_a_sentence()
+
+
 def why_not_due(campaign: Campaign) -> str:
     """Why an update now is refused."""
     if campaign.alarm:

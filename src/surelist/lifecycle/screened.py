@@ -106,6 +106,21 @@ def as_draws(listed: NDArray[np.bool_], drawn: NDArray[np.bool_]) -> str:
     return "".join(signs.tolist())
 
 
+def require_list(scores: Floats, size: int, threshold: Any, in_force: float | None) -> None:
+    """Refuse a list that was made elsewhere unless it is that of the threshold in force."""
+    if threshold != in_force:
+        side = "below" if in_force is None or threshold < in_force else "above"
+        raise InvalidInput(
+            f"threshold: expected the one in force, {in_force!r}, got {threshold!r}, {side} it. "
+            "Thresholds only rise, at scheduled updates; screen with campaign.policy as it is now."
+        )
+    if len(scores) > size:
+        raise InvalidInput(f"scores: expected at most pool_size={size} values, got {len(scores)}.")
+    if threshold is not None and len(scores) and scores.min() < threshold:
+        row = int(scores.argmin())
+        raise InvalidInput(f"scores: expected at least {threshold!r}, got {scores[row]!r} at row {row}.")
+
+
 class PoolReviews:
     """The latest pools of a campaign; ``waiting`` are those the monitor has not seen yet.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surelist.drawing import charts, timeline
+from surelist.drawing import charts, steps, timeline
 from surelist.reports.summary import in_order
 
 STYLES = "abcdefgh"  # of lines, in the order of the legend
@@ -24,6 +24,14 @@ def lengths(shares: Sequence[float]) -> str:
     return timeline.linear_chart(
         shares, name="lengths", title="List length over time", x_title="Pools in the order of screening",
         y_title="Shortlisted, %",
+    )  # fmt: skip
+
+
+def thresholds(changes: Sequence[tuple[float, float]], pools: int) -> str:
+    """The threshold of a campaign: after how many pools it changed, and to what."""
+    return steps.step_chart(
+        changes, pools, name="thresholds", title="Threshold over time",
+        x_title="Pools in the order of screening", y_title="Listed from this score",
     )  # fmt: skip
 
 

@@ -195,6 +195,13 @@ async def send_reviews(
 ) -> Any:
     """Say which shortlisted candidates turned out to be qualified."""
     await runtime.read(view.selection, selection)
+    return await take_reviews(selection, request, runtime, view, key)
+
+
+async def take_reviews(
+    selection: str, request: Request, runtime: Runtime, view: View, key: str | None
+) -> Any:
+    """The reviews in a body, of a selection or of a campaign's pool, put on record."""
     body = await parsed_body(request, runtime, models.Reviews, REVIEWS)
     sent = {review.candidate: review.qualified for review in body.reviews}
     if len(sent) < len(body.reviews):

@@ -20,7 +20,17 @@ from starlette.staticfiles import StaticFiles
 
 from surelist._version import __version__
 from surelist.errors import InvalidInput, SurelistError, error_body
-from surelist.service import api, drafts, labelling_pages, pages, record_pages, review_pages, team_pages
+from surelist.service import (
+    api,
+    campaign_api,
+    campaign_pages,
+    drafts,
+    labelling_pages,
+    pages,
+    record_pages,
+    review_pages,
+    team_pages,
+)
 from surelist.service.errors import MEANING, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
 from surelist.service.models import Finish, Retirement, Reviews, Rows
@@ -76,12 +86,14 @@ def create_app(settings: Settings) -> FastAPI:
     )  # fmt: skip
     app.state.runtime, app.state.sandboxes = runtime, sandboxes
     app.include_router(api.router)
+    app.include_router(campaign_api.router)
     app.include_router(drafts.router, include_in_schema=False)
     app.include_router(pages.router, include_in_schema=False)
     app.include_router(review_pages.router, include_in_schema=False)
     app.include_router(labelling_pages.router, include_in_schema=False)
     app.include_router(record_pages.router, include_in_schema=False)
     app.include_router(team_pages.router, include_in_schema=False)
+    app.include_router(campaign_pages.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.mount("/docs-assets", StaticFiles(directory=Path(fastapi_offline.__file__).parent / "static"))
     _add_checks(app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surelist.service import answers, life, reviewing
+from surelist.service import answers, campaign_views, life, reviewing
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
 from surelist.service.uploads import Spool
@@ -25,6 +25,7 @@ def worklist(view: View, spool: Spool) -> dict[str, Any]:
         "due": _due(view, spool, names),
         "policies": [{**answers.policy(each), "standing": life.standing(view, each)} for each in recent],
         "labellings": _labellings(view),
+        "campaigns": campaign_views.running(view),
         "total": len(saved),
     }
 

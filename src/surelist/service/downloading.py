@@ -42,6 +42,19 @@ def for_people(spool: Spool, kept: Draft, format: str, policy: Policy, entry: En
     return path
 
 
+def campaign_list(spool: Spool, kept: Draft, format: str, entry: Entry) -> Path:
+    """The shortlist of a campaign's pool, with rank and reason where it is for a spreadsheet."""
+    if format == "parquet":
+        return as_made(spool, kept, format)
+    limit, path = entry.facts["threshold"], spool.new_path(format)
+    reason = "everyone is shortlisted" if limit is None else f"score >= {limit!r}"
+    source = source_of(kept.upload, "the shortlist", hints_of(kept.notes))
+    run(
+        downloads.write_list, source, path, score=kept.notes["score"], group=None, reasons={None: reason}
+    )  # fmt: skip
+    return path
+
+
 def template(spool: Spool, format: str) -> Path:
     """A file to fill in."""
     path = spool.new_path(format)

@@ -39,8 +39,8 @@ router = APIRouter()
 @router.post("/drafts")
 async def upload_past(me: Me) -> Response:
     view = await me.view("operator", all_policies=True)
-    form = await me.form(limit=_form_with_file(me))
-    draft = await _stored(me, form, past=True)
+    form = await me.form(limit=form_with_file(me))
+    draft = await stored(me, form, past=True)
     if like := str(form.get("like") or ""):
         asked = wizard.asked_like((await me.runtime.read(view.policy, like)).policy)
         me.spool.note(draft, **({"asked": asked} if asked else {}))
@@ -84,7 +84,7 @@ async def choose_columns(ident: str, me: Me) -> Response:
     if problems:
         return await _columns_page(me, draft, problems)
     me.spool.note(draft, reading=await me.runtime.work(looking.reading, draft, columns))
-    return to(f"/drafts/{ident}/promise")
+    return to(f"/drafts/{ident}/{draft.notes.get('then', 'promise')}")
 
 
 async def _columns_page(me: Visitor, draft: Draft, problems: Any = ()) -> Response:
@@ -162,7 +162,7 @@ async def _promise_page(
 @router.post("/drafts/{ident}/promise")
 async def fix_promise(ident: str, me: Me) -> Response:
     view, draft = await _opened(me, ident)
-    form = await me.form(limit=_form_with_file(me))
+    form = await me.form(limit=form_with_file(me))
     wizard.require_shown(form, draft.notes.get("columns"))
     draft = await _with_others(me, me.spool.note(draft, asked=promise_form.asked_of(form)), form)
     try:
@@ -241,19 +241,21 @@ async def save_policy(ident: str, me: Me) -> Response:
 async def upload_pool(digest: str, me: Me) -> Response:
     view = await me.view("operator")
     await me.runtime.read(view.policy, digest)
-    form = await me.form(limit=_form_with_file(me))
+    form = await me.form(limit=form_with_file(me))
     if form.get("example"):
         upload = await me.runtime.work(jobs.store_example, me.runtime, past=False)
         draft = _draft(me, "pool", "example-pool.csv", upload, digest)
     else:
-        draft = await _stored(me, form, past=False, policy=digest)
+        draft = await stored(me, form, past=False, policy=digest)
     return to(f"/pools/{draft.id}")
 
 
 @router.get("/pools/{ident}")
 async def pool_form(ident: str, me: Me) -> Response:
-    view = await me.view("operator")
-    return await _pool_page(me, view, me.spool.draft(ident, me.owner))
+    view, draft = await me.view("operator"), me.spool.draft(ident, me.owner)
+    if draft.kind == "campaign pool":
+        return to(f"/campaigns/pools/{ident}")
+    return await _pool_page(me, view, draft)
 
 
 @router.post("/pools/{ident}")
@@ -317,7 +319,10 @@ async def _with_others(me: Visitor, draft: Draft, form: FormData) -> Draft:
         await form.close()
 
 
-async def _stored(me: Visitor, form: FormData, *, past: bool, policy: str | None = None) -> Draft:
+async def stored(
+    me: Visitor, form: FormData, *, past: bool, policy: str | None = None, kind: str | None = None
+) -> Draft:
+    """The file of a form, as a draft; which sheet may still be open."""
     file = form.get("file")
     try:
         if not isinstance(file, UploadFile) or not file.filename:
@@ -325,13 +330,14 @@ async def _stored(me: Visitor, form: FormData, *, past: bool, policy: str | None
         upload, sheets = await me.runtime.work(
             jobs.store_to_ask, me.runtime, file.file, file.filename, past=past
         )
-        draft = _draft(me, "past" if past else "pool", file.filename, upload, policy)
+        draft = _draft(me, kind or ("past" if past else "pool"), file.filename, upload, policy)
         return me.spool.note(draft, sheets=list(sheets)) if sheets else draft
     finally:
         await form.close()
 
 
-def _form_with_file(me: Visitor) -> int:
+def form_with_file(me: Visitor) -> int:
+    """How large a form with an upload may be."""
     return me.settings.max_upload + (1 << 20)
 
 

@@ -5,9 +5,9 @@ The statistics are the monitor's (``workflows.watching``); what it is fed with a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from surelist.errors import InvalidInput
 from surelist.reports import history
@@ -19,6 +19,7 @@ from surelist.service.record.view import View
 from surelist.workflows import watching
 from surelist.workflows.watching import WatchedPool, WatchedPromise
 
+T = TypeVar("T")
 ATTEMPTS = 5
 SHOWN = 200  # pools of a policy in pictures and tables
 
@@ -59,10 +60,15 @@ def finish(
 
     ``missing`` says that reviews which are not in will never come.
     """
+    return retried(lambda: _finish(view, ident, group_of, missing, key))
+
+
+def retried(job: Callable[[], T]) -> T:
+    """Worked out anew where something it rests on has changed meanwhile, a few times."""
     for _ in range(ATTEMPTS - 1):
-        with suppress(Outdated):  # another pool's reviews ended meanwhile
-            return _finish(view, ident, group_of, missing, key)
-    return _finish(view, ident, group_of, missing, key)
+        with suppress(Outdated):
+            return job()
+    return job()
 
 
 def _finish(view: View, ident: str, group_of: Mapping[str, str], missing: bool, key: Key | None) -> Written:
@@ -71,7 +77,10 @@ def _finish(view: View, ident: str, group_of: Mapping[str, str], missing: bool, 
     outcomes = marks.outcomes()
     if saved.policy.grouped and not outcomes.keys() <= group_of.keys():
         outcomes = {}  # the list is gone, and with it who was of which group: nothing is known
-    _require_complete(marks.counts()["split"], facts["shortlisted"] - len(outcomes), missing)
+    require_complete(
+        marks.counts()["split"], facts["shortlisted"] - len(outcomes), missing,
+        "they then speak for the promise",
+    )  # fmt: skip
     counts = watching.counts_of(
         saved.policy, facts["candidates"], facts["groups"], facts["shortlisted"], outcomes, group_of
     )
@@ -85,7 +94,8 @@ def _finish(view: View, ident: str, group_of: Mapping[str, str], missing: bool, 
     return view.close_reviews(closing, alarm, key).result()
 
 
-def _require_complete(split: int, left: int, missing: bool) -> None:
+def require_complete(split: int, left: int, missing: bool, then: str) -> None:
+    """Raise where reviews are open and nobody says that they will never come; ``then`` is what follows."""
     if split and not missing:
         raise InvalidInput(
             f"reviews: reviewers disagree about {split:,} of the candidates. Settle these first, or say that "
@@ -94,7 +104,7 @@ def _require_complete(split: int, left: int, missing: bool) -> None:
     if left and not missing:
         raise InvalidInput(
             f"reviews: {left:,} candidates have none that counts. Review them, or say that those reviews "
-            "will never come; they then speak for the promise."
+            f"will never come; {then}."
         )
 
 

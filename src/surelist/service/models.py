@@ -33,7 +33,7 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def _option(name: str, **limits: Any) -> Any:
+def option(name: str, **limits: Any) -> Any:
     """A field as the table of options describes it."""
     option = OPTIONS[name]
     default = list(option.default) if option.default == () else option.default
@@ -43,39 +43,39 @@ def _option(name: str, **limits: Any) -> Any:
 class CalibrateOptions(Options):
     """Columns and promise of a calibration."""
 
-    score: Name = _option("score")
-    label: Name = _option("label")
-    promise: PromiseKind = _option("promise")
-    k: Number | None = _option("k")
-    pool_size: Number | PoolRange | None = _option("pool_size")
-    largest_pool: int | None = _option("largest_pool", ge=1, le=10**9)
-    share: float | None = _option("share", gt=0, lt=1)
-    pool: Name | None = _option("pool")
-    spread: Number | None = _option("spread")
-    of: LabelsOf = _option("of")
-    by: ListedBy = _option("by")
-    start: float | None = _option("start", gt=0, lt=1)
-    also: list[str] = _option("also", max_length=4)
-    other_score: list[Name] = _option("other_score", max_length=20)
-    audit_rate: float | None = _option("audit_rate", gt=0, le=1)
-    audited_below: Finite | None = _option("audited_below")
-    probability: Name | None = _option("probability")
-    lowest_rate: float | None = _option("lowest_rate", gt=0, le=1)
-    lowest_score: Finite | None = _option("lowest_score")
-    alpha: float = _option("alpha", gt=0, lt=1)
-    rule: Rule = _option("rule")
-    calibration_share: float = _option("calibration_share", gt=0, lt=1)
-    group: Name | None = _option("group")
-    target: list[str] = _option("target")
-    purpose: str | None = _option("purpose", max_length=2000)
-    group_split: GroupSplit = _option("group_split")
-    group_rows: GroupRows = _option("group_rows")
-    ties: Ties = _option("ties")
-    id: Name | None = _option("id")
-    missing_labels: MissingLabels = _option("missing_labels")
-    pos_label: Name | None = _option("pos_label")
-    sheet: Name | None = _option("sheet")
-    decimal: DecimalMark = _option("decimal")
+    score: Name = option("score")
+    label: Name = option("label")
+    promise: PromiseKind = option("promise")
+    k: Number | None = option("k")
+    pool_size: Number | PoolRange | None = option("pool_size")
+    largest_pool: int | None = option("largest_pool", ge=1, le=10**9)
+    share: float | None = option("share", gt=0, lt=1)
+    pool: Name | None = option("pool")
+    spread: Number | None = option("spread")
+    of: LabelsOf = option("of")
+    by: ListedBy = option("by")
+    start: float | None = option("start", gt=0, lt=1)
+    also: list[str] = option("also", max_length=4)
+    other_score: list[Name] = option("other_score", max_length=20)
+    audit_rate: float | None = option("audit_rate", gt=0, le=1)
+    audited_below: Finite | None = option("audited_below")
+    probability: Name | None = option("probability")
+    lowest_rate: float | None = option("lowest_rate", gt=0, le=1)
+    lowest_score: Finite | None = option("lowest_score")
+    alpha: float = option("alpha", gt=0, lt=1)
+    rule: Rule = option("rule")
+    calibration_share: float = option("calibration_share", gt=0, lt=1)
+    group: Name | None = option("group")
+    target: list[str] = option("target")
+    purpose: str | None = option("purpose", max_length=2000)
+    group_split: GroupSplit = option("group_split")
+    group_rows: GroupRows = option("group_rows")
+    ties: Ties = option("ties")
+    id: Name | None = option("id")
+    missing_labels: MissingLabels = option("missing_labels")
+    pos_label: Name | None = option("pos_label")
+    sheet: Name | None = option("sheet")
+    decimal: DecimalMark = option("decimal")
     name: Name = Field(default="policy", description="What people call the policy.")
 
     def request(self) -> CalibrationRequest:
@@ -86,15 +86,15 @@ class CalibrateOptions(Options):
 
 
 class CurveOptions(Options):
-    score: Name = _option("score")
-    label: Name = _option("label")
-    pool_size: Number = _option("curve.pool_size")
-    alpha: float = _option("curve.alpha", gt=0, lt=1)
-    rule: CurveRule = _option("curve.rule")
-    missing_labels: MissingLabels = _option("missing_labels")
-    pos_label: Name | None = _option("pos_label")
-    sheet: Name | None = _option("sheet")
-    decimal: DecimalMark = _option("decimal")
+    score: Name = option("score")
+    label: Name = option("label")
+    pool_size: Number = option("curve.pool_size")
+    alpha: float = option("curve.alpha", gt=0, lt=1)
+    rule: CurveRule = option("curve.rule")
+    missing_labels: MissingLabels = option("missing_labels")
+    pos_label: Name | None = option("pos_label")
+    sheet: Name | None = option("sheet")
+    decimal: DecimalMark = option("decimal")
 
     @property
     def hints(self) -> Hints:
@@ -118,8 +118,8 @@ class SelectOptions(Options):
         max_length=2,
         description="Up to two columns to count selection rates by (CSV and Parquet).",
     )
-    sheet: Name | None = _option("sheet")
-    decimal: DecimalMark = _option("decimal")
+    sheet: Name | None = option("sheet")
+    decimal: DecimalMark = option("decimal")
     format: Literal["csv", "parquet", "xlsx", "spreadsheet"] | None = Field(
         default=None,
         description="Of the shortlist, for files; by default that of the pool. `xlsx` has rank and reason. "

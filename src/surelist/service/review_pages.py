@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput
-from surelist.service import answers, jobs, life, reviewing
+from surelist.service import answers, campaigns, jobs, life, reviewing
 from surelist.service.record.chain import Entry
 from surelist.service.record.marks import Marks
 from surelist.service.record.view import View
@@ -35,6 +35,7 @@ async def review(ident: str, me: Me, request: Request) -> Response:
 def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -> Response:
     entry = view.subject(ident)
     saved = view.policy(entry.facts["policy"]) if "policy" in entry.facts else None
+    labelling = entry.action == "labelling.started"
     marks, reviewer = view.marks(ident), view.actor.name
     kept, work = reviewing.opened(me.spool, ident, marks, reviewer)
     with work:
@@ -43,9 +44,9 @@ def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -
         last = work.candidate(done) if done is not None and 1 <= done <= work.length else None
         return me.show(
             "review.html", entry=entry, facts=entry.facts, policy=saved and answers.policy(saved),
-            spot=spot, **shown,
+            spot=spot, **shown, labelling=labelling,
             detail=current, filters=FILTERS, names=work.names, length=work.length,
-            progress=reviewing.progress(marks, work.length) if saved else reviewing.counted(work),
+            progress=reviewing.counted(work) if labelling else reviewing.progress(marks, work.length),
             reviewers=marks.reviewers(), me=reviewer,
             until=reviewing.until(kept.until), closed=view.reviews_closed(ident),
             notes=view.notes(ident, current["id"]) if current else [],
@@ -145,8 +146,14 @@ def _reviews_csv(me: Visitor, view: View, ident: str) -> str:
 async def finish(ident: str, me: Me) -> Response:
     """End the reviews: they count from now on. Then to the policy, which says what they show."""
     view = await me.view("operator")
-    entry = await me.runtime.read(view.selection, ident)
+    entry = await me.runtime.read(view.subject, ident)
     missing = bool((await me.form()).get("missing"))
+    if "campaign" in entry.facts:
+        key = me.key("finish", ident, str(missing))
+        await me.runtime.work(campaigns.finish, view, me.spool, ident, missing=missing, key=key)
+        return to(f"/campaigns/{entry.facts['campaign']}")
+    if "policy" not in entry.facts:
+        raise InvalidInput("labels: let them count on the page of the labelling.")
     group_of = await me.runtime.read(reviewing.group_of, me.spool, ident)
     key = me.key("finish", ident, str(missing))
     await me.runtime.read(life.finish, view, ident, group_of, missing=missing, key=key)

@@ -178,6 +178,10 @@ class Worklist:
         sql = "SELECT 1 FROM list WHERE candidate = ?"
         return [each for each in candidates if not known(sql, [each]).fetchone()][:limit]
 
+    def ranked(self) -> dict[str, int]:
+        """The rank of each candidate, the best first."""
+        return dict(self._file.execute("SELECT candidate, rank FROM list ORDER BY rank"))
+
     def groups(self) -> dict[str, str]:
         """The group of each candidate, where there are groups."""
         if self.group is None:

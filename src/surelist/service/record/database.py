@@ -67,6 +67,11 @@ _WATCHED = (
     "CREATE INDEX IF NOT EXISTS log_watched ON log ({policy}, seq) "
     "WHERE action = 'selection.made' AND {watched} IS NOT NULL"
 )
+# the steps of a campaign
+_CAMPAIGNS = (
+    "CREATE INDEX IF NOT EXISTS log_by_campaign ON log ({campaign}, seq) "
+    "WHERE action IN ('campaign.screened', 'reviews.closed', 'campaign.updated')"
+)
 
 
 class Database:
@@ -152,6 +157,7 @@ class Database:
                 connection.execute(
                     _WATCHED.format(policy=self.policy_of_selection, watched=self.json_text("watched"))
                 )
+                connection.execute(_CAMPAIGNS.format(campaign=self.json_text("campaign")))
         finally:
             self.discard(connection)
 

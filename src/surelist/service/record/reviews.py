@@ -17,11 +17,12 @@ from surelist.errors import InvalidInput
 from surelist.service.errors import Conflict
 from surelist.service.record.chain import Entry, canonical
 from surelist.service.record.connections import Connection
-from surelist.service.record.log import Key, Log, Written
+from surelist.service.record.log import COLUMNS, Key, Log, Written
 from surelist.service.record.marks import CODES, QUALIFIED, Marks, MarksOnRecord
 from surelist.service.record.writer import Batch
 
 LONGEST_NOTE = 4000
+REVIEWABLE = "'selection.made', 'campaign.screened', 'labelling.started'"
 
 
 class Outdated(Conflict):
@@ -148,9 +149,11 @@ class ReviewBook:
     # -- reading
 
     def subject(self, ident: str) -> Entry:
-        """What is reviewed: a selection, or a labelling."""
-        begun = self._log.entries(action="labelling.started", subject=ident, limit=1)
-        return begun[0] if begun else self._log.one("selection.made", ident, "selection")
+        """What is reviewed: a selection, a pool of a campaign, or a labelling."""
+        rows = self._log.database.read(
+            f"SELECT {COLUMNS} FROM log WHERE subject = ? AND action IN ({REVIEWABLE}) LIMIT 1", [ident]
+        )
+        return Entry(*rows[0]) if rows else self._log.one("selection.made", ident, "selection")
 
     def marks(self, selection: str) -> Marks:
         """Who marked what, as of now."""

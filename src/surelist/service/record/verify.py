@@ -23,6 +23,7 @@ from surelist.service.record.guards import check_guards
 from surelist.service.record.log import COLUMNS
 from surelist.service.record.marks import CODES, MARKS, Marks
 from surelist.service.record.reviews import note_hash, reviews_hash
+from surelist.service.record.verify_campaigns import CampaignStory
 from surelist.workflows import labelling_record
 from surelist.workflows.watching import WatchedPool, watch
 
@@ -120,6 +121,7 @@ class _Story:
         self._watched: dict[str, list[str]] = {}  # policy: selections that count, in order
         self._withdrawn: dict[str, int] = {}  # policy: the entry
         self._notes: dict[int, tuple[str, str]] = {}  # entry: selection and hash
+        self._campaigns = CampaignStory(self._problem)
 
     def tell(self, entry: Entry) -> None:
         action = getattr(self, "_" + entry.action.replace(".", "_"), None)
@@ -195,16 +197,38 @@ class _Story:
     def _reviews_closed(self, entry: Entry, facts: dict[str, Any]) -> None:
         if entry.subject in self._closed:
             self._problem(entry, "the reviews of its selection had ended before")
-        marks, counts = Marks(), facts["counts"]
-        marks.take(self._connection.execute(f"{MARKS} WHERE r.selection = ? ORDER BY r.seq", [entry.subject]))
-        outcomes = marks.outcomes()
+        outcomes = self._outcomes(entry.subject)
+        self._closed[entry.subject] = facts.get("counts", {})
+        if "campaign" in facts:
+            self._campaigns.step(entry, facts, outcomes)
+            return
+        counts = facts["counts"]
         qualified, missing = (_total(counts[name]) for name in ("qualified", "unreviewed"))
         listed = self._selections[entry.subject]
         known = (sum(outcomes.values()), listed - len(outcomes))
         nothing = isinstance(counts["qualified"], dict) and (qualified, missing) == (0, listed)
         if (qualified, missing) != known and not nothing:  # groups are known as long as the list is kept
             self._problem(entry, "what the reviews are said to show is not what they show")
-        self._closed[entry.subject] = counts
+
+    def _outcomes(self, selection: str) -> dict[str, bool]:
+        marks = Marks()
+        marks.take(self._connection.execute(f"{MARKS} WHERE r.selection = ? ORDER BY r.seq", [selection]))
+        return marks.outcomes()
+
+    def _campaign_started(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._campaigns.start(entry, facts)
+
+    def _campaign_screened(self, entry: Entry, facts: dict[str, Any]) -> None:
+        if entry.subject in self._selections:
+            self._problem(entry, "the same pool was screened before")
+        self._selections[entry.subject] = facts["shortlisted"]
+        self._campaigns.step(entry, facts)
+
+    def _campaign_updated(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._campaigns.step(entry, facts)
+
+    def _campaign_withdrawn(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._campaigns.withdraw(entry)
 
     def _policy_withdrawn(self, entry: Entry, facts: dict[str, Any]) -> None:
         if entry.subject in self._withdrawn or entry.subject not in self._policies:
@@ -223,6 +247,7 @@ class _Story:
         self._notes[entry.seq] = (entry.subject, facts["sha256"])
 
     def _list_removed(self, entry: Entry, facts: dict[str, Any]) -> None:
+        self._campaigns.removed.add(entry.subject)
         self._notes = {seq: note for seq, note in self._notes.items() if note[0] != entry.subject}
 
     def _labelling_started(self, entry: Entry, facts: dict[str, Any]) -> None:
@@ -261,6 +286,8 @@ class _Story:
         for policy in self._watched.keys() & self._loaded.keys() - self._withdrawn.keys():
             if watch(self._loaded[policy], self._pools(policy)).alarm is not None:
                 self._add(f"the reviews of policy {policy[:12]} raise the alarm, but it was not withdrawn")
+        for campaign in self._campaigns.unheard():
+            self._add(f"the reviews of campaign {campaign} raise the alarm, but it was not withdrawn")
         self._compare_notes()
         self._compare_tokens()
         for (policy,) in self._connection.execute("SELECT policy FROM salts"):

@@ -14,6 +14,7 @@ from typing import Any
 from surelist.promises.policy import Policy
 from surelist.service.errors import NotFound
 from surelist.service.record.access import Actor
+from surelist.service.record.campaigns import Campaigns
 from surelist.service.record.chain import Entry
 from surelist.service.record.log import Key, Written
 from surelist.service.record.marks import Marks
@@ -66,13 +67,17 @@ class View:
         return entry if self.actor.policy in (None, entry.facts.get("policy")) else None
 
     def subject(self, ident: str) -> Entry:
-        """What is reviewed: a selection, or a labelling, which needs a token for all policies."""
+        """What is reviewed; a labelling and a pool of a campaign need a token for all policies."""
         entry = self._registry.book.subject(ident)
-        if entry.action == "labelling.started":
-            self.actor.require_all_policies()
-        else:
+        if "policy" in entry.facts:
             self.actor.require_policy(entry.facts["policy"])
+        else:
+            self.actor.require_all_policies()
         return entry
+
+    @property
+    def campaigns(self) -> Campaigns:
+        return Campaigns(self._registry, self.actor)
 
     def labelling(self, ident: str) -> Entry:
         self.actor.require_all_policies()

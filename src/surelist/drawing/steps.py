@@ -1,0 +1,39 @@
+"""A value that holds until the next one comes, by pool, as SVG text. Values may lie anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from surelist.drawing.charts import LEFT, RIGHT, WIDTH, Frame, axes, svg
+
+
+def step_chart(
+    changes: Sequence[tuple[float, float]], end: float, *, name: str, title: str, x_title: str, y_title: str
+) -> str:
+    """``changes`` are (after how many pools, the value from then on); the last one holds up to ``end``."""
+    values = [value for _, value in changes]
+    low, high = min(values), max(values)
+    margin = 0.1 * (high - low) or max(abs(high), 1e-9) / 10
+    low, high = low - margin, high + margin
+    frame = Frame(max(end, 1), high - low)
+
+    def height(value: float) -> float:
+        return frame.y(value - low)
+
+    parts = [axes(frame, x_title, y_title, y_ticks=False)]
+    for value in sorted(set(values)) if len(set(values)) <= 6 else (min(values), max(values)):
+        y = height(value)
+        parts.append(
+            f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
+            f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:.3g}</text>'
+        )
+    path = f"M{frame.x(changes[0][0]):.1f} {height(values[0]):.1f}"
+    path += "".join(f"H{frame.x(at):.1f}V{height(value):.1f}" for at, value in changes[1:])
+    parts.append(f'<path class="line line-a" d="{path}H{frame.x(frame.x_max):.1f}"/>')
+    parts += [
+        f'<circle class="mark" cx="{frame.x(at):.1f}" cy="{height(value):.1f}" r="4">'
+        f"<title>{value:.4g}</title></circle>"
+        for at, value in changes
+    ]
+    spoken = "; ".join(f"{value:.4g} after {at:,.0f} pools" for at, value in changes)
+    return svg(name, title, f"{y_title}: {spoken}.", parts)

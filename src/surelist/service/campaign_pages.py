@@ -1,0 +1,192 @@
+"""Campaigns by page: start one, screen its pools, update its threshold, see its history.
+
+Pools are reviewed in the review workspace; plain forms that work without script.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, Response
+
+from surelist.errors import InvalidInput, NotCertifiable
+from surelist.service import (
+    campaign_views,
+    campaigns,
+    columns_form,
+    downloading,
+    drafts,
+    looking,
+    reviewing,
+    wizard,
+)
+from surelist.service.calibrating import Past
+from surelist.service.uploads import Draft
+from surelist.service.visitor import Me, Visitor, to
+from surelist.workflows.campaign_record import terms_like
+
+KEPT_AS = ("csv", "parquet", "xlsx")
+router = APIRouter()
+
+
+@router.get("/campaigns")
+async def all_campaigns(me: Me) -> Response:
+    view = await me.view(all_policies=True)
+    found = await me.runtime.read(campaign_views.running, view)
+    return me.show("campaigns.html", campaigns=found, viewer=view.actor.role == "viewer")
+
+
+@router.get("/campaigns/new")
+async def new_campaign(me: Me, like: str | None = None) -> Response:
+    """Begin a campaign; ``like`` takes over the promise of a policy."""
+    view = await me.view("operator", all_policies=True)
+    saved = await me.runtime.read(view.policy, like) if like else None
+    taken = saved and {
+        "hash": saved.hash, "name": saved.name, "promise": saved.policy.promise,
+        "fits": terms_like(saved.policy) is not None,
+    }  # fmt: skip
+    return me.show("campaign_new.html", like=taken)
+
+
+@router.post("/campaigns")
+async def upload_past(me: Me) -> Response:
+    view = await me.view("operator", all_policies=True)
+    form = await me.form(limit=drafts.form_with_file(me))
+    draft = await drafts.stored(me, form, past=True)
+    like = str(form.get("like") or "")
+    terms = terms_like((await me.runtime.read(view.policy, like)).policy) if like else None
+    asked = dict(campaigns.DEFAULTS)
+    if terms is not None:
+        k, size, alpha = terms
+        asked |= {"k": f"{k:.10g}", "pool_size": f"{size:.10g}", "alpha": f"{100 * alpha:.10g}"}
+    me.spool.note(draft, then="campaign", terms=asked)
+    return to(f"/drafts/{draft.id}")
+
+
+@router.get("/drafts/{ident}/campaign")
+async def terms_form(ident: str, me: Me) -> Response:
+    await me.view("operator", all_policies=True)
+    return _terms_page(me, me.spool.draft(ident, me.owner))
+
+
+def _terms_page(me: Visitor, draft: Draft, problem: Exception | None = None) -> Response:
+    if "columns" not in draft.notes:
+        return to(f"/drafts/{draft.id}")
+    status = 200 if problem is None else getattr(problem, "status", 400)
+    return me.show(
+        "campaign_terms.html", status, draft=draft, problem=problem,
+        asked={**campaigns.DEFAULTS, **draft.notes.get("terms", {})}, wrong=getattr(problem, "field", None),
+        refused=isinstance(problem, NotCertifiable), shown=wizard.mark_of(draft.notes["columns"]),
+    )  # fmt: skip
+
+
+@router.post("/drafts/{ident}/campaign")
+async def start(ident: str, me: Me) -> Response:
+    view = await me.view("operator", all_policies=True)
+    form, draft = await me.form(), me.spool.draft(ident, me.owner)
+    wizard.require_shown(form, draft.notes.get("columns"))
+    asked = campaigns.asked_of(form)
+    draft = me.spool.note(draft, terms=asked)
+    about = {"name": asked["name"][:200] or draft.filename.rsplit(".", 1)[0], "note": asked["note"]}
+    past, key = Past(draft.upload, draft.filename), me.key("campaign", draft.upload.sha256, repr(asked))
+    try:
+        terms = campaigns.terms_of(asked)
+        made = await me.runtime.work(
+            campaigns.start, me.runtime, view, past, draft.notes["columns"], terms, about, key
+        )
+    except (InvalidInput, NotCertifiable) as error:
+        return _terms_page(me, draft, error)
+    me.spool.drop_draft(draft, me.settings.keep_uploads)
+    return to(f"/campaigns/{made}")
+
+
+@router.get("/campaigns/{ident}")
+async def show_campaign(ident: str, me: Me) -> Response:
+    view = await me.view(all_policies=True)
+    shown = await me.runtime.read(campaign_views.shown, view, me.spool, ident)
+    return me.show("campaign.html", **shown, viewer=view.actor.role == "viewer")
+
+
+@router.post("/campaigns/{ident}/pool")
+async def upload_pool(ident: str, me: Me) -> Response:
+    view = await me.view("operator", all_policies=True)
+    await me.runtime.read(view.campaigns.one, ident)
+    form = await me.form(limit=drafts.form_with_file(me))
+    draft = await drafts.stored(me, form, past=False, kind="campaign pool")
+    me.spool.note(draft, campaign=ident)
+    return to(f"/campaigns/pools/{draft.id}")
+
+
+@router.get("/campaigns/pools/{ident}")
+async def pool_form(ident: str, me: Me) -> Response:
+    await me.view("operator", all_policies=True)
+    return await _pool_page(me, ident)
+
+
+async def _pool_page(me: Visitor, ident: str, problem: str | None = None) -> Response:
+    view = await me.view("operator", all_policies=True)
+    draft = me.spool.draft(ident, me.owner)
+    if draft.notes.get("sheets"):
+        return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
+    entry = await me.runtime.read(view.campaigns.one, draft.notes["campaign"])
+    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    known = {role: name for role, name in entry.facts["columns"].items() if name in profile.names}
+    chosen = draft.notes.get("columns") or {"decimal": "auto", **profile.guesses, **known}
+    return me.show(
+        "campaign_pool.html", 400 if problem else 200, draft=draft, profile=profile, entry=entry,
+        chosen=chosen, problem=problem, about=draft.notes.get("about", {}),
+        about_columns={each.name: columns_form.about(each) for each in profile.columns},
+        first=columns_form.preview(profile, {**chosen, "label": None}),
+        keep_choices=reviewing.keep_choices(me.settings),
+        keep_chosen=draft.notes.get("keep", reviewing.usual_keep(me.settings)),
+    )  # fmt: skip
+
+
+@router.post("/campaigns/pools/{ident}")
+async def screen(ident: str, me: Me) -> Response:
+    """Shortlist the pool with the threshold in force."""
+    view = await me.view("operator", all_policies=True)
+    form, draft = await me.form(), me.spool.draft(ident, me.owner)
+    columns, seconds = wizard.columns_of(form), reviewing.keep_of(form, me.settings)
+    about: dict[str, Any] = reviewing.about_pool(form, draft, seconds)
+    about = {name: value for name, value in about.items() if name != "watch"} | {"name": about["name"][:100]}
+    draft = me.spool.note(draft, columns=columns, about=about, keep=seconds)
+    campaign = str(draft.notes.get("campaign"))
+    try:
+        entry = await me.runtime.work(
+            campaigns.screen, me.runtime, view, campaign, draft.upload, name=draft.filename, columns=columns,
+            about=about, seconds=seconds, key=me.key("screen", ident),
+            format="parquet" if draft.upload.origin else None,
+        )  # fmt: skip
+    except InvalidInput as error:
+        return await _pool_page(me, ident, columns_form.in_words(str(error)))
+    me.spool.drop_draft(draft, me.settings.keep_uploads)
+    listed = entry.facts["shortlisted"]
+    return to(f"/selections/{entry.subject}/review" if listed else f"/campaigns/{campaign}")
+
+
+@router.post("/campaigns/{ident}/update")
+async def update(ident: str, me: Me) -> Response:
+    """The scheduled update of the threshold."""
+    view = await me.view("operator", all_policies=True)
+    await me.runtime.read(view.campaigns.one, ident)
+    steps = str((await me.form()).get("steps") or "")
+    if not (steps.isascii() and steps.isdigit() and len(steps) < 9):
+        raise InvalidInput("steps: the form does not say what it was made from. Load the page again.")
+    await me.runtime.work(campaigns.update, view, ident, int(steps), me.key("update", ident, steps))
+    return to(f"/campaigns/{ident}#history")
+
+
+@router.get("/campaigns/{ident}/pools/{pool}/shortlist.{format}")
+async def download(ident: str, pool: str, format: str, me: Me) -> Response:
+    view = await me.view("operator", all_policies=True)
+    entry = await me.runtime.read(view.campaigns.pool, ident, pool)
+    kept = me.spool.result(pool)
+    if kept is None or format not in KEPT_AS:
+        raise InvalidInput("shortlist: it is no longer kept here, or not in this format.")
+    begun = await me.runtime.read(view.campaigns.one, ident)
+    name = downloading.file_name(begun.facts["name"], entry.facts["name"], entry.at, format)
+    path = await me.runtime.work(downloading.campaign_list, me.spool, kept, format, entry)
+    return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))

@@ -1,0 +1,132 @@
+"""A campaign kept as the text of its start and its steps one by one: for the app, whose record holds both.
+
+Candidates have no names here: a listed one is known by its rank, the best score first.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surelist import tables
+from surelist.errors import InvalidInput, NotCertifiable, UnreviewedWarning
+from surelist.filters import Filter
+from surelist.lifecycle import campaign_text
+from surelist.lifecycle.campaign import Campaign
+from surelist.promises.evidence import rows_fingerprint
+from surelist.promises.policy import Policy
+from surelist.promises.targets import Expected
+from surelist.tables import Selection
+from surelist.tables.reading import Reading
+from surelist.workflows.source import Source
+
+SCREENED, REVIEWED, UPDATED = "campaign.screened", "reviews.closed", "campaign.updated"
+STEPS = (SCREENED, REVIEWED, UPDATED)
+# what a step leads to, in numbers: a replay has to come to the same
+FOLLOWS = ("pools", "rows", "count", "threshold", "next_update", "alarm")
+
+Step = tuple[str, Mapping[str, Any]]  # one of ``STEPS``, and its facts
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A campaign that can start: its state as text, and what it says."""
+
+    state: str
+    after: dict[str, Any]
+    schedule: tuple[int, ...]
+
+
+def begin(
+    source: Source, score: str, label: str, target: Expected, **options: Any
+) -> tuple[str, Begun | NotCertifiable]:
+    """The rows' fingerprint, and a campaign that starts from them; a refusal is a look at the rows too."""
+    columns = tables.read_columns(source.open(), {"score": score, "label": label})
+    rows = rows_fingerprint(columns["score"], columns["label"] > 0) or ""
+    try:
+        campaign = Campaign(columns["score"], columns["label"], target, **options)
+    except NotCertifiable as refusal:
+        return rows, refusal
+    return rows, Begun(campaign.dumps(), after(campaign), campaign.schedule)
+
+
+def resumed(state: str, steps: Sequence[Step]) -> Campaign:
+    """The campaign after all its steps so far."""
+    campaign = Campaign.loads(state)
+    for action, facts in steps:
+        take(campaign, action, facts)
+    return campaign
+
+
+def take(campaign: Campaign, action: str, facts: Mapping[str, Any]) -> None:
+    """One more step; what does not fit is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", UnreviewedWarning
+        )  # a pool that had to go says so when it is finished
+        if action == UPDATED:
+            campaign.update()
+        elif action == SCREENED:
+            scores = facts["scores"]
+            campaign.record(
+                pool_size=facts["candidates"], scores=np.asarray(scores, dtype=np.float64),
+                ids=[str(rank) for rank in range(1, len(scores) + 1)], threshold=facts["threshold"],
+                pool=facts["pool"],
+            )  # fmt: skip
+        else:
+            labels = [None if each == "?" else int(each) for each in facts["labels"]]
+            campaign.review(facts["pool"], np.asarray(labels, dtype=np.float64))
+            if None in labels:
+                campaign.close(facts["pool"])
+
+
+def stepped(state: str, steps: Sequence[Step], action: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What another step would lead to; what does not fit is an error."""
+    campaign = resumed(state, steps)
+    take(campaign, action, facts)
+    return after(campaign)
+
+
+def after(campaign: Campaign) -> dict[str, Any]:
+    """Where a campaign stands, as plain values."""
+    update, monitor = campaign.updates[-1], campaign.monitor
+    return {
+        "pools": campaign.pools, "rows": campaign.rows, "count": update.count,
+        "threshold": update.threshold, "list_size": update.list_size, "floor": update.floor,
+        "spent": campaign.budgets[len(campaign.updates) - 1], "certified": campaign.certified,
+        "next_update": campaign.next_update, "due": campaign.due, "next": campaign_text.next_update(campaign),
+        "alarm": campaign.alarm, "promise": campaign.promise,
+        "standing": "too early to say" if monitor is None else monitor.standing,
+        "sentence": campaign_text.standing(campaign),
+        "evidence": 1.0 if monitor is None else monitor.e_value,
+        "reason": campaign.policy.withdrawn if campaign.alarm else None,
+    }  # fmt: skip
+
+
+def screen(
+    source: Source, threshold: float | None, *, score: str, output: Path
+) -> tuple[Selection, Reading, list[float]]:
+    """Shortlist a pool with the threshold in force: counts, what was understood, and the listed scores."""
+    opened = replace(source, table=source.open())
+    read = opened.reading(score=score)
+    chosen = Filter.everyone() if threshold is None else Filter.at_least(threshold)
+    done = tables.select_rows(opened.table, chosen, names={"score": score}, output=output)
+    scores = tables.read_columns(opened.table, {"score": score}, any_order=True)["score"]
+    listed = np.sort(scores[chosen.select(scores)])[::-1].tolist()
+    if len(listed) != done.shortlisted:
+        raise InvalidInput(f"score: {source.name} changed while it was read. Send it again.")
+    return done, read, listed
+
+
+def terms_like(policy: Policy) -> tuple[float, float, float] | None:
+    """k, pool size and alpha of a policy whose promise a campaign can make; None for others."""
+    target = policy.cutoffs[0].target
+    plain = len(policy.cutoffs) == 1 and isinstance(target, Expected) and target.of == "count"
+    if not plain or not isinstance(target, Expected) or target.pool_size is None:
+        return None
+    return float(target.k), float(target.pool_size), policy.alpha
