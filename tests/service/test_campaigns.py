@@ -36,8 +36,8 @@ def small_team(tmp_path):
     close(team.app)
 
 
-def start(team: Team, **form: str) -> str:
-    """A campaign by page; its address."""
+def start(team: Team, **form: str):
+    """A campaign by page: the page it leads to."""
     past = {"file": ("past.csv", csv_text(2000, labelled=True))}
     page = team.ann.post("/campaigns", files=past, like=team.policy)
     draft = page.url.path

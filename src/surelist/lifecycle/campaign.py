@@ -268,9 +268,8 @@ class Campaign(Displayed):
     def record(self, *, pool_size: Any, scores: Any, ids: Any, threshold: Any, pool: Any = None) -> None:
         """Take in a pool that was screened elsewhere with the threshold in force.
 
-        ``scores`` and ``ids`` are those of the shortlist, ``pool_size`` counts everyone. A
-        threshold below the one in force comes from before the last update: its list is too
-        long and not this campaign's; one above it would break the promise. Both are refused.
+        ``scores`` and ``ids`` are those of the shortlist, ``pool_size`` counts everyone. Another threshold
+        is refused: one below comes from before the last update, one above would break the promise.
         """
         if self.audit_rate is not None:
             raise InvalidInput("audit_rate: the audit is drawn while screening; use screen().")
@@ -288,8 +287,8 @@ class Campaign(Displayed):
 
         ``labels`` are 1 (qualified), 0, or missing (not reviewed yet). Without ``ids`` they are
         the whole shortlist (with an audit: shortlist and audit together) in its order; with ``ids`` any
-        part of it. Reviews may come late, in
-        any order, and again; a review that contradicts an earlier one is an error.
+        part of it. Reviews may come late, in any order, and again; a review that contradicts an earlier
+        one is an error.
         """
         screened = self._screened(pool)
         if screened is None:

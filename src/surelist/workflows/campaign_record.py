@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from surelist import tables
 from surelist.errors import InvalidInput, NotCertifiable, UnreviewedWarning
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_text
@@ -21,8 +20,9 @@ from surelist.lifecycle.campaign import Campaign
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected
-from surelist.tables import Selection
+from surelist.tables.arrays import read_columns
 from surelist.tables.reading import Reading
+from surelist.tables.shortlist import Selection, select_rows
 from surelist.workflows.source import Source
 
 SCREENED, REVIEWED, UPDATED = "campaign.screened", "reviews.closed", "campaign.updated"
@@ -46,7 +46,7 @@ def begin(
     source: Source, score: str, label: str, target: Expected, **options: Any
 ) -> tuple[str, Begun | NotCertifiable]:
     """The rows' fingerprint, and a campaign that starts from them; a refusal is a look at the rows too."""
-    columns = tables.read_columns(source.open(), {"score": score, "label": label})
+    columns = read_columns(source.open(), {"score": score, "label": label})
     rows = rows_fingerprint(columns["score"], columns["label"] > 0) or ""
     try:
         campaign = Campaign(columns["score"], columns["label"], target, **options)
@@ -115,8 +115,8 @@ def screen(
     opened = replace(source, table=source.open())
     read = opened.reading(score=score)
     chosen = Filter.everyone() if threshold is None else Filter.at_least(threshold)
-    done = tables.select_rows(opened.table, chosen, names={"score": score}, output=output)
-    scores = tables.read_columns(opened.table, {"score": score}, any_order=True)["score"]
+    done = select_rows(opened.table, chosen, names={"score": score}, output=output)
+    scores = read_columns(opened.table, {"score": score}, any_order=True)["score"]
     listed = np.sort(scores[chosen.select(scores)])[::-1].tolist()
     if len(listed) != done.shortlisted:
         raise InvalidInput(f"score: {source.name} changed while it was read. Send it again.")
