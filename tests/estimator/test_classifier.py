@@ -241,3 +241,11 @@ def test_the_html_of_a_fitted_classifier_shows_its_promise():
         assert model.policy_._repr_html_() in page
         assert "LogisticRegression" in page
     assert "The promise" not in model._repr_mimebundle_()["text/plain"]
+
+
+@pytest.mark.parametrize(
+    "target", [sl.Precision(0.5, start=0.1), sl.Budget(10, 100), sl.PerPool(k=3), {"a": sl.Expected(3)}]
+)
+def test_a_promise_that_fit_cannot_certify_is_refused_before_anything_is_fitted(target):
+    with pytest.raises(sl.InvalidInput, match="fit the model, then"):
+        sl.ShortlistClassifier(LogisticRegression(), target=target).fit(np.zeros((4, 1)), [0, 1, 0, 1])

@@ -2,7 +2,7 @@
 
 A ``python`` block runs in the page's own namespace, in an empty folder; a ``text`` block right after
 it is its exact output. In a ``console`` block every line after ``$`` runs in a shell in that folder; the
-lines below it are its exact output (``...`` stands for anything). Other blocks are not run.
+lines below it are its exact output, as on a terminal (``...`` stands for anything). Other blocks are not run.
 """
 
 from __future__ import annotations
@@ -37,13 +37,12 @@ def shell(block: str, folder: Path) -> None:
             length += 1
         command, said = "\n".join(lines[:length]), "\n".join(lines[length:]).strip()
         run = subprocess.run(
-            ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=300,
-            env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+            ["bash", "-c", command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=300, env={**os.environ, "PATH": path, "NO_COLOR": "1"},
         )  # fmt: skip
-        assert run.returncode == 0 or said, f"{command}\n{run.stderr}"
+        assert run.returncode == 0 or said, f"{command}\n{run.stdout}"
         if said:
-            printed = run.stdout + run.stderr
-            assert fits(printed, said), f"{command}\nprinted:\n{printed}\nthe page says:\n{said}"
+            assert fits(run.stdout, said), f"{command}\nprinted:\n{run.stdout}\nthe page says:\n{said}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])

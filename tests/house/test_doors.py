@@ -23,7 +23,9 @@ SPECIAL = {
 
 
 def table() -> list[list[str]]:
-    text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8").partition("## Doors")[2]
+    text = (
+        (ROOT / "docs" / "promises.md").read_text(encoding="utf-8").partition("## Where each is offered")[2]
+    )
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 

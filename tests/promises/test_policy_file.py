@@ -194,3 +194,19 @@ def test_a_file_that_would_stall_the_loader_is_refused_before_any_work(tmp_path,
     (tmp_path / "evil.json").write_text(json.dumps(raw))
     with pytest.raises(sl.PolicyFileError, match=words):
         sl.Policy.load(tmp_path / "evil.json")
+
+
+def test_a_recall_by_group_says_whose_and_files_with_the_older_sentence_load(tmp_path):
+    both = {"a": sl.Recall(0.8), "b": sl.Recall(0.8)}
+    policy = sl.calibrate(SCORES, LABELS, both, groups=GROUPS, purpose="a test")
+    assert (
+        "For group 'a' the shortlist keeps at least 80% of all qualified candidates of the group;"
+        in policy.promise
+    )
+    policy.save(tmp_path / "policy.json")
+    text = (tmp_path / "policy.json").read_text()
+    (tmp_path / "older.json").write_text(text.replace(" candidates of the group", " candidates"))
+    assert sl.Policy.load(tmp_path / "older.json") == policy
+    (tmp_path / "edited.json").write_text(text.replace("80% of all qualified", "90% of all qualified"))
+    with pytest.raises(sl.PolicyFileError):
+        sl.Policy.load(tmp_path / "edited.json")

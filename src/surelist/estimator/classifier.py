@@ -30,6 +30,7 @@ from surelist.estimator.surroundings import in_search, objections, surroundings
 from surelist.promises.calibration import calibrate
 from surelist.promises.options import GroupRows, GroupSplit, Rule
 from surelist.promises.policy import Policy
+from surelist.promises.special import needs_columns, of_whole_pools
 
 RESPONSES = ("auto", "predict_proba", "decision_function")
 PLAIN_CLASSES = ([0, 1], [-1, 1])  # where the greater one is plainly the positive one; True and False too
@@ -155,6 +156,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         check.as_choice(self.response_method, RESPONSES, "response_method")
         check.as_flag(self.prefit, "prefit")
         self._warn_if_nested()
+        self._require_counts()
         X, y = indexable(X, y)
         y = column_or_1d(y, warn=True)
         check.require_rows(y, "y")
@@ -279,6 +281,15 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             ours = {} if groups is None else {"groups": groups}  # the estimator may ask for them too
             return process_routing(self, "fit", **ours, **params)
         return Bunch(estimator=Bunch(fit={k: v for k, v in params.items() if v is not None}))
+
+    def _require_counts(self) -> None:
+        """Promises that need more than scores and labels have no way in through ``fit``."""
+        targets = self.target.values() if isinstance(self.target, Mapping) else (self.target,)
+        if any(needs_columns(each) or of_whole_pools(each) for each in targets):
+            raise InvalidInput(
+                "target: ShortlistClassifier takes Expected and PerPool with a pool size, and Recall. Others "
+                "need more than fit is given: fit the model, then sl.calibrate(scores, y, target, ...)."
+            )
 
     def _group_options(self, groups: Any, rows: NDArray[Any]) -> dict[str, Any]:
         options = {"purpose": self.purpose, "group_split": self.group_split, "group_rows": self.group_rows}

@@ -24,7 +24,7 @@ def promise(policy: Certificate, *, before: bool = False) -> str:
     """One English sentence with the numbers; ``before``: as files of version 1 say it."""
     if policy.withdrawn is not None:
         return f"Nothing is promised any more: {policy.withdrawn}"
-    claims = "; ".join(_claim(cutoff, policy) for cutoff in policy.cutoffs)
+    claims = "; ".join(_claim(cutoff, policy, before) for cutoff in policy.cutoffs)
     together = "these statements together are" if len(policy.cutoffs) > 1 else "this statement is"
     if policy.looks is not None:
         together = (
@@ -34,11 +34,11 @@ def promise(policy: Certificate, *, before: bool = False) -> str:
 
 
 def promise_before(policy: Certificate) -> str:
-    """The sentence in files of version 1; another one for sidak with a rule of two levels."""
+    """The sentence in older files; another one for sidak with a rule of two levels, and recall by group."""
     return promise(policy, before=True)
 
 
-def _claim(cutoff: Cutoff, policy: Certificate) -> str:
+def _claim(cutoff: Cutoff, policy: Certificate, before: bool) -> str:
     target, by_group = cutoff.target, policy.group_rows == "own"
     if cutoff.proof is not None:
         return _proof(cutoff).claim(target)
@@ -51,7 +51,8 @@ def _claim(cutoff: Cutoff, policy: Certificate) -> str:
         pool = f"a pool of {number(target.sizes[0])} or more candidates{' of the group' if by_group else ''}"
         return f"{whose} of {pool} holds at least {qualified(target.k)}"
     assert isinstance(target, Recall)
-    return f"{whose} keeps at least {percent(target.share)} of all qualified candidates"
+    of_whom = " of the group" if by_group and not before else ""
+    return f"{whose} keeps at least {percent(target.share)} of all qualified candidates{of_whom}"
 
 
 def _confidence(policy: Certificate, before: bool) -> str:
