@@ -161,7 +161,7 @@ def test_the_curve_is_drawn_as_steps_never_interpolated():
 def test_pictures_have_a_text_alternative():
     svg = charts.guarantee_chart([charts.Line("a rule", "a", [1, 2], [0.5, 1.5])], 10, (2, 1.5))
     assert 'role="img"' in svg
-    assert "1.5 in a list of 2" in svg
+    assert "1.5 on a list of 2" in svg
     assert charts.guarantee_chart([charts.Line("none", "a", [], [])], 10)
 
 

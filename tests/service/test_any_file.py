@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import python_calamine as calamine
 
-from surelist.service import columns_form
+from surelist.service.page_words import plainly
 from tests.tables.test_any_file import (
     LABELS,
     SCORES,
@@ -207,7 +207,7 @@ def test_an_ambiguous_column_is_asked_about_on_the_page(local_client):
     assert "can be 2.345 or 2345" in text(answer) or "can be 1.234 or 1234" in text(answer)
     assert "Choose the decimal mark below." in text(answer)
     assert "decimal=" not in text(answer)
-    assert columns_form.in_words('column: x. Say which mark is the decimal one: decimal=","') == (
+    assert plainly('column: x. Say which mark is the decimal one: decimal=","') == (
         "column: x. Choose the decimal mark below."
     )
     assert str(send(local_client, page, **{**COLUMNS, "decimal": ","}).url).endswith("/promise")

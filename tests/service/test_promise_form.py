@@ -137,7 +137,7 @@ def test_the_same_rows_shuffled_and_with_a_column_added_are_the_same_rows(client
 def test_the_page_knows_rows_that_were_looked_at_under_another_name(local_client, past):
     local_client.post("/api/v1/curve", content=past, headers=CSV)
     assert (
-        "have been looked at 1 time before"
+        "A question has been asked of these rows before."
         in local_client.get(Tab(local_client, shuffled(past)).url + "/promise").text
     )
 
@@ -166,11 +166,14 @@ def test_another_alpha_on_the_explore_page_is_a_look_and_the_conditions_say_so(t
     assert looks(local_client) == 2
     tab.ask(rule="simultaneous", alpha="10", k="4")
     page = local_client.get(f"{tab.url}/result").text
-    assert "simultaneous curve at the same alpha; that is covered" in page
-    assert "the curve at alpha 20 %, simultaneous rule" in page
+    assert (
+        "chosen after looking at what these rows carry, with the same chance of error; that is covered"
+        in page
+    )
+    assert "the curve, false at most 20 %" in page
     tab.save(tab.shown("/result"))
     saved = local_client.get("/api/v1/policies").json()[0]
-    assert any("alpha 20 %" in condition for condition in saved["conditions"])
+    assert any("at most 20 %" in condition for condition in saved["conditions"])
 
 
 def test_exploring_at_the_promised_alpha_is_covered(tab, local_client):

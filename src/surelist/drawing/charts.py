@@ -1,8 +1,8 @@
 """Pictures as SVG text, drawn from plain numbers: the same on the page and in the report.
 
-Colours come from the style sheet around them (classes ``line-a`` ...), so that dark mode and
-print need nothing else. Every picture has a text alternative; numbers for hovering are in
-``data-points``.
+Colours and the size of letters come from the style sheet around them (classes ``line-a``, ``tick`` ...), so
+that dark mode, phones and print need nothing else; room is left for letters twice as large. Every picture
+has a text alternative; the numbers that a script reads out are in ``data-points``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,16 @@ from collections.abc import Sequence
 from html import escape
 
 from surelist._dataclasses import dataclass
+from surelist._numerals import about, number, percent
 
 WIDTH, HEIGHT = 720, 380
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 48
+LEFT, RIGHT, TOP, BOTTOM = 84, 24, 20, 76
+
+
+X_TITLE = "Candidates on the shortlist"
+POINTER = (  # moved by a script, to the point that is read out
+    '<g class="hover" visibility="hidden"><line class="hover-line"/><circle class="hover-dot" r="6"/></g>'
+)
 
 
 @dataclass(frozen=True)
@@ -43,27 +50,30 @@ class Frame:
 
 
 def guarantee_chart(
-    lines: Sequence[Line], pool_size: float, mark: tuple[float, float] | None = None, name: str = "curve"
-) -> str:
-    """List length against certified qualified candidates; ``mark`` shows the promise."""
+    lines: Sequence[Line], pool_size: float, mark: tuple[float, float] | None = None, name: str = "curve",
+    *, y_title: str = "Qualified, certified", most: float | None = None,
+) -> str:  # fmt: skip
+    """List length against what is certified; ``mark`` shows the promise, ``most`` ends the scale."""
     highest = max((max(line.y, default=0.0) for line in lines), default=0.0)
-    frame = Frame(pool_size, round_up(max(highest, mark[1] if mark else 0.0, 1e-9)))
-    parts = [axes(frame, "Candidates on the shortlist", "Qualified, certified")]
+    frame = Frame(pool_size, most or round_up(max(highest, mark[1] if mark else 0.0, 1e-9)))
+    parts = [axes(frame, X_TITLE, y_title)]
     for line in lines:
         parts.append(
             f'<path class="line line-{line.style}" d="{_steps(frame, line)}" '
-            f"data-name='{escape(line.name, quote=True)}' data-points='{_points(frame, line)}'/>"
+            f"{read_out(line.name, X_TITLE, y_title, _points(frame, line))}/>"
         )
     if mark is not None:
         x, y = frame.x(mark[0]), frame.y(mark[1])
         parts.append(
             f'<line class="mark-guide" x1="{x:.1f}" y1="{y:.1f}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM}"/>'
             f'<line class="mark-guide" x1="{LEFT}" y1="{y:.1f}" x2="{x:.1f}" y2="{y:.1f}"/>'
-            f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
+            f'<circle class="mark" data-at="{x:.1f}" cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
         )
-    parts.append('<g class="hover" visibility="hidden"><line class="hover-line"/></g>')
+    parts.append(POINTER)
     spoken = "; ".join(_spoken(line) for line in lines)
-    return svg(name, "Guarantee curve", f"Certified qualified candidates by list length. {spoken}.", parts)
+    if mark is not None:
+        spoken += f"; the promise is marked at {number(mark[1], 3)} on a list of {about(mark[0])}"
+    return svg(name, "What each list length carries", f"{y_title}, by list length. {spoken}.", parts)
 
 
 def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability") -> str:
@@ -78,10 +88,10 @@ def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability
             f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
             f'height="{base - top:.1f}"/><path class="whisker" d="M{middle:.1f} {low:.1f}V{high:.1f}'
             f'M{middle - 5:.1f} {low:.1f}h10M{middle - 5:.1f} {high:.1f}h10"/>'
-            f'<text class="tick" x="{middle:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
-            f"{each['high']:.3g}</text>"
+            f'<text class="tick" x="{middle:.1f}" y="{HEIGHT - BOTTOM + 4}" dy="1em" text-anchor="middle">'
+            f"{number(each['high'], 3)}</text>"
         )
-    spoken = "; ".join(f"scores up to {b['high']:.3g}: {100 * b['share']:.3g} %" for b in bins)
+    spoken = "; ".join(f"scores up to {number(b['high'], 3)}: {percent(b['share'])}" for b in bins)
     return svg(name, "How labels follow scores", f"Share qualified by score. {spoken}.", parts)
 
 
@@ -89,7 +99,7 @@ def _spoken(line: Line) -> str:
     if not len(line.x):
         return f"{line.name}: nothing is certified"
     shown = sorted({0, len(line.x) // 4, len(line.x) // 2, len(line.x) - 1})
-    spots = ", ".join(f"{line.y[i]:.3g} in a list of {line.x[i]:.3g}" for i in shown)
+    spots = ", ".join(f"{number(line.y[i], 3)} on a list of {number(line.x[i], 3)}" for i in shown)
     return f"{line.name}: {spots}"
 
 
@@ -103,9 +113,16 @@ def _steps(frame: Frame, line: Line) -> str:
     return "".join(parts) + f"H{frame.x(frame.x_max):.1f}"
 
 
-def _points(frame: Frame, line: Line) -> str:
-    points = [[round(frame.x(x), 1), round(x, 2), round(y, 2)] for x, y in zip(line.x, line.y, strict=True)]
-    return json.dumps(points, separators=(",", ":"))
+def _points(frame: Frame, line: Line) -> list[tuple[float, ...]]:
+    return [(frame.x(x), frame.y(y), x, y) for x, y in zip(line.x, line.y, strict=True)]
+
+
+def read_out(name: str, x_title: str, y_title: str, points: Sequence[tuple[float, ...]]) -> str:
+    """What a script needs to read a line out: where its points are drawn, and their numbers."""
+    places = [[round(x, 1), round(y, 1), float(f"{a:.4g}"), float(f"{b:.4g}")] for x, y, a, b in points]
+    words = {"name": name, "x": x_title, "y": y_title}
+    said = " ".join(f'data-{key}="{escape(word, quote=True)}"' for key, word in words.items())
+    return f'{said} data-points="{json.dumps(places, separators=(",", ":"))}"'
 
 
 def axes(frame: Frame, x_title: str, y_title: str, x_ticks: bool = True, y_ticks: bool = True) -> str:
@@ -115,16 +132,21 @@ def axes(frame: Frame, x_title: str, y_title: str, x_ticks: bool = True, y_ticks
         y = frame.y(value)
         parts.append(
             f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
-            f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
+            f'<text class="tick" x="{LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">'
+            f"{number(value)}</text>"
         )
     for value in _ticks(frame.x_max) if x_ticks else ():
         x = frame.x(value)
-        parts.append(f'<text class="tick" x="{x:.1f}" y="{base + 18}" text-anchor="middle">{value:g}</text>')
+        parts.append(
+            f'<text class="tick" x="{x:.1f}" y="{base + 4}" dy="1em" text-anchor="middle">'
+            f"{number(value)}</text>"
+        )
     parts.append(
         f'<line class="axis" x1="{LEFT}" y1="{base}" x2="{WIDTH - RIGHT}" y2="{base}"/>'
         f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">'
         f"{escape(x_title)}</text>"
-        f'<text class="label" transform="translate(14 {(TOP + base) / 2}) rotate(-90)" text-anchor="middle">'
+        f'<text class="label" transform="translate(6 {(TOP + base) / 2}) rotate(-90)" dy=".8em" '
+        f'text-anchor="middle">'
         f"{escape(y_title)}</text>"
     )
     return "".join(parts)

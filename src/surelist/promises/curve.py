@@ -161,16 +161,21 @@ def _curve(
     if pool_size < 1:
         raise InvalidInput(f"pool_size: expected at least 1, got {pool_size:g}.")
     alpha = check.as_alpha(alpha)
-    n = len(array)
-    sizes = _sizes(pool_size)
-    ranks = np.unique(np.clip(np.ceil(sizes * n / pool_size).astype(np.int64), 1, n))
-    ordered = np.partition(array, n - ranks)
-    thresholds = np.unique(ordered[n - ranks])[::-1]
-    listed = _count_at_least(array, thresholds)
-    certified = _rates(n, _count_at_least(array[qualified], thresholds), alpha, rule)
+    n, thresholds = len(array), list_thresholds(array, pool_size)
+    listed = count_at_least(array, thresholds)
+    certified = certified_rates(n, count_at_least(array[qualified], thresholds), alpha, rule)
     return GuaranteeCurve(
         listed * (pool_size / n), certified * pool_size, thresholds, pool_size, alpha, rule, n
     )
+
+
+def list_thresholds(scores: NDArray[np.float64], pool_size: float) -> NDArray[np.float64]:
+    """The scores at which lists of each size end, best first."""
+    n = len(scores)
+    ranks = np.unique(np.clip(np.ceil(_sizes(pool_size) * n / pool_size).astype(np.int64), 1, n))
+    ordered = np.partition(scores, n - ranks)
+    thresholds: NDArray[np.float64] = np.unique(ordered[n - ranks])[::-1]
+    return thresholds
 
 
 def _sizes(pool_size: float) -> NDArray[np.float64]:
@@ -179,14 +184,15 @@ def _sizes(pool_size: float) -> NDArray[np.float64]:
     return whole if pool_size <= POINTS else whole * (pool_size / POINTS)
 
 
-def _count_at_least(values: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[Any]:
+def count_at_least(values: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[Any]:
     """#{values >= t} for descending thresholds, without sorting the values."""
     rising = thresholds[::-1]
     rank = np.searchsorted(rising, values, side="right")
     return np.cumsum(np.bincount(rank, minlength=len(rising) + 1)[::-1])[: len(rising)]
 
 
-def _rates(n: int, counts: NDArray[Any], alpha: float, rule: str) -> NDArray[np.float64]:
+def certified_rates(n: int, counts: NDArray[Any], alpha: float, rule: str) -> NDArray[np.float64]:
+    """The largest rate that each count of n rows certifies by itself, or by the rule's band."""
     distinct, index = np.unique(counts, return_inverse=True)
     rates = [bounds.largest_rate(n, int(count), alpha, rule) for count in distinct]
     return np.asarray(rates)[index]

@@ -9,40 +9,40 @@ from typing import Any
 from surelist._numerals import FILTERS
 from surelist.drawing import charts
 from surelist.errors import MissingDependency
+from surelist.reports.pictures import curve_picture, promise_chart
 from surelist.reports.summary import RULE_NAMES, curve_table, in_order
 
 TEMPLATES = Path(__file__).parent / "templates"
-LINE_STYLES = {"exact": "a", "simultaneous": "a", "dkw": "b"}
 
 
 def render(summary: Mapping[str, Any]) -> str:
     """The report as one HTML file: no scripts, nothing loaded from anywhere."""
     environment = _environment()
     pictures: dict[str, str | None] = {}
+    own = None
     if summary["evidence"]:
         pictures["curve"] = curve_picture(summary["evidence"]) if summary["evidence"]["curves"] else None
+        own = promise_chart(summary["evidence"]) if summary["evidence"].get("own") else None
         pictures["bins"] = _bins_picture(summary)
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html")
-    return str(template.render(**summary, pictures=pictures, style=style, rule_names=RULE_NAMES))
+    return str(template.render(**summary, pictures=pictures, own=own, style=style, rule_names=RULE_NAMES))
 
 
 def write_pdf(html: str, path: Path) -> None:
-    """The same as PDF (needs the ``pdf`` extra)."""
+    """The same as PDF (needs the ``pdf`` extra). Nothing is fetched: all of it is in the text."""
     try:
         import weasyprint
-    except ImportError as error:
-        raise MissingDependency("PDF reports need WeasyPrint: pip install 'surelist[pdf]'.") from error
-    weasyprint.HTML(string=html).write_pdf(str(path))
+    except (ImportError, OSError) as error:  # OSError: the package is there, and Pango is not
+        raise MissingDependency(
+            "PDF reports need WeasyPrint and Pango: pip install 'surelist[pdf]'; on Debian also "
+            "apt install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0."
+        ) from error
+    weasyprint.HTML(string=html, url_fetcher=_nothing).write_pdf(str(path))
 
 
-def curve_picture(evidence: Mapping[str, Any], mark: tuple[float, float] | None = None) -> str:
-    """The guarantee curve of recorded evidence."""
-    lines = [
-        charts.Line(RULE_NAMES[rule], LINE_STYLES[rule], curve["list_size"], curve["qualified"])
-        for rule, curve in in_order(evidence).items()
-    ]
-    return charts.guarantee_chart(lines, evidence["pool_size"], mark)
+def _nothing(url: str, **_: Any) -> Any:
+    raise ValueError(f"a report loads nothing, and this one asked for {url[:80]!r}")
 
 
 def _bins_picture(summary: Mapping[str, Any]) -> str | None:

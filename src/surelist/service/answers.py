@@ -77,22 +77,23 @@ def look_conditions(made: Policy, looks: Sequence[Mapping[str, Any]]) -> list[st
     sentences = []
     if same:
         sentences.append(
-            "It was chosen after looking at the simultaneous curve at the same alpha; that is covered."
+            "It was chosen after looking at what these rows carry, with the same chance of error; that is "
+            "covered."
         )
     if others:
         seen = "; ".join(_seen(look) for look in others[:5]) + ("; …" if len(others) > 5 else "")
-        times = "once" if len(others) == 1 else f"{len(others):,} times"
+        asked = "another question was" if len(others) == 1 else f"{len(others):,} other questions were"
         sentences.append(
-            f"Before it was fixed, its calibration rows had been looked at {times} with another question "
-            f"({seen}). If the promise was chosen because of that, alpha does not cover it."
+            f"Before it was fixed, {asked} asked of its calibration rows ({seen}). If the promise was chosen "
+            "because of an answer, its chance of error does not cover that."
         )
     return sentences
 
 
 def _seen(look: Mapping[str, Any]) -> str:
     asked = "; ".join(look.get("targets", {}).values()) or "the curve"
-    alpha = "" if "alpha" in asked else f" at alpha {numerals.percent(look.get('alpha'))}"
-    return f"{numerals.moment(str(look.get('at', '')))}: {asked}{alpha}, {look.get('rule')} rule"
+    alpha = "" if "alpha" in asked else f", false at most {numerals.percent(look.get('alpha'))}"
+    return f"{numerals.moment(str(look.get('at', '')))}: {asked}{alpha}"
 
 
 def policy_file(saved: SavedPolicy) -> dict[str, Any]:
@@ -106,9 +107,9 @@ def selection(made: Written | Entry) -> dict[str, Any]:
     return {"id": entry.subject, **known, "checks": facts.get("checks", []), "receipt": receipt(made)}
 
 
-def report_page(
+def report_html(
     saved: SavedPolicy, entry: Entry | None = None, reviews: dict[str, bool] | None = None
-) -> HTMLResponse:
+) -> str:
     """The audit report, from the record alone."""
     facts = saved.entry.facts
     steps = {
@@ -130,4 +131,9 @@ def report_page(
             if step is not None
         ],
     )
-    return HTMLResponse(report.render(summary))
+    return report.render(summary)
+
+
+def report_page(*known: Any) -> HTMLResponse:
+    """The same as a page."""
+    return HTMLResponse(report_html(*known))

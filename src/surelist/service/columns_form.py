@@ -8,6 +8,7 @@ from typing import Any
 from surelist._numerals import count, number
 from surelist.service.jobs import Problem
 from surelist.service.looking import Profile
+from surelist.service.page_words import ASK_DECIMAL
 from surelist.workflows.tables import Column
 
 MEANINGS = {"score": "the score", "label": "the label"}
@@ -24,7 +25,6 @@ REMEDIES = {  # what to do about each kind of problem, at this door
     "missing id": "Give every candidate an id, or choose no id column.",
     "repeated id": "Check for duplicates, or choose no id column.",
 }
-ASK_DECIMAL = ". Say which mark"
 
 
 def about(column: Column | None) -> str:
@@ -98,12 +98,6 @@ def _shown(problem: Problem) -> dict[str, Any]:
         "count": problem.count,
         "remedy": "Choose the decimal mark below." if asks else remedy,
     }
-
-
-def in_words(message: str) -> str:
-    """An error in the words of the page."""
-    fact, _, asks = message.partition(ASK_DECIMAL)
-    return f"{fact}. Choose the decimal mark below." if asks else message
 
 
 def unchosen(columns: Mapping[str, Any], profile: Profile) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from surelist.promises.policy import Policy
+from surelist.reports.html import write_pdf
 from surelist.service.jobs import hints_of, source_of
 from surelist.service.record.chain import Entry
 from surelist.service.uploads import Draft, Spool
@@ -52,6 +53,17 @@ def campaign_list(spool: Spool, kept: Draft, format: str, entry: Entry) -> Path:
     run(
         downloads.write_list, source, path, score=kept.notes["score"], group=None, reasons={None: reason}
     )  # fmt: skip
+    return path
+
+
+def report_pdf(spool: Spool, html: str) -> Path:
+    """An audit report to be printed and filed."""
+    path = spool.new_path("pdf")
+    try:
+        run(write_pdf, html, path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     return path
 
 

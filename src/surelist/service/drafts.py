@@ -276,7 +276,7 @@ async def select(ident: str, me: Me) -> Response:
             hints=jobs.hints_of(columns), format="parquet" if draft.upload.origin else None,
         )  # fmt: skip
     except InvalidInput as error:
-        return await _pool_page(me, view, draft, columns_form.in_words(str(error)))
+        return await _pool_page(me, view, draft, str(error))
     ident = done.written.entry.subject
     me.spool.keep_result(ident, done.file, seconds, {**names, "decimal": done.decimal})
     me.spool.drop_draft(draft, me.settings.keep_uploads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from starlette.background import BackgroundTask
@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, Response
 from surelist.errors import InvalidInput
 from surelist.promises import policy_file
 from surelist.promises.usual import usual
-from surelist.reports import html as report
+from surelist.reports.pictures import promise_chart
 from surelist.reports.summary import summarise
 from surelist.service import answers, desk, downloading, jobs, life, reviewing, wizard
 from surelist.service.errors import NotAuthenticated
@@ -97,9 +97,9 @@ async def policy(digest: str, me: Me) -> Response:
     saved = await me.runtime.read(view.policy, digest)
     lived = await me.runtime.read(life.life, view, saved)
     evidence = saved.entry.facts.get("evidence")
-    picture = report.curve_picture(evidence) if evidence else None
     return me.show(
-        "policy.html", policy=answers.policy(saved), saved=saved, picture=picture, evidence=evidence,
+        "policy.html", policy=answers.policy(saved), saved=saved, evidence=evidence,
+        chart=promise_chart(evidence, saved.policy),
         cutoffs=summarise(saved.policy)["cutoffs"], actor=view.actor, life=lived, in_use=saved.in_use,
     )  # fmt: skip
 
@@ -115,6 +115,12 @@ async def download_policy(digest: str, me: Me) -> Response:
 @router.get("/policies/{digest}/report")
 async def policy_report(digest: str, me: Me) -> Response:
     return answers.report_page(await me.runtime.read((await me.view()).policy, digest))
+
+
+@router.get("/policies/{digest}/report.pdf")
+async def policy_report_pdf(digest: str, me: Me) -> Response:
+    saved = await me.runtime.read((await me.view()).policy, digest)
+    return await _pdf(me, downloading.file_name(saved.name, "report", saved.entry.at, "pdf"), saved)
 
 
 @router.post("/policies/{digest}/retire")
@@ -199,6 +205,25 @@ async def download(ident: str, format: str, me: Me, safe: bool = False) -> Respo
 async def selection_report(ident: str, me: Me) -> Response:
     view = await me.view()
     return answers.report_page(*await me.runtime.read(view.selection_with_all, ident))
+
+
+@router.get("/selections/{ident}/report.pdf")
+async def selection_report_pdf(ident: str, me: Me) -> Response:
+    view = await me.view()
+    saved, entry, reviews = await me.runtime.read(view.selection_with_all, ident)
+    name = downloading.file_name(saved.name, f"{view.title(entry)} report", entry.at, "pdf")
+    return await _pdf(me, name, saved, entry, reviews)
+
+
+async def _pdf(me: Me, name: str, *known: Any) -> Response:
+    """A report as PDF, made in a worker."""
+    path = await me.runtime.work(downloading.report_pdf, me.spool, answers.report_html(*known))
+    return FileResponse(
+        path,
+        media_type="application/pdf",
+        filename=name,
+        background=BackgroundTask(path.unlink, missing_ok=True),
+    )
 
 
 @router.get("/template.{format}")

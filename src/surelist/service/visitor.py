@@ -16,9 +16,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from surelist._numerals import FILTERS
 from surelist._version import __version__
 from surelist.errors import InvalidInput
-from surelist.reports.summary import RULE_NAMES, curve_table, in_order
 from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.middleware import SMALL, allow_body
+from surelist.service.page_words import plainly
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR, Actor
 from surelist.service.record.log import Key
@@ -34,13 +34,8 @@ _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True,
     lstrip_blocks=True, undefined=StrictUndefined,
 )  # fmt: skip
-_templates.filters.update(FILTERS)
-_templates.globals.update(
-    curve_table=curve_table,
-    in_order=in_order,
-    rule_names=RULE_NAMES,
-    version=__version__,
-)
+_templates.filters.update(FILTERS, plainly=plainly)
+_templates.globals.update(version=__version__)
 
 
 class Visitor:

@@ -11,9 +11,10 @@ from surelist import _numerals as numerals
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, PerPool, Recall
+from surelist.promises.wording import list_length, listed_per
 from surelist.reports import history
-from surelist.reports import html as report
-from surelist.reports.summary import RULE_NAMES, summarise
+from surelist.reports.pictures import promise_chart
+from surelist.reports.summary import summarise
 from surelist.service import answers
 from surelist.service.errors import Conflict
 from surelist.service.looking import Profile
@@ -23,6 +24,11 @@ from surelist.service.record.record import SavedPolicy
 from surelist.service.reviewing import until
 from surelist.service.uploads import Draft
 
+FIXED = {
+    "exact": "before looking", "simultaneous": "after looking, or not sure",
+    "dkw": "after looking, or not sure", "pac": "before looking", "bernstein": "before looking",
+    "fdr": "before looking",
+}  # fmt: skip
 ROLES = ("score", "label", "group", "id", "pool")
 
 
@@ -59,16 +65,15 @@ def result(draft: Draft) -> dict[str, Any]:
     outcome, asked = draft.notes["outcome"], draft.notes["asked"]
     policy, facts = Policy.loads(outcome["policy"]), outcome["facts"]
     evidence = facts["evidence"]
-    mark = paper = listed = None
-    if evidence is not None:
-        listed = outcome["share"] * evidence["pool_size"]
-        if asked["promise"] == "expected" and not policy.grouped:
-            mark = (listed, float(asked["k"]))
-            paper = shortest(evidence["curves"]["dkw"], float(asked["k"]))
+    length = listed_per(policy.cutoffs[0], policy) if len(policy.cutoffs) == 1 else None
+    size = evidence["pool_size"] if evidence is not None else 100.0
+    listed, per = length or (outcome["share"] * size, size)
+    paper = None
+    if evidence is not None and asked["promise"] == "expected" and not policy.grouped and evidence["curves"]:
+        paper = shortest(evidence["curves"]["dkw"], float(asked["k"]))
     return {
-        "policy": policy, "evidence": evidence, "listed": listed, "paper": paper, "asked": asked,
-        "picture": report.curve_picture(evidence, mark) if evidence else None,
-        "share": outcome["share"],
+        "policy": policy, "evidence": evidence, "listed": listed, "per": per, "paper": paper, "asked": asked,
+        "chart": promise_chart(evidence, policy),
         "looks": facts["earlier_looks"],
         "cutoffs": summarise(policy)["cutoffs"],
         "view": answers.scores(policy, facts.get("warnings", ())),
@@ -98,7 +103,7 @@ def curve_asked(draft: Draft, pool_size: str | None, alpha: str | None) -> tuple
 def exploration(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """The simultaneous curve: a promise may be chosen from it after looking."""
     highest = max(evidence["curves"]["simultaneous"]["qualified"], default=0.0)
-    return {"picture": report.curve_picture(evidence), "highest": int(highest * 10) / 10}
+    return {"chart": promise_chart(evidence), "highest": int(highest * 10) / 10}
 
 
 def comparison(chosen: list[SavedPolicy]) -> list[dict[str, Any]]:
@@ -115,7 +120,9 @@ def comparison(chosen: list[SavedPolicy]) -> list[dict[str, Any]]:
 def comparison_picture(chosen: list[SavedPolicy]) -> str | None:
     """The curves of all that have one, per 100 candidates."""
     curves = [
-        (saved.name, saved.entry.facts["evidence"]) for saved in chosen if saved.entry.facts.get("evidence")
+        (saved.name, saved.entry.facts["evidence"])
+        for saved in chosen
+        if (saved.entry.facts.get("evidence") or {}).get("curves")
     ]
     return history.curves(curves) if curves else None
 
@@ -156,21 +163,24 @@ def asked_like(policy: Policy) -> dict[str, Any] | None:
 def _facts(saved: SavedPolicy) -> dict[str, str]:
     policy, view = saved.policy, answers.policy(saved)
     facts = {
-        "Promise": policy.promise,
+        "Promise": policy.two_lines.what,
+        "How sure": policy.two_lines.sure.removeprefix("How sure: "),
         "May be false": numerals.percent(policy.alpha),
-        "Rule": RULE_NAMES[policy.rule],
+        "When it was fixed": FIXED[policy.rule],
         "Status": "withdrawn" if view["withdrawn"] else "retired" if view["retired"] else "in use",
         "Saved": f"{numerals.moment(saved.entry.at)} by {saved.entry.actor}",
         "Note": saved.note or "–",
         "Earlier looks at the rows": str(view["earlier_looks"]),
         "Purpose": policy.purpose or "–",
     }
+    lengths = {cutoff.group: list_length(cutoff, policy) for cutoff in policy.cutoffs}
     for each in view["cutoffs"]:
         who = f" ({each['group']})" if each["group"] else ""
         facts[f"Threshold{who}"] = numerals.number(each["threshold"], 8)
         facts[f"Calibration rows{who}"] = numerals.count(each["rows"])
         facts[f"Qualified rows{who}"] = numerals.count(each["qualified"])
         facts[f"Needed{who}"] = numerals.count(each["critical_count"])
+        facts[f"List to expect{who}"] = lengths.get(each["group"]) or "–"
     facts["Calibration file"] = str(saved.entry.facts.get("rows_sha256", "–"))[:16]
     return facts
 

@@ -23,6 +23,7 @@ from surelist.filters import ranks_within
 from surelist.promises.curve import GuaranteeCurve, guarantee_curve, pointwise_curve
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
+from surelist.promises.promise_curve import promise_curve
 from surelist.promises.sampled import Audited, SampledLabels
 from surelist.promises.special import has_values
 from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
@@ -71,6 +72,8 @@ def certify(
             return rows.fingerprints, refusal
     columns = rows.of_score((policy.columns or {})["score"])
     evidence = _evidence(columns, policy) if has_curves(policy) else None
+    if (own := _own_curve(columns, policy)) is not None:
+        evidence = {**(evidence or _only_bins(columns, policy)), "own": own}
     messages = [str(each.message) for each in caught if issubclass(each.category, PoolWarning)]
     return rows.fingerprints, MadePolicy(policy, evidence, _listed_share(columns, policy), messages)
 
@@ -145,6 +148,8 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
         )
     columns = _columns(table, policy)
     shown = {**_evidence(columns, policy), "recomputed": beyond is None, "beyond": beyond}
+    if (own := _own_curve(columns, policy)) is not None:
+        shown["own"] = own
     if policy.of_pools:  # curves take rows for independent draws, and here pools are the units
         shown["curves"] = {}
     by = next((name for name in attributes if name in table.columns), None)
@@ -227,6 +232,25 @@ def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
     )
 
 
+def _only_bins(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
+    """What is true of promises that have no curve of counts: how labels follow scores."""
+    bins = audit.score_bins(columns["score"], columns["label"])
+    size = _pool_size([cutoff.target for cutoff in policy.cutoffs], False)
+    return {
+        "unlabelled": 0, "pool_size": size, "curves": {},
+        "bins": [{k: _short(v) for k, v in asdict(each).items()} for each in bins],
+    }  # fmt: skip
+
+
+def _own_curve(columns: dict[str, Any], policy: Policy) -> dict[str, Any] | None:
+    """What each list length carries in the terms of this kind of promise, where there is such a curve."""
+    made = promise_curve(columns["score"], columns["label"], policy)
+    if made is None:
+        return None
+    thinned = _thinned(made, ("list_size", "value", "threshold"))
+    return {"kind": made.kind, "per": made.per, "chosen": [_short(each) for each in made.chosen], **thinned}
+
+
 def _pool_size(targets: Sequence[AnyTarget], by_group: bool) -> float:
     """For drawing curves: the pool size of the promise, else a pool of 100."""
     sizes = [_size_of(target) for target in targets]
@@ -251,13 +275,10 @@ def _listed_share(columns: dict[str, Any], policy: Policy) -> float:
     return float(chosen.mean())
 
 
-def _thinned(curve: Any) -> dict[str, Any]:
+def _thinned(curve: Any, parts: Sequence[str] = ("list_size", "qualified", "threshold")) -> dict[str, Any]:
     """At most a few hundred points, each a true point of the curve."""
     stride = -(-len(curve.list_size) // CURVE_POINTS)
-    return {
-        name: [_short(float(value)) for value in getattr(curve, name)[::stride]]
-        for name in ("list_size", "qualified", "threshold")
-    }
+    return {name: [_short(float(value)) for value in getattr(curve, name)[::stride]] for name in parts}
 
 
 def _short(value: Any) -> Any:

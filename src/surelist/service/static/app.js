@@ -1,5 +1,7 @@
 // Makes the plain forms smooth. Everything works without it, but for hovering, sorting and searching.
 
+import "./chart.js";
+
 const number = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
 // Uploads: drop a file, watch it travel.
@@ -112,50 +114,6 @@ for (const form of document.querySelectorAll("form.promise")) {
     const shared = event.target.dataset.mirror && form.querySelector("#p2")?.checked;
     if (radio && !shared) radio.checked = true;
   });
-}
-
-// Curves: point at a list length, read what is certified.
-for (const figure of document.querySelectorAll("[data-chart]")) {
-  const chart = figure.querySelector("svg");
-  const lines = [...chart.querySelectorAll("path[data-points]")].map((path) => ({
-    name: path.dataset.name,
-    points: JSON.parse(path.dataset.points),
-  }));
-  const hover = chart.querySelector(".hover");
-  const line = hover.querySelector("line");
-  const reading = figure.querySelector(".reading");
-  chart.addEventListener("pointermove", (event) => {
-    const box = chart.getBoundingClientRect();
-    const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
-    const parts = lines.map((each) => ({ name: each.name, at: each.points.findLast((point) => point[0] <= x + 0.5) }));
-    const known = parts.find((part) => part.at);
-    if (!known) return;
-    for (const [name, value] of Object.entries({ x1: known.at[0], x2: known.at[0], y1: 16, y2: 332 })) line.setAttribute(name, value);
-    hover.setAttribute("visibility", "visible");
-    reading.textContent =
-      `A list of ${number.format(known.at[1])}: ` +
-      parts.map((part) => `${part.at ? number.format(part.at[2]) : 0} qualified (${part.name.split(" (")[0].toLowerCase()})`).join(", ");
-  });
-  chart.addEventListener("pointerleave", () => {
-    hover.setAttribute("visibility", "hidden");
-    reading.textContent = "";
-  });
-}
-
-// Exploring: the slider and the number say the same, and how long the list would be.
-for (const form of document.querySelectorAll("form[data-explore]")) {
-  const [slider, typed] = [form.querySelector("[type=range]"), form.querySelector("[name=k]")];
-  const points = JSON.parse(document.querySelector("path.line-a").dataset.points);
-  const tell = (from, to) => {
-    to.value = from.value;
-    const found = points.find((point) => point[2] >= Number(from.value));
-    form.querySelector(".found").textContent = found
-      ? `At least ${number.format(Number(from.value))} qualified: a list of about ${number.format(found[1])}.`
-      : "These rows do not carry that.";
-  };
-  slider.addEventListener("input", () => tell(slider, typed));
-  typed.addEventListener("input", () => tell(typed, slider));
-  tell(slider, typed);
 }
 
 // Tables: sort by a heading, search in all cells.

@@ -1,0 +1,88 @@
+"""The picture of a promise, one per kind, with its numbers for whoever cannot see it. Nothing is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surelist._numerals import number
+from surelist.drawing import charts
+from surelist.promises.policy import Policy
+from surelist.promises.targets import Expected
+from surelist.promises.wording import listed_per
+from surelist.reports.summary import RULE_NAMES, in_order
+
+LINE_STYLES = {"exact": "a", "simultaneous": "a", "dkw": "b"}
+Y_TITLES = {
+    "recall": "Of the qualified kept, certified, %", "per-pool": "Qualified in every pool, certified",
+    "precision": "Of the list qualified, certified, %", "budget": "Qualified, certified",
+    "expected": "Qualified, certified",
+}  # fmt: skip
+SHARES = ("recall", "precision")
+TABLE_ROWS = 12
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture as SVG, its kind, and some of its points as text under headings."""
+
+    kind: str
+    svg: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    marked: bool
+
+
+def promise_chart(evidence: Mapping[str, Any] | None, policy: Policy | None = None) -> Chart | None:
+    """What each list length carries, in the terms of the promise; None where nothing true can be drawn."""
+    if not evidence:
+        return None
+    if own := evidence.get("own"):
+        return _own_chart(own)
+    if not evidence["curves"]:
+        return None
+    curve = next(iter(in_order(evidence).values()))
+    mark = None if policy is None else _mark(policy)
+    line = charts.Line("certified", "a", curve["list_size"], curve["qualified"])
+    svg = charts.guarantee_chart([line], evidence["pool_size"], mark)
+    rows = _rows(curve["list_size"], curve["threshold"], curve["qualified"])
+    return Chart("expected", svg, _heads("expected"), rows, mark is not None)
+
+
+def _own_chart(own: Mapping[str, Any]) -> Chart:
+    kind, scale = own["kind"], 100 if own["kind"] in SHARES else 1
+    values = [scale * value for value in own["value"]]
+    length, promised = own["chosen"]
+    svg = charts.guarantee_chart(
+        [charts.Line("certified", "a", own["list_size"], values)], own["per"], (length, scale * promised),
+        y_title=Y_TITLES[kind], most=100.0 if kind in SHARES else None,
+    )  # fmt: skip
+    return Chart(kind, svg, _heads(kind), _rows(own["list_size"], own["threshold"], values), True)
+
+
+def _mark(policy: Policy) -> tuple[float, float] | None:
+    """List length and promise of a policy that promises an average to everyone."""
+    target = policy.cutoffs[0].target
+    listed = listed_per(policy.cutoffs[0], policy)
+    if policy.grouped or len(policy.cutoffs) > 1 or not isinstance(target, Expected) or listed is None:
+        return None
+    return listed[0], float(target.k)
+
+
+def _heads(kind: str) -> tuple[str, ...]:
+    return "List length", "Threshold", Y_TITLES[kind]
+
+
+def _rows(*columns: Sequence[float]) -> tuple[tuple[str, ...], ...]:
+    shown = range(0, len(columns[0]), max(1, len(columns[0]) // TABLE_ROWS))
+    return tuple(tuple(number(column[at]) for column in columns) for at in shown)
+
+
+def curve_picture(evidence: Mapping[str, Any]) -> str:
+    """The guarantee curve of recorded evidence by each rule, for the auditor."""
+    lines = [
+        charts.Line(RULE_NAMES[rule], LINE_STYLES[rule], curve["list_size"], curve["qualified"])
+        for rule, curve in in_order(evidence).items()
+    ]
+    return charts.guarantee_chart(lines, evidence["pool_size"])

@@ -1,0 +1,153 @@
+"""No insider's word and no exponent on any page, closed details aside; and the report as a file to print."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from surelist.promises import wording
+from surelist.service.page_words import plainly
+from tests.helpers.service import csv_text
+from tests.service.test_access import form_token
+from tests.service.test_promise_form import Tab
+
+INSIDERS = re.compile(
+    r"simultaneous|\bDKW\b|\bdkw\b|\bpac\b|bernstein|paper's rule|rule of the paper|exact rule|looked at \d|"
+    r"on_bad_rows|missing_labels|pos_label|unlabelled=|ties=|rule=|conformal|martingale|\be-value|rank-chain|"
+    r"Clopper|Bonferroni|sidak|\bPython\b|\d[eE][+-]\d|\bnan\b",
+)
+VOID = {"meta", "link", "input", "br", "hr", "img"}
+
+
+class Visible(HTMLParser):
+    """The text a person sees: no scripts, no titles of pictures, no details that are closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.hidden, self.text, self._tags = 0, [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        closed = tag == "details" and "open" not in given
+        hide = tag in ("script", "style", "desc", "title", "head") or closed or "hidden" in given
+        if tag not in VOID:
+            self._tags.append((tag, hide))
+            self.hidden += hide
+
+    def handle_endtag(self, tag):
+        while self._tags:
+            name, hide = self._tags.pop()
+            self.hidden -= hide
+            if name == tag:
+                break
+
+    def handle_data(self, data):
+        if not self.hidden:
+            self.text.append(data)
+
+
+def check(answer) -> str:
+    text = " ".join(" ".join(Visible(answer.text).text).split())
+    assert text, answer.url
+    assert (found := INSIDERS.search(text)) is None, (
+        f"{answer.url}: …{text[max(0, found.start() - 80) :][:160]}…"
+    )
+    return text
+
+
+def test_every_page_on_the_way_to_a_reviewed_list(local_client, past, pool):
+    client = local_client
+    for path in ("/", "/new", "/glossary", "/policies", "/selections", "/record", "/kept", "/labellings/new"):
+        check(client.get(path))
+    tab = Tab(client, past)
+    check(client.get(tab.url))
+    check(client.get(f"{tab.url}/promise"))
+    check(tab.ask(k="30"))  # refused
+    check(client.get(f"{tab.url}/explore"))
+    assert "questions have been asked of these rows" in check(client.get(f"{tab.url}/promise"))
+    check(tab.ask(k=""))
+    check(tab.ask(promise="recall", rule="simultaneous"))
+    result = check(tab.ask(k="4", rule="simultaneous"))
+    assert "On average at least 4 of about" in result
+    tab.save(tab.shown("/result"))
+    fresh = Tab(client, csv_text(2000, labelled=True, seed=5))
+    fresh.ask()
+    policy = fresh.save(fresh.shown("/result")).url.path
+    page = check(client.get(policy))
+    assert "How sure: at most 1 calibration in 10 ends in a false promise." in page
+    hashes = [each["hash"] for each in client.get("/api/v1/policies").json()]
+    check(client.get("/policies/compare?" + "&".join(f"p={each}" for each in hashes)))
+    check(client.get(f"/new?like={hashes[0]}"))
+    sent = client.post(f"{policy}/pool", data={"csrf": fresh.csrf}, files={"file": ("pool.csv", pool)})
+    check(sent)
+    made = client.post(
+        sent.url.path,
+        data={"csrf": fresh.csrf, "score": "score", "id": "candidate", "watch": "1", "keep": "86400"},
+    )
+    selection = check(made)
+    assert re.search(r"\d+ listed here; about \d+ to \d+ qualified would be usual\.", selection)
+    check(client.get(f"{made.url.path}/review"))
+    for path in ("/", "/policies", "/selections", "/record", "/kept", "/nowhere"):
+        check(client.get(path, headers={"Accept": "text/html"}))
+    assert "would be usual" in client.get(f"{made.url.path}/report").text
+    pdf = client.get(f"{made.url.path}/report.pdf")
+    assert pdf.content.startswith(b"%PDF")
+    assert pdf.headers["content-type"] == "application/pdf"
+    assert re.search(r'filename="p_pool-report_\d{4}-\d\d-\d\d\.pdf"', pdf.headers["content-disposition"])
+    assert client.get(f"{policy}/report.pdf").content.startswith(b"%PDF")
+
+
+def test_what_would_be_usual_is_not_said_of_a_promise_chosen_after_looking(local_client, past, pool):
+    tab = Tab(local_client, past)
+    local_client.get(f"{tab.url}/explore")
+    tab.ask(k="4", rule="exact")
+    policy = tab.save(tab.shown("/result")).url.path
+    sent = local_client.post(f"{policy}/pool", data={"csrf": tab.csrf}, files={"file": ("pool.csv", pool)})
+    made = local_client.post(sent.url.path, data={"csrf": tab.csrf, "score": "score", "id": "candidate"})
+    assert "would be usual" not in made.text
+    assert "would be usual" not in local_client.get(f"{made.url.path}/report").text
+
+
+def test_the_labelling_pages(local_client):
+    csrf = form_token(local_client, "/labellings/new")
+    text = csv_text(600, labelled=False)
+    page = local_client.post("/labellings", data={"csrf": csrf}, files={"file": ("people.csv", text)})
+    check(page)
+    asked = {
+        "score": "score",
+        "id": "candidate",
+        "promise": "at-least",
+        "many": "20",
+        "labels": "60",
+        "alpha": "10",
+    }
+    check(local_client.post(page.url.path, data={"csrf": csrf, **asked}))
+    check(local_client.post(page.url.path, data={"csrf": csrf, **asked, "labels": "x"}))
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ('score: 3 rows have none: give every candidate a score, or drop these rows with on_bad_rows="drop"',
+         "score: 3 rows have none: give every candidate a score"),
+        ("pool_size: expected at least 1, got 0.", "Pool size: expected at least 1, got 0."),
+        ("unlabelled: Precision needs scores of other candidates, without labels; pass unlabelled=.",
+         "Scores of other candidates: Precision needs scores of other candidates, without labels: choose a file of "
+         "them."),
+        ('column: x. Say which mark is the decimal one: decimal=","', "column: x. Choose the decimal mark below."),
+    ],
+)  # fmt: skip
+def test_sentences_of_the_core_in_the_words_of_the_page(said, shown):
+    assert plainly(said) == shown
+
+
+def test_a_warning_about_ties_names_no_keyword_on_the_page():
+    import surelist as sl
+    from tests.helpers.promise_kinds import LABELS, SCORES, made
+
+    (warning,) = wording.warnings(made(sl.Expected(5, 100), LABELS, SCORES.round(1)))
+    assert 'ties="hash"' in warning
+    assert INSIDERS.search(plainly(warning)) is None
