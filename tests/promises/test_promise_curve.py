@@ -27,7 +27,7 @@ def test_which_kinds_have_a_curve_of_their_own(kind):
     assert (np.diff(made.list_size) > 0).all()
     assert kind == "precision" or (np.diff(made.value) >= 0).all()
     length, promised = made.chosen
-    assert length == pytest.approx(made.per * np.mean(SCORES >= policy.thresholds[None]))
+    assert length == pytest.approx(made.per * np.mean(policy.thresholds[None] <= SCORES))
     just_longer = made.value[made.list_size >= length - 1e-9]
     assert just_longer[0] >= promised or kind == "precision"  # the list that was chosen carries it
     shown = promise_chart({"own": {**vars(made), "list_size": list(made.list_size), "value": list(made.value),
@@ -42,11 +42,11 @@ def test_the_points_of_recall_and_of_every_pool_are_what_calibration_says_there(
     recall = promise_curve(SCORES, LABELS, policy_of("recall"))
     total = int(LABELS.sum())
     for at in (5, 40, 80):
-        kept = int((LABELS & (SCORES >= recall.threshold[at])).sum())
+        kept = int((LABELS & (recall.threshold[at] <= SCORES)).sum())
         assert recall.value[at] == bounds.largest_rate(total, kept, 0.1)
     every = promise_curve(SCORES, LABELS, policy_of("per pool"))
     for at in (8, 15, 30):
-        held = int((LABELS & (SCORES >= every.threshold[at])).sum())
+        held = int((LABELS & (every.threshold[at] <= SCORES)).sum())
         k = int(every.value[at])
         assert k == 0 or bounds.pool_critical_count(2_000, k, 100, 0.1) <= held
         assert bounds.pool_critical_count(2_000, k + 1, 100, 0.1) > held
