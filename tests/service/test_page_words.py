@@ -26,7 +26,9 @@ class Visible(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.hidden, self.text, self._tags = 0, [], []
+        self.hidden = 0
+        self.text: list[str] = []
+        self._tags: list[tuple[str, bool]] = []
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):

@@ -41,9 +41,7 @@ def promise_curve(scores: Any, labels: Any, policy: Certificate) -> PromiseCurve
     if policy.grouped or len(policy.cutoffs) > 1 or policy.shift or policy.thinning or policy.missing_labels:
         return None
     array, good = np.asarray(scores, dtype=np.float64), np.asarray(labels) > 0
-    per = float(cutoff.target.sizes[0]) if _is_per_pool(cutoff) else 100.0
-    if isinstance(cutoff.target, Budget):
-        per = float(cutoff.target.pool_size)
+    per = _pool_size(cutoff)
     thresholds = list_thresholds(array, per)
     listed, held = count_at_least(array, thresholds), count_at_least(array[good], thresholds)
     found = _values(cutoff, len(array), int(good.sum()), listed, held)
@@ -52,6 +50,13 @@ def promise_curve(scores: Any, labels: Any, policy: Certificate) -> PromiseCurve
     kind, values, promised = found
     on_list = float(np.mean(array >= cutoff.steps[0].threshold)) * per
     return PromiseCurve(kind, per, listed * (per / len(array)), values, thresholds, (on_list, promised))
+
+
+def _pool_size(cutoff: Cutoff) -> float:
+    """The pool that list lengths are about: the promise's, else one of 100."""
+    if isinstance(cutoff.target, PerPool) and _is_per_pool(cutoff):
+        return float(cutoff.target.sizes[0])
+    return float(cutoff.target.pool_size) if isinstance(cutoff.target, Budget) else 100.0
 
 
 def _is_per_pool(cutoff: Cutoff) -> bool:

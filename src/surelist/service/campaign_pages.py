@@ -161,7 +161,7 @@ async def screen(ident: str, me: Me) -> Response:
             format="parquet" if draft.upload.origin else None,
         )  # fmt: skip
     except InvalidInput as error:
-        return await _pool_page(me, ident, columns_form.in_words(str(error)))
+        return await _pool_page(me, ident, str(error))
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     listed = entry.facts["shortlisted"]
     return to(f"/selections/{entry.subject}/review" if listed else f"/campaigns/{campaign}")
