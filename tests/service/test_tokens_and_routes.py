@@ -60,6 +60,26 @@ class House:
         )
         for made in (self.my_list, self.other_list):
             self._keep(folder, made["selection"]["id"], made["shortlist"])
+        self.things = self._things()
+
+    def _things(self) -> dict[str, str]:
+        """Something real under every address that names one, made by the admin: a refusal is not for want of it."""
+        bystander, _ = access.create_token(self.runtime.registry, "bystander", "viewer", actor="test")
+        people = csv_text(300, labelled=False)
+        spare, design = (self._sent("/labellings", people) for _ in range(2))
+        asked = {"score": "score", "id": "candidate", "promise": "expected", "k": "5", "pool_size": "100"}
+        begun = self._sent(design, None, **asked, labels="50", alpha="10", name="Spring")
+        pool = self._sent(f"/policies/{self.other}/pool", people)
+        past = self._sent("/drafts", csv_text(300, labelled=True))
+        made = {"/drafts/": past, "/pools/": pool, "/collections/": spare, "/labellings/": begun}
+        return {kind: at.removeprefix(kind) for kind, at in made.items()} | {"/team/tokens/": bystander.id}
+
+    def _sent(self, path: str, file: str | None, /, **form: str) -> str:
+        form["csrf"] = access.csrf_token(self.admin.cookies.get("surelist"))
+        files = {"file": ("a.csv", file)} if file else None
+        answer = self.admin.post(path, data=form, files=files)
+        assert answer.status_code == 303, answer.text
+        return answer.headers["location"]
 
     def _keep(self, folder, selection: str, rows) -> None:
         """As if the list had been made on the page and were being reviewed."""
@@ -85,12 +105,18 @@ class House:
         client.cookies.set("surelist", access.begin_session(registry, token, 3600), domain="localhost.local")
         return client
 
-    def call(self, client: TestClient, method: str, path: str, policy: str, selection: str):
+    def address(self, path: str, policy: str, selection: str) -> str:
+        """A route with everything filled in."""
+        ident = next((thing for kind, thing in self.things.items() if path.startswith(kind)), "0" * 16)
         for name, value in {
             "{policy}": policy, "{digest}": policy, "{selection}": selection, "{format}": "csv",
-            "{ident}": selection if path.startswith("/selections") else "0" * 16,
+            "{ident}": selection if path.startswith("/selections") else ident,
         }.items():  # fmt: skip
             path = path.replace(name, value)
+        return path
+
+    def call(self, client: TestClient, method: str, path: str, policy: str, selection: str):
+        path = self.address(path, policy, selection)
         if method == "GET":
             both = {"p": [policy, policy]} if path.endswith("compare") else None
             return client.get(path, params=both)
@@ -133,6 +159,13 @@ def guarded_routes(tmp_path_factory):
     return found
 
 
+def test_every_address_is_asked_for_something_that_is_there(house, guarded_routes):
+    """A new kind of thing with pages of its own belongs into ``House._things``."""
+    known = re.compile(r"\{(policy|digest|selection|format)\}|/selections/\{ident\}")
+    rest = {path for _, path in guarded_routes if "{" in known.sub("", path)}
+    assert [path for path in sorted(rest) if not path.startswith(tuple(house.things))] == []
+
+
 def test_without_a_token_every_route_refuses(house, guarded_routes):
     client, before = house.client(None), house.entries()
     for method, path in guarded_routes:
@@ -167,12 +200,15 @@ def test_a_token_for_one_policy_reaches_no_other(house, guarded_routes, role):
         house.other,
         house.other_list["selection"]["id"],
         house.other_list["selection"]["receipt"]["hash"],
+        *house.things.values(),
     }
     for method, path in guarded_routes:
         answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
         about_other = re.search(r"\{(policy|digest|selection)\}|/selections/\{ident\}|compare", path)
         if about_other:
             assert answer.status_code == 403, (method, path, answer.status_code)
+        elif "{ident}" in path:
+            assert answer.status_code in (403, 404), (method, path, answer.status_code)
         shown = answer.text.replace(answer.request.url.path, "")
         assert not any(secret in shown for secret in hidden), (method, path)
         if method == "POST":

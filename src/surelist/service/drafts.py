@@ -260,10 +260,9 @@ async def pool_form(ident: str, me: Me) -> Response:
 
 @router.post("/pools/{ident}")
 async def select(ident: str, me: Me) -> Response:
-    view = await me.view("operator")
+    view, draft = await me.view("operator"), me.spool.draft(ident, me.owner)
     form = await me.form()
     columns, seconds = wizard.columns_of(form), reviewing.keep_of(form, me.settings)
-    draft = me.spool.draft(ident, me.owner)
     about = reviewing.about_pool(form, draft, seconds)
     draft = me.spool.note(draft, columns=columns, about=about, keep=seconds)
     if not columns["score"]:

@@ -14,7 +14,7 @@ from typing import Any
 from surelist.errors import InvalidInput
 from surelist.promises.targets import AtLeast, Expected, Recall
 from surelist.service import reviewing, worklist
-from surelist.service.jobs import named, new_id
+from surelist.service.jobs import escaped, named, new_id
 from surelist.service.promise_form import number_in, share_in
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
@@ -195,6 +195,7 @@ def make_list(runtime: Runtime, view: View, ident: str, key: Key | None) -> Path
     try:
         state = view.labelling(ident).facts["state"]
         listed = run(labelling_record.write_list, state, view.told(ident), kept.upload.path, output)
+        output = escaped(output)  # people open it in a spreadsheet
         facts = {"shortlisted": listed, "result_sha256": workflow_facts.sha256_of(output)}
         view.list_labelled(ident, facts, key).result()
     except BaseException:

@@ -231,7 +231,7 @@ def as_csv(marks: Marks, notes: Mapping[str, str], work: Worklist) -> str:
     """Everyone on the list with what was said of them, safe for spreadsheets."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    writer.writerow(["rank", work.names[work.id], "review", "reviewers", "last", "notes"])
+    writer.writerow(["rank", escape_cell(work.names[work.id]), "review", "reviewers", "last", "notes"])
     for start in range(1, work.length + 1, 500):
         for each in work.candidates(range(start, min(start + 500, work.length + 1))):
             given = marks.of(each.id)

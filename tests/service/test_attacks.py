@@ -1,0 +1,123 @@
+"""Attacks on every route of the app: forms of other sessions and sites, bodies, odd addresses, what others keep.
+
+The routes come from the app itself. Who may do what is in ``test_tokens_and_routes``; names and files that would
+run somewhere are in ``test_hostile_names``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import quote
+
+import pytest
+
+from surelist.service import middleware
+from surelist.service.record import access
+from tests.helpers.service import close, operations
+from tests.service.test_limits import send_endlessly
+from tests.service.test_tokens_and_routes import OPEN, House
+
+ODD = (
+    "../../etc/passwd",
+    "..\\..\\x",
+    "%2e%2e%2f",
+    "\0",
+    "x" * 5000,
+    "*",
+    "'; DROP TABLE log; --",
+    "😀",
+    "con",
+    "0",
+)
+UPLOADS = ("/drafts/", "/pools/", "/collections/")
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    house = House(tmp_path_factory.mktemp("house"))
+    yield house
+    close(house.app)
+
+
+@pytest.fixture(scope="module")
+def routes(house):
+    return operations(house.app)
+
+
+def filled(house: House, path: str) -> str:
+    return house.address(path, house.other, house.other_list["selection"]["id"])
+
+
+def test_what_one_person_uploaded_is_nobody_elses(house, routes):
+    other, before = house.client("admin"), house.entries()
+    asked = [(method, path) for method, path in routes if path.startswith(UPLOADS)]
+    assert len(asked) > 10
+    for method, path in asked:
+        answer = house.call(other, method, path, house.other, house.other_list["selection"]["id"])
+        assert answer.status_code == 404, (method, path, answer.status_code)
+    assert house.entries() == before
+    for kind in UPLOADS:
+        assert house.admin.get(kind + house.things[kind]).status_code == 200
+
+
+def test_every_form_needs_the_token_of_its_own_session(house, routes):
+    forms = [path for method, path in routes if method == "POST" and not path.startswith("/api/")]
+    forms = [path for path in forms if path != "/login"]
+    assert len(forms) > 20
+    before = house.entries()
+    other = access.csrf_token(house.client("admin").cookies.get("surelist"))
+    began = house.entries() - before  # that session
+    for path in forms:
+        for csrf in ({}, {"csrf": ""}, {"csrf": other}):
+            answer = house.admin.post(filled(house, path), data={**csrf, "reason": "x", "name": "n"})
+            assert answer.status_code == 403, (path, csrf, answer.status_code)
+    assert house.entries() == before + began
+
+
+def test_no_other_site_can_send_anything(house, routes):
+    before = house.entries()
+    for headers in ({"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}):
+        for method, path in routes:
+            if method == "POST":
+                answer = house.admin.post(filled(house, path), json={}, headers=headers)
+                assert answer.status_code == 403, (path, headers)
+    assert house.entries() == before
+
+
+@pytest.mark.parametrize("kind", [b"application/json", b"multipart/form-data; boundary=x"])
+def test_who_may_not_do_a_thing_cannot_make_it_read_a_body(house, routes, kind):
+    """A viewer, and an operator of another policy, with an endless body for every route."""
+    clients = house.client("viewer"), house.client("operator", policy=house.mine)
+    for client in clients:
+        sent = [
+            (b"content-type", kind),
+            (b"authorization", client.headers["authorization"].encode()),
+            (b"cookie", f"surelist={client.cookies.get('surelist')}".encode()),
+        ]
+        for method, path in routes:
+            if method == "POST" and (method, path) not in OPEN:
+                status, taken = asyncio.run(send_endlessly(house.app, filled(house, path), sent))
+                assert status in (401, 403, 404, 413), (path, status)
+                assert taken <= middleware.SMALL + (1 << 14), path
+
+
+def test_odd_names_in_addresses_lead_nowhere(house, routes):
+    before = house.entries()
+    named = [path for method, path in routes if method == "GET" and "{" in path]
+    for path in named:
+        for part in ("{ident}", "{digest}", "{policy}", "{selection}", "{format}"):
+            for odd in ODD if part in path else ():
+                address = filled(house, path.replace(part, quote(odd, safe="")))
+                answer = house.admin.get(address)
+                back = answer.status_code == 307 and answer.headers["location"].startswith(
+                    "http://localhost/"
+                )
+                assert back or answer.status_code in (400, 404), (address[:200], answer.status_code)
+                assert "root:" not in answer.text
+    assert house.entries() == before
+
+
+def test_files_beside_the_pages_are_out_of_reach(house):
+    for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/docs-assets/%2e%2e/__init__.py",
+                 "/static//etc/passwd", "/static/%00"):  # fmt: skip
+        assert house.admin.get(path).status_code in (400, 404), path
