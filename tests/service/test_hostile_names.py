@@ -14,6 +14,7 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.service import close, csv_text, operations
+from tests.service.test_api import CSV
 from tests.service.test_workspace import Person, Team
 
 TAG = "<img src=x onerror=alert(1)>'\""
@@ -63,14 +64,30 @@ class Poisoned:
         page = self.ann.post(f"/collections/{begun}", **asked, alpha="10", name=EVIL)
         self.labelling = page.url.path.split("/")[2]
         assert page.status_code == 200, page.text
+        self.campaign, self.campaign_pool = self._campaign()
+
+    def _campaign(self) -> tuple[str, str]:
+        columns = {"score": "score", "label": "qualified", "id": f"{EVIL}id"}
+        asked = {**columns, "k": 5, "pool_size": 100, "name": EVIL, "note": EVIL}
+        post, past = self.ann.client.post, table(2000, 0, labelled=True)
+        made = post("/api/v1/campaigns", params=asked, content=past, headers=CSV).json()["id"]
+        screen, pool = f"/api/v1/campaigns/{made}/screen", table(300, 1, labelled=False)
+        screened = post(screen, params={"name": EVIL, "note": EVIL}, content=pool, headers=CSV)
+        return made, screened.json()["pool"]
 
     def address(self, path: str) -> str:
         kinds = {
             "/drafts/": self.draft, "/pools/": self.pool, "/collections/": self.collection,
-            "/labellings/": self.labelling, "/selections/": self.selection,
+            "/labellings/": self.labelling, "/selections/": self.selection, "/campaigns/": self.campaign,
         }  # fmt: skip
         ident = next((thing for kind, thing in kinds.items() if path.startswith(kind)), "0" * 16)
-        parts = {"ident": ident, "selection": self.selection, "format": "xlsx"}
+        parts = {
+            "campaign": self.campaign,
+            "pool": self.campaign_pool,
+            "ident": ident,
+            "selection": self.selection,
+            "format": "xlsx",
+        }
         parts |= {"digest": self.team.policy, "policy": self.team.policy}
         return re.sub(r"\{(\w+)\}", lambda part: parts.get(part[1], "0" * 16), path)
 
@@ -125,7 +142,11 @@ def test_no_file_for_people_holds_a_formula(poisoned):
         cells = cells_of(poisoned.ann.get(path + name).content.decode("utf-8-sig"))
         assert any(FORMULA in cell for cell in cells)
         assert not [cell for cell in cells if cell.startswith(("=", "@", "+", "\t"))], name
-    for address in (path + "/shortlist.xlsx", f"/drafts/{poisoned.draft}/problems.xlsx"):
+    pool = f"/campaigns/{poisoned.campaign}/pools/{poisoned.campaign_pool}"
+    cells = cells_of(poisoned.ann.get(pool + "/shortlist.csv").content.decode("utf-8-sig"))
+    assert not [cell for cell in cells if cell.startswith(("=", "@", "+", "\t"))]
+    books = (path + "/shortlist.xlsx", pool + "/shortlist.xlsx", f"/drafts/{poisoned.draft}/problems.xlsx")
+    for address in books:
         answer = poisoned.ann.get(address)
         if answer.status_code != 200:  # no problem rows
             continue

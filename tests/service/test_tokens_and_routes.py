@@ -29,6 +29,7 @@ ADMIN = {
     ("POST", "/api/v1/policies/{policy}/retire"), ("POST", "/policies/{digest}/retire"), ("GET", "/team"),
     ("POST", "/team/tokens"), ("POST", "/team/tokens/{ident}/change"), ("POST", "/team/tokens/{ident}/revoke"),
 }  # fmt: skip
+VIEWER_FORMS = {("POST", "/record/verify")}  # which change nothing
 # these hold whatever the visitor has uploaded, so an operator is needed to look
 OPERATOR_READS = {
     ("GET", "/labellings/new"), ("GET", "/collections/{ident}"), ("GET", "/campaigns/new"),
@@ -71,8 +72,25 @@ class House:
         begun = self._sent(design, None, **asked, labels="50", alpha="10", name="Spring")
         pool = self._sent(f"/policies/{self.other}/pool", people)
         past = self._sent("/drafts", csv_text(300, labelled=True))
-        made = {"/drafts/": past, "/pools/": pool, "/collections/": spare, "/labellings/": begun}
-        return {kind: at.removeprefix(kind) for kind, at in made.items()} | {"/team/tokens/": bystander.id}
+        campaign, self.campaign_pool = self._campaign(people)
+        waiting = self._sent(f"/campaigns/{campaign}/pool", people)
+        made = {
+            "/drafts/": past, "/pools/": pool, "/collections/": spare, "/labellings/": begun,
+            "/campaigns/pools/": waiting,
+        }  # fmt: skip
+        things = {kind: at.removeprefix(kind) for kind, at in made.items()}
+        return things | {
+            "/campaigns/": campaign,
+            "/api/v1/campaigns/": campaign,
+            "/team/tokens/": bystander.id,
+        }
+
+    def _campaign(self, people: str) -> tuple[str, str]:
+        """A campaign and a pool that it screened."""
+        start = "/api/v1/campaigns?k=5&pool_size=100&score=score&label=qualified&id=candidate"
+        made = self.admin.post(start, content=csv_text(2000, labelled=True), headers=CSV).json()["id"]
+        screen = f"/api/v1/campaigns/{made}/screen?name=first"
+        return made, self.admin.post(screen, content=people, headers=CSV).json()["pool"]
 
     def _sent(self, path: str, file: str | None, /, **form: str) -> str:
         form["csrf"] = access.csrf_token(self.admin.cookies.get("surelist"))
@@ -111,6 +129,7 @@ class House:
         for name, value in {
             "{policy}": policy, "{digest}": policy, "{selection}": selection, "{format}": "csv",
             "{ident}": selection if path.startswith("/selections") else ident,
+            "{campaign}": ident, "{pool}": self.campaign_pool,
         }.items():  # fmt: skip
             path = path.replace(name, value)
         return path
@@ -180,7 +199,8 @@ def test_a_viewer_changes_nothing(house, guarded_routes):
     before = house.entries()
     for method, path in guarded_routes:
         answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
-        refused = (method == "POST" and path != "/record/verify") or (method, path) in OPERATOR_READS | ADMIN
+        form = method == "POST" and (method, path) not in VIEWER_FORMS
+        refused = form or (method, path) in OPERATOR_READS | ADMIN
         assert (answer.status_code == 403) == refused, (method, path, answer.status_code)
     assert house.entries() == before
 
@@ -201,13 +221,14 @@ def test_a_token_for_one_policy_reaches_no_other(house, guarded_routes, role):
         house.other_list["selection"]["id"],
         house.other_list["selection"]["receipt"]["hash"],
         *house.things.values(),
+        house.campaign_pool,
     }
     for method, path in guarded_routes:
         answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
         about_other = re.search(r"\{(policy|digest|selection)\}|/selections/\{ident\}|compare", path)
         if about_other:
             assert answer.status_code == 403, (method, path, answer.status_code)
-        elif "{ident}" in path:
+        elif re.search(r"\{(ident|campaign|pool)\}", path):
             assert answer.status_code in (403, 404), (method, path, answer.status_code)
         shown = answer.text.replace(answer.request.url.path, "")
         assert not any(secret in shown for secret in hidden), (method, path)

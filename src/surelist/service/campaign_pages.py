@@ -85,7 +85,7 @@ def _terms_page(me: Visitor, draft: Draft, problem: Exception | None = None) -> 
 @router.post("/drafts/{ident}/campaign")
 async def start(ident: str, me: Me) -> Response:
     view = await me.view("operator", all_policies=True)
-    form, draft = await me.form(), me.spool.draft(ident, me.owner)
+    draft, form = me.spool.draft(ident, me.owner), await me.form()
     wizard.require_shown(form, draft.notes.get("columns"))
     asked = campaigns.asked_of(form)
     draft = me.spool.note(draft, terms=asked)
@@ -148,7 +148,7 @@ async def _pool_page(me: Visitor, ident: str, problem: str | None = None) -> Res
 async def screen(ident: str, me: Me) -> Response:
     """Shortlist the pool with the threshold in force."""
     view = await me.view("operator", all_policies=True)
-    form, draft = await me.form(), me.spool.draft(ident, me.owner)
+    draft, form = me.spool.draft(ident, me.owner), await me.form()
     columns, seconds = wizard.columns_of(form), reviewing.keep_of(form, me.settings)
     about: dict[str, Any] = reviewing.about_pool(form, draft, seconds)
     about = {name: value for name, value in about.items() if name != "watch"} | {"name": about["name"][:100]}
