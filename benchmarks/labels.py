@@ -1,6 +1,7 @@
 """Few labels: list length, refusals and false certificates, beside the exact rule and the best possible.
 
-    python benchmarks/labels.py [--runs 200] [--part pools|sizes|blocks|collection|recall|stop|ask|acs|reviews]
+    python benchmarks/labels.py > benchmarks/labels.txt               (about 8 minutes of CPU)
+    python benchmarks/labels.py [--runs 100] [--part pools|sizes|blocks|collection|recall|stop|ask|acs|reviews]
 
 Everything goes through ``surelist.Labelling`` and ``surelist.StopTest`` with the system's randomness. A list
 of a refused run counts as everyone. Populations: ``surelist.examples`` and six binormal ones (share qualified, AUC,
@@ -346,7 +347,7 @@ def reviews(runs: int, data: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=100)
     parts = ("pools", "sizes", "blocks", "collection", "recall", "stop", "ask", "acs", "reviews")
     parser.add_argument("--part", choices=parts)
     parser.add_argument("--rows", type=int, default=10_000_000, help="of the table of --part ask")

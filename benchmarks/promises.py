@@ -1,6 +1,7 @@
 """The promises people ask for: list length, false promises and time, beside peers. One run prints every figure.
 
-    python benchmarks/promises.py [--runs 400] [--part pools] > benchmarks/promises.txt
+    python benchmarks/promises.py --peers docs/peers.md > benchmarks/promises.txt      (about 12 minutes of CPU)
+    python benchmarks/promises.py --part pools --runs 400                             (one part)
 
 Populations are made up, so that the truth is known; alpha is 0.1 throughout. "False" counts promises made and
 false, as a share of all runs; lists are means over the promises made, per 100 candidates.
@@ -272,12 +273,12 @@ MARK = "<!-- from here on: python benchmarks/promises.py --peers docs/peers.md -
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--seed", type=int, default=12)
     parser.add_argument("--peers", type=Path, help="the page whose tables beside peers are made anew")
     options = parser.parse_args()
-    wanted = options.part or (BESIDE_PEERS if options.peers else PARTS)
+    wanted = options.part or PARTS
     head = f"surelist {sl.__version__}, {options.runs} runs, seed {options.seed}, alpha {ALPHA}"
     print(head)
     beside = []
