@@ -116,7 +116,7 @@ def audit(runs: int = 250) -> None:
         for run in range(runs):
             campaign = sl.Campaign(
                 *draw(rng, 300), sl.Expected(5, 100), schedule=(1, 2, 3), uncertified="everyone",
-                monitor_alpha=1e-9, audit_rate=rate,
+                monitor_alpha=1e-30, audit_rate=rate,
             )  # fmt: skip
             for pool, size in enumerate((900, 3600, 14400), start=1):
                 scores, labels = draw(rng, size)

@@ -234,7 +234,10 @@ async def finish(
     body = await parsed_body(request, runtime, models.Finish)
     bound = key_of(key, "finish", selection, body.model_dump_json())
     group_of = await runtime.read(reviewing.group_of, runtime.spool, selection)
-    written = await runtime.read(life.finish, view, selection, group_of, missing=body.missing, key=bound)
+    audit = body.model_dump(include={"missed", "unaudited"})
+    written = await runtime.read(
+        life.finish, view, selection, group_of, missing=body.missing, audit=audit, key=bound
+    )
     known = await standing(entry.facts["policy"], runtime, view)
     return {**known, "receipt": answers.receipt(written)}
 

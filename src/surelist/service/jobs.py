@@ -30,6 +30,7 @@ from surelist.service.uploads import Draft, Spool, Upload, list_of
 from surelist.service.workers import run
 from surelist.workflows import facts as workflow_facts
 from surelist.workflows import tables as workflows
+from surelist.workflows import watching
 from surelist.workflows.certify import DROPPING
 from surelist.workflows.demo import write_example
 from surelist.workflows.source import NO_HINTS, Hints, Origin, Source
@@ -245,13 +246,20 @@ def select_file(
 
 
 def select_rows(
-    policy: Policy, rows: Sequence[Mapping[str, Any]], body: bytes, columns: Mapping[str, str | None]
-) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:
-    """Shortlist rows in memory: the shortlist, and what goes on record about it."""
+    policy: Policy, rows: Sequence[Mapping[str, Any]], body: bytes, columns: Mapping[str, str | None],
+    audit_rate: float | None = None,
+) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:  # fmt: skip
+    """Shortlist rows in memory: the shortlist, and what goes on record about it.
+
+    With an ``audit_rate`` the numbers of the rows drawn for the audit are on record too, so that asking
+    again gives the same ones.
+    """
     numbers, done = workflows.select_rows(rows, policy, **columns)
     listed = hashlib.sha256(orjson.dumps(numbers)).hexdigest()
     pool = hashlib.sha256(body).hexdigest()
     facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
+    if audit_rate is not None:
+        facts |= {"audit_rate": audit_rate, "audit": watching.draw_audit(len(rows), numbers, audit_rate)}
     return [rows[number] for number in numbers], facts
 
 

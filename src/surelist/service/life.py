@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from surelist.errors import InvalidInput
@@ -14,7 +15,7 @@ from surelist.reports import history
 from surelist.service.record.chain import Entry
 from surelist.service.record.log import Key, Written
 from surelist.service.record.record import SavedPolicy
-from surelist.service.record.reviews import Closing, Outdated
+from surelist.service.record.reviews import Closing, Outdated, total_of
 from surelist.service.record.view import View
 from surelist.workflows import watching
 from surelist.workflows.watching import WatchedPool, WatchedPromise
@@ -27,7 +28,10 @@ SHOWN = 200  # pools of a policy in pictures and tables
 def watched_pools(view: View, policy: str) -> list[WatchedPool]:
     """The pools that count for or against a promise, in the order of screening."""
     closings = view.closings(policy)
-    return [WatchedPool(each.subject, closings.get(each.subject)) for each in view.watched(policy)]
+    return [
+        WatchedPool(each.subject, closings.get(each.subject), each.facts.get("audit_rate"))
+        for each in view.watched(policy)
+    ]
 
 
 def standing(view: View, saved: SavedPolicy) -> WatchedPromise:
@@ -47,20 +51,25 @@ def as_answer(saved: SavedPolicy, watched: WatchedPromise) -> dict[str, Any]:
 def watched_facts(view: View, digest: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Whether a new selection's reviews will count: said before any of them is known."""
     policy = view.policy(digest).policy
-    reason = watching.cannot_count(policy, facts["candidates"], facts["groups"])
-    if reason is None and any(e.facts["pool_sha256"] == facts["pool_sha256"] for e in view.watched(digest)):
+    rate, before = facts.get("audit_rate"), view.watched(digest)
+    reason = watching.cannot_count(policy, facts["candidates"], facts["groups"], rate)
+    if reason is None and any(each.facts["pool_sha256"] == facts["pool_sha256"] for each in before):
         reason = "this very pool was screened before, and counts once."
+    if reason is None and before and before[0].facts.get("audit_rate") != rate:
+        reason = f"the pools before were audited at {before[0].facts['audit_rate']}, and this one at {rate}."
     return {"watched": True} if reason is None else {"not_watched": reason}
 
 
 def finish(
-    view: View, ident: str, group_of: Mapping[str, str], *, missing: bool, key: Key | None = None
-) -> Written:
+    view: View, ident: str, group_of: Mapping[str, str], *, missing: bool,
+    audit: Mapping[str, Any] | None = None, key: Key | None = None,
+) -> Written:  # fmt: skip
     """End the reviews of a selection, and withdraw the policy if they raise the alarm.
 
-    ``missing`` says that reviews which are not in will never come.
+    ``missing`` says that reviews which are not in will never come; ``audit`` what the audit showed.
     """
-    return retried(lambda: _finish(view, ident, group_of, missing, key))
+    counted = audit_counts(view.selection(ident).facts, audit or {})
+    return retried(lambda: _finish(view, ident, group_of, missing, counted, key))
 
 
 def retried(job: Callable[[], T]) -> T:
@@ -71,7 +80,28 @@ def retried(job: Callable[[], T]) -> T:
     return job()
 
 
-def _finish(view: View, ident: str, group_of: Mapping[str, str], missing: bool, key: Key | None) -> Written:
+def audit_counts(facts: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """How many of those drawn for a selection's audit are qualified, and how many have no review."""
+    given = {name: value for name, value in given.items() if value is not None}
+    if "audit" not in facts:
+        if given:
+            raise InvalidInput("missed: no audit was drawn with this selection; leave it out.")
+        return {}
+    if "missed" not in given:
+        raise InvalidInput(
+            "missed: expected how many of those drawn for the audit are qualified; the API takes it."
+        )
+    counts = {"unaudited": 0, **given}
+    said, drawn = sum(map(total_of, counts.values())), len(facts["audit"])
+    if said > drawn:
+        raise InvalidInput(f"missed: {drawn:,} were drawn for the audit, and {said:,} are counted.")
+    return counts
+
+
+def _finish(
+    view: View, ident: str, group_of: Mapping[str, str], missing: bool, audit: Mapping[str, Any],
+    key: Key | None,
+) -> Written:  # fmt: skip
     entry = view.selection(ident)
     saved, marks, facts = view.policy(entry.facts["policy"]), view.marks(ident), entry.facts
     outcomes = marks.outcomes()
@@ -84,9 +114,10 @@ def _finish(view: View, ident: str, group_of: Mapping[str, str], missing: bool, 
     counts = watching.counts_of(
         saved.policy, facts["candidates"], facts["groups"], facts["shortlisted"], outcomes, group_of
     )
+    counts |= audit
     pools = watched_pools(view, saved.hash)
     closing = Closing(ident, saved.hash, counts, marks.seq, len(view.closings(saved.hash)))
-    now = [WatchedPool(p.name, counts) if p.name == ident else p for p in pools]
+    now = [replace(pool, reviewed=counts) if pool.name == ident else pool for pool in pools]
     after = watching.watch(saved.policy, now)
     alarm = None
     if after.alarm is not None and saved.withdrawn is None:

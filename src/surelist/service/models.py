@@ -131,6 +131,13 @@ class SelectOptions(Options):
         description="Let the reviews of this pool show whether the promise still holds. Decided before any "
         "outcome is known; pools count in the order of screening.",
     )
+    audit_rate: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="With `watch`, for a share of all qualified and rows in JSON: everyone who is not "
+        "shortlisted is drawn with this probability for a review. The same for every pool of a policy.",
+    )
 
     @property
     def columns(self) -> dict[str, str | None]:
@@ -241,6 +248,9 @@ class CheckView(BaseModel):
 class Shortlist(BaseModel):
     selection: SelectionView
     shortlist: list[Row]
+    audit: list[Row] | None = Field(
+        default=None, description="With `audit_rate`: whom to review beside the shortlist."
+    )
 
 
 class ShareView(BaseModel):
@@ -301,10 +311,21 @@ class ReviewsView(BaseModel):
     receipt: Receipt | None = None
 
 
+Count = Annotated[int, Field(ge=0)]
+
+
 class Finish(BaseModel):
     model_config = ConfigDict(extra="forbid")
     missing: bool = Field(
         default=False, description="Reviews that are not in will never come; they speak for the promise."
+    )
+    missed: Count | dict[str, Count] | None = Field(
+        default=None,
+        description="Where an audit was drawn: how many of those drawn are qualified, by group where "
+        "there are groups.",
+    )
+    unaudited: Count | dict[str, Count] | None = Field(
+        default=None, description="How many of those drawn will never be reviewed."
     )
 
 

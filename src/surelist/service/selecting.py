@@ -101,8 +101,12 @@ async def select(request: Request) -> Response:
     policy, query = request.path_params["policy"], request.scope["query_string"]
     asked = _plain(policy, query) if key is None else _asked(policy, query, key)
     view.actor.require_policy(asked.policy)
+    if asked.audit_rate is not None and not asked.watch:
+        raise InvalidInput("audit_rate: an audit is drawn to watch a promise; give watch=true too.")
     if content_type(request) == "application/json":
         return await _select_rows(request, runtime, view, asked)
+    if asked.audit_rate is not None:
+        raise InvalidInput("audit_rate: it goes with rows in JSON; send the pool as those.")
     async with table_body(request, runtime, past=False, sheet=asked.sheet) as upload:
         done = await runtime.work(
             jobs.select_file, runtime, view, asked.policy, upload, columns=asked.columns,
@@ -134,15 +138,18 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
     made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)
 
     def job() -> Any:
-        return jobs.select_rows(made, parse_rows(body), body, asked.columns)
+        rows = parse_rows(body)
+        return (rows, *jobs.select_rows(made, rows, body, asked.columns, asked.audit_rate))
 
-    shortlist, facts = job() if len(body) <= INLINE else await runtime.work(job)
+    rows, shortlist, facts = job() if len(body) <= INLINE else await runtime.work(job)
     key = asked.bound_to(facts["pool_sha256"])
     if asked.watch:
         facts |= await runtime.read(life.watched_facts, view, asked.policy, facts)
     written = await runtime.written(view.record_selection(jobs.new_id(), asked.policy, facts, key))
     jobs.count_selection(runtime, facts)
     answer = {"selection": answers.selection(written), "shortlist": shortlist}
+    if asked.audit_rate is not None:
+        answer["audit"] = [rows[number] for number in written.entry.facts["audit"]]
     return Response(_as_json(answer), media_type="application/json")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.lifecycle.monitor import Monitor, Standing
@@ -19,6 +21,7 @@ class WatchedPool:
 
     name: str
     reviewed: Mapping[str, Any] | None = None  # what ``Monitor.observe`` takes
+    audit_rate: float | None = None  # of the unlisted, for a recall; that of the first pool holds for all
 
 
 @dataclass(frozen=True)
@@ -34,26 +37,39 @@ class WatchedPromise:
     waiting: str | None = None  # the first pool whose reviews are not finished; later ones wait for it
 
 
-def cannot_be_watched(policy: Policy) -> str | None:
+def draw_audit(candidates: int, listed: Sequence[int], audit_rate: float) -> list[int]:
+    """Row numbers of those not listed, each drawn with this probability by the system's randomness."""
+    drawn = np.random.default_rng().random(candidates) < audit_rate
+    drawn[list(listed)] = False
+    numbers: list[int] = np.flatnonzero(drawn).tolist()
+    return numbers
+
+
+def cannot_be_watched(policy: Policy, audit_rate: float | None = None) -> str | None:
     """Why no alarm watches this promise; None where one does."""
     try:
-        Monitor(policy, ALPHA)
+        Monitor(policy, ALPHA, audit_rate=audit_rate)
     except InvalidInput as error:
         return str(error).partition(": ")[2] or str(error)
     return None
 
 
-def cannot_count(policy: Policy, candidates: int, groups: Mapping[str, Sequence[int]]) -> str | None:
+def cannot_count(
+    policy: Policy, candidates: int, groups: Mapping[str, Sequence[int]], audit_rate: float | None = None
+) -> str | None:
     """Why a pool of this size cannot count for or against the promise; None where it can.
 
     Known before any review, so leaving it out says nothing about outcomes.
     """
-    reason = cannot_be_watched(policy)
+    reason = cannot_be_watched(policy, audit_rate)
     if reason is not None:
         return reason
     nobody = {name: [size, 0] for name, (size, _) in groups.items()}
+    counts = counts_of(policy, candidates, nobody, 0, {}, {})
+    if audit_rate is not None:
+        counts["missed"] = {str(each.group): 0 for each in policy.cutoffs} if policy.grouped else 0
     try:
-        Monitor(policy, ALPHA).observe(**counts_of(policy, candidates, nobody, 0, {}, {}))
+        Monitor(policy, ALPHA, audit_rate=audit_rate).observe(**counts)
     except InvalidInput as error:
         return str(error)
     return None
@@ -92,12 +108,15 @@ def counts_of(
 
 def watch(policy: Policy, pools: Sequence[WatchedPool]) -> WatchedPromise:
     """Feed the pools in order, up to the first that waits for reviews, or that raises the alarm."""
-    reason = cannot_be_watched(policy)
+    audit_rate = pools[0].audit_rate if pools else None
+    reason = cannot_be_watched(policy, audit_rate)
     if reason is not None:
         return WatchedPromise(None, f"No alarm watches this promise: {reason}")
-    monitor, evidence = Monitor(policy, ALPHA), []
+    monitor, evidence = Monitor(policy, ALPHA, audit_rate=audit_rate), []
     waiting = None
     for pool in pools:
+        if pool.audit_rate != audit_rate:
+            continue  # known before any review, and no part of this test
         if pool.reviewed is None:
             waiting = pool.name
             break

@@ -219,6 +219,11 @@ def _require_room(batch: Batch, selection: str, candidates: set[str], listed: in
         )
 
 
+def total_of(count: Any) -> int:
+    """A number, or one for each group."""
+    return int(sum(count.values()) if isinstance(count, dict) else count)
+
+
 def reviews_hash(rows: list[tuple[str, int]]) -> str:
     """SHA-256 of reviews as sorted [candidate, mark] pairs."""
     return hashlib.sha256(canonical([list(row) for row in rows]).encode()).hexdigest()

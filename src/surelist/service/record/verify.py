@@ -22,7 +22,7 @@ from surelist.service.record.database import OLDER, Database
 from surelist.service.record.guards import check_guards
 from surelist.service.record.log import COLUMNS
 from surelist.service.record.marks import CODES, MARKS, Marks
-from surelist.service.record.reviews import note_hash, reviews_hash
+from surelist.service.record.reviews import note_hash, reviews_hash, total_of
 from surelist.service.record.verify_campaigns import CampaignStory
 from surelist.workflows import labelling_record
 from surelist.workflows.watching import WatchedPool, watch
@@ -118,7 +118,8 @@ class _Story:
         self._sessions: dict[str, dict[str | None, str | None]] = {}  # fingerprint and end, by token
         self._reviews = 0
         self._closed: dict[str, dict[str, Any]] = {}  # selections whose reviews have ended: what they show
-        self._watched: dict[str, list[str]] = {}  # policy: selections that count, in order
+        self._watched: dict[str, dict[str, float | None]] = {}  # policy: selections that count, audit rates
+        self._audits: dict[str, int] = {}  # selection: how many were drawn for its audit
         self._withdrawn: dict[str, int] = {}  # policy: the entry
         self._notes: dict[int, tuple[str, str]] = {}  # entry: selection and hash
         self._campaigns = CampaignStory(self._problem)
@@ -169,8 +170,9 @@ class _Story:
         if entry.subject in self._selections:
             self._problem(entry, "the same selection was made before")
         self._selections[entry.subject] = facts.get("shortlisted", 0)
+        self._audits[entry.subject] = len(facts.get("audit", ()))
         if facts.get("watched"):
-            self._watched.setdefault(facts["policy"], []).append(entry.subject)
+            self._watched.setdefault(facts["policy"], {})[entry.subject] = facts.get("audit_rate")
 
     def _in_use(self, entry: Entry, policy: str) -> None:
         if not self._policies.get(policy, False):
@@ -203,7 +205,10 @@ class _Story:
             self._campaigns.step(entry, facts, outcomes)
             return
         counts = facts["counts"]
-        qualified, missing = (_total(counts[name]) for name in ("qualified", "unreviewed"))
+        qualified, missing = (total_of(counts[name]) for name in ("qualified", "unreviewed"))
+        audited = sum(total_of(counts.get(name, 0)) for name in ("missed", "unaudited"))
+        if audited > self._audits.get(entry.subject, 0):
+            self._problem(entry, "more are counted in its audit than were drawn")
         listed = self._selections[entry.subject]
         known = (sum(outcomes.values()), listed - len(outcomes))
         nothing = isinstance(counts["qualified"], dict) and (qualified, missing) == (0, listed)
@@ -239,7 +244,8 @@ class _Story:
             self._problem(entry, "the reviews on record do not speak against the promise that was withdrawn")
 
     def _pools(self, policy: str) -> list[WatchedPool]:
-        return [WatchedPool(each, self._closed.get(each)) for each in self._watched.get(policy, ())]
+        watched = self._watched.get(policy, {})
+        return [WatchedPool(each, self._closed.get(each), rate) for each, rate in watched.items()]
 
     def _note_written(self, entry: Entry, facts: dict[str, Any]) -> None:
         if entry.subject not in self._selections:
@@ -342,10 +348,6 @@ class _Story:
 
     def _add(self, problem: str) -> None:
         self._verdict.problems.append(problem)
-
-
-def _total(count: Any) -> int:
-    return int(sum(count.values()) if isinstance(count, dict) else count)
 
 
 def _near(time: str, entry: str) -> bool:
