@@ -39,13 +39,15 @@ class PoolCounts:
 class PoolCheck:
     """One comparison of a pool with what was calibrated: a sentence, and whether it is a warning.
 
-    ``kind``: pool size, share, range, drift, calibration rows.
+    ``kind``: pool size, share, range, drift, calibration rows. ``gap`` is what a drift is measured by: how
+    far apart the shares of pool and calibration rows are that reach some score.
     """
 
     kind: str
     warns: bool
     message: str
     group: str | None = None
+    gap: float | None = None
 
 
 def count_scores(scores: NDArray[np.float64], marks: Sequence[float]) -> PoolCounts:

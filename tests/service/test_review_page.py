@@ -105,9 +105,17 @@ def test_reviewing_without_script_by_keyboard(browser, server, policy, pool):
     context.close()
 
 
-def screen_and_review(url: str, policy: str, day: int, qualified: int) -> dict:
+def pool_rows(day: int, shift: float) -> list[dict]:
+    """Nine who are listed and 91 like those of the past, or with scores that have moved."""
+    past = sorted(float(line.split(",")[3]) for line in csv_text(2000, labelled=True).splitlines()[1:])
+    others = [min(0.4, each + shift) for each in past[day % 20 : 1820 : 20]]
+    scores = [0.99 - i / 1000 for i in range(9)] + others
+    return [{"candidate": f"d{day}-{i}", "score": round(score, 6)} for i, score in enumerate(scores)]
+
+
+def screen_and_review(url: str, policy: str, day: int, qualified: int, shift: float = 0.0) -> dict:
     """A pool by the API, its reviews, and what the promise looks like after them."""
-    rows = [{"candidate": f"d{day}-{i}", "score": 0.99 - i / 1000 if i < 9 else 0.01} for i in range(100)]
+    rows = pool_rows(day, shift)
     with httpx.Client(base_url=url + "/api/v1", timeout=60) as client:
         made = client.post(f"/policies/{policy}/select?watch=true", json={"rows": rows}).json()
         ident = made["selection"]["id"]
@@ -134,10 +142,11 @@ def test_a_month_in_which_the_world_drifts(look, server):
     day = 10
     while known["standing"] != "alarm":
         day += 1
-        known = screen_and_review(server.url, policy, day, 2)
+        known = screen_and_review(server.url, policy, day, 2, shift=0.01 * (day - 10))
     assert day < 30  # within the month
     page.reload()
     assert "Withdrawn" in page.inner_text(".alert")
+    assert page.locator("svg.chart").count() >= 3  # evidence, list length, drift
     assert page.locator("#file").count() == 0  # no pool can be brought any more
     look.check("policy-alarm")
     page.goto(server.url)
@@ -146,6 +155,67 @@ def test_a_month_in_which_the_world_drifts(look, server):
     page.wait_for_url("**/new?like=*")
     assert "is taken over" in page.inner_text(".notice")
     look.check("new-like")
+
+
+def test_a_campaign_from_start_to_update(look, server, tmp_path):
+    page = look.page
+    (tmp_path / "past.csv").write_text(csv_text(2000, labelled=True))
+    page.goto(server.url + "/campaigns/new")
+    look.check("campaign-new")
+    page.set_input_files("#file", str(tmp_path / "past.csv"))
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url("**/drafts/*")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url("**/campaign")
+    page.get_by_label("Updates after so many pools").fill("3, 30")
+    page.get_by_label("Name", exact=True).fill("Autumn")
+    look.check("campaign-terms")
+    page.get_by_role("button", name="Start the campaign").click()
+    page.wait_for_url("**/campaigns/*")
+    where = page.url
+    look.check("campaign-begun")
+    for day in (1, 2, 3):
+        truth = csv_text(400, labelled=True, seed=day).splitlines()
+        (tmp_path / f"day-{day}.csv").write_text("\n".join(line.rpartition(",")[0] for line in truth))
+        page.goto(where)
+        page.set_input_files("#file", str(tmp_path / f"day-{day}.csv"))
+        page.get_by_role("button", name="Continue").click()
+        page.wait_for_url("**/campaigns/pools/*")
+        if day == 1:
+            look.check("campaign-pool")
+        page.get_by_role("button", name="Make the shortlist").click()
+        page.wait_for_url("**/review")
+        if day == 1:
+            page.wait_for_selector(".keys:not([hidden])")
+            press(page, "y")
+            press(page, "u")
+            look.check("campaign-review")
+        page.get_by_text("Reviewed elsewhere?").click()
+        page.set_input_files("#file", reviewed(page, truth, tmp_path))
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_url("**/review?show=all")
+        page.get_by_role("button", name="Finish the review").click()
+        page.wait_for_url("**/campaigns/*")
+    assert "An update is due" in page.inner_text("main")
+    look.check("campaign-due")
+    page.goto(server.url)
+    assert "An update is due" in page.inner_text("main")
+    page.goto(where)
+    page.get_by_role("button", name="Update the threshold").click()
+    page.wait_for_url("**#history")
+    assert "Threshold over time" in page.inner_html("#history")
+    look.check("campaign-updated")
+    page.goto(server.url + "/campaigns")
+    look.check("campaigns")
+
+
+def reviewed(page, truth: list[str], folder: Path) -> str:
+    """The list as it came back: every candidate on it with the truth."""
+    known = {line.split(",")[0]: line.rpartition(",")[2] for line in truth[1:]}
+    listed = httpx.get(page.url.split("?")[0] + "s.csv").text.splitlines()[1:]
+    rows = "".join(f"{each.split(',')[1]},{known[each.split(',')[1]]}\n" for each in listed)
+    (folder / "reviewed.csv").write_text("candidate,review\n" + rows)
+    return str(folder / "reviewed.csv")
 
 
 def test_from_no_labels_to_a_certified_list(look, server, tmp_path):

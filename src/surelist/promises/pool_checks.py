@@ -197,7 +197,7 @@ def _drift(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
         f"least {mark:.6g}, and {_percent(shares[mark])} of {known.rows:,} calibration rows: the largest "
         "gap between them."
     )
-    return PoolCheck("drift", gap > max(noise, GAP), message, cutoff.group)
+    return PoolCheck("drift", gap > max(noise, GAP), message, cutoff.group, round(gap, 6))
 
 
 def _calibration_rows(cutoff: Cutoff, counted: PoolCounts) -> list[PoolCheck]:

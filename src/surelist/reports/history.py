@@ -27,6 +27,14 @@ def lengths(shares: Sequence[float]) -> str:
     )  # fmt: skip
 
 
+def drifts(gaps: Sequence[float]) -> str:
+    """How far the scores of each pool lie from those of the calibration rows, in percentage points."""
+    return timeline.linear_chart(
+        gaps, name="drifts", title="Drift of scores", x_title="Pools in the order of screening",
+        y_title="Largest gap, points",
+    )  # fmt: skip
+
+
 def thresholds(changes: Sequence[tuple[float, float]], pools: int) -> str:
     """The threshold of a campaign: after how many pools it changed, and to what."""
     return steps.step_chart(

@@ -144,22 +144,26 @@ def life(view: View, saved: SavedPolicy) -> dict[str, Any]:
     made = view.selections(saved.hash, SHOWN)[::-1]
     closings, watched = view.closings(saved.hash), standing(view, saved)
     pools = [_pool(view, each, closings) for each in made]
+    gaps = [100 * pool["gap"] for pool in pools if pool["gap"] is not None]
     shares = [100 * p["listed"] / p["candidates"] for p in pools if p["candidates"]]
     return {
         "watched": watched, "pools": pools[::-1], "reviewed": len(closings),
         "waiting": next((pool for pool in pools if pool["id"] == watched.waiting), None),
         "evidence": history.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
         "lengths": history.lengths(shares) if len(shares) > 1 else None,
+        "gaps": history.drifts(gaps) if len(gaps) > 1 else None,
         "drifts": [pool for pool in pools[::-1] if pool["drift"]],
     }  # fmt: skip
 
 
 def _pool(view: View, entry: Entry, closings: Mapping[str, Any]) -> dict[str, Any]:
     facts, counts = entry.facts, view.marks(entry.subject).counts()
-    drift = [each["message"] for each in facts.get("checks", ()) if each["kind"] == "drift" and each["warns"]]
+    drifts = [each for each in facts.get("checks", ()) if each["kind"] == "drift"]
     return {
         "id": entry.subject, "name": view.title(entry), "at": entry.at,
         "candidates": facts["candidates"], "listed": facts["shortlisted"], "yes": counts["yes"],
         "reviewed": sum(counts.values()), "finished": entry.subject in closings,
-        "watched": bool(facts.get("watched")), "why_not": facts.get("not_watched"), "drift": drift,
+        "watched": bool(facts.get("watched")), "why_not": facts.get("not_watched"),
+        "drift": [each["message"] for each in drifts if each["warns"]],
+        "gap": max((each["gap"] for each in drifts if "gap" in each), default=None),
     }  # fmt: skip

@@ -205,9 +205,14 @@ def selection_facts(
         "result_sha256": result[0],
         "result_format": result[1],
         "version": __version__,
-        "checks": [dict(vars(each)) for each in done.checks],
+        "checks": [_check_facts(each) for each in done.checks],
     }
     return {**facts, "impact": [asdict(table) for table in impact]} if impact else facts
+
+
+def _check_facts(check: Any) -> dict[str, Any]:
+    """What is known of a check; only a drift has a gap."""
+    return {name: value for name, value in vars(check).items() if name != "gap" or value is not None}
 
 
 def sha256_of(path: Path) -> str:
