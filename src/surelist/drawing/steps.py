@@ -25,7 +25,7 @@ def step_chart(
         y = height(value)
         parts.append(
             f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
-            f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:.3g}</text>'
+            f'<text class="tick" x="{LEFT + 6}" y="{y - 6:.1f}">{value:.4g}</text>'
         )
     path = f"M{frame.x(changes[0][0]):.1f} {height(values[0]):.1f}"
     path += "".join(f"H{frame.x(at):.1f}V{height(value):.1f}" for at, value in changes[1:])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from surelist.errors import InvalidInput
 from surelist.workflows import tables as workflows
 
 PAGE = 50
+LISTS = 16  # whose ids and orders are remembered
 FILTERS = {
     "open": "Not reviewed",
     "todo": "Not by me",
@@ -34,6 +36,9 @@ CREATE TABLE list (
     rank INTEGER PRIMARY KEY, candidate TEXT UNIQUE NOT NULL, cells TEXT NOT NULL, words TEXT NOT NULL
 );
 """
+
+
+_read: dict[Path, dict[str, Sequence[Any]]] = {}  # by file: what was read of it
 
 
 @dataclass(frozen=True)
@@ -121,9 +126,10 @@ class Worklist:
     def __init__(
         self, path: Path, status: Callable[[str], str] = lambda _: "open", mine: Callable[[str], bool] = bool
     ) -> None:
+        self._path, self._status, self._mine = path, status, mine
         self._file = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False)
-        self._file.create_function("status", 1, status)
-        self._file.create_function("mine", 1, lambda candidate: int(mine(candidate)))
+        for gone in [each for each in list(_read) if not each.exists()]:
+            _read.pop(gone, None)
         names, numbers, self.id, self.score, self.group = self._file.execute("SELECT * FROM meta").fetchone()
         self.names: list[str] = json.loads(names)
         self._numbers: list[bool] = json.loads(numbers)
@@ -140,14 +146,47 @@ class Worklist:
 
     def ranks(self, asked: Asked) -> Sequence[int]:
         """The ranks of all candidates asked for, in order."""
-        where, values = _condition(asked)
-        if not where and not asked.sort:
+        order = self._order(asked)
+        words = asked.search.strip().casefold()
+        if words:
+            rows = self._file.execute("SELECT rank FROM list WHERE instr(words, ?) > 0", [words])
+            matching = {rank for (rank,) in rows}
+            order = [rank for rank in order if rank in matching]
+        if asked.show == "all":
+            return order
+        fits, ids = self._test(asked.show), self._ids
+        return [rank for rank in order if fits(ids[rank - 1])]
+
+    def _test(self, show: str) -> Callable[[str], bool]:
+        if show == "mine":
+            return self._mine
+        if show == "todo":
+            return lambda candidate: not self._mine(candidate)
+        return lambda candidate: self._status(candidate) == show
+
+    @property
+    def _ids(self) -> Sequence[str]:
+        """The candidates by rank."""
+        sql = "SELECT candidate FROM list ORDER BY rank"
+        return self._known("ids", lambda: [name for (name,) in self._file.execute(sql)])
+
+    def _order(self, asked: Asked) -> Sequence[int]:
+        """All ranks as they are sorted."""
+        if not asked.sort:
             return range(self.length, 0, -1) if asked.down else range(1, self.length + 1)
-        direction = " DESC" if asked.down else ""
-        order = f"{self._cell(asked.sort)}{direction}, rank" if asked.sort else f"rank{direction}"
-        return [
-            rank for (rank,) in self._file.execute(f"SELECT rank FROM list {where} ORDER BY {order}", values)
-        ]
+        cell, direction = self._cell(asked.sort), " DESC" if asked.down else ""
+        sql = f"SELECT rank FROM list ORDER BY {cell}{direction}, rank"
+        return self._known(sql, lambda: array("q", [rank for (rank,) in self._file.execute(sql)]))
+
+    def _known(self, name: str, read: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        """What the file says, read once: it never changes. The lists used last are remembered."""
+        kept = _read.pop(self._path, None) or {}
+        while len(_read) >= LISTS:
+            _read.pop(next(iter(_read)), None)
+        _read[self._path] = kept
+        if name not in kept:
+            kept[name] = read()
+        return kept[name]
 
     def _cell(self, name: str) -> str:
         """A column as SQL, numbers as numbers."""
@@ -188,17 +227,3 @@ class Worklist:
             return {}
         cell = f"json_extract(cells, '$[{self.group}]')"
         return dict(self._file.execute(f"SELECT candidate, {cell} FROM list"))
-
-
-def _condition(asked: Asked) -> tuple[str, list[Any]]:
-    parts: list[str] = []
-    values: list[Any] = []
-    if asked.search.strip():
-        parts.append("instr(words, ?) > 0")
-        values.append(asked.search.strip().casefold())
-    if asked.show in ("mine", "todo"):
-        parts.append("mine(candidate)" if asked.show == "mine" else "NOT mine(candidate)")
-    elif asked.show != "all":
-        parts.append("status(candidate) = ?")
-        values.append(asked.show)
-    return (f"WHERE {' AND '.join(parts)}" if parts else "", values)
