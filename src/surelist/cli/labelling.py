@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from surelist.cli import HelpfulGroup
-from surelist.cli.options import as_json, asked, option, options, plot_option, promise_options
+from surelist.cli.options import as_json, asked, option, options, plot_option, promise_options, stacked
 
 state_argument = click.argument("state", type=click.Path(path_type=Path))
 state_option = click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write."
 )
-sheet_option = click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Sheet to fill in: .csv or .xlsx.",
-)
-count_option = click.option("--count", type=int, help="Only the first so many of this stage.")
-final_option = click.option("--final", is_flag=True, help="Blank labels of this sheet will not come.")
 label_option = option("label", default="label")
+next_options = stacked(
+    state_argument,
+    click.option(
+        "-o",
+        "--output",
+        required=True,
+        type=click.Path(path_type=Path),
+        help="Sheet to fill in: .csv or .xlsx.",
+    ),
+    click.option("--count", type=int, help="Only the first so many of this stage."),
+    label_option,
+    as_json,
+)
+record_options = stacked(
+    state_argument,
+    click.argument("sheet", type=click.Path(path_type=Path)),
+    label_option,
+    click.option("--final", is_flag=True, help="Blank labels of this sheet will not come."),
+    as_json,
+)
 
 
 @click.group(cls=HelpfulGroup)
@@ -98,31 +110,21 @@ def _target(given: dict[str, Any]) -> Any:
 
 
 @label.command(name="next", no_args_is_help=True)
-@state_argument
-@sheet_option
-@count_option
-@label_option
-@as_json
-def next_label(state: Path, output: Path, count: int | None, label: str, json_: bool) -> None:
+@next_options
+def next_label(**given: Any) -> None:
     """Write a sheet with the rows to label now, all their columns and an empty label column."""
-    from surelist.workflows import labelling
+    from surelist.workflows.labelling import next_labels
 
-    rows = labelling.next_labels(state, output, count=count, label=label)
-    said = f"{rows:,} rows to label are in {output}." if rows else "Nothing is to be labelled: see status."
-    _say(json_, said, rows=rows, sheet=str(output) if rows else None)
+    _next(next_labels, "rows", **given)
 
 
 @label.command(name="record", no_args_is_help=True)
-@state_argument
-@click.argument("sheet", type=click.Path(path_type=Path))
-@label_option
-@final_option
-@as_json
-def record_label(state: Path, sheet: Path, label: str, final: bool, json_: bool) -> None:
+@record_options
+def record_label(json_: bool, **given: Any) -> None:
     """Take a filled-in SHEET (.csv, .xlsx) back; in parts, in any order, and again."""
-    from surelist.workflows import labelling
+    from surelist.workflows.labelling import record_labels
 
-    done = labelling.record_labels(state, sheet, label=label, final=final)
+    done = record_labels(**given)
     _say(json_, f"{done.new:,} new labels; {done.waiting:,} to come.", new=done.new, waiting=done.waiting)
 
 
@@ -181,31 +183,21 @@ def start_stop(rest: Path, output: Path, json_: bool, **options: Any) -> None:
 
 
 @stop.command(name="next", no_args_is_help=True)
-@state_argument
-@sheet_option
-@count_option
-@label_option
-@as_json
-def next_stop(state: Path, output: Path, count: int | None, label: str, json_: bool) -> None:
+@next_options
+def next_stop(**given: Any) -> None:
     """Write a sheet with the items to label now, up to the next look."""
-    from surelist.workflows import labelling
+    from surelist.workflows.labelling import next_items
 
-    rows = labelling.next_items(state, output, count=count, label=label)
-    said = f"{rows:,} items to label are in {output}." if rows else "Nothing is to be labelled: see status."
-    _say(json_, said, rows=rows, sheet=str(output) if rows else None)
+    _next(next_items, "items", **given)
 
 
 @stop.command(name="record", no_args_is_help=True)
-@state_argument
-@click.argument("sheet", type=click.Path(path_type=Path))
-@label_option
-@final_option
-@as_json
-def record_stop(state: Path, sheet: Path, label: str, final: bool, json_: bool) -> None:
+@record_options
+def record_stop(json_: bool, **given: Any) -> None:
     """Take a filled-in SHEET back, in its order; a label that will not come counts as relevant."""
-    from surelist.workflows import labelling
+    from surelist.workflows.labelling import record_items
 
-    test = labelling.record_items(state, sheet, label=label, final=final)
+    test = record_items(**given)
     _say(json_, test.describe(), drawn=test.drawn, hits=test.hits, certified=test.certified)
 
 
@@ -225,6 +217,16 @@ def status_stop(state: Path, plot: Path | None, json_: bool) -> int:
         recall_now=test.recall_now,
     )  # fmt: skip
     return 3 if test.over and not test.certified else 0
+
+
+def _next(
+    write_sheet: Callable[..., int], what: str, state: Path, output: Path, json_: bool, **options: Any
+) -> None:
+    rows = write_sheet(state, output, **options)
+    message = (
+        f"{rows:,} {what} to label are in {output}." if rows else "Nothing is to be labelled: see status."
+    )
+    _say(json_, message, rows=rows, sheet=str(output) if rows else None)
 
 
 def _say(json_: bool, text: str, **facts: Any) -> None:

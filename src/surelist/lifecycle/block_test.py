@@ -77,19 +77,7 @@ def run_fallback(design: Design) -> BlockVerdict | None:
     if count > len(hits):
         return None
     at = int(hits[max(count, 1) - 1])
-    proof = BlockSample(
-        "block-sample",
-        about(target),
-        design.group,
-        design.size,
-        size,
-        design.pilot_block,
-        drawn,
-        alpha,
-        0,
-        count,
-        "pilot",
-    )
+    proof = _proof(design, target, size, design.pilot_block, drawn, alpha, 0, count, "pilot")
     return _verdict(design, pilot.scores[at], pilot.ranks[at], count, proof)
 
 
@@ -106,20 +94,12 @@ def _run_block(design: Design) -> BlockVerdict | None:
     if count > len(hits):
         return None
     at = int(hits[count - 1])
-    proof = BlockSample(
-        "block-sample",
-        about(target),
-        design.group,
-        design.size,
-        size,
-        block,
-        design.drawn,
-        alpha,
-        0,
-        count,
-        "block",
-    )
+    proof = _proof(design, target, size, block, design.drawn, alpha, 0, count, "block")
     return _verdict(design, sample.scores[at], sample.ranks[at], count, proof)
+
+
+def _proof(design: Design, target: CountTarget, *numbers: Any) -> BlockSample:
+    return BlockSample("block-sample", about(target), design.group, design.size, *numbers)
 
 
 def _run_prefixes(
@@ -138,19 +118,7 @@ def _run_prefixes(
     if best is None:
         return None
     threshold, count, known = best
-    proof = BlockSample(
-        "block-sample",
-        about(target),
-        design.group,
-        design.size,
-        _free(design),
-        block,
-        design.drawn,
-        alpha,
-        known,
-        count,
-        "block",
-    )
+    proof = _proof(design, target, _free(design), block, design.drawn, alpha, known, count, "block")
     every = {**dict(zip(pilot.tolist(), ranks, strict=True)), **_ranks_of(sample, hits)}
     return _verdict(design, threshold, every[threshold], count, proof)
 

@@ -190,16 +190,9 @@ def _build(file: _File, salt: Salt | None) -> Certificate:
     return Certificate(
         cutoffs=tuple(
             Cutoff(
-                group=each.group,
                 target=target_of(each.target),
                 level=Level(each.alpha, file.rule, file.calibration_share),
-                rows=each.rows,
-                qualified=each.qualified,
-                steps=each.steps,
-                fingerprint=each.fingerprint,
-                fingerprint_by=each.fingerprint_by,
-                scores=each.scores,
-                proof=each.proof,
+                **_in_both(each),
             )
             for each in file.cutoffs
         ),
@@ -382,15 +375,10 @@ def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
 
 
 def _dump_cutoff(cutoff: Cutoff) -> _Cutoff:
-    return _Cutoff(
-        group=cutoff.group,
-        target=target_fields(cutoff.target),
-        alpha=cutoff.level.alpha,
-        rows=cutoff.rows,
-        qualified=cutoff.qualified,
-        steps=cutoff.steps,
-        fingerprint=cutoff.fingerprint,
-        fingerprint_by=cutoff.fingerprint_by,
-        scores=cutoff.scores,
-        proof=cutoff.proof,
-    )
+    return _Cutoff(target=target_fields(cutoff.target), alpha=cutoff.level.alpha, **_in_both(cutoff))
+
+
+def _in_both(cutoff: Cutoff | _Cutoff) -> dict[str, Any]:
+    """What a cutoff and its file say in the same words."""
+    names = (each.name for each in fields(_Cutoff) if each.name not in ("target", "alpha"))
+    return {name: getattr(cutoff, name) for name in names}
