@@ -138,8 +138,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"surelist.{name}")
     if name not in _LATE:
         raise AttributeError(f"module 'surelist' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"surelist.{_LATE[name]}"), name)
-    return found
+    value = globals()[name] = getattr(import_module(f"surelist.{_LATE[name]}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

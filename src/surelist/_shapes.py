@@ -90,7 +90,7 @@ def _items(raw: Any, hint: Any) -> list[Any]:
     if type(raw) is not list:
         raise MisfitError(f"expected a list, got {_shown(raw)}")
     read = _reader(hint)
-    return [_inside(place, read, each) for place, each in enumerate(raw)]
+    return [_inside(key, read, each) for key, each in enumerate(raw)]
 
 
 def _mapping(raw: Any, hint: Any) -> dict[str, Any]:
@@ -144,15 +144,15 @@ def _scalar(raw: Any, kind: Any) -> Any:
     return raw
 
 
-def _inside(place: str | int, read: Reader, raw: Any) -> Any:
+def _inside(key: str | int, read: Reader, raw: Any) -> Any:
     try:
         return read(raw)
     except MisfitError as error:
-        raise _at(place, error) from None
+        raise _at(key, error) from None
 
 
-def _at(place: str | int, error: MisfitError) -> MisfitError:
-    error.path.insert(0, place)
+def _at(key: str | int, error: MisfitError) -> MisfitError:
+    error.path.insert(0, key)
     return error
 
 

@@ -410,7 +410,7 @@ def test_what_is_not_a_table_is_refused() -> None:
     for thing in (5, [1, 2], None):
         with pytest.raises(sl.InvalidInput, match="table: expected a path"):
             sl.select_table(thing, policy)
-    with pytest.raises(sl.InvalidInput, match="engine='polars' is for files"):
+    with pytest.raises(sl.InvalidInput, match='engine="polars" is for files'):
         sl.select_table(arrow(pool_of(5)), policy, engine="polars")
     with pytest.raises(sl.InvalidInput, match="spark_master"):
         sl.select_table(arrow(pool_of(5)), policy, spark_master="local[2]")

@@ -93,18 +93,18 @@ def rank_chain(rows: int, unlabelled: int, rate: Rate, alpha: float) -> Chain:
         ends, levels = _level_profile(rows, unlabelled, target, first, blocks)
         if levels.max() <= safe(alpha):
             return Chain(rows, unlabelled, first, blocks, float(levels.max()))
-        own = _near_own_end(ends, levels, np.array(sizes) / unlabelled)
-        worst = np.where(attempt < 6, own, levels.max())
+        highest = _highest_near_end(ends, levels, np.array(sizes) / unlabelled)
+        worst = np.where(attempt < 6, highest, levels.max())
         allowed *= np.minimum(1.0, 0.993 * alpha / worst)
     return Chain(rows, unlabelled, first, (), chain_level(rows, unlabelled, target, first, ()))
 
 
-def _near_own_end(ends: Floats, levels: Floats, blocks: Floats) -> Floats:
+def _highest_near_end(ends: Floats, levels: Floats, blocks: Floats) -> Floats:
     """The largest level while the boundary lies between a block's end and the next one's, for each."""
     block = np.clip(np.searchsorted(-blocks, -ends, side="right") - 1, 0, len(blocks) - 1)
-    found = np.full(len(blocks), 1e-9)
-    np.maximum.at(found, block, levels)
-    return found
+    highest = np.full(len(blocks), 1e-9)
+    np.maximum.at(highest, block, levels)
+    return highest
 
 
 def block_sizes(rows: int, unlabelled: int, rate: Fraction) -> list[int]:
@@ -228,7 +228,7 @@ def _false_given_end(rows: int, p0: float, block: Block, ends: Floats) -> Floats
 
 def _blocks(rows: int, unlabelled: int, p0: float, allowed: Floats, sizes: list[int]) -> tuple[Block, ...]:
     """For each block the smallest intercept that fails at most about as allowed at its own end."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     guess = -float(special.ndtri(allowed[0])) * math.sqrt(rows * p0) if sizes else 0.0
     for size, alpha in zip(sizes, allowed.tolist(), strict=True):
         ends = np.maximum(_around(size, unlabelled, DESIGN), p0)
@@ -238,9 +238,9 @@ def _blocks(rows: int, unlabelled: int, p0: float, allowed: Floats, sizes: list[
             _smallest(rows, p0, Block(size, guess, each * p0 * unlabelled / size), alpha, ends, weights)
             for each in slopes
         ]
-        found.append(max(tried, key=lambda each: each[0])[1])
-        guess = found[-1].intercept
-    return tuple(found)
+        blocks.append(max(tried, key=lambda each: each[0])[1])
+        guess = blocks[-1].intercept
+    return tuple(blocks)
 
 
 def _smallest(

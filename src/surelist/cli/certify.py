@@ -137,8 +137,8 @@ def select(
     if json_:
         click.echo(json.dumps({**done.to_dict(), "output": output}), err=output == "-")
         return
-    told = [each for each in done.describe(checks=("share",)).splitlines() if each not in done.warnings]
-    click.echo("\n".join(told), err=True)
+    lines = [each for each in done.describe(checks=("share",)).splitlines() if each not in done.warnings]
+    click.echo("\n".join(lines), err=True)
     for warning in done.warnings:
         click.echo(f"{click.style('warning:', fg='yellow', bold=True)} {warning}", err=True)
     click.echo(policy.promise, err=True)

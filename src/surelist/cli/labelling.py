@@ -93,13 +93,13 @@ def _target(given: dict[str, Any]) -> Any:
         if promises or given["group"] is None:
             raise click.UsageError("--target goes with --group, instead of a promise for all groups.")
         plain = [text for text in given["target"] if "=at-least:" not in text]
-        found: dict[str, Any] = group_targets(plain, pool_size=given["pool_size"]) if plain else {}
+        targets: dict[str, Any] = group_targets(plain, pool_size=given["pool_size"]) if plain else {}
         for text in given["target"]:
             name, counted, k = text.rpartition("=at-least:")
-            if counted and (name in found or not k.isdecimal()):
+            if counted and (name in targets or not k.isdecimal()):
                 raise click.UsageError(f"--target: expected NAME=at-least:K, each group once, got {text!r}.")
-            found |= {name: AtLeast(int(k))} if counted else {}
-        return found
+            targets |= {name: AtLeast(int(k))} if counted else {}
+        return targets
     if len(promises) != 1:
         raise click.UsageError("Say what to promise: one of --expect, --per-pool, --at-least, --recall.")
     if promises == ["at_least"]:

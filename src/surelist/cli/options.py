@@ -38,7 +38,7 @@ as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for ma
 def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
     """One option as the table describes it; ``changes`` go to click, ``more`` to the end of the help."""
     described = OPTIONS[name]
-    own = name.rpartition(".")[2]
+    bare = name.rpartition(".")[2]
     settings: dict[str, Any] = {"help": described.help + more, "metavar": described.metavar}
     if described.kind is bool:
         settings["is_flag"] = True
@@ -47,7 +47,7 @@ def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
     else:
         settings.update(type=_type(described.kind), default=described.default, show_default=True)
     settings.update(changes)
-    return click.option(flag(own), own, **settings)
+    return click.option(flag(bare), bare, **settings)
 
 
 def options(*names: str, **changes: Any) -> Decorator:

@@ -195,7 +195,7 @@ def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: Any = None, 
     at = range(len(rates))
     axes.vlines(at, [each.low for each in rates], [each.high for each in rates], lw=6,
                 color=COLOURS["exact"], label="where the rate lies")  # fmt: skip
-    known = [(place, each.promised) for place, each in enumerate(rates) if each.promised is not None]
+    known = [(number, each.promised) for number, each in enumerate(rates) if each.promised is not None]
     if known:
         axes.scatter(*zip(*known, strict=True), marker="_", s=900, color=ALARM, label="promised")
     axes.set_xticks(at, [each.name.replace("$", r"\$") for each in rates])

@@ -56,8 +56,8 @@ def about_level(size: int, blocks: Floats, drawn: int, rates: Rates, counts: Flo
     chance = np.minimum(1.0, rates[0] / share[..., None])
     others = np.maximum(drawn - counts + 1, 1e-9)
     tails = special.betainc(counts[:, None, None], others[:, None, None], chance)
-    found: Floats = np.einsum("ijk,ij,k->i", tails, weights, rates[1])
-    return found
+    level: Floats = np.einsum("ijk,ij,k->i", tails, weights, rates[1])
+    return level
 
 
 def about_counts(size: int, blocks: Floats, drawn: int, rates: Rates, alpha: float) -> Floats:

@@ -120,14 +120,14 @@ def make_design(
 
 def _fetch(collection: ScoredCollection, group: str | None, drawn: list[block_draw.RankDraw]) -> list[Sample]:
     """The samples of all stages, fetched at once."""
-    found = collection.at(group, np.concatenate([each.ranks for each in drawn]))
+    fetched = collection.at(group, np.concatenate([each.ranks for each in drawn]))
     made, start = [], 0
     for each in drawn:
         part = slice(start, start + len(each.ranks))
         made.append(
             Sample(
-                rows=found.rows[part].tolist(), ids=None if found.ids is None else found.ids[part],
-                scores=found.scores[part].tolist(), ranks=each.ranks.tolist(), enters=each.enters.tolist(),
+                rows=fetched.rows[part].tolist(), ids=None if fetched.ids is None else fetched.ids[part],
+                scores=fetched.scores[part].tolist(), ranks=each.ranks.tolist(), enters=each.enters.tolist(),
                 leaves=each.leaves.tolist(), labels=WAITING * len(each.ranks),
             )
         )  # fmt: skip

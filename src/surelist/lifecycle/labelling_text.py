@@ -26,18 +26,18 @@ def describe(designs: Sequence[Design]) -> list[str]:
 
 def display(designs: Sequence[Design], full: str) -> Display:
     """How far it is, group by group; ``full`` is all there is to say."""
-    facts, waiting, here = [], 0, 0
+    facts, waiting, received = [], 0, 0
     for design in designs:
         sample, members = stage(design)
         marks = [sample.labels[at] for at in members.tolist()]
         waiting += marks.count(WAITING)
-        here += len(marks) - marks.count(WAITING)
+        received += len(marks) - marks.count(WAITING)
         facts.append((design.group or "promise", target_of(design.target).describe()))
-    told = f"{here:,} of {here + waiting:,} labels of this stage are here"
+    progress = f"{received:,} of {received + waiting:,} labels of this stage are here"
     if not waiting:  # what comes after the design: the promise, or why there is none
         verdict = full.partition("\n\n")[2].partition("\n")[0]
-        return Display(f"{told}: all of them", verdict, facts, folded=[("In full", full.splitlines())])
-    line = f"{told}; {counted(waiting, 'candidate')} to label next"
+        return Display(f"{progress}: all of them", verdict, facts, folded=[("In full", full.splitlines())])
+    line = f"{progress}; {counted(waiting, 'candidate')} to label next"
     return Display(line, f"{line}.", facts, folded=[("In full", full.splitlines())])
 
 

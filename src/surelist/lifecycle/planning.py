@@ -135,7 +135,7 @@ def _resampled(target: Target, level: Level, n: int, count: int, others: list[Em
     points = 4 * POINTS
     rates = special.betaincinv(count, n - count + 1, (np.arange(points) + 0.5) / points)
     kept = [(each, rates[rates <= each.base_rate]) for each in others]
-    return [_pool_size(target) * float(each.listed(own).mean()) for each, own in kept if len(own)]
+    return [_pool_size(target) * float(each.listed(reached).mean()) for each, reached in kept if len(reached)]
 
 
 def _with_excess(row: PlanRow, oracle: float) -> PlanRow:

@@ -23,7 +23,6 @@ EVERYONE = (
     "Nothing is promised yet: too few qualified rows are known. Everyone is shortlisted until a "
     "scheduled update certifies a threshold."
 )
-LEGEND = "list: expected length; seen: average so far; | and floor: about the shortest list achievable"
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ def _walks(
     steps = len(shares)
     hits = np.cumsum(drawn[:, :steps], axis=1)
     listed = hits + np.cumsum(drawn[:, steps : 2 * steps], axis=1)
-    ended = [passed_steps(own, good, share, alpha) for own, good in zip(listed, hits, strict=True)]
+    ended = [passed_steps(counts, good, share, alpha) for counts, good in zip(listed, hits, strict=True)]
     return np.asarray(np.append(0.0, shares)[np.array(ended)])
 
 
@@ -195,10 +195,10 @@ def _next_pools(
             table.append(PlanRow(pools, "exact", 0, 0.0, None, None))
             continue
         levels = special.betaincinv(rank, pools - rank + 1, (np.arange(64) + 0.5) / 64)
-        place = np.minimum((levels * len(reached)).astype(int), len(reached) - 1)
+        ranks = np.minimum((levels * len(reached)).astype(int), len(reached) - 1)
         assured = float(special.bdtr(rank - 1, pools, never))
-        usable = reached[place] > -math.inf
-        mean = float(length[place][usable].mean()) if usable.any() and assured >= 0.005 else None
+        usable = reached[ranks] > -math.inf
+        mean = float(length[ranks][usable].mean()) if usable.any() and assured >= 0.005 else None
         table.append(PlanRow(pools, "exact", rank, assured, mean, None))
     best = reached[min(int(alpha * len(reached)), len(reached) - 1)]
     oracle = (

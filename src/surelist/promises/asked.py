@@ -161,8 +161,8 @@ def group_targets(
     """
     targets: dict[str, Target] = {}
     for text in texts:
-        name, equals, said = text.rpartition("=")
-        kind, colon, numbers = said.rpartition(":")
+        name, equals, amount = text.rpartition("=")
+        kind, colon, numbers = amount.rpartition(":")
         if not equals or not name or (colon and kind not in KINDS):
             raise InvalidInput(f"target: expected {GRAMMAR}, got {text!r}.")
         if name in targets:
@@ -186,21 +186,21 @@ def _target(promise: PromiseKind, numbers: str, pool_size: PoolSize | None, text
     return one_target(promise, k=value, pool_size=size if slash else pool_size)
 
 
-def _sizes(said: PoolSize) -> Any:
+def _sizes(size: PoolSize) -> Any:
     """A size or a range of sizes, from numbers or from text such as 50-200."""
-    if isinstance(said, tuple):
-        return tuple(_whole(_number(each, "pool_size")) for each in said)
-    low, dash, high = said.strip().partition("-") if isinstance(said, str) else ("", "", "")
+    if isinstance(size, tuple):
+        return tuple(_whole(_number(each, "pool_size")) for each in size)
+    low, dash, high = size.strip().partition("-") if isinstance(size, str) else ("", "", "")
     if low and dash:
         return tuple(_whole(_number(each, "pool_size")) for each in (low, high))
-    return _whole(_number(said, "pool_size"))
+    return _whole(_number(size, "pool_size"))
 
 
-def _number(said: Any, name: str) -> float:
+def _number(value: Any, name: str) -> float:
     try:
-        return float(said)
+        return float(value)
     except ValueError:
-        raise InvalidInput(f"{name}: expected a number, got {said!r}.") from None
+        raise InvalidInput(f"{name}: expected a number, got {value!r}.") from None
 
 
 def _whole(value: float) -> float:

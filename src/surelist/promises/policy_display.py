@@ -15,19 +15,19 @@ MOST = 6  # groups that are shown one by one, not folded
 def policy_display(policy: Certificate) -> Display:
     """The promise in two lines, list to expect, evidence; the exact sentence and its conditions folded."""
     cutoffs = [(cutoff, _facts(cutoff, policy)) for cutoff in policy.cutoffs]
-    facts = [fact for _, own in cutoffs[:MOST] for fact in own]
-    more = [" · ".join(f"{label}: {value}" for label, value in own) for _, own in cutoffs[MOST:]]
+    facts = [fact for _, values in cutoffs[:MOST] for fact in values]
+    more = [" · ".join(f"{label}: {value}" for label, value in values) for _, values in cutoffs[MOST:]]
     facts.append(("made", f"{policy.created} with surelist {policy.version}"))
     conditions = wording.conditions(policy)
     rests = "rested" if policy.withdrawn is not None else "rests"
-    said = two_lines(policy)
+    lines = two_lines(policy)
     return Display(
         _line(policy),
-        f"{said.what}\n{said.sure}",
+        f"{lines.what}\n{lines.sure}",
         facts,
         wording.warnings(policy),
         (
-            ("What this means", said.meaning),
+            ("What this means", lines.meaning),
             ("The exact sentence", (wording.promise(policy),)),
             (f"{len(more)} more", more),
             (f"The promise {rests} on {len(conditions)} conditions", conditions),
@@ -69,7 +69,7 @@ def _facts(cutoff: Cutoff, policy: Certificate) -> list[tuple[str, str]]:
         ("shortlisted", listed(cutoff)),
         ("evidence", f"{evidence(cutoff)}; alpha {cutoff.level.alpha:g}"),
     ]
-    for said in wording.about_scores(cutoff, policy):
-        label, _, value = said.partition(": ")
-        facts.append((label, value) if value else ("share", said))
+    for sentence in wording.about_scores(cutoff, policy):
+        label, _, value = sentence.partition(": ")
+        facts.append((label, value) if value else ("share", sentence))
     return facts

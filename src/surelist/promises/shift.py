@@ -172,7 +172,9 @@ def with_margin(terms: Terms, within: float, certify: Callable[[Terms], P]) -> P
         asked = terms.targets.get(error.group)
         raise NotCertifiable(_as_asked(error.shortfall, asked, within)) from None
     assert policy.shift is not None
-    cutoffs = (replace(cut, target=own) for cut, own in zip(policy.cutoffs, terms.all_targets, strict=True))
+    cutoffs = (
+        replace(cut, target=target) for cut, target in zip(policy.cutoffs, terms.all_targets, strict=True)
+    )
     return replace(policy, cutoffs=tuple(cutoffs), shift=replace(policy.shift, within=within))
 
 
@@ -183,5 +185,5 @@ def _as_asked(short: Shortfall, asked: AnyTarget | None, within: float) -> Short
         share = at_least(share, within)
     if k is not None and isinstance(asked, Expected):
         k = asked.pool_size * at_least(k / asked.pool_size, within)
-    said = f"{short.target}, which it takes to hold while the ratios are within a factor of {within:g}"
-    return replace(short, target=said, largest_share=share, largest_k=k)
+    asked_for = f"{short.target}, which it takes to hold while the ratios are within a factor of {within:g}"
+    return replace(short, target=asked_for, largest_share=share, largest_k=k)

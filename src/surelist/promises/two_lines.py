@@ -119,11 +119,11 @@ def _every(cutoff: Cutoff, target: PerPool, policy: Certificate) -> str:
             kept = f"{of_every(target.recall)} of its qualified candidates"
             return f"the list of the next pool{by} will keep at least {kept}"
         return f"the list of the next pool{by} will hold at least {_qualified(target.k)}"
-    own = " of the group" if cutoff.group is not None and policy.group_rows == "own" else ""
-    whose = " of this group" if cutoff.group is not None and not own else ""
+    of_group = " of the group" if cutoff.group is not None and policy.group_rows == "own" else ""
+    whose = " of this group" if cutoff.group is not None and not of_group else ""
     long = listed_per(cutoff, policy)
     tail = f", of about {about(long[0])} listed per {number(long[1])}" if long and long[0] >= target.k else ""
-    pool = f"a pool of {number(target.sizes[0])} or more candidates{own}"
+    pool = f"a pool of {number(target.sizes[0])} or more candidates{of_group}"
     return f"the list of {pool} will hold at least {_qualified(target.k)}{whose}{tail}"
 
 

@@ -83,8 +83,8 @@ def _usual(
     """What "on average" means for this list; None where it was chosen after looking, or cannot be said."""
     if selection is None or looks:
         return None
-    said = usual(policy, selection["candidates"], selection["shortlisted"])
-    return None if said is None else {"sentence": said.sentence, "meaning": said.meaning}
+    usual_size = usual(policy, selection["candidates"], selection["shortlisted"])
+    return None if usual_size is None else {"sentence": usual_size.sentence, "meaning": usual_size.meaning}
 
 
 def _excess(policy: Policy) -> list[dict[str, Any]]:

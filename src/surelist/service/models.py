@@ -21,7 +21,7 @@ from surelist.promises.options import (
 )
 from surelist.promises.terms import Roles
 from surelist.service.calibrating import CalibrationRequest
-from surelist.workflows.source import SAID, Hints
+from surelist.workflows.source import REMEMBERED, Hints
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -103,7 +103,7 @@ class CurveOptions(Options):
 
     def split(self) -> tuple[Roles, dict[str, Any]]:
         """Which column is what, and everything else."""
-        return Roles(self.score, self.label), self.model_dump(exclude={"score", "label", *SAID})
+        return Roles(self.score, self.label), self.model_dump(exclude={"score", "label", *REMEMBERED})
 
 
 class SelectOptions(Options):

@@ -193,12 +193,12 @@ def rows_that_stop(
     }
     table = columns.table
     frame = table.engine.numbered(columns.frame, ROW)
-    found = []
+    examples = []
     for why, where in wheres.items():
         if where is not None:
             kept = frame.filter(where).select(ROW, *table.columns).head(most)
-            found += [(why, int(row[0]), row[1:]) for row in columns.rows(kept, "fetching problem rows")]
-    return found
+            examples += [(why, int(row[0]), row[1:]) for row in columns.rows(kept, "fetching problem rows")]
+    return examples
 
 
 def stop_for(columns: Columns, problems: Sequence[Problem]) -> None:

@@ -91,10 +91,10 @@ def _counted(ask: Ask, names: list[str], rows: int, first: Sequence[Sequence[Any
         f"approx_count_distinct(v), min({number}) FILTER (isfinite({number})), "
         f"max({number}) FILTER (isfinite({number})) FROM {_long(names)} WHERE trim(v) <> '' GROUP BY name"
     )
-    found = {row[0]: row[1:] for row in counted}
+    facts = {row[0]: row[1:] for row in counted}
     columns = []
     for at, name in enumerate(names):
-        filled, numbers, binary, distinct, low, high = found.get(name, (0, 0, 0, 0, None, None))
+        filled, numbers, binary, distinct, low, high = facts.get(name, (0, 0, 0, 0, None, None))
         seen = sorted({str(row[at]) for row in first if row[at] is not None and str(row[at]).strip()})
         examples = tuple(each[:60] for each in seen[:3])
         columns.append(
@@ -153,13 +153,13 @@ def _ranges(
     ask: Ask, columns: list[Column], styled: dict[str, Decision]
 ) -> dict[str, tuple[float | None, float | None]]:
     """The lowest and the highest number of columns that write them otherwise, a pass for each such way."""
-    found = {}
+    ranges = {}
     for style in {styled[each.name].style for each in columns}:
         number = number_in("v", style)
         names = [each.name for each in columns if styled[each.name].style == style]
         rows = ask(f"SELECT name, min({number}), max({number}) FROM {_long(names)} GROUP BY name")
-        found.update({name: (low, high) for name, low, high in rows})
-    return found
+        ranges.update({name: (low, high) for name, low, high in rows})
+    return ranges
 
 
 def _values(ask: Ask, names: list[str]) -> dict[str, tuple[tuple[str, int], ...]]:

@@ -154,7 +154,7 @@ def decoded(path: str, manner: Manner, output: Path) -> None:
 def sheet_rows(path: str, origin: Origin, rows: Sequence[int]) -> dict[int, int]:
     """Where data rows (from 0) are in a spreadsheet, which counts blank lines too."""
     wanted: set[int] = set(rows)
-    found: dict[int, int] = {}
+    lines: dict[int, int] = {}
     with _bytes(path) as file:
         text = io.TextIOWrapper(file, encoding=origin.encoding, newline="")
         for _ in range(1, origin.header):
@@ -167,12 +167,12 @@ def sheet_rows(path: str, origin: Origin, rows: Sequence[int]) -> dict[int, int]
                 if number == -1:
                     continue
                 if row and number in wanted:
-                    found[number] = line
-                    if len(found) == len(wanted):
+                    lines[number] = line
+                    if len(lines) == len(wanted):
                         break
         except (csv.Error, UnicodeDecodeError):
             pass
-    return found
+    return lines
 
 
 def most_frequent(header: str) -> str:

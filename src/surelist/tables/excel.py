@@ -26,7 +26,6 @@ MOST_BYTES = 2 << 30  # unfolded
 MOST_CELLS = 50_000_000
 MOST_FOLDED = 250  # times smaller; ordinary sheets are 5 to 60 times smaller than unfolded
 SMALL = 64 << 20
-MOST_COLUMNS = 16_384
 _CELL = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,9})["']""")
 _REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']([0-9]+)["']""")
 _OLD = b"\xd0\xcf\x11\xe0"  # both .xls and a workbook with a password
@@ -46,11 +45,6 @@ class Sheet:
     names: list[str]
     rows: list[list[Any]]
     origin: Origin
-
-
-def is_workbook(path: str | Path) -> bool:
-    """By its ending."""
-    return str(path).lower().endswith(ENDINGS)
 
 
 def read_sheet(path: str | Path, sheet: str | None = None) -> Sheet:

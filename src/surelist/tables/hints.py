@@ -10,7 +10,7 @@ from surelist._check import DecimalMark
 from surelist._dataclasses import dataclass, field
 from surelist.errors import InvalidInput
 
-SAID = ("sheet", "decimal", "pos_label")
+REMEMBERED = ("sheet", "decimal", "pos_label")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Hints:
     @classmethod
     def of(cls, remembered: Mapping[str, str]) -> Hints:
         """What a policy remembers."""
-        known: dict[str, Any] = {name: remembered[name] for name in SAID if name in remembered}
+        known: dict[str, Any] = {name: remembered[name] for name in REMEMBERED if name in remembered}
         return cls(**known)
 
     @property

@@ -74,8 +74,8 @@ def _merged(texts: Sequence[tuple[str | None, int]]) -> tuple[Counts, int]:
             missing += count
         else:
             merged.setdefault(shown.lower(), []).append((shown, count))
-    found = [(max(each, key=lambda v: v[1])[0], sum(n for _, n in each)) for each in merged.values()]
-    return tuple(sorted(found, key=lambda item: (-item[1], item[0]))), missing
+    counts = [(max(each, key=lambda v: v[1])[0], sum(n for _, n in each)) for each in merged.values()]
+    return tuple(sorted(counts, key=lambda item: (-item[1], item[0]))), missing
 
 
 def listed(counts: Sequence[tuple[str, int]]) -> str:

@@ -52,11 +52,11 @@ def count_pool(columns: Columns, marks: Marks, *, by_pool: bool = False) -> Pool
             for pool in ((), tuple(key[:1])) if by_pool else ((),):  # all pools, and its own
                 parts.setdefault(pool, {}).setdefault(name, Counter())[mark, int(same)] += rows
     counts = {
-        pool: {group: _counts(marks[group], own[group]) for group in marks if group in own}
-        for pool, own in parts.items()
+        pool: {group: _counts(marks[group], groups[group]) for group in marks if group in groups}
+        for pool, groups in parts.items()
     }
     together = {group: counts[()].get(group) or _counts(marks[group], {}) for group in marks}
-    pools = {pool[0]: own for pool, own in counts.items() if pool}
+    pools = {pool[0]: groups for pool, groups in counts.items() if pool}
     return PoolScores({key: (good, bad) for key, (good, bad) in sizes.items()}, together, pools)
 
 

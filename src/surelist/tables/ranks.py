@@ -161,7 +161,7 @@ class RankedTable:
             spans += [_inner(span, cells, at) for at in np.flatnonzero(inner).tolist()]
             for pieces, code in (
                 (cells.only(~crowded & ~inner), span.cell(cells.depth)),
-                *(self._by_place(span, cells.only(crowded), held) if crowded.any() else ()),
+                *(self._by_row(span, cells.only(crowded), held) if crowded.any() else ()),
             ):
                 at, fetched = self._fetch(span, pieces, code, wanted)
                 rows[at], scores[at], ids[at] = fetched
@@ -200,22 +200,22 @@ class RankedTable:
         number, rows = (raw[name][order].astype(np.int64) for name in (CELL, COUNT))
         before = np.append(0, np.cumsum(rows)[:-1]) + above
         if outer is not None:
-            own = np.searchsorted(outer.number, number // (depth // outer.depth))
-            _require(np.array_equal(np.bincount(own, rows, len(outer.rows)), outer.rows), table)
-            before += (outer.above - before[np.searchsorted(own, np.arange(len(outer.rows)))])[own]
+            cell = np.searchsorted(outer.number, number // (depth // outer.depth))
+            _require(np.array_equal(np.bincount(cell, rows, len(outer.rows)), outer.rows), table)
+            before += (outer.above - before[np.searchsorted(cell, np.arange(len(outer.rows)))])[cell]
         low, high = (
             raw[name][order] if outer is not None else np.full(len(rows), end)
             for name, end in ((LOW, -np.inf), (HIGH, np.inf))
         )
         return _Cells(depth, number, rows, before, low, high)
 
-    def _by_place(self, span: _Span, tied: _Cells, ranks: Ints) -> list[tuple[_Cells, nw.Expr]]:
+    def _by_row(self, span: _Span, tied: _Cells, ranks: Ints) -> list[tuple[_Cells, nw.Expr]]:
         """Rows of one score by their place among all rows: as many pieces as leave little in each."""
         per_piece = max(1, self._few // (2 * len(ranks)))
         room = min(MOST_CELLS * 4 // len(tied.number), (1 << 62) // (CELLS + 1) // tied.depth)
         pieces = max(1, min(room, int(tied.rows.max()) // per_piece + 1))
-        place = (nw.col(ROW).cast(nw.Float64) * (pieces / (self._places + 1))).floor().cast(nw.Int64)
-        code = span.cell(tied.depth) * pieces + place
+        piece = (nw.col(ROW).cast(nw.Float64) * (pieces / (self._places + 1))).floor().cast(nw.Int64)
+        code = span.cell(tied.depth) * pieces + piece
         frame = self._frame(span, places=True).filter(span.cell(tied.depth).is_in(tied.number.tolist()))
         outer = _Cells(1, tied.number, tied.rows, tied.above, tied.low, tied.high)
         return [(self._cells(frame, code, pieces, span.above, outer).holding(ranks), code)]

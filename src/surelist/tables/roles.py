@@ -94,7 +94,7 @@ def find_columns(table: Table, **names: str | None) -> Columns:
 def number_columns(table: Table, names: Mapping[str, str]) -> tuple[Table, dict[str, nw.Expr]]:
     """Further columns of numbers by role, null where there is no finite one; the table they are in."""
     schema = dict(table.frame.collect_schema())
-    frame, found = table.frame, dict[str, nw.Expr]()
+    frame, numbers = table.frame, dict[str, nw.Expr]()
     for role, name in names.items():
         require_column(table, role, name)
         alias = f"{PREFIX}number_{role}"
@@ -102,8 +102,8 @@ def number_columns(table: Table, names: Mapping[str, str]) -> tuple[Table, dict[
             frame = table.engine.with_numbers(frame, name, alias, label=False, style=style_of(table, name))
             schema[alias], name = nw.Float64(), alias
         number, usable = _score(name, schema)
-        found[role] = nw.when(usable).then(number)
-    return table.with_frame(frame), found
+        numbers[role] = nw.when(usable).then(number)
+    return table.with_frame(frame), numbers
 
 
 def require_column(table: Table, role: str, name: str) -> None:

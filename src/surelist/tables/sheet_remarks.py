@@ -79,8 +79,8 @@ def _part(file: zipfile.ZipFile, sheet: str) -> str | None:
     )
     for each in ElementTree.fromstring(file.read(_LINKS)).iter():
         if each.get("Id") == link and link is not None:
-            found = posixpath.normpath(posixpath.join("/xl", each.get("Target", "")))[1:]
-            return found if found in file.namelist() else None
+            part = posixpath.normpath(posixpath.join("/xl", each.get("Target", "")))[1:]
+            return part if part in file.namelist() else None
     return None
 
 

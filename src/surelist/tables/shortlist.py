@@ -40,8 +40,8 @@ class PoolCount:
 
     def describe(self) -> str:
         """Who is shortlisted, and how far the pool's scores lie from those of the calibration rows."""
-        told = "".join(f" {each.message}" for each in self.drift)
-        return f"{self.pool}: {self.shortlisted:,} of {self.candidates:,}.{told}"
+        drift = "".join(f" {each.message}" for each in self.drift)
+        return f"{self.pool}: {self.shortlisted:,} of {self.candidates:,}.{drift}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,9 +68,11 @@ class Selection(Displayed):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the checks warn of, one sentence each."""
-        said = [each.message for each in self.checks if each.warns]
-        said += [f"pool {own.pool}: {each.message}" for own in self.pools for each in own.drift if each.warns]
-        return tuple(said)
+        messages = [each.message for each in self.checks if each.warns]
+        messages += [
+            f"pool {pool.pool}: {each.message}" for pool in self.pools for each in pool.drift if each.warns
+        ]
+        return tuple(messages)
 
     def describe(self, checks: Sequence[str] | None = None) -> str:
         """How many are on the shortlist, by group and pool; what ``checks`` of the pool say (None: all)."""
@@ -91,9 +93,9 @@ class Selection(Displayed):
     def _display(self) -> Display:
         line, *more = self.describe().splitlines()
         facts = [("written to", self.output)] if self.output is not None else []
-        told = [each for each in more if each not in self.warnings]
+        more = [each for each in more if each not in self.warnings]
         short = line.replace(" are on the shortlist.", " on the shortlist")
-        folded = [("Groups, pools and checks of the pool", told)]
+        folded = [("Groups, pools and checks of the pool", more)]
         return Display(short, line, facts, self.warnings, folded)
 
     def plot(self, ax: Any = None, *, path: str | os.PathLike[str] | None = None) -> Any:
@@ -107,7 +109,7 @@ class Selection(Displayed):
         """The counts as plain values."""
         counts = {key: value for key, value in vars(self).items() if key not in NOT_PLAIN}
         counts["checks"] = [vars(each) for each in self.checks]
-        pools = [{**vars(own), "drift": [vars(each) for each in own.drift]} for own in self.pools]
+        pools = [{**vars(pool), "drift": [vars(each) for each in pool.drift]} for pool in self.pools]
         return counts | ({"pools": pools} if pools else {})
 
 

@@ -47,9 +47,9 @@ def certify_source(
 def remembering(policy: Policy, source: Source, roles: Roles) -> Policy:
     """The policy with how the file of its columns was read, and what was said about that."""
     table, columns = source.open(), policy.columns or {}
-    said = {**columns, **table.hints.remembered()}
+    remembered = {**columns, **table.hints.remembered()}
     names = {"score": columns.get("score"), "label": roles.label}
-    return policy.with_columns(**said).read_from(*reading_of(table, names).sentences)
+    return policy.with_columns(**remembered).read_from(*reading_of(table, names).sentences)
 
 
 def _certified(

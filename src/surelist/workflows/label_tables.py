@@ -38,17 +38,17 @@ class TableCollection:
         self._known: set[str] = set()
 
     def at(self, group: str | None, ranks: Ints) -> Fetched:
-        found = self._ranked.at(group, ranks)
-        if found.rows is None:
+        fetched = self._ranked.at(group, ranks)
+        if fetched.rows is None:
             assert self._ident is not None
-            ids = self._named(found.ids or [], found.scores.tolist(), "score")
+            ids = self._named(fetched.ids or [], fetched.scores.tolist(), "score")
             rows_with_ids(self._table, self._ident, ids, [self._ident])  # each of them once
-            return Fetched(ranks + self._starts[group], found.scores, ids)
+            return Fetched(ranks + self._starts[group], fetched.scores, ids)
         if self._ident is None:
-            return Fetched(found.rows, found.scores, None)
-        rows = rows_at(self._table, found.rows.tolist(), [self._ident])
+            return Fetched(fetched.rows, fetched.scores, None)
+        rows = rows_at(self._table, fetched.rows.tolist(), [self._ident])
         return Fetched(
-            found.rows, found.scores, self._named([row[0] for row in rows], found.rows.tolist(), "row")
+            fetched.rows, fetched.scores, self._named([row[0] for row in rows], fetched.rows.tolist(), "row")
         )
 
     def _named(self, ids: list[Any], where: list[Any], what: str) -> list[str]:

@@ -89,8 +89,8 @@ class Spark(Engine):
     def with_places(self, frame: Frame, column: str, alias: str) -> Frame:
         from pyspark.sql import functions as F
 
-        place = F.shiftrightunsigned(F.xxhash64(F.col(_escaped(column))), 12)
-        return nw.from_native(frame.to_native().withColumn(alias, place))
+        number = F.shiftrightunsigned(F.xxhash64(F.col(_escaped(column))), 12)
+        return nw.from_native(frame.to_native().withColumn(alias, number))
 
     def numbered(self, frame: Frame, alias: str) -> Frame:
         raise NotImplementedError("rows of a Spark DataFrame have no order")
