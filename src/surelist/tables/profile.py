@@ -6,6 +6,8 @@ this module; it makes no promise and changes nothing. What is wrong with rows is
 
 from __future__ import annotations
 
+import math
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,13 +22,14 @@ from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.tables.column_facts import Column, describe_columns, text_of
 from surelist.tables.csv_text import header_of
-from surelist.tables.engines.duckdb import connect, literal, number_in, quoted
+from surelist.tables.engines.duckdb import DuckDB, connect, literal, number_in, quoted
 from surelist.tables.hints import Hints
 from surelist.tables.numbers import NumberStyle
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import GROUP, ROWS, name_expression, require_column
 from surelist.tables.sources import Table, file_format, open_table
 
+HELD = 32 << 20  # bytes of files that are parsed once and held, since several questions follow
 DETAILED = 200  # columns beyond these are listed by name only
 EXAMPLES = 5
 AT_ONCE = 5000  # rows fetched together
@@ -60,10 +63,17 @@ class _Input:
 
     def __init__(self, table: Table) -> None:
         self._relation = table.frame.to_native()
+        small = table.paths and sum(map(_bytes_in, table.paths)) <= HELD
+        self._held = table.engine.hold(self._relation) if small and isinstance(table.engine, DuckDB) else None
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = self._relation.query("input", sql).fetchall()
+        asked = self._relation.query("input", sql) if self._held is None else self._held.execute(sql)
+        rows: list[tuple[Any, ...]] = asked.fetchall()
         return rows
+
+
+def _bytes_in(path: str) -> float:
+    return os.path.getsize(path) if os.path.isfile(path) else math.inf
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import secrets
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,13 @@ class DuckDB(Engine):
         if self._database is None:
             self._database = connect()
         return self._database.cursor()
+
+    def hold(self, relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyConnection:
+        """A connection in which ``input`` is a copy of a relation, which goes with this table's database."""
+        name, cursor = f"held_{secrets.token_hex(8)}", self._connection()
+        relation.create(name)
+        cursor.execute(f"CREATE TEMP VIEW input AS SELECT * FROM {name}")
+        return cursor
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.to_native().fetchall()]
