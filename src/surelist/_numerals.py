@@ -37,6 +37,14 @@ def about(value: float) -> str:
     return number(round(value, digits), 10)
 
 
+def floored(value: float, digits: int = 2) -> float:
+    """A number to some significant digits, never more than it is: ``6.7`` of 6.799."""
+    if value <= 0:
+        return 0.0
+    unit = Fraction(10) ** (math.floor(math.log10(value)) - digits + 1)
+    return float(math.floor(Fraction(value) / unit) * unit)
+
+
 def percent(value: float | None, digits: int = 3) -> str:
     """A share as a percentage: ``7.5 %``."""
     return "–" if value is None else f"{number(100 * value, digits)} %"

@@ -46,7 +46,7 @@ WORDS = {
         "How sure: it is true on average over calibrations and pools, and says nothing about this one list.",
     ),
     "budget": (
-        "On average at least 5.99 of about 10 candidates listed per 100 will be qualified.", CALIBRATION
+        "On average at least 5.9 of about 10 candidates listed per 100 will be qualified.", CALIBRATION
     ),
     "collection, at least": (
         "The list of these 2,000 candidates holds at least 100 qualified ones.",

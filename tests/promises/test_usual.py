@@ -51,6 +51,7 @@ def test_the_sentence_has_the_numbers_and_says_how_they_come():
 
 def test_a_pool_smaller_than_any_that_is_covered_and_missing_labels_have_none():
     assert usual(policy_of("per pool"), 99, 7) is None
+    assert usual(policy_of("expected"), 100, 1) is None, "nothing is said by 0 to 1 of 1"
     labels = np.where(np.arange(400) % 7, population(np.random.default_rng(1), 400)[1], np.nan)
     scores = population(np.random.default_rng(1), 400)[0]
     policy = sl.calibrate(scores, labels, sl.Expected(5, 100), missing_labels="unqualified")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -127,12 +128,16 @@ def test_the_whole_story(look, server, files):
     look.check("promise")
     page.get_by_role("button", name="See what can be promised").click()
     page.wait_for_url("**/result")
-    assert "at least 5 qualified candidates on average over pools of 100" in page.inner_text("main")
+    assert "On average at least 5 of about" in page.inner_text(".promise-text")
     page.locator("svg.chart").scroll_into_view_if_needed()
     box = page.locator("svg.chart").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert "qualified (exact rule)" in page.inner_text(".reading")
-    assert "rule of the paper" in page.inner_text(".reading")
+    assert re.fullmatch(
+        r"Candidates on the shortlist: [\d.]+ · Qualified, certified: [\d.]+", page.inner_text(".reading")
+    )
+    before = page.inner_text(".reading")
+    page.get_by_role("slider", name="Read the chart").press("ArrowLeft")
+    assert page.inner_text(".reading") != before
     look.check("result")
     page.get_by_label("Name of the policy").fill("Trial 7, <b>site north</b>")
     page.get_by_role("button", name="Save as a policy").click()
@@ -217,12 +222,14 @@ def test_not_certifiable_explains_and_offers_the_simultaneous_rule(look, server,
     page.get_by_role("link", name="Explore what these rows carry").click()
     page.wait_for_url("**/explore")
     assert "look and choose" in page.inner_text(".lead")
+    moved = page.locator(".hover-dot").get_attribute("cx")
     page.locator("#slider").fill("4")
     assert "a list of about" in page.inner_text(".found")
+    assert page.locator(".hover-dot").get_attribute("cx") != moved  # the slider moves the mark on the chart
     look.check("explore")
     page.get_by_role("button", name="Take this promise").click()
     page.wait_for_url("**/result")
-    assert "at least 4 qualified" in page.inner_text("main")
+    assert "at least 4 of about" in page.inner_text("main")
     assert "asked of these rows before" in page.inner_text("main")
     page.get_by_role("link", name="Change the promise").click()
     assert page.locator("#r2").is_checked()

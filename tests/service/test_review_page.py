@@ -252,7 +252,7 @@ def test_from_no_labels_to_a_certified_list(look, server, tmp_path):
         page.wait_for_selector(".lines-of-text")
         if "This can be promised" in page.inner_text("main"):
             break
-    assert "On average at least 5 of about" in page.inner_text(".promise-text")
+    assert "hold at least 5 qualified ones" in page.inner_text(".promise-text")
     look.check("labelling-done")
     page.get_by_role("button", name="Save as a policy").click()
     page.wait_for_url("**/policies/*")

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from surelist._dataclasses import dataclass
-from surelist._numerals import about, count, number, of_every, one_in
-from surelist.promises.phrases import number_down
+from surelist._numerals import about, count, floored, number, of_every, one_in
 from surelist.promises.proofs import Proof
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import AnyTarget, AtLeast, Budget, Expected, PerPool, Precision, Recall
@@ -65,7 +64,7 @@ def _claim(cutoff: Cutoff, policy: Certificate) -> str:
         of, k = count(proof.collection), count(target.k)
         return f"the list of these {of} candidates holds at least {k} qualified ones"
     if isinstance(target, Budget):
-        return _of_listed(number_down(proof.k), target.size, number(target.pool_size))
+        return _of_listed(number(floored(proof.k)), target.size, number(target.pool_size))
     if isinstance(target, Precision):
         return _share_of_list(target, proof)
     if isinstance(target, Recall):

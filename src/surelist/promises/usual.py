@@ -60,6 +60,8 @@ def usual(policy: Certificate, candidates: int, listed: int) -> Usual | None:
         return None
     rows = round(step.share * cutoff.rows)
     low, high = usual_count(listed, step.critical_count, step.reached, rows - step.reached, MISS)
+    if (low, high) == (0, listed):
+        return None  # a list so short that any number is usual
     return Usual(listed, low, high, rows, step.reached)
 
 

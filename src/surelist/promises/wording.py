@@ -150,12 +150,14 @@ def about_scores(cutoff: Cutoff, policy: Certificate) -> list[str]:
 def listed_per(cutoff: Cutoff, policy: Certificate) -> tuple[float, float] | None:
     """How many of how many will be listed, estimated from the calibration rows; None: not known."""
     target, share = cutoff.target, cutoff.steps[0].share
+    if isinstance(target, Budget):
+        return float(target.size), float(target.pool_size)  # as long as was asked for
     if share is None or policy.group_rows == "all":
         return None
     size = 100.0
     if isinstance(target, PerPool) and target.pool_size is not None:
         size = float(target.sizes[0])
-    elif isinstance(target, (Expected, Budget)) and target.pool_size is not None:
+    elif isinstance(target, Expected) and target.pool_size is not None:
         size = float(target.pool_size)
     return share * size, size
 

@@ -13,6 +13,12 @@ from surelist.reports.pictures import curve_picture, promise_chart
 from surelist.reports.summary import RULE_NAMES, curve_table, in_order
 
 TEMPLATES = Path(__file__).parent / "templates"
+PDF_COLOURS = (  # WeasyPrint keeps the page's style sheet out of pictures
+    "path,line{fill:none} .line{stroke-width:2.5} .line-a,.mark-guide{stroke:#0b6e69} .hover{display:none}"
+    ".line-b{stroke:#a04c0b;stroke-dasharray:7 4} .grid{stroke:#b9c2cb} .axis{stroke:#3d4853}"
+    ".mark{fill:#0b6e69} .mark-guide{stroke-dasharray:2 4} .bar{fill:#7fb5b1}"
+    ".whisker{stroke:#000;stroke-width:1.5} .tick,.label{fill:#3d4853;font-size:13px;font-family:sans-serif}"
+)
 
 
 def render(summary: Mapping[str, Any]) -> str:
@@ -38,7 +44,8 @@ def write_pdf(html: str, path: Path) -> None:
             "PDF reports need WeasyPrint and Pango: pip install 'surelist[pdf]'; on Debian also "
             "apt install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0."
         ) from error
-    weasyprint.HTML(string=html, url_fetcher=_nothing).write_pdf(str(path))
+    coloured = html.replace("</desc>", f"</desc><style>{PDF_COLOURS}</style>")
+    weasyprint.HTML(string=coloured, url_fetcher=_nothing).write_pdf(str(path))
 
 
 def _nothing(url: str, **_: Any) -> Any:
