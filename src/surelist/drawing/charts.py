@@ -67,7 +67,8 @@ def guarantee_chart(
         parts.append(
             f'<line class="mark-guide" x1="{x:.1f}" y1="{y:.1f}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM}"/>'
             f'<line class="mark-guide" x1="{LEFT}" y1="{y:.1f}" x2="{x:.1f}" y2="{y:.1f}"/>'
-            f'<circle class="mark" data-at="{x:.1f}" data-x="{mark[0]:.4g}" data-y="{mark[1]:.4g}" cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
+            f'<circle class="mark" data-at="{x:.1f}" data-x="{mark[0]:.4g}" data-y="{mark[1]:.4g}" '
+            f'cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
         )
     parts.append(POINTER)
     spoken = "; ".join(_spoken(line) for line in lines)
