@@ -54,7 +54,6 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "inherited-members": False, "undoc-members": False}
 napoleon_google_docstring = False
 napoleon_use_param = False  # parameters that are described together stay together
-smartquotes_action = "q"  # two dashes are a flag, not a dash
 
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
@@ -90,10 +89,18 @@ def skipped(app: Any, what: str, name: str, obj: object, skip: bool, options: ob
 
 def examples(app: Any, context: object, lines: list[str]) -> None:
     """The example in a command's help, as a block that can be copied."""
+    as_code(app, context, lines)
     for at in [place for place, line in enumerate(lines) if line == "| Example:"][::-1]:
         end = next((to for to, line in enumerate(lines) if to > at and not line.startswith("|")), len(lines))
         block = [line.removeprefix("|") for line in lines[at + 1 : end]]
         lines[at:end] = [".. code-block:: shell", "", *block, ""]
+
+
+def as_code(app: Any, context: object, lines: list[str]) -> None:
+    """Flags in a help text as code: elsewhere two dashes become one long one."""
+    for at, line in enumerate(lines):
+        if not line.startswith((".. option::", "|")) and "``" not in line:
+            lines[at] = re.sub(r"(?<![\w-])--[a-z][\w-]*", r"``\g<0>``", line)
 
 
 def sentences(app: Any, tree: Any, page: str) -> None:
@@ -107,6 +114,7 @@ def sentences(app: Any, tree: Any, page: str) -> None:
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("sphinx-click-process-description", examples)
+    app.connect("sphinx-click-process-options", as_code)
     app.connect("doctree-resolved", sentences)
     app.connect("source-read", anchors)
     app.connect("autodoc-process-docstring", theory)

@@ -141,7 +141,7 @@ class Policy(Displayed, Certificate):
         rested = "rests" if self.withdrawn is None else "rested"
         lines += ["", f"  made {self.created} with surelist {self.version}", "", f"The promise {rested} on:"]
         lines += [
-            textwrap.fill(each, 96, initial_indent="  - ", subsequent_indent="    ")
+            textwrap.fill(each, 84, initial_indent="  - ", subsequent_indent="    ")
             for each in self.conditions
         ]
         return "\n".join(lines)
