@@ -121,7 +121,7 @@ class Visitor:
         html = _templates.get_template(name).render(
             csrf=access.csrf_token(self.cookie), path=self.request.url.path,
             login=not self.real.settings.open_to_all, keep=self.settings, sandbox=self.sandbox is not None,
-            who=self.who,
+            who=self.who, template=name.removesuffix(".html"),
             **values,
         )  # fmt: skip
         response = HTMLResponse(html, status)

@@ -1,0 +1,111 @@
+"""Every page of the service in real headless Chromium: axe finds nothing, in light and in dark.
+
+A page counts as visited when its template was shown; one that nobody visits fails the test.
+"""
+
+# ruff: noqa: F401, F811
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import surelist.service
+from surelist.service.app import create_app
+from surelist.service.settings import Settings
+from tests.helpers.furnished import furnish, serve
+from tests.helpers.service import close, operations
+from tests.service.test_page import SIZES, browser, pictures
+
+TEMPLATES = Path(surelist.service.__file__).parent / "templates"
+NO_PAGES = ("/api", "/healthz", "/readyz", "/metrics", "/template", "/logout")
+NO_PAGE_ENDS = (".json", ".csv", ".xlsx", ".{format}")
+
+
+def templates() -> set[str]:
+    """Those that are whole pages."""
+    return {each.stem for each in TEMPLATES.glob("*.html") if "{% extends" in each.read_text()}
+
+
+def routes(tmp_path: Path) -> set[str]:
+    """The addresses of pages."""
+    app = create_app(Settings(database=str(tmp_path / "r.db"), folder=tmp_path / "d"))
+    close(app)
+    paths = {path for method, path in operations(app) if method == "GET"}
+    return {path for path in paths if not path.startswith(NO_PAGES) and not path.endswith(NO_PAGE_ENDS)}
+
+
+class Walk:
+    """Pages looked at one after the other, and what was wrong with them."""
+
+    def __init__(self, page, url: str, pictures: Path) -> None:
+        self.page, self.url, self.pictures = page, url, pictures
+        self.seen, self.paths = set[str](), set[str]()
+        self.problems: list[object] = []
+        page.on("pageerror", lambda error: self.problems.append((page.url, str(error))))
+
+    def visit(self, path: str) -> None:
+        answer = self.page.goto(self.url + path)
+        assert answer.status in (200, 404), (path, answer.status)
+        self.paths.add(path.partition("?")[0])
+        self.check(path)
+
+    def check(self, name: str) -> None:
+        from axe_core_python.sync_playwright import Axe
+
+        shown = self.page.evaluate("document.body.dataset.template")
+        self.seen |= {shown} if shown else set()
+        for summary in self.page.locator("details:not([open]) > summary").all():
+            if summary.is_visible():
+                summary.evaluate("each => each.parentElement.open = true")
+        found = Axe().run(self.page)["violations"]
+        self.page.emulate_media(color_scheme="dark")
+        found += Axe().run(self.page, options={"runOnly": ["color-contrast"]})["violations"]
+        self.page.set_viewport_size(SIZES["phone"])
+        wide = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        self.page.screenshot(path=str(self.pictures / f"{shown or 'other'}-phone-dark.png"), full_page=True)
+        self.page.set_viewport_size(SIZES["desktop"])
+        self.page.emulate_media(color_scheme="light")
+        self.page.screenshot(path=str(self.pictures / f"{shown or 'other'}-desktop.png"), full_page=True)
+        self.problems += [(name, each["id"], [node["html"] for node in each["nodes"]]) for each in found]
+        self.problems += [(name, "overflows by", wide)] if wide > 0 else []
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory):
+    server, anna = serve(tmp_path_factory.mktemp("house"))
+    try:
+        yield server.url, anna, furnish(anna)
+    finally:
+        anna.client.close()
+        server.stop()
+
+
+def test_axe_finds_nothing_on_any_page_in_light_and_dark(browser, furnished, pictures, tmp_path):
+    url, anna, pages = furnished
+    context = browser.new_context(viewport=SIZES["desktop"])
+    walk = Walk(context.new_page(), url, pictures)
+    walk.visit("/login?next=/policies")
+    context.add_cookies([{"name": "surelist", "value": anna.cookie, "url": url}])
+    fixed = {path for path in routes(tmp_path) if "{" not in path} - {"/login", "/policies/compare"}
+    for path in [*sorted(fixed), *pages.values(), "/policies/nothing"]:
+        walk.visit(path)
+    for path, button, name in (
+        ("/team", "Make a token", "Ben"), ("/record", "Verify now", None)
+    ):  # fmt: skip
+        walk.page.goto(url + path)
+        if name:
+            walk.page.get_by_label("Name", exact=True).fill(name)
+        walk.page.get_by_role("button", name=button).click()
+        walk.page.wait_for_load_state()
+        walk.check(f"{path}, {button}")
+    context.close()
+    assert walk.problems == []
+    assert templates() - walk.seen == set()  # pages that nobody visited
+    known = routes(tmp_path)
+    assert {each for each in known if not any(_fits(each, path) for path in walk.paths)} == set()
+
+
+def _fits(route: str, path: str) -> bool:
+    return re.fullmatch(re.sub(r"\\{[a-z]+\\}", "[^/]+", re.escape(route)), path) is not None
