@@ -76,7 +76,7 @@ def furnish(who: Browser) -> dict[str, str]:
     who.post(f"{found['policy 3']}/retire", reason="a new model")
     _alarm(who, found["policy 4"])
     two = "&".join(f"p={found[each].rpartition('/')[2]}" for each in ("policy 4", "policy 5"))
-    return found | _labelling(who) | {"compare": f"/policies/compare?{two}"}
+    return found | _labelling(who) | _campaign(who, past) | {"compare": f"/policies/compare?{two}"}
 
 
 def _calibrate(who: Browser, past: str, k: int) -> str:
@@ -163,3 +163,28 @@ def _labelling(who: Browser) -> dict[str, str]:
     }
     begun = who.post(pages[1], **asked, labels="200", name="Spring").url.path
     return {"design": pages[0], "labelling": begun, "label": f"/selections/{begun.rpartition('/')[2]}/review"}
+
+
+def _campaign(who: Browser, past: str) -> dict[str, str]:
+    """One with a pool that waits for its columns and one that waits for reviews; and one still without terms."""
+    found = {}
+    for name in ("campaign terms", "campaign"):
+        page = who.post("/campaigns", files={"file": ("past.csv", past)})
+        terms = who.post(page.url.path, score="score", label="qualified", id="candidate", labels="all")
+        found[name] = terms.url.path
+    shown = re.search(r'name="shown" value="([^"]+)"', terms.text)[1]  # type: ignore[index]
+    asked = {
+        "k": "5",
+        "pool_size": "100",
+        "alpha": "20",
+        "monitor_alpha": "5",
+        "schedule": "2, 6",
+        "name": "May",
+    }
+    found["campaign"] = who.post(terms.url.path, shown=shown, **asked).url.path
+    for seed in (21, 22):
+        pool = {"file": (f"day-{seed}.csv", csv_text(100, labelled=False, seed=seed))}
+        found["campaign pool"] = who.post(found["campaign"] + "/pool", files=pool).url.path
+        if seed == 21:
+            who.post(found["campaign pool"], score="score", id="candidate", name="Day 21")
+    return found

@@ -73,6 +73,7 @@ SLOW = {
     "service/test_campaigns.py::test_a_campaign_by_page_is_the_campaign_of_the_library",
     "service/test_campaigns.py::test_an_alarm_withdraws_the_campaign",
     "service/test_desk.py",
+    "service/test_every_page.py",
     "service/test_faults.py",
     "service/test_fuzz.py",
     "service/test_hostile_names.py",

@@ -6,6 +6,7 @@ A page counts as visited when its template was shown; one that nobody visits fai
 # ruff: noqa: F401, F811
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -64,12 +65,16 @@ class Walk:
         found += Axe().run(self.page, options={"runOnly": ["color-contrast"]})["violations"]
         self.page.set_viewport_size(SIZES["phone"])
         wide = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        self.page.screenshot(path=str(self.pictures / f"{shown or 'other'}-phone-dark.png"), full_page=True)
+        self.picture(f"{shown or 'other'}-phone-dark")
         self.page.set_viewport_size(SIZES["desktop"])
         self.page.emulate_media(color_scheme="light")
-        self.page.screenshot(path=str(self.pictures / f"{shown or 'other'}-desktop.png"), full_page=True)
+        self.picture(f"{shown or 'other'}-desktop")
         self.problems += [(name, each["id"], [node["html"] for node in each["nodes"]]) for each in found]
         self.problems += [(name, "overflows by", wide)] if wide > 0 else []
+
+    def picture(self, name: str) -> None:
+        if os.environ.get("SURELIST_SCREENSHOTS"):
+            self.page.screenshot(path=str(self.pictures / f"{name}.png"), full_page=True)
 
 
 @pytest.fixture(scope="module")

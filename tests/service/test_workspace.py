@@ -179,13 +179,30 @@ def test_what_is_kept_is_said_and_can_be_deleted(team):
     spool = team.runtime.settings.spool
     assert [file.suffix for file in sorted(spool.glob("made-*"))] == [".csv", ".list"]
     gone = team.ann.post(path + "/forget")
-    assert "Nothing is kept now" in gone.text
+    assert "No list is kept now" in gone.text
     assert not list(spool.iterdir())
     assert team.ann.get(path + "/review").status_code == 404
     assert "1 yes" in team.ann.get(path).text  # marks stay
     assert [e.action for e in team.runtime.registry.entries(limit=1)] == ["list.removed"]
     assert verify(team.runtime.registry.database).intact
     assert team.ann.post(path + "/marks", rank="1", mark="no").status_code == 404
+
+
+def test_uploads_that_wait_are_shown_to_whoever_sent_them_and_can_be_deleted(team):
+    pool = {"file": ("monday <b>.csv", csv_text(300, labelled=False, seed=1))}
+    page = team.ann.post(f"/policies/{team.policy}/pool", files=pool)
+    ident = page.url.path.rpartition("/")[2]
+    kept = team.ann.get("/kept").text
+    assert f'<a href="/pools/{ident}">monday &lt;b&gt;.csv</a>' in kept
+    assert time.strftime("%Y-%m-%d %H", time.gmtime(time.time() + 3600)) in kept
+    other = team.bob.get("/kept").text
+    assert "monday" not in other
+    assert "1 upload waits for other people" in other
+    assert team.bob.post(f"/kept/uploads/{ident}/delete").status_code == 404
+    gone = team.ann.post(f"/kept/uploads/{ident}/delete")
+    assert "monday" not in gone.text
+    assert not list(team.runtime.settings.spool.iterdir())
+    assert team.ann.get(f"/pools/{ident}").status_code == 404
 
 
 def test_lists_go_when_their_time_is_up(team):

@@ -12,11 +12,9 @@ from starlette.responses import Response
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, campaigns, jobs, life, reviewing
-from surelist.service.record.chain import Entry
 from surelist.service.record.marks import Marks
 from surelist.service.record.view import View
 from surelist.service.reviewing import Spot
-from surelist.service.uploads import Draft
 from surelist.service.visitor import Me, Visitor, to
 from surelist.service.worklist import FILTERS, Worklist
 
@@ -158,41 +156,6 @@ async def finish(ident: str, me: Me) -> Response:
     key = me.key("finish", ident, str(missing))
     await me.runtime.read(life.finish, view, ident, group_of, missing=missing, key=key)
     return to(f"/policies/{entry.facts['policy']}#life")
-
-
-@router.get("/kept")
-async def kept(me: Me) -> Response:
-    view = await me.view("operator")
-    lists = await me.runtime.read(_kept, me, view)
-    return me.show("kept.html", lists=lists)
-
-
-def _kept(me: Visitor, view: View) -> list[dict[str, object]]:
-    """The lists that are kept and that this person may see."""
-    return [_described(view, each, entry) for each in me.spool.results() if (entry := view.seen(each.id))]
-
-
-def _described(view: View, each: Draft, entry: Entry) -> dict[str, object]:
-    counts = view.marks(each.id).counts()
-    return {
-        "entry": entry, "facts": entry.facts, "until": reviewing.until(each.until), "size": each.upload.size,
-        "reviewed": sum(counts.values()), "notes": len(view.all_notes(each.id)),
-    }  # fmt: skip
-
-
-@router.post("/selections/{ident}/forget")
-async def forget(ident: str, me: Me) -> Response:
-    """Remove the candidates of a selection before their time. Marks stay on record, notes go."""
-    view = await me.view("operator")
-    entry = await me.runtime.read(view.subject, ident)
-    await me.form()
-    kept = me.spool.result(entry.subject)
-    if kept is not None:
-        key = me.key("forget", ident)
-        await me.runtime.written(await me.runtime.read(view.forget_list, ident, "deleted by hand", key))
-        await me.runtime.read(me.spool.drop_result, kept)
-        await me.runtime.read(me.spool.drop_collection, entry.subject)
-    return to("/kept")
 
 
 def _rank(text: object) -> int:

@@ -217,7 +217,14 @@ class Spool:
 
     def results(self) -> list[Draft]:
         """All shortlists that are kept, those that go first at the top."""
-        kept = (self._read(file.stem) for file in self.folder.glob("result-*.json"))
+        return self._waiting("result")
+
+    def drafts(self) -> list[Draft]:
+        """All uploads that wait for a person, those that go first at the top."""
+        return self._waiting("draft")
+
+    def _waiting(self, kind: str) -> list[Draft]:
+        kept = (self._read(file.stem) for file in self.folder.glob(f"{kind}-*.json"))
         return sorted(
             (each for each in kept if each and each.until > time.time()), key=lambda each: each.until
         )

@@ -1,0 +1,87 @@
+"""What is kept of candidates and until when: shortlists, notes, and uploads that wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from surelist.service import reviewing
+from surelist.service.record.chain import Entry
+from surelist.service.record.view import View
+from surelist.service.sentences import person
+from surelist.service.uploads import Draft
+from surelist.service.visitor import Me, Visitor, to
+
+PAGES = {"pool": "pools", "collection": "collections", "campaign pool": "campaigns/pools"}
+KINDS = {"past": "past decisions", "pool": "a pool", "collection": "candidates to label",
+         "campaign pool": "a pool of a campaign"}  # fmt: skip
+router = APIRouter()
+
+
+@router.get("/kept")
+async def kept(me: Me) -> Response:
+    view = await me.view("operator")
+    shown = await me.runtime.read(_kept, me, view)
+    return me.show("kept.html", **shown)
+
+
+def _kept(me: Visitor, view: View) -> dict[str, Any]:
+    """The lists and uploads that this person may see, and how much else waits."""
+    drafts = me.spool.drafts()
+    mine = [each for each in drafts if each.owner == me.owner]
+    others = [each for each in drafts if each.owner != me.owner]
+    lists = [_described(view, each, entry) for each in me.spool.results() if (entry := view.seen(each.id))]
+    return {
+        "lists": lists, "uploads": [_upload(each) for each in mine],
+        "others": len(others), "last": reviewing.until(max((each.until for each in others), default=0)),
+    }  # fmt: skip
+
+
+def _described(view: View, each: Draft, entry: Entry) -> dict[str, Any]:
+    counts, facts = view.marks(each.id).counts(), entry.facts
+    page = f"/selections/{entry.subject}"
+    if entry.action == "labelling.started":
+        page = f"/labellings/{entry.subject}"
+    elif facts.get("campaign"):
+        page = f"/campaigns/{facts['campaign']}"
+    return {
+        "id": entry.subject, "name": facts.get("name") or view.title(entry), "page": page, "at": entry.at,
+        "by": person(entry.actor), "candidates": facts["shortlisted"], "until": reviewing.until(each.until),
+        "reviewed": sum(counts.values()), "notes": len(view.all_notes(each.id)),
+    }  # fmt: skip
+
+
+def _upload(each: Draft) -> dict[str, Any]:
+    size = sum(path.stat().st_size for path in each.files if path.exists())
+    return {
+        "id": each.id, "name": each.filename, "kind": KINDS.get(each.kind, "an upload"),
+        "size": f"{max(1, size >> 10):,} KiB", "until": reviewing.until(each.until),
+        "page": f"/{PAGES.get(each.kind, 'drafts')}/{each.id}",
+    }  # fmt: skip
+
+
+@router.post("/kept/uploads/{ident}/delete")
+async def delete_upload(ident: str, me: Me) -> Response:
+    """Remove an upload of one's own before its time."""
+    await me.view("operator")
+    await me.form()
+    draft = await me.runtime.read(me.spool.draft, ident, me.owner)
+    await me.runtime.read(me.spool.drop_draft, draft)
+    return to("/kept")
+
+
+@router.post("/selections/{ident}/forget")
+async def forget(ident: str, me: Me) -> Response:
+    """Remove the candidates of a selection before their time. Marks stay on record, notes go."""
+    view = await me.view("operator")
+    entry = await me.runtime.read(view.subject, ident)
+    await me.form()
+    kept = me.spool.result(entry.subject)
+    if kept is not None:
+        key = me.key("forget", ident)
+        await me.runtime.written(await me.runtime.read(view.forget_list, ident, "deleted by hand", key))
+        await me.runtime.read(me.spool.drop_result, kept)
+        await me.runtime.read(me.spool.drop_collection, entry.subject)
+    return to("/kept")
