@@ -83,6 +83,7 @@ class House:
             "/campaigns/": campaign,
             "/api/v1/campaigns/": campaign,
             "/team/tokens/": bystander.id,
+            "/kept/uploads/": things["/drafts/"],
         }
 
     def _campaign(self, people: str) -> tuple[str, str]:
