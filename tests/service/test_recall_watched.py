@@ -7,10 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from surelist import Monitor
+from surelist import Monitor, Recall, calibrate
 from surelist.examples import population
+from surelist.service.record import access
 from surelist.service.record.verify import verify
-from surelist.workflows.watching import ALPHA
+from surelist.workflows.watching import ALPHA, audit_of
 from tests.service.test_api import CSV
 
 RATE = 0.3
@@ -18,6 +19,10 @@ RATE = 0.3
 
 @pytest.fixture
 def policy(client) -> str:
+    return recall_policy(client)
+
+
+def recall_policy(client) -> str:
     scores, labels = population(np.random.default_rng(2), 3000)
     text = "score,qualified\n" + "".join(f"{s},{int(y)}\n" for s, y in zip(scores, labels, strict=True))
     made = client.post(
@@ -120,3 +125,102 @@ def test_a_record_that_counts_more_than_were_drawn_is_found_out(client, policy):
     assert any("more are counted in its audit than were drawn" in each for each in problems), json.dumps(
         problems
     )
+
+
+def page_of(client):
+    client.headers["accept"] = "text/html"
+    client.get("/")
+    return {"csrf": access.csrf_token(client.cookies["surelist"])}
+
+
+def screen_on_the_page(client, csrf, policy, seed, group=False, **form):
+    scores, labels = population(np.random.default_rng(seed), 300)
+    text = "id,score,sex\n" + "".join(f"c{at},{float(s)!r},{'fm'[at % 2]}\n" for at, s in enumerate(scores))
+    draft = client.post(f"/policies/{policy}/pool", data=csrf, files={"file": (f"{seed}.csv", text)}).url.path
+    chosen = {"score": "score", "id": "id", "watch": "1", **({"group": "sex"} if group else {}), **form}
+    page = client.post(draft, data={**csrf, **chosen})
+    return page, {f"c{at}": bool(label) for at, label in enumerate(labels)}
+
+
+def finish_on_the_page(client, csrf, path, truth, yes=None):
+    ids = [line.split(",")[1] for line in client.get(path + "/reviews.csv").text.splitlines()[1:]]
+    said = "".join(f"{each},{int(truth[each])}\n" for each in ids)
+    client.post(
+        path + "/reviews",
+        data={**csrf, "id": "id", "label": "review"},
+        files={"file": ("r.csv", "id,review\n" + said)},
+    )
+    return ids, client.post(path + "/finish", data=csrf)
+
+
+def closing(client, ident):
+    return client.app.state.runtime.registry.book.closed(ident).facts["counts"]
+
+
+def test_a_recall_is_watched_on_the_page(local_client):
+    client = local_client
+    policy, csrf = recall_policy(client), page_of(local_client)
+    shown = client.get(f"/policies/{policy}").text
+    assert "let a random share of them be reviewed" in shown
+    page, truth = screen_on_the_page(client, csrf, policy, 5, audit_rate="30")
+    path = page.url.path
+    facts = client.app.state.runtime.registry.selection(path.rpartition("/")[2]).facts
+    assert facts["audit_rate"] == RATE
+    assert 0.15 < len(facts["audit"]) / (300 - facts["shortlisted"]) < 0.45
+    ids, done = finish_on_the_page(client, csrf, path, truth)
+    assert len(ids) == facts["shortlisted"] + len(facts["audit"])
+    assert {f"c{row}" for row in facts["audit"]} == set(ids[facts["shortlisted"] :])
+    assert "Not listed; drawn at random" in client.get(f"{path}/review?show=all&at={len(ids)}").text
+    counts = closing(client, path.rpartition("/")[2])
+    listed = ids[: facts["shortlisted"]]
+    assert counts["qualified"] == sum(truth[each] for each in listed)
+    assert counts["missed"] == sum(truth[each] for each in ids) - counts["qualified"]
+    assert counts["unreviewed"] == counts["unaudited"] == 0
+    assert "qualified candidates on the list" in done.text
+    again, _ = screen_on_the_page(client, csrf, policy, 6)  # the rate is that of the first pool
+    later = client.app.state.runtime.registry.selection(again.url.path.rpartition("/")[2]).facts
+    assert later["audit_rate"] == RATE
+    assert later["watched"]
+    client.post(f"{again.url.path}/forget", data=csrf)
+    client.post(f"{again.url.path}/finish", data={**csrf, "missing": "1"})
+    gone = closing(client, again.url.path.rpartition("/")[2])
+    assert (gone["qualified"], gone["missed"], gone["unaudited"]) == (0, 0, len(later["audit"]))
+    assert verify(client.app.state.runtime.registry.database).intact
+
+
+def test_an_audit_by_group_counts_each_group():
+    scores, labels = population(np.random.default_rng(2), 3000)
+    sexes = np.where(np.arange(3000) % 2, "m", "f")
+    made = calibrate(scores, labels, {"f": Recall(0.7), "m": Recall(0.6)}, groups=sexes, purpose="a test")
+    who = {"a": "f", "b": "f", "c": "m"}
+    counts = audit_of(made, 6, {"f": 4, "m": 2}, {"a": True, "b": False, "c": False}, who)
+    assert counts == {"missed": {"f": 1, "m": 0}, "unaudited": {"f": 2, "m": 1}}
+    assert audit_of(made, 6, {"f": 4, "m": 2}, {}, {})["unaudited"] == {"f": 4, "m": 2}
+
+
+def test_an_audit_needs_ids_and_a_share(local_client):
+    client = local_client
+    policy, csrf = recall_policy(client), page_of(local_client)
+    page, _ = screen_on_the_page(client, csrf, policy, 5, id="", audit_rate="5")
+    assert page.status_code == 400
+    assert "reviews go by candidate ids" in page.text
+    page, _ = screen_on_the_page(client, csrf, policy, 5, audit_rate="")
+    assert page.status_code == 400
+    assert "this field is empty" in page.text
+    page, _ = screen_on_the_page(client, csrf, policy, 5, id="", watch="")
+    assert page.status_code == 200
+
+
+def test_missed_candidates_on_the_page_raise_the_alarm(local_client):
+    client = local_client
+    policy, csrf = recall_policy(client), page_of(local_client)
+    for seed in range(5, 25):
+        page, truth = screen_on_the_page(client, csrf, policy, seed, audit_rate="30")
+        if page.status_code == 409:
+            break
+        facts = client.app.state.runtime.registry.selection(page.url.path.rpartition("/")[2]).facts
+        turned = {**truth, **{f"c{row}": True for row in facts["audit"][:20]}}
+        finish_on_the_page(client, csrf, page.url.path, turned)
+    assert page.status_code == 409
+    assert "Alarm, the promise is withdrawn" in client.get(f"/policies/{policy}").text
+    assert verify(client.app.state.runtime.registry.database).intact

@@ -233,13 +233,13 @@ async def finish(
     entry = await runtime.read(view.selection, selection)
     body = await parsed_body(request, runtime, models.Finish)
     bound = key_of(key, "finish", selection, body.model_dump_json())
-    group_of = await runtime.read(reviewing.group_of, runtime.spool, selection)
+    known = await runtime.read(reviewing.known_list, runtime.spool, selection)
     audit = body.model_dump(include={"missed", "unaudited"})
     written = await runtime.read(
-        life.finish, view, selection, group_of, missing=body.missing, audit=audit, key=bound
+        life.finish, view, selection, known, missing=body.missing, audit=audit, key=bound
     )
-    known = await standing(entry.facts["policy"], runtime, view)
-    return {**known, "receipt": answers.receipt(written)}
+    now = await standing(entry.facts["policy"], runtime, view)
+    return {**now, "receipt": answers.receipt(written)}
 
 
 @router.get("/policies/{policy}/standing", response_model=models.StandingView)

@@ -49,7 +49,7 @@ def _due(view: View, spool: Spool, names: Mapping[str, str]) -> list[dict[str, A
             continue
         here = kept.get(entry.subject)
         if facts.get("watched") or (here is not None and here.notes.get("id")):
-            made = reviewing.progress(view.marks(entry.subject), facts["shortlisted"])
+            made = reviewing.progress(view.marks(entry.subject), reviewing.to_review(facts))
             due.append(
                 {"entry": entry, "name": view.title(entry), "policy": names.get(facts["policy"], ""),
                  "digest": facts["policy"], "progress": made, "kept": here is not None,

@@ -21,6 +21,7 @@ from surelist.service import (
     calibrating,
     columns_form,
     jobs,
+    life,
     looking,
     promise_form,
     reviewing,
@@ -268,11 +269,14 @@ async def select(ident: str, me: Me) -> Response:
     if not columns["score"]:
         return await _pool_page(me, view, draft, "score: choose the column that holds the score.")
     names = {role: columns[role] for role in ("score", "group", "id", "pool")}
+    saved = await me.runtime.read(view.policy, draft.policy or "")
+    offer = await me.runtime.read(life.audit_offer, view, saved)
     try:
         done = await me.runtime.work(
             jobs.select_file, me.runtime, view, draft.policy or "", draft.upload, name=draft.filename,
             columns=names, attributes=columns["attributes"], about=about, review=bool(names["id"]),
             hints=jobs.hints_of(columns), format="parquet" if draft.upload.origin else None,
+            audit_rate=wizard.audit_asked(offer, form, names["id"]),
         )  # fmt: skip
     except InvalidInput as error:
         return await _pool_page(me, view, draft, str(error))
@@ -293,7 +297,7 @@ async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None 
     return me.show(
         "pool.html", 400 if problem else 200, draft=draft, profile=profile, policy=answers.policy(saved),
         grouped=saved.policy.grouped, by_pool=saved.policy.by_rank or saved.policy.filter.by_size,
-        chosen=chosen, problem=problem,
+        chosen=chosen, problem=problem, audit=await me.runtime.read(life.audit_offer, view, saved),
         about_columns={each.name: columns_form.about(each) for each in profile.columns},
         first=columns_form.preview(profile, {**chosen, "label": None}), about=draft.notes.get("about", {}),
         keep_choices=reviewing.keep_choices(me.settings),

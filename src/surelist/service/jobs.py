@@ -207,10 +207,12 @@ def select_file(
     about: Mapping[str, Any] | None = None,
     review: bool = False,
     hints: Hints = NO_HINTS,
+    audit_rate: float | None = None,
 ) -> Shortlisted:
     """Shortlist a file: the result keeps the pool's format unless another is asked for.
 
-    ``about`` goes on record with it; ``review`` also lays the list out for reviewing.
+    ``about`` goes on record with it; ``review`` also lays the list out for reviewing, and with it those who
+    are drawn for an audit at ``audit_rate``.
     """
     policy = view.policy(digest).policy
     names: dict[str, Any] = {
@@ -227,13 +229,14 @@ def select_file(
             done, read = run(workflows.select_source, source, policy, output=output, **names)
             impact = run(workflows.impact, upload.path, output, attributes) if attributes else ()
         result = _made(output)
+        audit: dict[str, Any] = {}
         if review:
-            run(worklist.build, output, list_of(result), columns, read.decimal)
+            audit = _laid_out(runtime, source, policy, names, result, columns, read.decimal, audit_rate)
         facts = workflow_facts.selection_facts(
             done, (upload.sha256, upload.format), (result.sha256, result.format), impact
         )
         facts |= {"reading": list(read.sentences)} if read.sentences else {}
-        facts |= {name: value for name, value in (about or {}).items() if name != "watch"}
+        facts |= audit | {name: value for name, value in (about or {}).items() if name != "watch"}
         if about and about.get("watch"):
             facts |= life.watched_facts(view, digest, facts)
         written = view.record_selection(new_id(), digest, facts, key).result()
@@ -243,6 +246,24 @@ def select_file(
         raise
     count_selection(runtime, written.entry.facts)
     return Shortlisted(written, replace(result, origin=upload.origin), read.decimal)
+
+
+def _laid_out(
+    runtime: Runtime, source: Source, policy: Policy, names: Mapping[str, Any], result: Upload,
+    columns: Mapping[str, str | None], decimal: Any, audit_rate: float | None,
+) -> dict[str, Any]:  # fmt: skip
+    """A list ready to be reviewed, with those drawn for an audit; what goes on record about that."""
+    if audit_rate is None:
+        run(worklist.build, result.path, list_of(result), columns, decimal)
+        return {}
+    drawn = runtime.spool.new_path("csv")
+    try:
+        rows, groups = run(watching.write_audit, source, policy, names, audit_rate, drawn)
+        audit = drawn if rows else None
+        run(worklist.build, result.path, list_of(result), columns, decimal, audit)
+    finally:
+        drawn.unlink(missing_ok=True)
+    return {"audit_rate": audit_rate, "audit": rows, "audit_groups": groups, "audit_here": True}
 
 
 def select_rows(

@@ -17,6 +17,7 @@ from surelist.service.record.log import Key, Written
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.reviews import Closing, Outdated, total_of
 from surelist.service.record.view import View
+from surelist.service.reviewing import KnownList, to_review
 from surelist.workflows import watching
 from surelist.workflows.watching import WatchedPool, WatchedPromise
 
@@ -60,16 +61,25 @@ def watched_facts(view: View, digest: str, facts: Mapping[str, Any]) -> dict[str
     return {"watched": True} if reason is None else {"not_watched": reason}
 
 
+def audit_offer(view: View, saved: SavedPolicy) -> dict[str, Any] | None:
+    """Whether a pool's page offers an audit, and at which rate where that was fixed before, in percent."""
+    if not watching.needs_audit(saved.policy):
+        return None
+    before = view.watched(saved.hash)
+    rate = before[0].facts.get("audit_rate") if before else None
+    return {"fixed": None if rate is None else f"{100 * rate:.6g}"}
+
+
 def finish(
-    view: View, ident: str, group_of: Mapping[str, str], *, missing: bool,
-    audit: Mapping[str, Any] | None = None, key: Key | None = None,
+    view: View, ident: str, known: KnownList, *, missing: bool, audit: Mapping[str, Any] | None = None,
+    key: Key | None = None,
 ) -> Written:  # fmt: skip
     """End the reviews of a selection, and withdraw the policy if they raise the alarm.
 
     ``missing`` says that reviews which are not in will never come; ``audit`` what the audit showed.
     """
     counted = audit_counts(view.selection(ident).facts, audit or {})
-    return retried(lambda: _finish(view, ident, group_of, missing, counted, key))
+    return retried(lambda: _finish(view, ident, known, missing, counted, key))
 
 
 def retried(job: Callable[[], T]) -> T:
@@ -83,9 +93,10 @@ def retried(job: Callable[[], T]) -> T:
 def audit_counts(facts: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """How many of those drawn for a selection's audit are qualified, and how many have no review."""
     given = {name: value for name, value in given.items() if value is not None}
-    if "audit" not in facts:
+    if "audit" not in facts or facts.get("audit_here"):
         if given:
-            raise InvalidInput("missed: no audit was drawn with this selection; leave it out.")
+            what = "no audit was drawn with this selection" if "audit" not in facts else "it is reviewed here"
+            raise InvalidInput(f"missed: {what}; leave it out.")
         return {}
     if "missed" not in given:
         raise InvalidInput(
@@ -99,21 +110,27 @@ def audit_counts(facts: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str
 
 
 def _finish(
-    view: View, ident: str, group_of: Mapping[str, str], missing: bool, audit: Mapping[str, Any],
-    key: Key | None,
+    view: View, ident: str, known: KnownList, missing: bool, audit: Mapping[str, Any], key: Key | None
 ) -> Written:  # fmt: skip
     entry = view.selection(ident)
     saved, marks, facts = view.policy(entry.facts["policy"]), view.marks(ident), entry.facts
-    outcomes = marks.outcomes()
-    if saved.policy.grouped and not outcomes.keys() <= group_of.keys():
-        outcomes = {}  # the list is gone, and with it who was of which group: nothing is known
+    outcomes, here = marks.outcomes(), bool(facts.get("audit_here"))
+    if (saved.policy.grouped and not outcomes.keys() <= known.groups.keys()) or (here and not known.kept):
+        outcomes = {}  # the list is gone, and with it who was of which group or audit: nothing is known
     require_complete(
-        marks.counts()["split"], facts["shortlisted"] - len(outcomes), missing,
-        "they then speak for the promise",
-    )  # fmt: skip
-    counts = watching.counts_of(
-        saved.policy, facts["candidates"], facts["groups"], facts["shortlisted"], outcomes, group_of
+        marks.counts()["split"], to_review(facts) - len(outcomes), missing, "they then speak for the promise"
     )
+    if here and not known.kept:
+        view.forget_list(ident, "its time was up").result()
+    listed = {name: each for name, each in outcomes.items() if name not in known.audited}
+    counts = watching.counts_of(
+        saved.policy, facts["candidates"], facts["groups"], facts["shortlisted"], listed, known.groups
+    )
+    if here:
+        others = {name: each for name, each in outcomes.items() if name in known.audited}
+        audit = watching.audit_of(
+            saved.policy, len(facts["audit"]), facts["audit_groups"], others, known.groups
+        )  # fmt: skip
     counts |= audit
     pools = watched_pools(view, saved.hash)
     closing = Closing(ident, saved.hash, counts, marks.seq, len(view.closings(saved.hash)))
@@ -148,6 +165,7 @@ def life(view: View, saved: SavedPolicy) -> dict[str, Any]:
     shares = [100 * p["listed"] / p["candidates"] for p in pools if p["candidates"]]
     return {
         "watched": watched, "pools": pools[::-1], "reviewed": len(closings),
+        "needs_audit": watched.standing is None and watching.needs_audit(saved.policy),
         "waiting": next((pool for pool in pools if pool["id"] == watched.waiting), None),
         "evidence": history.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
         "lengths": history.lengths(shares) if len(shares) > 1 else None,

@@ -176,7 +176,7 @@ async def selection(ident: str, me: Me) -> Response:
         shown = wizard.shortlist(saved.policy, entry, kept, names, rows)
     return me.show(
         "selection.html", entry=entry, facts=entry.facts, policy=answers.policy(saved), shown=shown,
-        progress=reviewing.progress(marks, entry.facts["shortlisted"]), limit=SHOWN,
+        progress=reviewing.progress(marks, reviewing.to_review(entry.facts)), limit=SHOWN,
         title=view.title(entry), note=view.note(entry), closed=closed,
         usual=None if looked else usual(saved.current, entry.facts["candidates"], entry.facts["shortlisted"]),
         viewer=view.actor.role == "viewer", review=kept is not None and list_of(kept.upload).exists(),

@@ -43,7 +43,7 @@ def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -
         return me.show(
             "review.html", entry=entry, facts=entry.facts, policy=saved and answers.policy(saved),
             spot=spot, **shown, labelling=labelling,
-            detail=current, filters=FILTERS, names=work.names, length=work.length,
+            detail=current, filters=FILTERS, names=work.names, length=work.length, listed=work.listed,
             progress=reviewing.counted(work) if labelling else reviewing.progress(marks, work.length),
             reviewers=marks.reviewers(), me=reviewer,
             until=reviewing.until(kept.until), closed=view.reviews_closed(ident),
@@ -152,9 +152,9 @@ async def finish(ident: str, me: Me) -> Response:
         return to(f"/campaigns/{entry.facts['campaign']}")
     if "policy" not in entry.facts:
         raise InvalidInput("labels: let them count on the page of the labelling.")
-    group_of = await me.runtime.read(reviewing.group_of, me.spool, ident)
+    known = await me.runtime.read(reviewing.known_list, me.spool, ident)
     key = me.key("finish", ident, str(missing))
-    await me.runtime.read(life.finish, view, ident, group_of, missing=missing, key=key)
+    await me.runtime.read(life.finish, view, ident, known, missing=missing, key=key)
     return to(f"/policies/{entry.facts['policy']}#life")
 
 

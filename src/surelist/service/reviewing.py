@@ -6,7 +6,7 @@ import csv
 import io
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -124,13 +124,27 @@ def opened(spool: Spool, ident: str, marks: Marks, reviewer: str) -> tuple[Draft
     return kept, Worklist(list_of(kept.upload), marks.status, mine)
 
 
-def group_of(spool: Spool, ident: str) -> dict[str, str]:
-    """Which candidate is of which group, as long as the list is kept."""
+@dataclass(frozen=True)
+class KnownList:
+    """What is known of those to be reviewed, as long as their list is kept: groups, and the audit."""
+
+    groups: Mapping[str, str] = field(default_factory=dict)
+    audited: frozenset[str] = frozenset()
+    kept: bool = False
+
+
+def known_list(spool: Spool, ident: str) -> KnownList:
+    """The same of one selection."""
     kept = spool.result(ident)
     if kept is None or not list_of(kept.upload).exists():
-        return {}
+        return KnownList()
     with Worklist(list_of(kept.upload)) as work:
-        return work.groups()
+        return KnownList(work.groups(), work.audited(), kept=True)
+
+
+def to_review(facts: Mapping[str, Any]) -> int:
+    """How many are to be reviewed: the list, and those drawn for an audit that is reviewed here."""
+    return int(facts["shortlisted"]) + (len(facts["audit"]) if facts.get("audit_here") else 0)
 
 
 def screen(work: Worklist, marks: Marks, spot: Spot, reviewer: str) -> dict[str, Any]:
@@ -186,6 +200,7 @@ def detail(work: Worklist, marks: Marks, current: Candidate | None, reviewer: st
     shown = mine is not None or status == "split" or any(mark.settles for mark in given)
     return {
         "rank": current.rank, "id": current.id, "mine": mine, "status": status,
+        "audit": current.rank > work.listed,
         "marks": given if shown else [], "others": len(given) if not shown else 0,
         "cells": list(zip(work.names, current.cells, strict=True)),
         "settled": any(mark.settles for mark in given),

@@ -135,6 +135,18 @@ def description_of(form: Mapping[str, Any]) -> tuple[str, str]:
     return name, str(form.get("note") or "").strip()[:2000]
 
 
+def audit_asked(offer: Mapping[str, Any] | None, form: Mapping[str, Any], ident: str | None) -> float | None:
+    """The audit's rate that a pool's form asks for; None where none is offered or nothing is watched."""
+    if offer is None or not form.get("watch"):
+        return None
+    if not ident:
+        raise InvalidInput(
+            "id: this promise is watched by reviews of some who are not listed, and reviews go by candidate "
+            "ids. Choose their column, or do not let this pool count."
+        )
+    return share_in(offer["fixed"] or str(form.get("audit_rate") or ""), "audit_rate", "the share to review")
+
+
 def asked_like(policy: Policy) -> dict[str, Any] | None:
     """A policy's promise as the form holds it, to be asked of other rows; None where the form has no such."""
     targets = [cutoff.target for cutoff in policy.cutoffs]

@@ -10,7 +10,7 @@ import json
 import math
 import sqlite3
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ FILTERS = {
     "all": "All",
 }
 _TABLES = """
-CREATE TABLE meta (names TEXT, numbers TEXT, id INTEGER, score INTEGER, who INTEGER);
+CREATE TABLE meta (names TEXT, numbers TEXT, id INTEGER, score INTEGER, who INTEGER, listed INTEGER);
 CREATE TABLE list (
     rank INTEGER PRIMARY KEY, candidate TEXT UNIQUE NOT NULL, cells TEXT NOT NULL, words TEXT NOT NULL
 );
@@ -60,14 +60,20 @@ class Candidate:
     cells: list[str]
 
 
-def build(shortlist: Path, output: Path, columns: Mapping[str, str | None], decimal: Any = "auto") -> int:
-    """Lay out a shortlist; returns its length. Ids have to tell candidates apart."""
-    rank, numbers = 0, None
+def build(
+    shortlist: Path, output: Path, columns: Mapping[str, str | None], decimal: Any = "auto",
+    audit: Path | None = None,
+) -> int:  # fmt: skip
+    """Lay out a shortlist, and after it those drawn for an audit; returns how many are listed.
+
+    Ids have to tell candidates apart.
+    """
+    rank, numbers, listed = 0, None, 0
     try:
         with closing(sqlite3.connect(output)) as file, file:
             file.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _TABLES)
             names: list[str] = []
-            for names, rows in workflows.ranked_rows(shortlist, str(columns["score"]), decimal):
+            for part, (names, rows) in _parts(shortlist, audit, str(columns["score"]), decimal):
                 ident = names.index(str(columns["id"]))
                 numbers = [_all_numbers(cells) and known for cells, known in _by_column(rows, numbers)]
                 _require_ids(rows, ident, rank)
@@ -79,13 +85,14 @@ def build(shortlist: Path, output: Path, columns: Mapping[str, str | None], deci
                     ],
                 )
                 rank += len(rows)
+                listed += len(rows) * (part == "listed")
             roles = [
                 names.index(name) if (name := columns.get(role)) in names and name else None
                 for role in ("id", "score", "group")
             ]
             file.execute(
-                "INSERT INTO meta VALUES (?, ?, ?, ?, ?)",
-                [json.dumps(names), json.dumps(numbers or []), *roles],
+                "INSERT INTO meta VALUES (?, ?, ?, ?, ?, ?)",
+                [json.dumps(names), json.dumps(numbers or []), *roles, listed],
             )
     except sqlite3.IntegrityError:
         output.unlink(missing_ok=True)
@@ -96,7 +103,14 @@ def build(shortlist: Path, output: Path, columns: Mapping[str, str | None], deci
     except BaseException:
         output.unlink(missing_ok=True)
         raise
-    return rank
+    return listed
+
+
+def _parts(shortlist: Path, audit: Path | None, score: str, decimal: Any) -> Iterator[tuple[str, Any]]:
+    """The rows of the shortlist and of the audit, the best score of each first."""
+    for part, path in (("listed", shortlist), ("audit", audit)):
+        if path is not None:
+            yield from ((part, rows) for rows in workflows.ranked_rows(path, score, decimal))
 
 
 def _by_column(rows: list[list[str]], known: list[bool] | None) -> Any:
@@ -130,10 +144,13 @@ class Worklist:
         self._file = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False)
         for gone in [each for each in list(_read) if not each.exists()]:
             _read.pop(gone, None)
-        names, numbers, self.id, self.score, self.group = self._file.execute("SELECT * FROM meta").fetchone()
+        names, numbers, self.id, self.score, self.group, *more = self._file.execute(
+            "SELECT * FROM meta"
+        ).fetchone()
         self.names: list[str] = json.loads(names)
         self._numbers: list[bool] = json.loads(numbers)
         self.length: int = self._file.execute("SELECT max(rank) FROM list").fetchone()[0] or 0
+        self.listed: int = more[0] if more else self.length  # the others were drawn for an audit
 
     def close(self) -> None:
         self._file.close()
@@ -216,6 +233,11 @@ class Worklist:
         known = self._file.execute
         sql = "SELECT 1 FROM list WHERE candidate = ?"
         return [each for each in candidates if not known(sql, [each]).fetchone()][:limit]
+
+    def audited(self) -> frozenset[str]:
+        """Those who are not listed, and were drawn for an audit."""
+        rows = self._file.execute("SELECT candidate FROM list WHERE rank > ?", [self.listed])
+        return frozenset(name for (name,) in rows)
 
     def ranked(self) -> dict[str, int]:
         """The rank of each candidate, the best first."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,10 @@ from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.lifecycle.monitor import Monitor, Standing
 from surelist.promises.policy import Policy
+from surelist.promises.targets import Recall
+from surelist.tables.arrays import read_columns
+from surelist.tables.rows import rows_at, write_sheet
+from surelist.workflows.source import Source
 
 ALPHA = 0.05  # how often a sound policy is withdrawn by mistake, over its whole life
 
@@ -43,6 +49,39 @@ def draw_audit(candidates: int, listed: Sequence[int], audit_rate: float) -> lis
     drawn[list(listed)] = False
     numbers: list[int] = np.flatnonzero(drawn).tolist()
     return numbers
+
+
+def needs_audit(policy: Policy) -> bool:
+    """Whether this promise can be watched only with an audit of those who are not listed."""
+    return all(isinstance(cutoff.target, Recall) for cutoff in policy.cutoffs)
+
+
+def write_audit(
+    source: Source, policy: Policy, names: Mapping[str, str | None], audit_rate: float, output: Path
+) -> tuple[list[int], dict[str, int]]:
+    """Draw the audit of a pool and write those drawn, with all columns; row numbers, and counts by group."""
+    table = source.open()
+    columns = read_columns(table, {role: names.get(role) for role in ("score", "group", "id")})
+    listed = policy.filter.select(columns["score"], columns.get("group"), columns.get("id"))
+    drawn = draw_audit(len(listed), np.flatnonzero(listed).tolist(), audit_rate)
+    write_sheet(output, table.columns, rows_at(table, drawn), [])
+    groups = columns.get("group")
+    return drawn, {} if groups is None else dict(Counter(str(groups[row]) for row in drawn))
+
+
+def audit_of(
+    policy: Policy, drawn: int, groups: Mapping[str, int], outcomes: Mapping[str, bool],
+    group_of: Mapping[str, str],
+) -> dict[str, Any]:  # fmt: skip
+    """What the reviews of an audit show, as ``Monitor.observe`` takes it; ``groups`` counts those drawn."""
+    if not policy.grouped:
+        return {"missed": sum(outcomes.values()), "unaudited": drawn - len(outcomes)}
+    names = [str(cutoff.group) for cutoff in policy.cutoffs]
+    missed, left = dict.fromkeys(names, 0), {name: groups.get(name, 0) for name in names}
+    for candidate, outcome in outcomes.items():
+        missed[group_of[candidate]] += outcome
+        left[group_of[candidate]] -= 1
+    return {"missed": missed, "unaudited": left}
 
 
 def cannot_be_watched(policy: Policy, audit_rate: float | None = None) -> str | None:

@@ -73,7 +73,8 @@ class ReviewBook:
 
         def before(batch: Batch) -> None:
             require_open(batch, selection)
-            _require_room(batch, selection, set(reviews), made.facts["shortlisted"])
+            drawn = len(made.facts["audit"]) if made.facts.get("audit_here") else 0
+            _require_room(batch, selection, set(reviews), made.facts["shortlisted"] + drawn)
 
         def after(connection: Connection, entry: Entry) -> None:
             connection.many(

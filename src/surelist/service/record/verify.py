@@ -120,6 +120,7 @@ class _Story:
         self._closed: dict[str, dict[str, Any]] = {}  # selections whose reviews have ended: what they show
         self._watched: dict[str, dict[str, float | None]] = {}  # policy: selections that count, audit rates
         self._audits: dict[str, int] = {}  # selection: how many were drawn for its audit
+        self._audited_here: set[str] = set()  # selections whose audit is among the reviews on record
         self._withdrawn: dict[str, int] = {}  # policy: the entry
         self._notes: dict[int, tuple[str, str]] = {}  # entry: selection and hash
         self._campaigns = CampaignStory(self._problem)
@@ -171,6 +172,8 @@ class _Story:
             self._problem(entry, "the same selection was made before")
         self._selections[entry.subject] = facts.get("shortlisted", 0)
         self._audits[entry.subject] = len(facts.get("audit", ()))
+        if facts.get("audit_here"):
+            self._audited_here.add(entry.subject)
         if facts.get("watched"):
             self._watched.setdefault(facts["policy"], {})[entry.subject] = facts.get("audit_rate")
 
@@ -210,8 +213,13 @@ class _Story:
         if audited > self._audits.get(entry.subject, 0):
             self._problem(entry, "more are counted in its audit than were drawn")
         listed = self._selections[entry.subject]
+        if entry.subject in self._audited_here:  # the audit was reviewed with the list
+            listed += self._audits[entry.subject]
+            qualified += total_of(counts["missed"])
+            missing += total_of(counts["unaudited"])
         known = (sum(outcomes.values()), listed - len(outcomes))
-        nothing = isinstance(counts["qualified"], dict) and (qualified, missing) == (0, listed)
+        unknown = isinstance(counts["qualified"], dict) or entry.subject in self._campaigns.removed
+        nothing = unknown and (qualified, missing) == (0, listed)
         if (qualified, missing) != known and not nothing:  # groups are known as long as the list is kept
             self._problem(entry, "what the reviews are said to show is not what they show")
 
