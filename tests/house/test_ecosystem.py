@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -44,3 +46,27 @@ def test_every_extra_is_documented_with_the_size_that_was_measured():
     assert sizes.keys() == PROJECT["optional-dependencies"].keys() - {"dev", "docs"}
     for extra, size in sizes.items():
         assert re.search(rf"^\| `{extra}` \|.*\| {size} MB \|$", text, re.M), extra
+
+
+def test_figures_of_the_readme_are_those_of_the_commands_it_names():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    command = [sys.executable, "benchmarks/list_length.py"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    paper, _, exact = re.findall(r"\(([\d.]+) x\)", re.search(r"^ +1,000 .*$", printed, re.M)[0])
+    assert f"{exact} times the best possible" in readme
+    assert f"{paper} times\n(`python benchmarks/list_length.py`)" in readme
+    kept = (ROOT / "benchmarks" / "labels.txt").read_text(encoding="utf-8")
+    rows = re.findall(r"^surelist.examples +100,000 +([\d,]+) +([\d.]+) +\S+ x +([\d.]+)", kept, re.M)
+    lists = {labels: (chosen, random) for labels, chosen, random in rows}
+    assert f"a list of {lists['300'][0]}, 1,000 at random one of {lists['1,000'][1]}" in readme
+    peers = (ROOT / "docs" / "peers.md").read_text(encoding="utf-8")
+    lengths = {
+        name: [float(cell) for cell in re.findall(r"([\d.]+) \(", row)]
+        for name, row in re.findall(
+            r"^\| (surelist, exact|MAPIE, [\d,]+-point grid) \|(.*%\)) \|$", peers, re.M
+        )
+    }
+    ours = lengths.pop("surelist, exact")
+    assert len(lengths) == 2
+    for theirs in lengths.values():
+        assert all(mine <= other for mine, other in zip(ours, theirs, strict=True))
