@@ -54,8 +54,13 @@ async def start_sandbox(me: Me) -> Response:
     await me.view("operator", all_policies=True)
     await me.form()
     box = await me.runtime.read(me.sandboxes.start, me.owner)
-    upload = await me.runtime.work(jobs.store_example, box, past=True)
-    draft = box.spool.add_draft(me.owner, "past", "example-past.csv", upload, box.settings.draft_life)
+    inside = box.runtime
+    try:
+        upload = await me.runtime.work(jobs.store_example, inside, past=True)
+        life = inside.settings.draft_life
+        draft = inside.spool.add_draft(me.owner, "past", "example-past.csv", upload, life)
+    finally:
+        await me.runtime.read(me.sandboxes.leave, box)
     return to(f"/drafts/{draft.id}")
 
 

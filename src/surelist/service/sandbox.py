@@ -23,26 +23,38 @@ LIFE = 3600  # seconds
 MOST = 20
 
 
-@dataclass(frozen=True)
-class _Box:
+@dataclass
+class Box:
+    """One sandbox. It is removed once it has ended and nobody is inside."""
+
     runtime: Runtime
     until: float
+    inside: int = 0  # requests at work
+    ended: bool = False
 
 
 class Sandboxes:
     """Who is in a sandbox, by session."""
 
     def __init__(self, real: Runtime) -> None:
-        self._real, self._boxes = real, dict[str, _Box]()
+        self._real, self._boxes = real, dict[str, Box]()
         self._lock = threading.Lock()
         self._folder = real.settings.folder / "sandboxes"
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def start(self, owner: str) -> Runtime:
-        """A fresh one; an earlier one of the same session ends, and the oldest where there are too many."""
-        self.end(owner)
-        while len(self._boxes) >= MOST:
-            self.end(next(iter(self._boxes)))
+    def start(self, owner: str) -> Box:
+        """A fresh one, entered; an earlier one of the session ends, and the oldest where there are too many."""
+        box = self._made()
+        with self._lock:
+            earlier = [self._boxes.pop(owner, None)]
+            while len(self._boxes) >= MOST:
+                earlier.append(self._boxes.pop(next(iter(self._boxes))))
+            self._boxes[owner], box.inside = box, 1
+        for each in earlier:
+            self._end(each)
+        return box
+
+    def _made(self) -> Box:
         folder = self._folder / secrets.token_hex(8)
         folder.mkdir(parents=True)
         settings = replace(
@@ -54,23 +66,39 @@ class Sandboxes:
         runtime = Runtime(
             settings, Registry(database), Spool(settings.spool), Metrics(), Brake(1), self._real.workers
         )
-        with self._lock:
-            self._boxes[owner] = _Box(runtime, time.time() + LIFE)
-        return runtime
+        return Box(runtime, time.time() + LIFE)
 
-    def of(self, owner: str) -> Runtime | None:
-        """The sandbox that a session is in."""
-        box = self._boxes.get(owner)
-        return box.runtime if box is not None and box.until > time.time() else None
+    def enter(self, owner: str) -> Box | None:
+        """The sandbox that a session is in; it stays until it is left again."""
+        with self._lock:
+            box = self._boxes.get(owner)
+            if box is None or box.until <= time.time():
+                return None
+            box.inside += 1
+            return box
+
+    def leave(self, box: Box) -> None:
+        """A request is done with a sandbox."""
+        with self._lock:
+            box.inside -= 1
+            over = box.ended and not box.inside
+        if over:
+            _remove(box)
 
     def end(self, owner: str) -> None:
-        """Remove a session's sandbox with everything in it."""
+        """Remove a session's sandbox with everything in it, as soon as nobody is inside."""
         with self._lock:
             box = self._boxes.pop(owner, None)
-        if box is not None:
-            box.runtime.registry.close()
-            box.runtime.spool.close()
-            shutil.rmtree(box.runtime.settings.folder, ignore_errors=True)
+        self._end(box)
+
+    def _end(self, box: Box | None) -> None:
+        if box is None:
+            return
+        with self._lock:
+            box.ended = True
+            over = not box.inside
+        if over:
+            _remove(box)
 
     def sweep(self) -> None:
         """Remove those whose time is up."""
@@ -79,6 +107,15 @@ class Sandboxes:
                 self.end(owner)
 
     def close(self) -> None:
-        for owner in list(self._boxes):
-            self.end(owner)
+        """The service stops: no request is left inside."""
+        with self._lock:
+            boxes, self._boxes = list(self._boxes.values()), {}
+        for box in boxes:
+            _remove(box)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _remove(box: Box) -> None:
+    box.runtime.registry.close()
+    box.runtime.spool.close()
+    shutil.rmtree(box.runtime.settings.folder, ignore_errors=True)

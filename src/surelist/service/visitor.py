@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -48,11 +49,17 @@ class Visitor:
         self.fresh = len(sent) < 40
         self.cookie = access.new_cookie() if self.fresh else sent
         self.sandboxes: Sandboxes = request.app.state.sandboxes
+        self._person: Actor | None = None  # once known, whatever they may
         outside = request.url.path.startswith(OUTSIDE)
-        self.sandbox = None if outside else self.sandboxes.of(self.owner)
+        self._box = None if outside else self.sandboxes.enter(self.owner)
+        self.sandbox = self._box and self._box.runtime
         self.runtime = self.sandbox or self.real
         self.settings, self.spool = self.runtime.settings, self.runtime.spool
-        self._person: Actor | None = None  # once known, whatever they may
+
+    async def leave(self) -> None:
+        """The request is answered: a sandbox may go now."""
+        if self._box is not None:
+            await self.real.read(self.sandboxes.leave, self._box)
 
     @property
     def owner(self) -> str:
@@ -150,7 +157,16 @@ class Visitor:
         )  # fmt: skip
 
 
-Me = Annotated[Visitor, Depends(Visitor)]
+async def visiting(request: Request) -> AsyncIterator[Visitor]:
+    """Whoever asks, until they are answered."""
+    me = Visitor(request)
+    try:
+        yield me
+    finally:
+        await me.leave()
+
+
+Me = Annotated[Visitor, Depends(visiting)]
 
 
 def to(path: str) -> RedirectResponse:
@@ -185,7 +201,10 @@ async def error_page(
     if status == 401 and request.url.path != "/login":
         return _login(request)
     visitor = Visitor(request)
-    await visitor.recognise()
-    response = visitor.show("error.html", status, error=body, missing=status == 404)
+    try:
+        await visitor.recognise()
+        response = visitor.show("error.html", status, error=body, missing=status == 404)
+    finally:
+        await visitor.leave()
     response.headers.update(headers)
     return response
