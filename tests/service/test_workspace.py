@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from surelist.errors import InvalidInput
 from surelist.service import worklist
 from surelist.service.app import create_app
+from surelist.service.errors import NotFound
 from surelist.service.record import access
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
@@ -48,6 +49,13 @@ def test_a_list_is_ranked_searched_and_sorted(laid_out):
         assert work.strangers(["c001", "nobody"]) == ["nobody"]
         with pytest.raises(InvalidInput, match="no column 'nonsense'"):
             work.ranks(Asked("all", sort="nonsense"))
+
+
+def test_a_list_that_was_just_removed_is_not_there(tmp_path):
+    for name in ("gone.list", "gone?mode=rwc#.list"):
+        with pytest.raises(NotFound, match="no longer kept"):
+            Worklist(tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

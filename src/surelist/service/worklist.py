@@ -15,8 +15,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from surelist.errors import InvalidInput
+from surelist.service.errors import NotFound
 from surelist.workflows import tables as workflows
 
 PAGE = 50
@@ -134,6 +136,17 @@ def _require_ids(rows: list[list[str]], ident: int, before: int) -> None:
             )
 
 
+def _opened(path: Path) -> sqlite3.Connection:
+    """A list, unless somebody has just removed it."""
+    address = f"file:{quote(str(path))}?mode=ro&immutable=1"
+    try:
+        return sqlite3.connect(address, uri=True, check_same_thread=False)
+    except sqlite3.OperationalError:
+        if path.exists():
+            raise
+        raise NotFound("candidates: they are no longer kept here.") from None
+
+
 class Worklist:
     """A list that was laid out. ``status`` and ``mine`` say of a candidate what the record says."""
 
@@ -141,7 +154,7 @@ class Worklist:
         self, path: Path, status: Callable[[str], str] = lambda _: "open", mine: Callable[[str], bool] = bool
     ) -> None:
         self._path, self._status, self._mine = path, status, mine
-        self._file = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        self._file = _opened(path)
         for gone in [each for each in list(_read) if not each.exists()]:
             _read.pop(gone, None)
         names, numbers, self.id, self.score, self.group, *more = self._file.execute(
