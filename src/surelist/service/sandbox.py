@@ -43,7 +43,7 @@ class Sandboxes:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def start(self, owner: str) -> Box:
-        """A fresh one, entered; an earlier one of the session ends, and the oldest where there are too many."""
+        """A fresh one, entered; an earlier one of the session ends, and the oldest where there are many."""
         box = self._made()
         with self._lock:
             earlier = [self._boxes.pop(owner, None)]
