@@ -45,6 +45,11 @@ def floored(value: float, digits: int = 2) -> float:
     return float(math.floor(Fraction(value) / unit) * unit)
 
 
+def chance(value: float) -> str:
+    """A small probability: ``0.03``, ``less than 0.0001``."""
+    return number(value, 2) if value >= 1e-4 else "less than 0.0001"
+
+
 def percent(value: float | None, digits: int = 3) -> str:
     """A share as a percentage: ``7.5 %``."""
     return "–" if value is None else f"{number(100 * value, digits)} %"

@@ -127,4 +127,6 @@ def test_large_pools_have_numbers_as_people_write_them():
     policy = made(sl.Expected(50_000, 1_000_000))
     assert "at least 50,000 of about 7" in policy.two_lines.what
     assert "listed per 1,000,000 will" in policy.two_lines.what
-    assert "e+" not in policy.describe().split("evidence")[0]
+    said = [policy.describe(), repr(policy), *(each.message for each in policy.check_pool(SCORES[:500]))]
+    assert not any("e+" in each for each in said)
+    assert sl.Budget(5_000, 2_000_000).describe() == "what a list of 5,000 of 2,000,000 candidates holds"

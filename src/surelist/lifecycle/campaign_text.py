@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from surelist._numerals import about
 from surelist.drawing import axes
 from surelist.drawing.shown import Display
 from surelist.lifecycle.schedule import Epoch, Update
-from surelist.promises.phrases import counted, percent
+from surelist.promises.phrases import counted, number, percent
 
 if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
@@ -42,7 +43,10 @@ def display(campaign: Campaign) -> Display:
     listed = "everyone" if limit is None else f"score >= {limit:.6g}"
     facts = [
         ("shortlisted", listed),
-        ("list to expect", f"about {campaign.updates[-1].list_size:.3g} of {size:g} candidates"),
+        (
+            "list to expect",
+            f"about {about(campaign.updates[-1].list_size)} of {number(size)} candidates",
+        ),
         ("evidence", _evidence(campaign)),
         ("updates", next_update(campaign)),
     ]

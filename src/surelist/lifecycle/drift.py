@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surelist import _check as check
+from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass, field
 from surelist._scipy import special, stats
 from surelist.drawing import axes
@@ -53,22 +54,23 @@ class Drift(Displayed):
         """The effect in words, and what it does not prove."""
         return (
             f"{percent(round(self.share_now, 4))} of {self.candidates:,} candidates score at least "
-            f"{self.at:.6g}, and {percent(round(self.share_before, 4))} of {self.rows:,} calibration rows: "
-            f"the largest gap ({100 * self.gap:.1f} points; a gap as large has probability "
-            f"{self.p_value:.2g} without drift). A random candidate scores above a random calibration row "
+            f"{numerals.number(self.at, 6)}, and {percent(round(self.share_before, 4))} of {self.rows:,} "
+            f"calibration rows: the largest gap ({100 * self.gap:.1f} points; a gap as large has probability "
+            f"{numerals.chance(self.p_value)} without drift). A random candidate scores above a random "
+            "calibration row "
             f"{percent(round(self.higher, 3))} of the time (50% without drift). {self.caveat}"
         )
 
     def _display(self) -> Display:
-        gap = f"{100 * self.gap:.1f} points at {self.at:.6g}"
+        gap = f"{100 * self.gap:.1f} points at {numerals.number(self.at, 6)}"
         facts = [
             ("calibration rows at or above it", percent(round(self.share_before, 4))),
             ("candidates at or above it", percent(round(self.share_now, 4))),
-            ("p-value without drift", f"{self.p_value:.2g}"),
+            ("p-value without drift", numerals.chance(self.p_value)),
             ("a random candidate above a random row", percent(round(self.higher, 3))),
             ("rows and candidates", f"{self.rows:,} and {self.candidates:,}"),
         ]
-        line = f"largest gap {gap}, p = {self.p_value:.2g}"
+        line = f"largest gap {gap}, p = {numerals.chance(self.p_value)}"
         return Display(
             line, f"Largest gap between the shares: {gap}.", facts, folded=[("Caveat", [self.caveat])]
         )
@@ -79,7 +81,7 @@ class Drift(Displayed):
             f"{self.rows:,} calibration rows": self.share_before,
             f"{self.candidates:,} candidates": self.share_now,
         }
-        title = f"The largest gap, {100 * self.gap:.1f} points (p = {self.p_value:.2g})"
+        title = f"The largest gap, {100 * self.gap:.1f} points (p = {numerals.chance(self.p_value)})"
         return axes.draw_shares(shares, title, f"share that scores at least {self.at:.6g}", ax, path)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist import _numerals as numerals
 from surelist._files import Versions, hold
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
@@ -243,7 +244,8 @@ class Monitor(Displayed):
         """Where things stand, for a person."""
         lines = [self._describe(claim) for claim in self.claims]
         lines.append(
-            f"{number(self.pools)} pools, e-value {self.e_value:.3g}, alarm at {1 / self.alpha:.3g}: "
+            f"{number(self.pools)} pools, e-value {numerals.number(self.e_value, 3)}, alarm at "
+            f"{numerals.number(1 / self.alpha, 3)}: "
             + ("ALARM. " + self.policy.promise if self.alarm else "no alarm.")
         )
         return "\n".join(lines)
@@ -252,11 +254,11 @@ class Monitor(Displayed):
         state = "ALARM" if self.alarm else "no alarm"
         facts = [
             ("pools", number(self.pools)),
-            ("e-value", f"{self.e_value:.3g}, alarm at {1 / self.alpha:.3g}"),
+            ("e-value", f"{numerals.number(self.e_value, 3)}, alarm at {numerals.number(1 / self.alpha, 3)}"),
         ]
         facts += [(claim.group or "rate", self._describe(claim)) for claim in self.claims]
         return Display(
-            f"{counted(self.pools, 'pool')}, e-value {self.e_value:.3g}, {state}",
+            f"{counted(self.pools, 'pool')}, e-value {numerals.number(self.e_value, 3)}, {state}",
             "No alarm." if not self.alarm else f"ALARM. {self.policy.promise}",
             facts,
             folded=[("The promise watched", [self._policy.promise])],
@@ -278,7 +280,7 @@ class Monitor(Displayed):
             for claim in self.claims
         ]
         state = "ALARM" if self.alarm else "no alarm"
-        title = f"{number(self.pools)} pools, e-value {self.e_value:.3g}, {state}"
+        title = f"{number(self.pools)} pools, e-value {numerals.number(self.e_value, 3)}, {state}"
         per = (
             "recall" if self.audit_rate else f"rate per {'candidate' if self.claims[0].k is None else 'pool'}"
         )

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
+from surelist import _numerals as numerals
 from surelist._dataclasses import astuple, dataclass, field
 from surelist._files import hold, parse, plain
 from surelist._version import __version__
@@ -79,9 +80,9 @@ class Alarm:
         last = f", the last one {self.review_id!r}," if self.review_id is not None else ""
         return (
             f"the reviews of {self.pools:,} pools{last} speak against it (e-value "
-            f"{self.e_value:.3g}, alarm at {1 / alpha:.3g}; a false alarm has probability at most "
-            f"{percent(alpha)}). Something has changed, or the calibration was among the rare ones that "
-            "fail. Recalibrate on fresh rows."
+            f"{numerals.number(self.e_value, 3)}, alarm at {numerals.number(1 / alpha, 3)}; a false alarm "
+            f"has probability at most {percent(alpha)}). Something has changed, or the calibration was among "
+            "the rare ones that fail. Recalibrate on fresh rows."
         )
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.bounds.pools import EThreshold, stake_for
@@ -65,10 +66,11 @@ class Average:
         return phrases.common_conditions(level.alpha, *alike, spread, phrases.DRAWN_ONCE)
 
     def evidence(self, level: Level) -> str:
+        needed = [numerals.number(each / level.alpha, 3) for each in (1.0, self.uniform)]
         return (
             f"betting against it, unit by unit over {counted(self.units, self.unit)}, made "
-            f"{math.exp(min(self.peak, 700)):.3g} of 1 at best and {math.exp(min(self.last, 700)):.3g} at "
-            f"last; {1 / level.alpha:.3g} on the way, or {self.uniform / level.alpha:.3g} at last, was needed"
+            f"{_wealth(self.peak)} of 1 at best and {_wealth(self.last)} at last; {needed[0]} on the way, or "
+            f"{needed[1]} at last, was needed"
         )
 
     def check(self, target: Expected, level: Level, rows: int, qualified: int, threshold: float) -> None:
@@ -82,6 +84,10 @@ class Average:
         hold(self.uniform == Draw(self.draw).uniform, "the uniform number is not the one drawn")
         hold(self.peak >= self.last, "the last wealth exceeds the largest")
         hold(enough(self.peak, self.last, self.uniform, level.alpha), "the wealth is not enough")
+
+
+def _wealth(log: float) -> str:
+    return "more than 1,000,000" if log > math.log(1e6) else numerals.number(math.exp(log), 3)
 
 
 def enough(peak: float, last: float, uniform: float, alpha: float) -> bool:
@@ -132,12 +138,14 @@ def _average_refused(
     rows: PoolRows, target: Expected, level: Level, mean: float, unit: str
 ) -> NotCertifiable:
     held = float(rows.totals(rows.qualified).mean())
-    each = counted(rows.pools, unit)
+    all_of_them = (
+        f"{counted(rows.pools, unit)} hold {numerals.number(held)} each on average with everyone listed"
+    )
     if held <= mean:
-        reason = f"{each} hold {held:.4g} each on average with everyone listed: ask for less than that."
+        reason = f"{all_of_them}: ask for less than that."
     else:
         reason = (
-            f"{each} hold {held:.4g} each on average with everyone listed, which is too few {unit}s to be "
-            f"sure of {mean:g}: label more {unit}s, or ask for less."
+            f"{all_of_them}, which is too few {unit}s to be sure of {numerals.number(mean)}: label "
+            f"more {unit}s, or ask for less."
         )
     return refuse(target.describe(), level, rows.rows, rows.qualified, reason)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
 from surelist.pool_counts import PoolCheck, PoolCounts, count_scores
 from surelist.promises.phrases import percent
@@ -129,20 +130,22 @@ def _pool_size(cutoff: Cutoff, size: int, pools: Sequence[int]) -> list[PoolChec
     if not isinstance(target, Expected) or target.pool_size is None or target.of != "count":
         return []
     promised, who = target.pool_size, _who(cutoff)
+    asked = numerals.number(promised, 10)
     if pools:
         small = [each for each in pools if each < SMALL * promised]
-        message = f"{len(small):,} of {len(pools):,} pools are much smaller than the promised {promised:g}"
+        message = f"{len(small):,} of {len(pools):,} pools are much smaller than the promised {asked}"
         if small:
             message += f"; the smallest has {min(small):,}: {_average(target, min(small))}"
         return [PoolCheck("pool size", bool(small), f"{message}.", cutoff.group)]
-    message = f"The pool has {size:,} candidates{who}; the promise is about pools of {promised:g}."
+    message = f"The pool has {size:,} candidates{who}; the promise is about pools of {asked}."
     if size != promised:
         message = f"{message[:-1]}: {_average(target, size)}."
     return [PoolCheck("pool size", size < SMALL * promised, message, cutoff.group)]
 
 
 def _average(target: Expected, size: int) -> str:
-    return f"in one of {size:,} that is at least {target.k * size / target.pool_size:.3g} on average"
+    held = numerals.number(target.k * size / target.pool_size, 3)
+    return f"in one of {size:,} that is at least {held} on average"
 
 
 def _share(cutoff: Cutoff, size: int, candidates: int, listed: int) -> list[PoolCheck]:
@@ -176,7 +179,7 @@ def _range(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
     expected = 2 * counted.candidates / (_reference(scores).rows + 1)
     message = (
         f"{counted.outside:,} of {counted.candidates:,} candidates{_who(cutoff)} score outside the range of "
-        f"the calibration rows, {scores.lowest:.6g} to {scores.highest:.6g}."
+        f"the calibration rows, {numerals.number(scores.lowest, 6)} to {numerals.number(scores.highest, 6)}."
     )
     return PoolCheck("range", counted.outside > 3 + 10 * expected, message, cutoff.group)
 
@@ -194,8 +197,8 @@ def _drift(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
     noise = math.sqrt(math.log(2 / LEVEL) / 2 * (1 / counted.candidates + 1 / known.rows))
     message = (
         f"{_percent(count / counted.candidates)} of {counted.candidates:,} candidates{_who(cutoff)} score at "
-        f"least {mark:.6g}, and {_percent(shares[mark])} of {known.rows:,} calibration rows: the largest "
-        "gap between them."
+        f"least {numerals.number(mark, 6)}, and {_percent(shares[mark])} of {known.rows:,} calibration rows: "
+        "the largest gap between them."
     )
     return PoolCheck("drift", gap > max(noise, GAP), message, cutoff.group, round(gap, 6))
 

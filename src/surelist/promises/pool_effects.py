@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.errors import PoolWarning
@@ -66,9 +67,9 @@ def warn_of_pools(effect: PoolEffect, alpha: float, target: AnyTarget) -> None:
     )
     warnings.warn(
         f"Candidates of one pool resemble one another (variance {effect.inflation:.1f} times that of "
-        f"independent rows over {effect.pools:,} pools, p = {effect.p_value:.2g}), and this promise treats "
-        f"rows as independent: it would be false about {percent(round(effect.failure_rate, 2))} of the time "
-        f"instead of {percent(alpha)}. {instead}",
+        f"independent rows over {effect.pools:,} pools, p = {numerals.chance(effect.p_value)}), and this "
+        "promise treats rows as independent: it would be false about "
+        f"{percent(round(effect.failure_rate, 2))} of the time instead of {percent(alpha)}. {instead}",
         PoolWarning,
         stacklevel=5,
     )

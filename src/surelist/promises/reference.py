@@ -212,8 +212,8 @@ def certify_budget(scores: Floats, good: Mask, target: Budget, level: Level, unl
         needed = math.ceil(target.pool_size / target.size)
         raise refuse(
             target.describe(), level, len(scores), total,
-            f"{len(unlabelled):,} unlabelled scores are too few to tell where {target.size:g} of "
-            f"{target.pool_size:g} end: bring {needed:,} or more.",
+            f"{len(unlabelled):,} unlabelled scores are too few to tell where {number(target.size)} of "
+            f"{number(target.pool_size)} end: bring {needed:,} or more.",
         )  # fmt: skip
     edge = float(np.partition(unlabelled, len(unlabelled) - rank)[len(unlabelled) - rank])
     threshold = math.nextafter(edge, math.inf)  # the list is everyone strictly above: ties stay within it

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from surelist import _check as check
+from surelist import _numerals as numerals
 from surelist import bounds
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
@@ -114,8 +115,8 @@ class Expected:
         return self.pool_size * bounds.largest_rate(rows, qualified, level.alpha, level.rule)
 
     def describe(self) -> str:
-        what = phrases.qualified(self.k) if self.of == "count" else f"{self.k:g} of value"
-        pools = "per pool" if self.pool_size is None else f"in pools of {self.pool_size:g}"
+        what = phrases.qualified(self.k) if self.of == "count" else f"{numerals.number(self.k, 10)} of value"
+        pools = "per pool" if self.pool_size is None else f"in pools of {numerals.number(self.pool_size, 10)}"
         return f"at least {what} on average {pools}"
 
 
@@ -365,7 +366,8 @@ class Budget:
             raise InvalidInput(f"size: expected less than pool_size={self.pool_size:g}, got {self.size:g}.")
 
     def describe(self) -> str:
-        return f"what a list of {self.size:g} of {self.pool_size:g} candidates holds"
+        size, of = numerals.number(self.size, 10), numerals.number(self.pool_size, 10)
+        return f"what a list of {size} of {of} candidates holds"
 
 
 Target = Expected | PerPool | Recall  # certified by a count of qualified rows

@@ -15,7 +15,7 @@ def evidence(values: Sequence[float], alarm_at: float) -> str:
     """The evidence against a promise after each pool, with the line at which the alarm is raised."""
     return timeline.logarithmic_chart(
         values, alarm_at, name="evidence", title="Evidence against the promise",
-        x_title="Pools with all reviews", y_title="Evidence (e-value)", line_name="Alarm",
+        x_title="Pools with all reviews", y_title="Evidence against it", line_name="Alarm",
     )  # fmt: skip
 
 

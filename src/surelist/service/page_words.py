@@ -25,6 +25,7 @@ WORDS = (
     (r"needs pools=, one pool id per row", "needs a column that says which pool a row is in"),
     (r"every row's probability= and lowest_rate=", "a column with every row's probability"),
     (r'\brule="exact"', "a promise fixed before looking"),
+    (r"\be-value\b", "evidence"),
     (r"\bsimultaneous rule\b", "promise that was chosen after looking"),
 )  # fmt: skip
 _FIRST = re.compile(rf"^({'|'.join(FIELDS)}): ")
