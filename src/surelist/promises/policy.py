@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist import _numerals as numerals
 from surelist import bounds
 from surelist._dataclasses import dataclass, fields, replace
 from surelist.drawing import axes
@@ -156,7 +157,7 @@ class Policy(Displayed, Certificate):
         bound = self.excess_bound.get(cutoff.group)
         if bound is not None and bound.count is not None:
             lines.append(
-                f"    at most {bound.count:.3g} qualified more than asked for, with probability at least "
+                f"    at most {numerals.number(bound.count, 3)} qualified more than asked for, with probability at least "
                 f"{1 - cutoff.level.alpha:g}"
             )
         lines += [f"    {each}" for each in wording.about_scores(cutoff, self)]
