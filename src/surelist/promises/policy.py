@@ -157,8 +157,8 @@ class Policy(Displayed, Certificate):
         bound = self.excess_bound.get(cutoff.group)
         if bound is not None and bound.count is not None:
             lines.append(
-                f"    at most {numerals.number(bound.count, 3)} qualified more than asked for, with probability at least "
-                f"{1 - cutoff.level.alpha:g}"
+                f"    at most {numerals.number(bound.count, 3)} qualified more than asked for, with "
+                f"probability at least {1 - cutoff.level.alpha:g}"
             )
         lines += [f"    {each}" for each in wording.about_scores(cutoff, self)]
         if cutoff.fingerprint:
