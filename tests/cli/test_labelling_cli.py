@@ -162,6 +162,35 @@ def test_stop_goes_on_until_it_is_certified(place, capsys):
     assert said["hits"] == 0
 
 
+def test_an_export_with_decisions_is_split_into_what_was_found_and_the_rest(place, capsys):
+    decisions = ["1"] * 40 + ["0"] * 260 + [""] * 1200
+    with open("candidates.csv", newline="") as file:
+        header, *rows = csv.reader(file)
+    with open("export.csv", "w", newline="") as file:
+        csv.writer(file).writerows(
+            [[*header, "included"], *([*row, mark] for row, mark in zip(rows, decisions, strict=True))]
+        )
+    words = ("stop", "start", "export.csv", "--recall", "0.9", "-o", "stop.json")
+    assert run(*words) == 2
+    assert "--found: give --found, how many" in capsys.readouterr().err
+    assert run(*words, "--found", "40", "--decided", "included") == 2
+    assert run(*words, "--decided", "includd") == 2
+    assert "--decided: " in (said := capsys.readouterr().err)
+    assert "Did you mean 'included'?" in said
+    assert run(*words, "--decided", "age") == 2
+    assert "column 'age': expected 0, 1 or blank" in capsys.readouterr().err
+    assert not list(Path().glob("stop*"))
+    assert run(*words, "--decided", "included") == 0
+    assert "40 relevant found, 1,200 items not" in capsys.readouterr().out
+    with open("stop.rest.csv", newline="") as file:
+        assert [row[:-1] for row in csv.reader(file)] == [header, *rows[300:]]
+    assert run("stop", "next", "stop.json", "-o", "sheet.csv", "--count", "5") == 0
+    with open("sheet.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            assert row["candidate"] == rows[300 + int(row["surelist_row"])][header.index("candidate")]
+    assert run(*words, "--decided", "included") == 2  # a draw is made once
+
+
 def test_stop_without_a_certificate_ends_with_exit_code_3(place, capsys):
     every = ["1"] * 1500
     run(

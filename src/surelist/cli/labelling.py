@@ -160,6 +160,7 @@ def stop() -> None:
     \b
     Example:
       surelist stop start rest.csv --found 195 --recall 0.95 -o stop.json
+      surelist stop start export.csv --decided included --recall 0.95 -o stop.json
       surelist stop next stop.json -o sheet.csv
       surelist stop record stop.json sheet.csv
       surelist stop status stop.json
@@ -168,14 +169,26 @@ def stop() -> None:
 
 @stop.command(name="start", no_args_is_help=True)
 @click.argument("rest", type=click.Path(path_type=Path))
-@click.option("--found", type=int, required=True, help="Relevant items that the review has found.")
+@click.option("--found", type=int, help="Relevant items that the review has found.")
+@click.option(
+    "--decided", metavar="COLUMN", help="Instead: REST has everything, and in this column the review's "
+    "decisions: 1 relevant, 0 not, blank for what was not reviewed.",
+)  # fmt: skip
 @click.option("--recall", type=float, required=True, help="Share of all relevant items to certify.")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="How often it may be wrong.")
 @click.option("--looks", type=int, default=10, show_default=True, help="The most looks to plan.")
 @state_option
 @as_json
 def start_stop(rest: Path, output: Path, json_: bool, **options: Any) -> None:
-    """Plan the looks at REST, a table of everything that was not reviewed, and draw from it."""
+    """Plan the looks at REST, a table of everything that was not reviewed, and draw from it.
+
+    An export of a whole project goes with --decided: relevant decisions are counted, and what has none
+    is written beside the state as STATE.rest.csv.
+
+    \b
+    Example:
+      surelist stop start asreview.csv --decided included --recall 0.9 -o stop.json
+    """
     from surelist.workflows import labelling
 
     test = labelling.start_stop(rest, output, **options)

@@ -122,7 +122,7 @@ _NAMES = {key: flag(key) for key in (name.rpartition(".")[2] for name in OPTIONS
 _NAMES |= {"groups": "--group", "ids": "--id", "pools": "--pool"}
 _NAMES |= {name: flag(name) for name in ("base_rate", "auc", "pilot", "sizes", "schedule", "monitor_alpha")}
 _NAMES |= {name: flag(name) for name in ("uncertified", "output", "plot", "looks", "block", "at_least")}
-_NAMES |= {name: flag(name) for name in ("policy", "port", "data", "found", "audit")}
+_NAMES |= {name: flag(name) for name in ("policy", "port", "data", "found", "decided", "audit")}
 # names that are flags of their own in some commands
 _ELSEWHERE = {"plan": {"pools": "--pools"}, "label start": {"labels": "--labels"}}
 _ELSEWHERE |= {command: {"policy": "POLICY"} for command in ("show", "report", "sql")}

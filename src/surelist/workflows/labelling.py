@@ -93,14 +93,41 @@ def finish_labelling(work: Labelling, *, policy: Path | None, shortlist: Path | 
     return made
 
 
-def start_stop(rest: Path, state: Path, *, found: int, recall: float, alpha: float, looks: int) -> StopTest:
-    """Plan the looks at the table of what was not reviewed, and draw from it."""
+def start_stop(
+    rest: Path, state: Path, *, found: int | None = None, decided: str | None = None, **options: Any
+) -> StopTest:
+    """Plan the looks at the table of what was not reviewed, and draw from it.
+
+    With ``decided`` the table has everything, and this column the decisions of the review: 1, 0, or blank for
+    what was not reviewed, which is written to a table of its own beside the state.
+    """
     _require_new(state)
+    if (found is None) == (decided is None):
+        raise InvalidInput(
+            "found: give found=, how many relevant items the review has found; or decided=, the column with "
+            "its decisions in a table of everything."
+        )
+    if decided is not None:
+        return _start_from_export(rest, state, decided, **options)
     table = open_table(rest)
     size = count_rows(table)
     if size == 0:
         raise InvalidInput(f"{table.name}: has no rows; nothing is left to test.")
-    test = StopTest(found, size, recall, alpha=alpha, looks=looks, table=str(Path(rest).absolute()))
+    test = StopTest(found or 0, size, table=str(Path(rest).absolute()), **options)
+    test.save(state)
+    return test
+
+
+def _start_from_export(export: Path, state: Path, decided: str, **options: Any) -> StopTest:
+    table, rest = open_table(export), state.with_suffix(".rest.csv")
+    _require_new(rest)
+    texts = read_text(table, {"decided": decided})["decided"]
+    marks = [_mark(text, decided, line) for line, text in enumerate(texts)]
+    left = [row for row, mark in enumerate(marks) if mark is None]
+    if not left:
+        raise InvalidInput(f"column {decided!r}: every row has a decision; nothing is left to test.")
+    test = StopTest(marks.count(1.0), len(left), table=str(rest.absolute()), **options)
+    write_sheet(rest, table.columns, rows_at(table, left), table.paths)
     test.save(state)
     return test
 
