@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xlsxwriter
 
 from surelist import examples
 from surelist.service.record.verify import verify
 from surelist.workflows import labelling_record
 from tests.helpers.service import close
+from tests.service.test_api import CSV
 from tests.service.test_workspace import Person, Team
 
 SCORES, LABELS = examples.population(np.random.default_rng(6), 4000)
@@ -162,3 +164,48 @@ def test_a_token_for_one_policy_labels_nothing(team):
     team.ann.post(f"/selections/{ident}/forget")
     assert not list(team.runtime.settings.spool.iterdir())
     assert "no longer kept here" in team.ann.get(f"/labellings/{ident}").text
+
+
+def test_a_labelling_by_api(team):
+    post, get = team.ann.client.post, team.ann.client.get
+    started = post("/api/v1/labellings?score=score&id=person&labels=200", content=COLLECTION, headers=CSV)
+    assert started.status_code == 201, started.text
+    address = f"/api/v1/labellings/{started.json()['id']}"
+    now = started.json()
+    assert now["waiting"]
+    for turn in range(4):
+        rows = get(f"{address}/next").json()
+        assert len(rows) == now["waiting"]
+        assert rows[0]["columns"]["score"] == COLLECTION.splitlines()[rows[0]["row"] + 1].split(",")[1]
+        sent = {"labels": [{"row": each["row"], "qualified": bool(LABELS[each["row"]])} for each in rows]}
+        keys = {"Idempotency-Key": f"turn {turn}".replace(" ", "-")}
+        now = post(f"{address}/labels", json=sent, headers=keys).json()
+        assert post(f"{address}/labels", json=sent, headers=keys).json() == now  # once
+        if not now["waiting"]:
+            break
+    assert "at least 5 qualified" in now["promise"]
+    again = post(f"{address}/labels", json=sent)
+    assert again.status_code == 400
+    assert "not asked for now" in again.json()["error"]["message"]
+    saved = post(f"{address}/save", json={"name": "Spring"})
+    assert saved.status_code == 201
+    assert get(address).json()["policy"] == saved.json()["hash"]
+    assert get(f"{address}/next").json() == []
+    assert verify(team.runtime.registry.database).intact
+
+
+def test_a_sheet_is_chosen(team, tmp_path):
+    with xlsxwriter.Workbook(str(tmp_path / "people.xlsx")) as book:
+        book.add_worksheet("Notes").write_row(0, 0, ["nothing to see"])
+        sheet = book.add_worksheet("People")
+        sheet.write_row(0, 0, ["person", "score"])
+        for at, score in enumerate(SCORES[:400], 1):
+            sheet.write_row(at, 0, [f"p{at:05d}", float(score)])
+    page = team.ann.post(
+        "/labellings", files={"file": ("people.xlsx", (tmp_path / "people.xlsx").read_bytes())}
+    )
+    assert "Which sheet?" in page.text
+    ident = page.url.path.rpartition("/")[2]
+    page = team.ann.post(f"/pools/{ident}/sheet", sheet="People")
+    assert page.url.path == f"/collections/{ident}"
+    assert "400 candidates" in page.text

@@ -34,6 +34,7 @@ VIEWER_FORMS = {("POST", "/record/verify")}  # which change nothing
 OPERATOR_READS = {
     ("GET", "/labellings/new"), ("GET", "/collections/{ident}"), ("GET", "/campaigns/new"),
     ("GET", "/drafts/{ident}/campaign"), ("GET", "/campaigns/pools/{ident}"),
+    ("GET", "/api/v1/labellings/{labelling_id}/next"),
     ("GET", "/campaigns/{ident}/pools/{pool}/shortlist.{format}"),
     ("GET", "/new"), ("GET", "/drafts/{ident}"), ("GET", "/drafts/{ident}/promise"), ("GET", "/drafts/{ident}/result"),
     ("GET", "/drafts/{ident}/explore"), ("GET", "/drafts/{ident}/problems.xlsx"), ("GET", "/pools/{ident}"),

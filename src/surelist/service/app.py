@@ -26,6 +26,7 @@ from surelist.service import (
     campaign_pages,
     drafts,
     kept_pages,
+    labelling_api,
     labelling_pages,
     pages,
     record_pages,
@@ -88,6 +89,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.runtime, app.state.sandboxes = runtime, sandboxes
     app.include_router(api.router)
     app.include_router(campaign_api.router)
+    app.include_router(labelling_api.router)
     app.include_router(drafts.router, include_in_schema=False)
     app.include_router(pages.router, include_in_schema=False)
     app.include_router(review_pages.router, include_in_schema=False)
@@ -178,7 +180,7 @@ def _declare_bodies(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         schema = made()
         parts = schema.setdefault("components", {}).setdefault("schemas", {})
-        for model in (Rows, Reviews, Retirement, Finish):
+        for model in (Rows, Reviews, Retirement, Finish, *labelling_api.BODIES):
             described = model.model_json_schema(ref_template="#/components/schemas/{model}")
             parts.update(described.pop("$defs", {}))
             parts[model.__name__] = described

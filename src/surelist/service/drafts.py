@@ -34,6 +34,7 @@ from surelist.service.visitor import Me, Visitor, to
 NOTHING: dict[str, Any] = {
     "missing_labels": "error", "decimal": "auto", "pos_label": None, "pool": None, "labels": "all",
 }  # fmt: skip
+ELSEWHERE = {"campaign pool": "/campaigns/pools", "collection": "/collections"}  # uploads of other stories
 router = APIRouter()
 
 
@@ -259,8 +260,8 @@ async def upload_pool(digest: str, me: Me) -> Response:
 @router.get("/pools/{ident}")
 async def pool_form(ident: str, me: Me) -> Response:
     view, draft = await me.view("operator"), me.spool.draft(ident, me.owner)
-    if draft.kind == "campaign pool":
-        return to(f"/campaigns/pools/{ident}")
+    if draft.kind in ELSEWHERE:
+        return to(f"{ELSEWHERE[draft.kind]}/{ident}")
     return await _pool_page(me, view, draft)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from surelist.errors import InvalidInput
 from surelist.promises.targets import AtLeast, Expected, Recall
 from surelist.service import reviewing, worklist
+from surelist.service.errors import NotFound
 from surelist.service.jobs import escaped, named, new_id
 from surelist.service.promise_form import number_in, share_in
 from surelist.service.record.log import Key
@@ -143,12 +144,48 @@ def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | Non
             )
         rows = list(now.waiting)
     told = {"rows": rows, "labels": [None if row not in answers else int(answers[row]) for row in rows]}
+    _count(runtime, view, ident, told, key)
+
+
+def take(
+    runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool | None], key: Key | None
+) -> None:
+    """Labels of rows that are asked for now, given at once; None for one that will not come."""
+    if key is not None and view.replayed(key) is not None:
+        return
+    waiting = set(status(view, ident).waiting)
+    for row in labels:
+        if row not in waiting:
+            raise InvalidInput(f"labels: row {row:,} is not asked for now. Ask which are, and label those.")
+    told = {"rows": list(labels), "labels": [None if each is None else int(each) for each in labels.values()]}
+    _count(runtime, view, ident, told, key)
+
+
+def _count(runtime: Runtime, view: View, ident: str, told: dict[str, Any], key: Key | None) -> None:
+    """Put labels on record that fit, and lay out what is asked for next."""
     before = view.told(ident)
-    run(
-        labelling_record.status, view.labelling(ident).facts["state"], [*before, told]
-    )  # refuses what does not fit
+    run(labelling_record.status, view.labelling(ident).facts["state"], [*before, told])  # or refuses them
     view.tell_labels(ident, told, len(before), key).result()
     _next_stage(runtime, view, ident)
+
+
+def asked_now(runtime: Runtime, view: View, ident: str, limit: int) -> list[dict[str, Any]]:
+    """The rows to label now with all their columns, as long as the collection is kept."""
+    waiting, kept = set(status(view, ident).waiting), runtime.spool.result(ident)
+    if not waiting:
+        return []
+    if kept is None:
+        raise NotFound("candidates: they are no longer kept here.")
+    with Worklist(list_of(kept.upload)) as work:
+        at = work.names.index(ROW)
+        laid_out = (work.candidates(range(n, n + 500)) for n in range(1, work.length + 1, 500))
+        rows = [each for part in laid_out for each in part if int(each.cells[at]) in waiting]
+        return [
+            {"row": int(each.cells[at]), "candidate": each.id,
+             "columns": dict(zip(work.names[:at], each.cells[:at], strict=True))
+             | dict(zip(work.names[at + 1 :], each.cells[at + 1 :], strict=True))}
+            for each in rows[:limit]
+        ]  # fmt: skip
 
 
 def answers_of(runtime: Runtime, view: View, ident: str) -> dict[int, bool]:

@@ -9,11 +9,10 @@ from typing import Any
 
 from fastapi import APIRouter
 from starlette.background import BackgroundTask
-from starlette.datastructures import UploadFile
 from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput
-from surelist.service import columns_form, jobs, labelling, looking, reviewing, wizard
+from surelist.service import columns_form, drafts, labelling, looking, reviewing, wizard
 from surelist.service.visitor import Me, Visitor, to
 
 router = APIRouter()
@@ -28,16 +27,8 @@ async def new_labelling(me: Me) -> Response:
 @router.post("/labellings")
 async def upload_collection(me: Me) -> Response:
     await me.view("operator", all_policies=True)
-    form = await me.form(limit=me.settings.max_upload + (1 << 20))
-    try:
-        file = form.get("file")
-        if not isinstance(file, UploadFile) or not file.filename:
-            raise InvalidInput("file: choose the file with the candidates first.")
-        upload = await me.runtime.work(jobs.store, me.runtime, file.file, file.filename, past=False)
-        name = file.filename
-    finally:
-        await form.close()
-    draft = me.spool.add_draft(me.owner, "collection", name, upload, me.settings.draft_life)
+    form = await me.form(limit=drafts.form_with_file(me))
+    draft = await drafts.stored(me, form, past=False, kind="collection")
     return to(f"/collections/{draft.id}")
 
 
@@ -49,6 +40,8 @@ async def design_form(ident: str, me: Me) -> Response:
 
 async def _design_page(me: Visitor, ident: str, problem: str | None = None) -> Response:
     draft = me.spool.draft(ident, me.owner)
+    if draft.notes.get("sheets"):
+        return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
     draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
     asked = draft.notes.get("asked") or {
         **labelling.DEFAULTS,

@@ -1,0 +1,173 @@
+"""Labellings by API: start one, ask whom to label, send labels, see what can be promised, save it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+
+from surelist.errors import InvalidInput
+from surelist.service import answers, api, labelling, reviewing
+from surelist.service.api import Auditor, IdempotencyKey, Maker, SelectionId, Service
+from surelist.service.bodies import TABLE_BODY, body_schema, parsed_body, table_body
+from surelist.service.models import Name, Number, Options, PolicyFile, Receipt, option
+from surelist.service.record.view import View
+from surelist.service.runtime import Runtime, key_of
+from surelist.service.uploads import Upload
+
+LABELS = 4 << 20  # bytes of labels in one request
+router = APIRouter(prefix="/api/v1", responses=api.router.responses)
+
+
+class LabellingOptions(Options):
+    """Columns of the collection, what is to be promised, and how many labels there can be."""
+
+    score: Name = option("score")
+    id: Name | None = Field(default=None, description="Column with candidate ids; row numbers without it.")
+    promise: Literal["expected", "at-least", "recall"] = "expected"
+    k: Number = Field(default=5, description="For `expected`: qualified on the list of an average pool.")
+    pool_size: Number = Field(default=100, description="For `expected`: candidates in a pool.")
+    many: int = Field(default=100, ge=1, description="For `at-least`: qualified on the list of these.")
+    share: float = Field(default=0.9, gt=0, lt=1, description="For `recall`: of the qualified among these.")
+    alpha: float = Field(default=0.1, gt=0, lt=1)
+    labels: int = Field(ge=1, le=10**6, description="How many candidates can be labelled.")
+    name: Name = "labelling"
+    sheet: Name | None = option("sheet")
+    keep: int | None = Field(default=None, description="Seconds for which the candidates are kept.")
+
+    def asked(self) -> dict[str, Any]:
+        """As the form has it."""
+        shares = {"alpha": f"{100 * self.alpha:.15g}", "share": f"{100 * self.share:.15g}"}
+        return {**labelling.asked_of(self.model_dump()), **shares}
+
+
+class LabelledRow(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    row: int = Field(ge=0)
+    qualified: bool | None = Field(description="null: this label will not come.")
+
+
+class Labels(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    labels: list[LabelledRow] = Field(min_length=1, max_length=100_000)
+
+
+class LabellingName(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: Name
+    note: str = Field(default="", max_length=2000)
+
+
+class LabellingView(BaseModel):
+    """Where a labelling stands: how many labels are asked for now, or what can be promised."""
+
+    id: str
+    name: str
+    target: str
+    alpha: float
+    labels: int
+    candidates: int
+    waiting: int
+    needs_all: bool
+    description: str
+    promise: str | None
+    refusal: str | None
+    policy: str | None = Field(description="The policy that was saved from it.")
+    receipt: Receipt
+
+
+class AskedRow(BaseModel):
+    row: int
+    candidate: str
+    columns: dict[str, str]
+
+
+BODIES = (Labels, LabellingName)
+
+
+@router.post("/labellings", status_code=201, response_model=LabellingView, openapi_extra=TABLE_BODY)
+async def start(
+    request: Request, runtime: Service, view: Maker, options: Annotated[LabellingOptions, Query()]
+) -> Any:
+    """Draw whom to label. The draw is made once and goes on record."""
+    seconds = reviewing.keep_of({} if options.keep is None else {"keep": options.keep}, runtime.settings)
+    async with table_body(request, runtime, past=False, sheet=options.sheet) as upload:
+        draft = runtime.spool.add_draft("", "collection", "the collection", _kept(runtime, upload), seconds)
+        draft = runtime.spool.note(draft, asked=options.asked())
+        try:
+            ident = await runtime.work(labelling.start, runtime, view, draft, seconds)
+        except BaseException:
+            runtime.spool.drop_draft(draft)
+            raise
+    return await runtime.work(_answer, view, ident)
+
+
+def _kept(runtime: Runtime, upload: Upload) -> Upload:
+    """The body as a file that stays when the request ends."""
+    path = runtime.spool.new_path(upload.path.suffix[1:])
+    os.link(upload.path, path)
+    return replace(upload, path=path)
+
+
+def _answer(view: View, ident: str) -> dict[str, Any]:
+    entry, now = view.labelling(ident), labelling.status(view, ident)
+    return {
+        "id": ident,
+        **{name: entry.facts[name] for name in ("name", "target", "alpha", "labels", "candidates")},
+        "waiting": len(now.waiting), "needs_all": now.needs_all, "description": now.description,
+        "promise": now.policy.promise if now.policy else None, "refusal": now.refusal,
+        "policy": view.policy_of(ident), "receipt": answers.receipt(entry),
+    }  # fmt: skip
+
+
+@router.get("/labellings/{labelling_id}", response_model=LabellingView)
+async def show(labelling_id: SelectionId, runtime: Service, view: Auditor) -> Any:
+    """Where a labelling stands."""
+    return await runtime.work(_answer, view, labelling_id)
+
+
+@router.get("/labellings/{labelling_id}/next", response_model=list[AskedRow])
+async def next_rows(
+    labelling_id: SelectionId,
+    runtime: Service,
+    view: Maker,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Any:
+    """Whom to label now. Asking again gives the same rows."""
+    return await runtime.work(labelling.asked_now, runtime, view, labelling_id, limit)
+
+
+@router.post(
+    "/labellings/{labelling_id}/labels", response_model=LabellingView, openapi_extra=body_schema(Labels)
+)
+async def send_labels(
+    labelling_id: SelectionId, request: Request, runtime: Service, view: Maker, key: IdempotencyKey = None
+) -> Any:
+    """Labels of rows that are asked for now; they count at once and cannot change."""
+    await runtime.read(view.labelling, labelling_id)
+    body = await parsed_body(request, runtime, Labels, LABELS)
+    labels = {each.row: each.qualified for each in body.labels}
+    if len(labels) < len(body.labels):
+        raise InvalidInput("labels: expected one label per row, got two of the same one.")
+    bound = key_of(key, "labels", labelling_id, body.model_dump_json())
+    await runtime.work(labelling.take, runtime, view, labelling_id, labels, bound)
+    return await runtime.work(_answer, view, labelling_id)
+
+
+@router.post(
+    "/labellings/{labelling_id}/save", status_code=201, response_model=PolicyFile,
+    openapi_extra=body_schema(LabellingName),
+)  # fmt: skip
+async def save(
+    labelling_id: SelectionId, request: Request, runtime: Service, view: Maker, key: IdempotencyKey = None
+) -> Any:
+    """The certified policy on record."""
+    await runtime.read(view.labelling, labelling_id)
+    body = await parsed_body(request, runtime, LabellingName)
+    bound = key_of(key, "save", labelling_id, body.model_dump_json())
+    made = await runtime.work(labelling.save, view, labelling_id, body.name, body.note, bound)
+    return answers.policy_file(await runtime.read(view.policy, made))
