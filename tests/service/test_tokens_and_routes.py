@@ -34,7 +34,7 @@ VIEWER_FORMS = {("POST", "/record/verify")}  # which change nothing
 OPERATOR_READS = {
     ("GET", "/labellings/new"), ("GET", "/collections/{ident}"), ("GET", "/campaigns/new"),
     ("GET", "/drafts/{ident}/campaign"), ("GET", "/campaigns/pools/{ident}"),
-    ("GET", "/api/v1/labellings/{labelling_id}/next"),
+    ("GET", "/api/v1/labellings/{ident}/next"),
     ("GET", "/campaigns/{ident}/pools/{pool}/shortlist.{format}"),
     ("GET", "/new"), ("GET", "/drafts/{ident}"), ("GET", "/drafts/{ident}/promise"), ("GET", "/drafts/{ident}/result"),
     ("GET", "/drafts/{ident}/explore"), ("GET", "/drafts/{ident}/problems.xlsx"), ("GET", "/pools/{ident}"),
@@ -81,6 +81,7 @@ class House:
         }  # fmt: skip
         things = {kind: at.removeprefix(kind) for kind, at in made.items()}
         return things | {
+            "/api/v1/labellings/": things["/labellings/"],
             "/campaigns/": campaign,
             "/api/v1/campaigns/": campaign,
             "/team/tokens/": bystander.id,

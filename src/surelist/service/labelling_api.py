@@ -124,50 +124,48 @@ def _answer(view: View, ident: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@router.get("/labellings/{labelling_id}", response_model=LabellingView)
-async def show(labelling_id: SelectionId, runtime: Service, view: Auditor) -> Any:
+@router.get("/labellings/{ident}", response_model=LabellingView)
+async def show(ident: SelectionId, runtime: Service, view: Auditor) -> Any:
     """Where a labelling stands."""
-    return await runtime.work(_answer, view, labelling_id)
+    return await runtime.work(_answer, view, ident)
 
 
-@router.get("/labellings/{labelling_id}/next", response_model=list[AskedRow])
+@router.get("/labellings/{ident}/next", response_model=list[AskedRow])
 async def next_rows(
-    labelling_id: SelectionId,
+    ident: SelectionId,
     runtime: Service,
     view: Maker,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Any:
     """Whom to label now. Asking again gives the same rows."""
-    return await runtime.work(labelling.asked_now, runtime, view, labelling_id, limit)
+    return await runtime.work(labelling.asked_now, runtime, view, ident, limit)
 
 
-@router.post(
-    "/labellings/{labelling_id}/labels", response_model=LabellingView, openapi_extra=body_schema(Labels)
-)
+@router.post("/labellings/{ident}/labels", response_model=LabellingView, openapi_extra=body_schema(Labels))
 async def send_labels(
-    labelling_id: SelectionId, request: Request, runtime: Service, view: Maker, key: IdempotencyKey = None
+    ident: SelectionId, request: Request, runtime: Service, view: Maker, key: IdempotencyKey = None
 ) -> Any:
     """Labels of rows that are asked for now; they count at once and cannot change."""
-    await runtime.read(view.labelling, labelling_id)
+    await runtime.read(view.labelling, ident)
     body = await parsed_body(request, runtime, Labels, LABELS)
     labels = {each.row: each.qualified for each in body.labels}
     if len(labels) < len(body.labels):
         raise InvalidInput("labels: expected one label per row, got two of the same one.")
-    bound = key_of(key, "labels", labelling_id, body.model_dump_json())
-    await runtime.work(labelling.take, runtime, view, labelling_id, labels, bound)
-    return await runtime.work(_answer, view, labelling_id)
+    bound = key_of(key, "labels", ident, body.model_dump_json())
+    await runtime.work(labelling.take, runtime, view, ident, labels, bound)
+    return await runtime.work(_answer, view, ident)
 
 
 @router.post(
-    "/labellings/{labelling_id}/save", status_code=201, response_model=PolicyFile,
+    "/labellings/{ident}/save", status_code=201, response_model=PolicyFile,
     openapi_extra=body_schema(LabellingName),
 )  # fmt: skip
 async def save(
-    labelling_id: SelectionId, request: Request, runtime: Service, view: Maker, key: IdempotencyKey = None
+    ident: SelectionId, request: Request, runtime: Service, view: Maker, key: IdempotencyKey = None
 ) -> Any:
     """The certified policy on record."""
-    await runtime.read(view.labelling, labelling_id)
+    await runtime.read(view.labelling, ident)
     body = await parsed_body(request, runtime, LabellingName)
-    bound = key_of(key, "save", labelling_id, body.model_dump_json())
-    made = await runtime.work(labelling.save, view, labelling_id, body.name, body.note, bound)
+    bound = key_of(key, "save", ident, body.model_dump_json())
+    made = await runtime.work(labelling.save, view, ident, body.name, body.note, bound)
     return answers.policy_file(await runtime.read(view.policy, made))
