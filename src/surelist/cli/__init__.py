@@ -56,6 +56,10 @@ COMMANDS = {
 }
 
 
+# packages that have something to do when the process ends
+TIDY_UP = {"pyspark", "uvicorn", "multiprocessing", "matplotlib"}
+
+
 class ReaderLeftError(Exception):
     """Whoever reads our output has seen enough; click would make exit code 1 of a ``BrokenPipeError``."""
 
@@ -127,8 +131,8 @@ def cli() -> None:
 def main(argv: list[str] | None = None) -> None:
     """Entry point: errors become one line on stderr and an exit code."""
     code = run(argv)
-    if code == 1:  # at once: after an interrupt Python may leave by a signal instead
-        os._exit(code)
+    if code == 1 or not TIDY_UP & sys.modules.keys():
+        os._exit(code)  # at once: Python takes a while, and after an interrupt may leave by a signal instead
     sys.exit(code)
 
 
