@@ -16,7 +16,7 @@ from surelist._dataclasses import dataclass
 from surelist._numerals import about, number, percent
 
 WIDTH, HEIGHT = 720, 380
-LEFT, RIGHT, TOP, BOTTOM = 84, 24, 20, 76
+LEFT, RIGHT, TOP, BOTTOM = 96, 24, 20, 76
 
 
 X_TITLE = "Candidates on the shortlist"
@@ -67,7 +67,7 @@ def guarantee_chart(
         parts.append(
             f'<line class="mark-guide" x1="{x:.1f}" y1="{y:.1f}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM}"/>'
             f'<line class="mark-guide" x1="{LEFT}" y1="{y:.1f}" x2="{x:.1f}" y2="{y:.1f}"/>'
-            f'<circle class="mark" data-at="{x:.1f}" data-x="{mark[0]:.4g}" data-y="{mark[1]:.4g}" '
+            f'<circle class="mark" data-at="{x:.1f}" data-x="{about(mark[0])}" data-y="{number(mark[1], 3)}" '
             f'cx="{x:.1f}" cy="{y:.1f}" r="6"/>'
         )
     parts.append(POINTER)

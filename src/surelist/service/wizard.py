@@ -182,7 +182,7 @@ def _facts(saved: SavedPolicy) -> dict[str, str]:
         "Status": "withdrawn" if view["withdrawn"] else "retired" if view["retired"] else "in use",
         "Saved": f"{numerals.moment(saved.entry.at)} by {saved.entry.actor}",
         "Note": saved.note or "–",
-        "Earlier looks at the rows": str(view["earlier_looks"]),
+        "Earlier questions to the rows": str(view["earlier_looks"]),
         "Purpose": policy.purpose or "–",
     }
     lengths = {cutoff.group: list_length(cutoff, policy) for cutoff in policy.cutoffs}

@@ -50,7 +50,7 @@ function readable(chart) {
   if (chosen) slider.value = Math.max(0, first.points.findLastIndex((point) => point[0] <= Number(chosen.dataset.at) + 0.5));
   if (chosen) {
     const { x, y } = chosen.dataset;
-    reading.textContent = `Marked: ${number.format(x)} candidates on the shortlist · ${first.y}: ${number.format(y)}`;
+    reading.textContent = `Marked: about ${x} candidates on the shortlist · ${first.y}: ${y}`;
   }
   slider.setAttribute("aria-valuetext", told(first.points[Number(slider.value)][0]));
   chart.addEventListener("pointermove", (event) => {
