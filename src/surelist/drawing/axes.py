@@ -225,8 +225,13 @@ def draw_shares(
 ) -> Any:
     """Some shares side by side."""
     axes = _axes(ax, path)
-    axes.bar(range(len(shares)), list(shares.values()), width=0.5, color=COLOURS["exact"])
+    bars = axes.bar(range(len(shares)), list(shares.values()), width=0.5, color=COLOURS["exact"])
+    beside = 0.5 + max(0, 4 - len(shares)) / 2  # a single bar is no wall
+    axes.set_xlim(-beside, len(shares) - 1 + beside)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+    axes.set_axisbelow(True)
     if len(shares) <= 30:
+        axes.bar_label(bars, [f"{100 * share:.3g}%" for share in shares.values()])
         axes.set_xticks(range(len(shares)), [name.replace("$", r"\$") for name in shares])
     _label(axes, title, "", y_title)
     return _finish(axes, path)
