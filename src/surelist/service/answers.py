@@ -16,6 +16,7 @@ from surelist.service.record.chain import Entry
 from surelist.service.record.log import Written
 from surelist.service.record.record import SavedPolicy
 
+CHECK_FACTS = ("kind", "warns", "message", "group")  # a gap is for pictures
 SELECTION_FACTS = (
     "policy", "candidates", "shortlisted", "groups", "pool_sha256", "result_sha256", "result_format",
 )  # fmt: skip
@@ -104,7 +105,8 @@ def selection(made: Written | Entry) -> dict[str, Any]:
     entry = made.entry if isinstance(made, Written) else made
     facts = entry.facts
     known = {name: facts[name] for name in SELECTION_FACTS}
-    return {"id": entry.subject, **known, "checks": facts.get("checks", []), "receipt": receipt(made)}
+    checks = [{name: each[name] for name in CHECK_FACTS} for each in facts.get("checks", [])]
+    return {"id": entry.subject, **known, "checks": checks, "receipt": receipt(made)}
 
 
 def report_html(
