@@ -209,3 +209,30 @@ def test_a_sheet_is_chosen(team, tmp_path):
     page = team.ann.post(f"/pools/{ident}/sheet", sheet="People")
     assert page.url.path == f"/collections/{ident}"
     assert "400 candidates" in page.text
+
+
+def test_a_promise_to_each_group(team):
+    text = "person,score,sex\n" + "".join(
+        f"{line},{'fm'[at % 2]}\n" for at, line in enumerate(COLLECTION.splitlines()[1:])
+    )
+    query = "score=score&id=person&labels=600&group=sex&promise=at-least&many=20"
+    bare = team.ann.client.post(f"/api/v1/labellings?{query}", content=text, headers=CSV)
+    assert bare.status_code == 400
+    assert "purpose" in bare.json()["error"]["message"]
+    made = team.ann.client.post(
+        f"/api/v1/labellings?{query}&purpose=both+wards", content=text, headers=CSV
+    ).json()
+    ident = made["id"]
+    for _ in range(6):
+        rows = team.ann.client.get(f"/api/v1/labellings/{ident}/next").json()
+        if not rows:
+            break
+        sent = {"labels": [{"row": each["row"], "qualified": bool(LABELS[each["row"]])} for each in rows]}
+        now = team.ann.client.post(f"/api/v1/labellings/{ident}/labels", json=sent).json()
+    assert now["promise"], now
+    listed = [line.split(",") for line in team.ann.post(f"/labellings/{ident}/list").text.splitlines()[1:]]
+    for sex in "fm":
+        assert sum(LABELS[int(row[0][1:])] for row in listed if row[2] == sex) >= 20
+    assert len(listed) < len(LABELS)
+    assert "both wards" in team.runtime.registry.entries(action="labelling.started")[0].details
+    assert verify(team.runtime.registry.database).intact

@@ -29,7 +29,7 @@ from surelist.workflows.labelling_record import ROW, LabellingStatus
 
 DEFAULTS: dict[str, Any] = {
     "score": None, "id": None, "promise": "expected", "k": "5", "pool_size": "100", "many": "100",
-    "share": "90", "alpha": "10", "labels": "300", "name": "", "keep": "",
+    "share": "90", "alpha": "10", "labels": "300", "name": "", "keep": "", "group": None, "purpose": "",
 }  # fmt: skip
 
 
@@ -63,20 +63,27 @@ def start(runtime: Runtime, view: View, draft: Draft, seconds: int) -> str:
         raise InvalidInput("score: choose the column that holds the score.")
     target, alpha = _target(asked), share_in(asked["alpha"], "alpha", "how often it may be false")
     labels = _whole(asked["labels"], "how many candidates can be labelled")
+    group = asked["group"] or None
+    if group and not asked["purpose"].strip():
+        raise InvalidInput("purpose: say why groups are treated differently; it goes on record.")
     with named(draft.upload, draft.filename):
-        state, candidates = run(
+        state, sizes = run(
             labelling_record.begin,
             draft.upload.path,
             target,
             labels=labels,
             alpha=alpha,
             score=asked["score"],
+            group=group,
+            purpose=asked["purpose"].strip()[:2000] or None,
         )
     ident = new_id()
     facts = {
         "name": asked["name"].strip()[:200] or draft.filename.rsplit(".", 1)[0], "file": draft.filename,
-        "collection_sha256": draft.upload.sha256, "candidates": candidates, "shortlisted": labels,
-        "groups": {}, "target": target.describe(), "alpha": alpha, "labels": labels, "state": state,
+        "collection_sha256": draft.upload.sha256, "candidates": sum(sizes.values()), "shortlisted": labels,
+        "groups": {name: [size, 0] for name, size in sizes.items() if name is not None},
+        "target": target.describe() + (f", in each group of {group}" if group else ""), "alpha": alpha,
+        "labels": labels, "state": state,
         "kept_until": reviewing.until(time.time() + seconds),
     }  # fmt: skip
     columns: dict[str, str | None] = {"score": asked["score"], "id": asked["id"] or ROW, "group": ROW}

@@ -28,6 +28,8 @@ class LabellingOptions(Options):
 
     score: Name = option("score")
     id: Name | None = Field(default=None, description="Column with candidate ids; row numbers without it.")
+    group: Name | None = Field(default=None, description="Column with groups: the same is promised to each.")
+    purpose: str = Field(default="", max_length=2000, description="With groups: why they are told apart.")
     promise: Literal["expected", "at-least", "recall"] = "expected"
     k: Number = Field(default=5, description="For `expected`: qualified on the list of an average pool.")
     pool_size: Number = Field(default=100, description="For `expected`: candidates in a pool.")

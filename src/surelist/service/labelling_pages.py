@@ -43,10 +43,8 @@ async def _design_page(me: Visitor, ident: str, problem: str | None = None) -> R
     if draft.notes.get("sheets"):
         return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
     draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
-    asked = draft.notes.get("asked") or {
-        **labelling.DEFAULTS,
-        **{r: profile.guesses[r] for r in ("score", "id")},
-    }
+    guesses = {role: profile.guesses[role] for role in ("score", "id")}
+    asked = {**labelling.DEFAULTS, **(draft.notes.get("asked") or guesses)}
     return me.show(
         "labelling_design.html", 400 if problem else 200, draft=draft, profile=profile, asked=asked,
         first=columns_form.preview(profile, {"score": asked["score"], "id": asked["id"]}), problem=problem,

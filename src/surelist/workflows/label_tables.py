@@ -6,6 +6,7 @@ The engine counts and filters; counts and the drawn rows come back, with a few r
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,13 @@ def drawn_rows(table: Table, work: Labelling, rows: list[int]) -> list[Row]:
 def write_collection_list(work: Labelling, policy: Policy, output: Path) -> None:
     """The list of the collection itself; for a recall with the control sample on it."""
     table, columns = open_collection(work)
+    write_certified(work, policy, table, columns, output)
+
+
+def write_certified(
+    work: Labelling, policy: Policy, table: Table, columns: Mapping[str, str], output: Path
+) -> None:
+    """The same of a table that is open."""
     recall = {each.group for each in policy.cutoffs if isinstance(each.target, Recall)}
     sampled = work.sampled_of(recall)
     thresholds = {each.group: each.steps[-1].threshold for each in policy.cutoffs}

@@ -10,10 +10,10 @@ from surelist._dataclasses import dataclass
 from surelist.errors import NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected, PerPool, Recall
-from surelist.tables.rows import count_rows, rows_at, write_listed
+from surelist.promises.targets import Expected, PerPool
+from surelist.tables.rows import count_rows, rows_at
 from surelist.tables.sources import open_table
-from surelist.workflows.label_tables import TableCollection
+from surelist.workflows.label_tables import TableCollection, write_certified
 from surelist.workflows.labelling import ROW, check_scores, write_rows
 
 Told = Sequence[Mapping[str, Any]]  # answers in order: rows and their labels, None for one that will not come
@@ -35,11 +35,18 @@ class LabellingStatus:
         return not self.waiting
 
 
-def begin(collection: Path, target: Any, *, labels: int, alpha: float, score: str) -> tuple[str, int]:
-    """Draw what may be asked; the state as text, and how many candidates the collection has."""
-    held = TableCollection(open_table(collection), score, None, None)
-    work = Labelling.of(held, target, labels=labels, alpha=alpha, columns={"score": score})
-    return work.dumps(), sum(held.sizes.values())
+def begin(
+    collection: Path, target: Any, *, labels: int, alpha: float, score: str, group: str | None = None,
+    purpose: str | None = None,
+) -> tuple[str, dict[str | None, int]]:  # fmt: skip
+    """Draw what may be asked; the state as text, and how many candidates there are, by group.
+
+    With groups the same is promised to each of them.
+    """
+    held = TableCollection(open_table(collection), score, None, group)
+    columns = {"score": score} | ({"group": group} if group else {})
+    work = Labelling.of(held, target, labels=labels, alpha=alpha, purpose=purpose, columns=columns)
+    return work.dumps(), dict(held.sizes)
 
 
 def resumed(text: str, told: Told) -> Labelling:
@@ -71,10 +78,7 @@ def write_list(text: str, told: Told, collection: Path, output: Path) -> int:
     score = str((work.columns or {})["score"])
     drawn = work.drawn
     check_scores(work, table, drawn, rows_at(table, drawn), score)
-    made = work.policy
-    kept = work.sampled_of({None} if isinstance(made.cutoffs[0].target, Recall) else set())
-    roles = {"score": score, "group": None, "id": None}
-    write_listed(table, output, {None: made.threshold}, roles, rows=kept)
+    write_certified(work, work.policy, table, work.columns or {}, output)
     return count_rows(open_table(output))
 
 
