@@ -14,7 +14,7 @@ import surelist as sl
 
 ALPHA = 0.1
 Floats = NDArray[np.float64]
-Judge = Callable[[sl.Policy], tuple[float, bool]]
+Judge = Callable[[sl.Policy], tuple[float, float]]  # list, and how false
 
 
 class Truth:
@@ -38,7 +38,7 @@ class Tally:
     """Promises made, false ones, refusals and list lengths."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.runs, self.false, self.refused, self.seconds = name, 0, 0, 0, 0.0
+        self.name, self.runs, self.false, self.refused, self.seconds = name, 0, 0.0, 0, 0.0
         self.lists: list[float] = []
 
     def add(self, judge: Judge, *rows: Any, **asked: Any) -> None:

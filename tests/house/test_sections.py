@@ -160,6 +160,7 @@ PROOFS = {
         "lifecycle/test_labelling_level.py::test_every_blocks_sample_is_uniform",
         "lifecycle/test_labelling_level.py::test_future_pools_at_the_boundary_through_the_public_api",
         "lifecycle/test_labelling.py::test_the_block_is_fixed_by_the_pilot_alone",
+        "lifecycle/test_labelling.py::test_the_block_for_future_pools_knows_nothing_of_where_the_other_rows_lie",
         "bounds/test_collection.py::test_everyone_labelled_is_the_exact_rule",
         "bounds/test_collection.py::test_figures_of_the_contract_and_large_collections",
         "lifecycle/test_labelling_level.py::test_the_collection_itself_at_its_worst_through_the_public_api",

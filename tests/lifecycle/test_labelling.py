@@ -233,6 +233,27 @@ def test_nobody_overwrites_a_labelling_they_have_not_read(tmp_path):
         sl.Labelling(scores, sl.AtLeast(5), labels=60).save(path)
 
 
+def test_the_block_for_future_pools_knows_nothing_of_where_the_other_rows_lie():
+    """The same pilot among other rows: its ranks in the whole collection differ, the block does not."""
+    scores, labels = collection(4000)
+    work = sl.Labelling(scores, sl.Expected(5, 100), labels=200)
+    rows = work.ask()
+    chosen = set()
+    for stretch in (1.0, 0.4, 0.1):
+        state = json.loads(work.dumps())
+        (design,) = state["designs"]
+        ranks = np.array(design["pilot"]["ranks"])
+        moved = np.unique((ranks * stretch).astype(int) + np.arange(len(ranks)))
+        design["pilot"]["ranks"] = moved.tolist()
+        other = sl.Labelling.loads(json.dumps(state))
+        other.tell(rows, labels[rows])
+        chosen.add(json.loads(other.dumps())["designs"][0]["chosen"])
+    assert len(chosen) == 1
+    within, apart = design["within"], design["apart"]
+    assert within == sorted(set(within))
+    assert within[-1] < design["pilot_block"] <= apart == 400
+
+
 def test_a_range_of_pool_sizes_is_promised_by_its_smallest():
     scores = np.arange(2_000.0)
     work = sl.Labelling(scores, sl.PerPool(2, (50, 100)), labels=150)

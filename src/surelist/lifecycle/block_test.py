@@ -36,7 +36,6 @@ class BlockVerdict:
     rows: int
     qualified: int
     listed: int | None
-    listed_share: float
     proof: Any
     refusal: NotCertifiable | None = None
 
@@ -161,7 +160,7 @@ def _run_control(design: Design, target: Recall) -> BlockVerdict:
 
 def _verdict(design: Design, threshold: float, rank: int, count: int, proof: Any) -> BlockVerdict:
     rows, qualified = _labelled(design)
-    return BlockVerdict(threshold, count, rows, qualified, rank + 1, (rank + 1) / design.size, proof)
+    return BlockVerdict(threshold, count, rows, qualified, rank + 1, proof)
 
 
 def _labelled(design: Design) -> tuple[int, int]:
@@ -190,7 +189,7 @@ def _refusal(design: Design, reason: str, count: int) -> BlockVerdict:
     rows, qualified = _labelled(design)
     target = target_of(design.target)
     error = refuse(target.describe(), Level(design.alpha), rows, qualified, reason, count=count)
-    return BlockVerdict(float("nan"), count, rows, qualified, None, 1.0, None, error)
+    return BlockVerdict(float("nan"), count, rows, qualified, None, None, error)
 
 
 def _free(design: Design) -> int:

@@ -11,8 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass
+from surelist._dataclasses import dataclass, field
 from surelist._files import hold
+from surelist._shapes import MAY_BE_ABSENT
 from surelist._version import __version__
 from surelist.lifecycle.monitor_file import parse_state
 from surelist.promises.target_file import TargetFields, target_of
@@ -47,6 +48,7 @@ class Design:
 
     ``apart`` rows are set aside for the pilot (0: none); ``blocks`` count rows that are not set aside and,
     for a promise about the collection, not in the pilot; ``chosen`` is the number of the block tested.
+    ``within``: the pilot's ranks among the rows set aside, which know nothing of the others.
     """
 
     group: str | None
@@ -61,6 +63,7 @@ class Design:
     chosen: int | None
     pilot: Sample | None
     main: Sample
+    within: list[int] | None = field(default=None, metadata=MAY_BE_ABSENT)
 
 
 @dataclass(kw_only=True)
@@ -110,6 +113,12 @@ def _verify(design: Design) -> None:
         )
         return
     _verify_sample(design.pilot, design, 1)
+    if design.within is not None:
+        hold(
+            len(design.within) == _length(design.pilot) and design.within == sorted(set(design.within))
+            and 0 <= design.within[0] <= design.within[-1] < design.pilot_block,
+            "the pilot's ranks are out of order",
+        )  # fmt: skip
     hold(
         _length(design.pilot) <= design.pilot_block <= (design.apart or design.size), "its pilot does not fit"
     )

@@ -104,17 +104,19 @@ def make_design(
         layout = Layout(0, 0, 0, (size,), labels, 0.0)
     else:
         layout = lay_out(size, labels, need(target, size), alpha=alpha, future=future, **options)
-    drawn, apart = [], np.zeros(0, dtype=np.int64)
+    drawn, apart, within = [], np.zeros(0, dtype=np.int64), None
     if layout.pilot_labels:
         part = block_draw.set_aside(size, layout.apart, rng) if future else None
         drawn = [block_draw.draw_part(part, layout.pilot_block, layout.pilot_labels, rng)]
         apart = drawn[0].ranks if part is None else part
+        within = None if part is None else np.searchsorted(part, drawn[0].ranks).tolist()
     drawn.append(block_draw.draw_blocks(apart, list(layout.blocks), layout.labels, rng))
     *pilot, main = _fetch(collection, group, drawn)
     return Design(
         group=group, target=target_fields(target), alpha=alpha, size=size, apart=layout.apart,
         pilot_block=layout.pilot_block, fallback=layout.fallback, blocks=list(layout.blocks),
         drawn=layout.labels, chosen=None if pilot else 0, pilot=pilot[0] if pilot else None, main=main,
+        within=within,
     )  # fmt: skip
 
 
@@ -149,22 +151,30 @@ def stage(design: Design) -> tuple[Sample, Ints]:
 
 
 def fix_block(design: Design) -> None:
-    """Fix the block once the pilot is complete, before any label that tests it is asked for."""
+    """Fix the block once the pilot is complete, before any label that tests it is asked for.
+
+    For future pools by the pilot's ranks among the rows set aside alone: its ranks in the whole collection
+    say how many of the other rows lie above, which are those that test the block.
+    """
     if design.chosen is not None or design.pilot is None or WAITING in design.pilot.labels:
         return
     pilot, target = design.pilot, target_of(design.target)
     assert isinstance(target, (Expected, PerPool, AtLeast))
     fallback = run_fallback(design)
     everyone = np.arange(len(pilot.rows))
+    ranks, size = (pilot.ranks, design.size) if design.within is None else (design.within, design.apart)
+    otherwise = 1.0
+    if fallback is not None and fallback.listed is not None:
+        otherwise = (ranks[pilot.ranks.index(fallback.listed - 1)] + 1) / size
     design.chosen = choose_block(
-        (np.array(pilot.ranks) + 0.5) / design.size,
+        (np.array(ranks) + 0.5) / size,
         pilot.qualified(everyone),
         design.size - (design.apart or len(pilot.rows)),
         tuple(design.blocks),
         design.drawn,
         need(target, design.size),
         design.alpha * (1 - design.fallback),
-        1.0 if fallback is None else fallback.listed_share,
+        otherwise,
     )
 
 
