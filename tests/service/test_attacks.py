@@ -61,6 +61,20 @@ def test_what_one_person_uploaded_is_nobody_elses(house, routes):
         assert house.admin.get(kind + house.things[kind]).status_code == 200
 
 
+def test_an_upload_is_only_what_it_was_sent_as(house, routes):
+    """Past candidates asked for as a pool, a pool as a collection: not there, for their owner either."""
+    before = house.entries()
+    csrf = {"csrf": access.csrf_token(house.admin.cookies.get("surelist")), "score": "score", "alpha": "10"}
+    for method, path in routes:
+        kind = max((each for each in UPLOADS if path.startswith(each)), key=len, default=None)
+        for other in set(UPLOADS) - {kind} if kind else ():
+            address = path.replace("{ident}", house.things[other])
+            answer = house.admin.request(method, address, data=csrf if method == "POST" else None)
+            led = path == "/pools/{ident}" and answer.status_code == 303  # to where it belongs
+            assert led or answer.status_code in (400, 404), (method, path, other, answer.status_code)
+    assert house.entries() == before
+
+
 def test_every_form_needs_the_token_of_its_own_session(house, routes):
     forms = [path for method, path in routes if method == "POST" and not path.startswith("/api/")]
     forms = [path for path in forms if path != "/login"]

@@ -273,6 +273,17 @@ def test_every_attack_is_noticed(storied, attack):
     assert any(symptom in problem for problem in problems), problems
 
 
+def test_an_entry_in_the_middle_with_a_hash_made_anew_is_noticed_by_the_next_one(storied):
+    entry = storied.registry.entries(limit=1000)[-2]
+    forged = Entry(**{**vars(entry), "at": "2020-01-01T00:00:00.000+00:00"})
+    tamper(
+        storied.database,
+        f"UPDATE log SET at = '{forged.at}', hash = '{forged.expected_hash()}' WHERE seq = {entry.seq}",
+    )
+    problems = verify(storied.database).problems
+    assert f"entry {entry.seq + 1} does not follow the entry before it" in problems
+
+
 def test_an_insert_without_a_sequence_number_is_noticed(tmp_path, policy):
     """SQLite let a BIGINT PRIMARY KEY be NULL; records made before NOT NULL stay readable and are checked."""
     database = Database(str(tmp_path / "r.db"))

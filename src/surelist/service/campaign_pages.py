@@ -68,7 +68,7 @@ async def upload_past(me: Me) -> Response:
 @router.get("/drafts/{ident}/campaign")
 async def terms_form(ident: str, me: Me) -> Response:
     await me.view("operator", all_policies=True)
-    return _terms_page(me, me.spool.draft(ident, me.owner))
+    return _terms_page(me, me.spool.draft(ident, me.owner, "past"))
 
 
 def _terms_page(me: Visitor, draft: Draft, problem: Exception | None = None) -> Response:
@@ -85,7 +85,7 @@ def _terms_page(me: Visitor, draft: Draft, problem: Exception | None = None) -> 
 @router.post("/drafts/{ident}/campaign")
 async def start(ident: str, me: Me) -> Response:
     view = await me.view("operator", all_policies=True)
-    draft, form = me.spool.draft(ident, me.owner), await me.form()
+    draft, form = me.spool.draft(ident, me.owner, "past"), await me.form()
     wizard.require_shown(form, draft.notes.get("columns"))
     asked = campaigns.asked_of(form)
     draft = me.spool.note(draft, terms=asked)
@@ -127,7 +127,7 @@ async def pool_form(ident: str, me: Me) -> Response:
 
 async def _pool_page(me: Visitor, ident: str, problem: str | None = None) -> Response:
     view = await me.view("operator", all_policies=True)
-    draft = me.spool.draft(ident, me.owner)
+    draft = me.spool.draft(ident, me.owner, "campaign pool")
     if draft.notes.get("sheets"):
         return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
     entry = await me.runtime.read(view.campaigns.one, draft.notes["campaign"])
@@ -148,7 +148,7 @@ async def _pool_page(me: Visitor, ident: str, problem: str | None = None) -> Res
 async def screen(ident: str, me: Me) -> Response:
     """Shortlist the pool with the threshold in force."""
     view = await me.view("operator", all_policies=True)
-    draft, form = me.spool.draft(ident, me.owner), await me.form()
+    draft, form = me.spool.draft(ident, me.owner, "campaign pool"), await me.form()
     columns, seconds = wizard.columns_of(form), reviewing.keep_of(form, me.settings)
     about: dict[str, Any] = reviewing.about_pool(form, draft, seconds)
     about = {name: value for name, value in about.items() if name != "watch"} | {"name": about["name"][:100]}

@@ -128,7 +128,7 @@ async def choose_sheet(ident: str, me: Me) -> Response:
 @router.post("/pools/{ident}/sheet")
 async def choose_pool_sheet(ident: str, me: Me) -> Response:
     await me.view("operator")
-    await _take_sheet(me, me.spool.draft(ident, me.owner), past=False)
+    await _take_sheet(me, me.spool.draft(ident, me.owner, "pool", *ELSEWHERE), past=False)
     return to(f"/pools/{ident}")
 
 
@@ -259,7 +259,7 @@ async def upload_pool(digest: str, me: Me) -> Response:
 
 @router.get("/pools/{ident}")
 async def pool_form(ident: str, me: Me) -> Response:
-    view, draft = await me.view("operator"), me.spool.draft(ident, me.owner)
+    view, draft = await me.view("operator"), me.spool.draft(ident, me.owner, "pool", *ELSEWHERE)
     if draft.kind in ELSEWHERE:
         return to(f"{ELSEWHERE[draft.kind]}/{ident}")
     return await _pool_page(me, view, draft)
@@ -267,7 +267,7 @@ async def pool_form(ident: str, me: Me) -> Response:
 
 @router.post("/pools/{ident}")
 async def select(ident: str, me: Me) -> Response:
-    view, draft = await me.view("operator"), me.spool.draft(ident, me.owner)
+    view, draft = await me.view("operator"), me.spool.draft(ident, me.owner, "pool")
     form = await me.form()
     columns, seconds = wizard.columns_of(form), reviewing.keep_of(form, me.settings)
     about = reviewing.about_pool(form, draft, seconds)
@@ -313,7 +313,7 @@ async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None 
 
 async def _opened(me: Visitor, ident: str) -> tuple[View, Draft]:
     view = await me.view("operator", all_policies=True)
-    return view, me.spool.draft(ident, me.owner)
+    return view, me.spool.draft(ident, me.owner, "past")
 
 
 async def _with_others(me: Visitor, draft: Draft, form: FormData) -> Draft:

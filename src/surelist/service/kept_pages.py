@@ -66,8 +66,8 @@ def _upload(each: Draft) -> dict[str, Any]:
 async def delete_upload(ident: str, me: Me) -> Response:
     """Remove an upload of one's own before its time."""
     await me.view("operator")
-    await me.form()
     draft = await me.runtime.read(me.spool.draft, ident, me.owner)
+    await me.form()
     await me.runtime.read(me.spool.drop_draft, draft)
     return to("/kept")
 

@@ -39,7 +39,7 @@ async def design_form(ident: str, me: Me) -> Response:
 
 
 async def _design_page(me: Visitor, ident: str, problem: str | None = None) -> Response:
-    draft = me.spool.draft(ident, me.owner)
+    draft = me.spool.draft(ident, me.owner, "collection")
     if draft.notes.get("sheets"):
         return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
     draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
@@ -57,7 +57,7 @@ async def start(ident: str, me: Me) -> Response:
     """Draw the candidates to label. The draw is made once."""
     view = await me.view("operator", all_policies=True)
     form = await me.form()
-    draft = me.spool.note(me.spool.draft(ident, me.owner), asked=labelling.asked_of(form))
+    draft = me.spool.note(me.spool.draft(ident, me.owner, "collection"), asked=labelling.asked_of(form))
     seconds = reviewing.keep_of(form, me.settings)
     try:
         made = await me.runtime.work(labelling.start, me.runtime, view, draft, seconds)

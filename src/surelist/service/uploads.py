@@ -160,10 +160,11 @@ class Spool:
         self._write(f"draft-{draft.id}", draft)
         return draft
 
-    def draft(self, ident: str, owner: str) -> Draft:
-        """A draft of this session; someone else's looks as if it did not exist."""
+    def draft(self, ident: str, owner: str, *kinds: str) -> Draft:
+        """A draft of this session, of these kinds if any are named; others look as if they did not exist."""
         draft = self._read(f"draft-{_plain(ident)}")
-        if draft is None or draft.owner != owner or draft.until < time.time():
+        other = draft is not None and bool(kinds) and draft.kind not in kinds
+        if draft is None or other or draft.owner != owner or draft.until < time.time():
             raise NotFound("upload: it is no longer here. Uploads are removed after use; send it again.")
         return draft
 
