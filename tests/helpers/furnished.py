@@ -137,7 +137,8 @@ def _lists(who: Browser, policy: str) -> dict[str, str]:
     who.post(running + "/marks", rank="1", mark="yes")
     who.post(running + "/notes", rank="1", text="called, will call back")
     found |= {"finished": finished, "selection": running, "review": running + "/review"}
-    return found | {"review finished": finished + "/review", "report": running + "/report"}
+    found |= {"report": running + "/report", "policy report": policy + "/report"}
+    return found | {"review finished": finished + "/review"}
 
 
 def _alarm(who: Browser, policy: str) -> None:

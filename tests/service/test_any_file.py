@@ -12,6 +12,7 @@ import pytest
 import python_calamine as calamine
 
 from surelist.service.page_words import plainly
+from tests.helpers.workbooks import ods, xls
 from tests.tables.test_any_file import (
     LABELS,
     SCORES,
@@ -70,6 +71,18 @@ def test_csv_as_excel_writes_it_at_the_api(local_client, encoding):
     assert "größe" in listed.content.decode(encoding)
     curve = post(local_client, "curve?score=score&label=label&pos_label=Ja", body, "text/csv")
     assert curve.json()["rows"] == 300
+
+
+@pytest.mark.parametrize("write", [ods, xls])
+def test_old_and_open_workbooks_are_uploaded_and_read(local_client, tmp_path, write):
+    body = write(tmp_path / "past", rows(float, float)).read_bytes()
+    made = post(local_client, f"calibrate?{ASKED}", body).json()
+    assert made["policy"]["cutoffs"][0]["steps"][0]["threshold"] == expected().threshold
+    page = upload(local_client, f"past.{write.__name__}", body)
+    assert page.url.path.startswith("/drafts/")
+    assert "sheet 'S'" in text(
+        send(local_client, page, score="score", label="label", decimal="auto", check="1")
+    )
 
 
 @pytest.mark.parametrize("what", ["bomb", "far", "zip", "text", "locked"])

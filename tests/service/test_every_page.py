@@ -21,7 +21,7 @@ from tests.service.test_page import SIZES, browser, pictures
 
 TEMPLATES = Path(surelist.service.__file__).parent / "templates"
 NO_PAGES = ("/api", "/healthz", "/readyz", "/metrics", "/template", "/logout")
-NO_PAGE_ENDS = (".json", ".csv", ".xlsx", ".{format}")
+NO_PAGE_ENDS = (".json", ".csv", ".xlsx", ".pdf", ".{format}")
 
 
 def templates() -> set[str]:

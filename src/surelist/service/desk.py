@@ -27,6 +27,7 @@ def worklist(view: View, spool: Spool) -> dict[str, Any]:
         "labellings": _labellings(view),
         "campaigns": campaign_views.running(view),
         "total": len(saved),
+        "kept_here": {each.id for each in spool.results()},
     }
 
 

@@ -26,6 +26,7 @@ from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import key_of, runtime_of
 from surelist.service.sandbox import Sandboxes
+from surelist.service.sentences import person
 
 # pages that are never about a sandbox
 OUTSIDE = ("/login", "/logout", "/sandbox", "/team")
@@ -35,7 +36,7 @@ _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True,
     lstrip_blocks=True, undefined=StrictUndefined,
 )  # fmt: skip
-_templates.filters.update(FILTERS, plainly=plainly)
+_templates.filters.update(FILTERS, plainly=plainly, person=person)
 _templates.globals.update(version=__version__)
 
 
@@ -97,7 +98,7 @@ class Visitor:
         if self._person is None:
             return None
         acting = self._person if self.sandbox is None else LOCAL_ACTOR
-        name = self._person.name.rpartition(" (")[0] or self._person.name
+        name = person(self._person.name)
         return {
             "name": "this machine" if self._person is LOCAL_ACTOR else name, "role": self._person.role,
             "limited": self._person.policy is not None, "policy": acting.policy,

@@ -142,6 +142,7 @@ function sort(table, head, column) {
 }
 
 for (const field of document.querySelectorAll("input[data-search]")) {
+  field.parentElement.hidden = false;
   const rows = document.getElementById(field.dataset.search).tBodies[0].rows;
   field.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
   field.addEventListener("input", () => {
