@@ -243,7 +243,7 @@ def fuzz(folder: Path, address: str, requests: int, seed: int) -> int:
 
 
 async def _flood(
-    server: Server, policy: str, campaign: str, enough: int, moment: float
+    server: Server, policy: str, campaign: str, enough: int, moment: float, steps: int
 ) -> list[tuple[str, dict[str, Any]]]:
     """Selections, policies and reviews; killed a moment after enough were acknowledged, which are returned."""
     acknowledged: list[tuple[str, dict[str, Any]]] = []
@@ -296,7 +296,11 @@ async def _flood(
                 return  # never acknowledged
 
         tasks = [asyncio.create_task(quietly(number)) for number in range(150)]
-        while len(acknowledged) < enough and not all(task.done() for task in tasks):
+
+        def stepped() -> int:
+            return sum(path.startswith("/api/v1/campaigns/") for path, _ in acknowledged)
+
+        while (len(acknowledged) < enough or stepped() < steps) and not all(task.done() for task in tasks):
             await asyncio.sleep(0.001)
         await asyncio.sleep(moment)
         server.kill()
@@ -316,7 +320,14 @@ def kill(folder: Path, address: str, trials: int, seed: int) -> int:
     ).json()  # fmt: skip
     for trial in range(trials):
         acknowledged = asyncio.run(
-            _flood(server, made["hash"], begun["id"], draw.randrange(120), draw.uniform(0, 0.02))
+            _flood(
+                server,
+                made["hash"],
+                begun["id"],
+                draw.randrange(120),
+                draw.uniform(0, 0.02),
+                steps=draw.choice([0, 0, 1, 4]),
+            )  # fmt: skip
         )
         server.start()
         with httpx.Client(base_url=server.url, timeout=60) as client:

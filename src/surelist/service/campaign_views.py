@@ -8,6 +8,7 @@ from typing import Any
 from surelist.reports import history
 from surelist.service import answers, reviewing
 from surelist.service.campaigns import Standing
+from surelist.service.record.campaigns import StepEntry
 from surelist.service.record.chain import Entry
 from surelist.service.record.view import View
 from surelist.service.uploads import Spool, list_of
@@ -24,24 +25,29 @@ def shown(view: View, spool: Spool, ident: str) -> dict[str, Any]:
     """A campaign with its history."""
     now = Standing(view, ident)
     pools = _pools(view, spool, now.steps)
-    updates = [now.entry, *(each for each in now.steps if each.action == UPDATED)]
+    later = [(each.entry, each.facts["after"]) for each in now.steps if each.action == UPDATED]
+    updates = [(now.entry, now.facts["after"]), *later]
     return {
-        "entry": now.entry, "facts": now.entry.facts, "now": now.after, "steps": len(now.steps),
+        "entry": now.entry, "facts": now.facts, "now": now.after, "steps": len(now.steps),
         "withdrawn": now.withdrawn, "pools": pools[::-1],
         "open": [each for each in pools if not each["finished"]],
-        "updates": [_update(each) for each in updates], "pictures": _pictures(updates, pools),
+        "updates": [_update(*each) for each in updates],
+        "pictures": _pictures([after for _, after in updates], pools),
     }  # fmt: skip
 
 
-def _pools(view: View, spool: Spool, steps: Sequence[Entry]) -> list[dict[str, Any]]:
-    finished = {each.subject for each in steps if each.action == REVIEWED}
+def _pools(view: View, spool: Spool, steps: Sequence[StepEntry]) -> list[dict[str, Any]]:
+    finished = {each.subject: each.facts["labels"] for each in steps if each.action == REVIEWED}
     rows = []
     for each in steps:
         if each.action == SCREENED:
-            counts = reviewing.progress(view.marks(each.subject), each.facts["shortlisted"])
+            if each.subject in finished:
+                counts = _counted(finished[each.subject])
+            else:
+                counts = reviewing.progress(view.marks(each.subject), each.facts["shortlisted"])
             kept = spool.result(each.subject)
             rows.append(
-                {"id": each.subject, "name": each.facts["pool"], "at": each.at, "progress": counts,
+                {"id": each.subject, "name": each.facts["pool"], "at": each.entry.at, "progress": counts,
                  "candidates": each.facts["candidates"], "listed": each.facts["shortlisted"],
                  "threshold": each.facts["threshold"], "number": each.facts["after"]["pools"],
                  "finished": each.subject in finished or not each.facts["shortlisted"],
@@ -50,18 +56,24 @@ def _pools(view: View, spool: Spool, steps: Sequence[Entry]) -> list[dict[str, A
     return rows
 
 
-def _update(entry: Entry) -> dict[str, Any]:
-    after = entry.facts["after"]
+def _counted(labels: str) -> dict[str, int]:
+    """What finished reviews say."""
+    return {"reviewed": len(labels) - labels.count("?"), "yes": labels.count("1")}
+
+
+def _update(entry: Entry, after: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "at": entry.at, "by": entry.actor, "from_pool": after["pools"] + 1,
         **{name: after[name] for name in ("rows", "threshold", "list_size", "floor", "spent")},
     }  # fmt: skip
 
 
-def _pictures(updates: Sequence[Entry], pools: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
+def _pictures(
+    updates: Sequence[Mapping[str, Any]], pools: Sequence[Mapping[str, Any]]
+) -> dict[str, str | None]:
     """List length and threshold by pool, once there is something to compare."""
     shares = [100 * each["listed"] / each["candidates"] for each in pools if each["candidates"]]
-    known = [(each.facts["after"]["pools"], each.facts["after"]["threshold"]) for each in updates]
+    known = [(after["pools"], after["threshold"]) for after in updates]
     values = [(float(pool), float(value)) for pool, value in known if value is not None]
     return {
         "lengths": history.lengths(shares) if len(shares) > 1 else None,
@@ -72,17 +84,17 @@ def _pictures(updates: Sequence[Entry], pools: Sequence[Mapping[str, Any]]) -> d
 def as_answer(view: View, ident: str) -> dict[str, Any]:
     """Where a campaign stands, for the API."""
     now = Standing(view, ident)
-    facts = now.entry.facts
+    facts = now.facts
     return {
         "id": ident, **{name: facts[name] for name in ("name", "target", "alpha", "schedule")},
         **{name: now.after[name] for name in SHOWN},
         "withdrawn": now.withdrawn.facts["reason"] if now.withdrawn else None,
         "waiting": [each.subject for each in _waiting(now.steps)],
-        "receipt": answers.receipt(now.steps[-1] if now.steps else now.entry),
+        "receipt": answers.receipt(now.steps[-1].entry if now.steps else now.entry),
     }  # fmt: skip
 
 
-def _waiting(steps: Sequence[Entry]) -> list[Entry]:
+def _waiting(steps: Sequence[StepEntry]) -> list[StepEntry]:
     """Pools whose reviews are not finished."""
     finished = {each.subject for each in steps if each.action == REVIEWED}
     pools = [each for each in steps if each.action == SCREENED and each.facts["shortlisted"]]
@@ -98,14 +110,14 @@ def listed(spool: Spool, pool: str) -> list[str]:
         return list(work.ranked())
 
 
-def running(view: View) -> list[dict[str, Any]]:
+def running(view: View, limit: int = 100) -> list[dict[str, Any]]:
     """Campaigns with what is due, newest first; those that were withdrawn come with why."""
     rows = []
-    for entry in view.campaigns.all():
+    for entry in view.campaigns.all(limit):
         now = Standing(view, entry.subject)
         rows.append(
-            {"id": entry.subject, "at": entry.at, "name": entry.facts["name"],
-             "target": entry.facts["target"], "now": now.after, "waiting": _waiting(now.steps),
+            {"id": entry.subject, "at": entry.at, "name": now.facts["name"],
+             "target": now.facts["target"], "now": now.after, "waiting": _waiting(now.steps),
              "withdrawn": now.withdrawn.facts["reason"] if now.withdrawn else None}
         )  # fmt: skip
     return rows

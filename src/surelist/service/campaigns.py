@@ -107,18 +107,19 @@ class Standing:
 
     def __init__(self, view: View, ident: str) -> None:
         self.view, self.entry = view, view.campaigns.one(ident)
+        self.facts = self.entry.facts
         self.steps = view.campaigns.steps(ident)
         self.withdrawn = view.campaigns.withdrawn(ident)
 
     @property
     def after(self) -> dict[str, Any]:
-        last: dict[str, Any] = (self.steps[-1] if self.steps else self.entry).facts["after"]
+        last: dict[str, Any] = (self.steps[-1].facts if self.steps else self.facts)["after"]
         return last
 
     def add(self, subject: str, action: str, facts: dict[str, Any], key: Key | None) -> Written:
         """Take another step, and withdraw the promise where it raises the alarm."""
         before = [(each.action, each.facts) for each in self.steps]
-        after = run(campaign_record.stepped, self.entry.facts["state"], before, action, facts)
+        after = run(campaign_record.stepped, self.facts["state"], before, action, facts)
         alarm = None
         if after["alarm"] and self.withdrawn is None:
             alarm = {"reason": after["reason"], "pools": after["pools"], "e_value": after["evidence"]}

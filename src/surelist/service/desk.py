@@ -25,7 +25,7 @@ def worklist(view: View, spool: Spool) -> dict[str, Any]:
         "due": _due(view, spool, names),
         "policies": [{**answers.policy(each), "standing": life.standing(view, each)} for each in recent],
         "labellings": _labellings(view),
-        "campaigns": campaign_views.running(view),
+        "campaigns": campaign_views.running(view, RECENT + 1),
         "total": len(saved),
         "kept_here": {each.id for each in spool.results()},
     }

@@ -7,6 +7,7 @@ candidates appear as scores without names; who they are is known only as long as
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from surelist.service.errors import Conflict, NotFound
@@ -23,6 +24,21 @@ ENDED = (
     "further. Start a new one on fresh rows."
 )
 _KINDS = ", ".join(f"'{each}'" for each in STEPS)
+
+
+@dataclass(frozen=True)
+class StepEntry:
+    """A step on record with its facts, read once: a list's scores may be long."""
+
+    entry: Entry
+    action: str
+    subject: str
+    facts: dict[str, Any]
+
+    @staticmethod
+    def of(row: tuple[Any, ...]) -> StepEntry:
+        entry = Entry(*row)
+        return StepEntry(entry, entry.action, entry.subject, entry.facts)
 
 
 class Campaigns:
@@ -52,18 +68,17 @@ class Campaigns:
             raise NotFound(f"pool: the campaign has none named {pool[:80]!r}.")
         return entry
 
-    def steps(self, ident: str) -> list[Entry]:
+    def steps(self, ident: str) -> list[StepEntry]:
         """All steps so far, oldest first."""
         self._actor.require_all_policies()
-        return self._steps(ident, self._log.database.read)
+        rows = self._log.database.read(f"SELECT {COLUMNS} {self._of_campaign} ORDER BY seq", [ident])
+        return [StepEntry.of(row) for row in rows]
 
-    def _steps(self, ident: str, query: Any) -> list[Entry]:
-        rows = query(
-            f"SELECT {COLUMNS} FROM log WHERE action IN ({_KINDS}) "
-            f"AND {self._log.database.json_text('campaign')} = ? ORDER BY seq",
-            [ident],
-        )
-        return [Entry(*row) for row in rows]
+    @property
+    def _of_campaign(self) -> str:
+        return (
+            f"FROM log WHERE action IN ({_KINDS}) AND {self._log.database.json_text('campaign')} = ?"
+        )  # fmt: skip
 
     def withdrawn(self, ident: str) -> Entry | None:
         """The entry that withdrew a campaign's promise, if one did."""
@@ -93,7 +108,8 @@ class Campaigns:
                 raise Conflict(ENDED)
             if action == REVIEWED:
                 require_open(batch, subject)
-            if len(self._steps(ident, batch.connection.execute)) != before:
+            known = batch.connection.execute(f"SELECT count(*) {self._of_campaign}", [ident])
+            if known[0][0] != before:
                 raise Outdated("campaign: another step was made at the same moment. Load the page again.")
 
         also = (WITHDRAWN, ident, alarm) if alarm is not None else None
