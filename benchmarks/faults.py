@@ -327,7 +327,7 @@ def kill(folder: Path, address: str, trials: int, seed: int) -> int:
                 draw.randrange(120),
                 draw.uniform(0, 0.02),
                 steps=draw.choice([0, 0, 1, 4]),
-            )  # fmt: skip
+            )
         )
         server.start()
         with httpx.Client(base_url=server.url, timeout=60) as client:
