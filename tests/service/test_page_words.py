@@ -60,9 +60,21 @@ def check(answer) -> str:
     return text
 
 
-def test_every_page_on_the_way_to_a_reviewed_list(local_client, past, pool):
-    client = local_client
-    for path in ("/", "/new", "/glossary", "/policies", "/selections", "/record", "/kept", "/labellings/new"):
+def test_every_page_on_the_way_to_a_reviewed_list(local_client, past):
+    client, pool = local_client, csv_text(400, labelled=False, seed=2)
+    for path in (
+        "/",
+        "/new",
+        "/glossary",
+        "/policies",
+        "/selections",
+        "/record",
+        "/kept",
+        "/labellings/new",
+        "/team",
+        "/campaigns",
+        "/campaigns/new",
+    ):
         check(client.get(path))
     tab = Tab(client, past)
     check(client.get(tab.url))
@@ -102,7 +114,8 @@ def test_every_page_on_the_way_to_a_reviewed_list(local_client, past, pool):
     assert client.get(f"{policy}/report.pdf").content.startswith(b"%PDF")
 
 
-def test_what_would_be_usual_is_not_said_of_a_promise_chosen_after_looking(local_client, past, pool):
+def test_what_would_be_usual_is_not_said_of_a_promise_chosen_after_looking(local_client, past):
+    pool = csv_text(400, labelled=False, seed=2)
     tab = Tab(local_client, past)
     local_client.get(f"{tab.url}/explore")
     tab.ask(k="4", rule="exact")

@@ -100,12 +100,20 @@ def after(campaign: Campaign) -> dict[str, Any]:
         "threshold": update.threshold, "list_size": update.list_size, "floor": update.floor,
         "spent": campaign.budgets[len(campaign.updates) - 1], "certified": campaign.certified,
         "next_update": campaign.next_update, "due": campaign.due, "next": campaign_text.next_update(campaign),
-        "alarm": campaign.alarm, "promise": campaign.promise,
+        "alarm": campaign.alarm, "promise": campaign.promise, "two_lines": _two_lines(campaign),
         "standing": "too early to say" if monitor is None else monitor.standing,
         "sentence": campaign_text.standing(campaign),
         "evidence": 1.0 if monitor is None else monitor.e_value,
         "reason": campaign.policy.withdrawn if campaign.alarm else None,
     }  # fmt: skip
+
+
+def _two_lines(campaign: Campaign) -> dict[str, Any] | None:
+    """The promise as a person would repeat it; None where nothing is promised yet."""
+    if campaign.chosen is None:
+        return None
+    said = campaign.policy.two_lines
+    return {"what": said.what, "sure": said.sure, "meaning": list(said.meaning)}
 
 
 def screen(
