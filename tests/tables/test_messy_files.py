@@ -176,7 +176,7 @@ def test_labels_count_as_they_are_said_to(tmp_path, engine, yes, spellings):
     assert policy.threshold == expected().threshold
 
 
-@pytest.mark.parametrize("word", ["n/a", "N/A", "NA", "#N/A", "null", "nan", " ? "])
+@pytest.mark.parametrize("word", ["n/a", "N/A", "NA", "#N/A", "#DIV/0!", "null", "nan", " ? "])
 def test_words_for_no_label_are_no_labels(tmp_path, word):
     made = rows(float, lambda y: "yes" if y else "no")
     for at in (3, 5, 9):
