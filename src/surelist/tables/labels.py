@@ -17,14 +17,22 @@ MOST_VALUES = 1_000
 SHOWN = 20
 # missing ones as people and spreadsheets write them; "-" is none of them: beside "+" it is a label
 NO_LABEL = frozenset(
-    ["nan", "n/a", "n.a.", "na", "null", "?"]
-    + ["#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"]
+    [
+        "nan",
+        "n/a",
+        "n.a.",
+        "na",
+        "null",
+        "?",
+        "#n/a",
+        "#div/0!",
+        "#value!",
+        "#ref!",
+        "#name?",
+        "#num!",
+        "#null!",
+    ],
 )
-_VALUES = 1_000
-SHOWN = 20
-NO_LABEL = frozenset(
-    {"nan", "n/a", "n.a.", "na", "#n/a", "null", "?"}
-)  # "-" is not: beside "+" it is a label
 _VALUE, _COUNT = "__surelist_value", "__surelist_rows"
 Counts = tuple[tuple[str, int], ...]
 
