@@ -6,13 +6,13 @@ choosing another. For the average over pools see ``curve``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import bounds
+from surelist._dataclasses import dataclass, replace
 from surelist.promises.curve import certified_rates, count_at_least, list_thresholds
 from surelist.promises.reference import FixedSequence, ListedBudget
 from surelist.promises.state import Certificate, Cutoff

@@ -6,8 +6,7 @@ label, and nothing was chosen after looking. Otherwise there is no answer, and n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from surelist._dataclasses import dataclass
 from surelist._numerals import count
 from surelist.bounds.usual import usual_count
 from surelist.promises.state import Certificate

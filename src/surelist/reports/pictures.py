@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from surelist._dataclasses import dataclass
 from surelist._numerals import number
 from surelist.drawing import charts
 from surelist.promises.policy import Policy

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput, NotCertifiable, UnreviewedWarning
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_text
