@@ -107,7 +107,7 @@ def test_a_table_of_reviews_without_pools_names_the_flag(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--precision", "0.5"], "Begin the walk at half of that: --start 0."),
+        (["--precision", "0.5"], "Begin the walk at half of that, at a start of 0."),
         (["--budget", "10", "--pool-size", "100"], "what a list of 10 of 100 candidates holds"),
     ],
 )

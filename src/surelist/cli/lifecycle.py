@@ -82,7 +82,7 @@ def plan(**given: Any) -> None:
         body["oracle"] = None if made.oracle != made.oracle else made.oracle
         click.echo(json.dumps(body))
     else:
-        click.echo(made.describe(given["paper"]).replace("start=", "--start "))
+        click.echo(made.describe(given["paper"]))
 
 
 @click.command(no_args_is_help=True)
