@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from surelist.errors import InvalidInput
-from surelist.service import worklist
+from surelist.service import downloading, worklist
 from surelist.service.app import create_app
 from surelist.service.errors import NotFound
 from surelist.service.record import access
@@ -211,6 +211,17 @@ def test_uploads_that_wait_are_shown_to_whoever_sent_them_and_can_be_deleted(tea
     assert "monday" not in gone.text
     assert not list(team.runtime.settings.spool.iterdir())
     assert team.ann.get(f"/pools/{ident}").status_code == 404
+
+
+def test_a_download_outlives_the_list_that_somebody_removes(team):
+    ident = team.shortlist().rpartition("/")[2]
+    spool, kept = team.runtime.spool, team.runtime.spool.result(ident)
+    text = kept.upload.path.read_bytes()
+    path = downloading.unchanged(spool, kept)
+    spool.drop_result(kept)
+    assert path.read_bytes() == text
+    with pytest.raises(NotFound, match="no longer kept"):
+        downloading.unchanged(spool, kept)
 
 
 def test_lists_go_when_their_time_is_up(team):

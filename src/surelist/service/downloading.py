@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from surelist.promises.policy import Policy
 from surelist.reports.html import write_pdf
+from surelist.service.errors import NotFound
 from surelist.service.jobs import hints_of, source_of
 from surelist.service.record.chain import Entry
 from surelist.service.uploads import Draft, Spool
 from surelist.service.workers import run
 from surelist.workflows import downloads
 from surelist.workflows import tables as workflows
+
+
+def unchanged(spool: Spool, kept: Draft) -> Path:
+    """A shortlist as it is, under a name of its own: somebody may remove the list while it is sent."""
+    path = spool.new_path(kept.upload.path.suffix[1:])
+    try:
+        os.link(kept.upload.path, path)
+    except FileNotFoundError:
+        raise NotFound(
+            "shortlist: it is no longer kept here. Select again, the result is the same."
+        ) from None
+    return path
 
 
 def as_made(spool: Spool, kept: Draft, format: str) -> Path:

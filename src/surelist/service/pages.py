@@ -195,7 +195,7 @@ async def download(ident: str, format: str, me: Me, safe: bool = False) -> Respo
     if format == "xlsx" or (safe and format == "csv"):
         path = await me.runtime.work(downloading.for_people, me.spool, kept, format, saved.policy, entry)
     elif format == kept.upload.path.suffix[1:]:
-        return FileResponse(kept.upload.path, filename=name)
+        path = await me.runtime.read(downloading.unchanged, me.spool, kept)
     else:
         path = await me.runtime.work(downloading.as_made, me.spool, kept, format)
     return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
