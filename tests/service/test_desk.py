@@ -97,7 +97,7 @@ def test_any_number_of_policies_side_by_side(team):
     ]
     page = team.ann.get("/policies/compare?" + "&".join(f"p={each}" for each in (team.policy, *others))).text
     assert page.count('class="line line-') == 3
-    assert all(f"data-name='{name}'" in page for name in ("Trial", "n3", "n8"))
+    assert all(f'data-name="{name}"' in page for name in ("Trial", "n3", "n8"))
     assert team.ann.get(f"/policies/compare?p={team.policy}").status_code == 400
 
 

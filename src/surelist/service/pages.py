@@ -18,6 +18,7 @@ from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
 from surelist.service.uploads import list_of
 from surelist.service.visitor import SHOWN, Me, safe_path, to
+from surelist.workflows.campaign_record import terms_like
 
 COMPARED = 8  # policies side by side
 router = APIRouter()
@@ -99,6 +100,7 @@ async def policy(digest: str, me: Me) -> Response:
     evidence = saved.entry.facts.get("evidence")
     return me.show(
         "policy.html", policy=answers.policy(saved), saved=saved, evidence=evidence,
+        as_campaign=terms_like(saved.policy) is not None,
         chart=promise_chart(evidence, saved.policy),
         cutoffs=summarise(saved.policy)["cutoffs"], actor=view.actor, life=lived, in_use=saved.in_use,
     )  # fmt: skip
