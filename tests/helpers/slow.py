@@ -80,6 +80,7 @@ SLOW = {
     "service/test_hostile_names.py",
     "service/test_labelling_pages.py",
     "service/test_life.py",
+    "service/test_recall_watched.py::test_missed_candidates_on_the_page_raise_the_alarm",
     "service/test_limits.py",
     "service/test_page.py",
     "service/test_promises_api.py",
