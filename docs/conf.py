@@ -104,9 +104,9 @@ def as_code(app: Any, context: object, lines: list[str]) -> None:
 
 
 def sentences(app: Any, tree: Any, page: str) -> None:
-    """Printed sentences may wrap; tables of numbers, code and commands keep their lines."""
+    """What was printed may wrap, but for tables of numbers; code keeps its lines."""
     for block in tree.findall(nodes.literal_block):
-        plain = block.get("language") in ("text", "none", "myst-ansi")
+        plain = block.get("language") in ("text", "none", "console", "myst-ansi")
         if plain and not re.search(r"\S {3,}\S", block.astext()):
             block["classes"].append("sentences")
 
