@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,6 +193,24 @@ def test_a_labelling_by_api(team):
     assert get(address).json()["policy"] == saved.json()["hash"]
     assert get(f"{address}/next").json() == []
     assert verify(team.runtime.registry.database).intact
+
+
+def test_a_draw_that_is_asked_for_twice_is_made_once(team):
+    def ask(key: str = "spring", labels: int = 200) -> Any:
+        address = f"/api/v1/labellings?score=score&id=person&labels={labels}"
+        return team.ann.client.post(address, content=COLLECTION, headers={**CSV, "Idempotency-Key": key})
+
+    def kept() -> int:
+        return len(list(team.runtime.settings.spool.iterdir()))
+
+    answers = [ask() for _ in range(3)]
+    assert {each.status_code for each in answers} == {201}
+    assert len({each.json()["id"] for each in answers}) == 1
+    files = kept()
+    assert ask(labels=100).status_code == 409
+    assert kept() == files
+    assert ask("autumn").json()["id"] != answers[0].json()["id"]
+    assert kept() == 2 * files
 
 
 def test_a_sheet_is_chosen(team, tmp_path):

@@ -56,8 +56,11 @@ def _whole(text: str, what: str) -> int:
     return int(value)
 
 
-def start(runtime: Runtime, view: View, draft: Draft, seconds: int) -> str:
+def start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | None = None) -> str:
     """Draw the candidates to label, put the draw on record, and lay out the first stage."""
+    if (known := view.replayed(key)) is not None:  # a second draw would be a choice between two
+        runtime.spool.drop_draft(draft)
+        return known.subject
     asked = draft.notes["asked"]
     if not asked["score"]:
         raise InvalidInput("score: choose the column that holds the score.")
@@ -88,7 +91,12 @@ def start(runtime: Runtime, view: View, draft: Draft, seconds: int) -> str:
     }  # fmt: skip
     columns: dict[str, str | None] = {"score": asked["score"], "id": asked["id"] or ROW, "group": ROW}
     upload = _laid_out(runtime, state, [], draft.upload.path, columns)  # ids that repeat are refused now
-    view.start_labelling(ident, facts).result()
+    written = view.start_labelling(ident, facts, key).result()
+    if written.replayed:  # sent twice at once; the other draw counts
+        for path in (upload.path, list_of(upload)) if upload is not None else ():
+            path.unlink(missing_ok=True)
+        runtime.spool.drop_draft(draft)
+        return written.entry.subject
     runtime.spool.keep_collection(ident, draft, seconds, columns)
     if upload is not None:
         runtime.spool.keep_result(ident, upload, seconds, columns)

@@ -93,15 +93,20 @@ BODIES = (Labels, LabellingName)
 
 @router.post("/labellings", status_code=201, response_model=LabellingView, openapi_extra=TABLE_BODY)
 async def start(
-    request: Request, runtime: Service, view: Maker, options: Annotated[LabellingOptions, Query()]
+    request: Request,
+    runtime: Service,
+    view: Maker,
+    options: Annotated[LabellingOptions, Query()],
+    key: IdempotencyKey = None,
 ) -> Any:
     """Draw whom to label. The draw is made once and goes on record."""
     seconds = reviewing.keep_of({} if options.keep is None else {"keep": options.keep}, runtime.settings)
     async with table_body(request, runtime, past=False, sheet=options.sheet) as upload:
         draft = runtime.spool.add_draft("", "collection", "the collection", _kept(runtime, upload), seconds)
         draft = runtime.spool.note(draft, asked=options.asked())
+        bound = key_of(key, "labelling", options.model_dump_json(), upload.sha256)
         try:
-            ident = await runtime.work(labelling.start, runtime, view, draft, seconds)
+            ident = await runtime.work(labelling.start, runtime, view, draft, seconds, bound)
         except BaseException:
             runtime.spool.drop_draft(draft)
             raise

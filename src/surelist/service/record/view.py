@@ -240,10 +240,10 @@ class View:
         self.actor.require_policy(closing.policy)
         return self._registry.book.close(closing, self.actor.name, alarm, key)
 
-    def start_labelling(self, ident: str, facts: dict[str, Any]) -> Future[Written]:
+    def start_labelling(self, ident: str, facts: dict[str, Any], key: Key | None = None) -> Future[Written]:
         self.actor.require("operator")
         self.actor.require_all_policies()
-        return self._registry.append(self.actor.name, "labelling.started", ident, facts)
+        return self._registry.append(self.actor.name, "labelling.started", ident, facts, key=key)
 
     def tell_labels(
         self, ident: str, told: dict[str, Any], stages: int, key: Key | None = None
