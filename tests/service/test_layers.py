@@ -13,6 +13,7 @@ DOORS = {
     "service.wizard",
     "service.answers",
     "service.visitor",
+    *(each for each in modules() if each.endswith(("_pages", "_api"))),
 }
 
 

@@ -25,7 +25,6 @@ from surelist.service import (
 from surelist.service.calibrating import Past
 from surelist.service.uploads import Draft
 from surelist.service.visitor import Me, Visitor, to
-from surelist.workflows.campaign_record import terms_like
 
 KEPT_AS = ("csv", "parquet", "xlsx")
 router = APIRouter()
@@ -45,7 +44,7 @@ async def new_campaign(me: Me, like: str | None = None) -> Response:
     saved = await me.runtime.read(view.policy, like) if like else None
     taken = saved and {
         "hash": saved.hash, "name": saved.name, "promise": saved.policy.promise,
-        "fits": terms_like(saved.policy) is not None,
+        "fits": campaigns.terms_like(saved.policy) is not None,
     }  # fmt: skip
     return me.show("campaign_new.html", like=taken)
 
@@ -56,7 +55,7 @@ async def upload_past(me: Me) -> Response:
     form = await me.form(limit=drafts.form_with_file(me))
     draft = await drafts.stored(me, form, past=True)
     like = str(form.get("like") or "")
-    terms = terms_like((await me.runtime.read(view.policy, like)).policy) if like else None
+    terms = campaigns.terms_like((await me.runtime.read(view.policy, like)).policy) if like else None
     asked = dict(campaigns.DEFAULTS)
     if terms is not None:
         k, size, alpha = terms

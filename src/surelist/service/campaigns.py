@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from surelist.errors import InvalidInput, NotCertifiable
+from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected
 from surelist.service import life, reviewing, worklist
 from surelist.service.calibrating import Past
@@ -35,6 +36,15 @@ DEFAULTS: dict[str, str] = {
     "k": "5", "pool_size": "100", "alpha": "10", "monitor_alpha": "5", "schedule": "", "uncertified": "",
     "name": "", "note": "",
 }  # fmt: skip
+
+
+def terms_like(policy: Policy) -> tuple[float, float, float] | None:
+    """k, pool size and alpha of a policy whose promise a campaign can make; None for others."""
+    target = policy.cutoffs[0].target
+    plain = len(policy.cutoffs) == 1 and isinstance(target, Expected) and target.of == "count"
+    if not plain or not isinstance(target, Expected) or target.pool_size is None:
+        return None
+    return float(target.k), float(target.pool_size), policy.alpha
 
 
 def asked_of(form: Mapping[str, Any]) -> dict[str, str]:

@@ -13,12 +13,11 @@ from surelist.promises import policy_file
 from surelist.promises.usual import usual
 from surelist.reports.pictures import promise_chart
 from surelist.reports.summary import summarise
-from surelist.service import answers, desk, downloading, jobs, life, reviewing, wizard
+from surelist.service import answers, campaigns, desk, downloading, jobs, life, reviewing, wizard
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
 from surelist.service.uploads import list_of
 from surelist.service.visitor import SHOWN, Me, safe_path, to
-from surelist.workflows.campaign_record import terms_like
 
 COMPARED = 8  # policies side by side
 router = APIRouter()
@@ -100,7 +99,7 @@ async def policy(digest: str, me: Me) -> Response:
     evidence = saved.entry.facts.get("evidence")
     return me.show(
         "policy.html", policy=answers.policy(saved), saved=saved, evidence=evidence,
-        as_campaign=terms_like(saved.policy) is not None,
+        as_campaign=campaigns.terms_like(saved.policy) is not None,
         chart=promise_chart(evidence, saved.policy),
         cutoffs=summarise(saved.policy)["cutoffs"], actor=view.actor, life=lived, in_use=saved.in_use,
     )  # fmt: skip

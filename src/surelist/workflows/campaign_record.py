@@ -18,7 +18,6 @@ from surelist.filters import Filter
 from surelist.lifecycle import campaign_text
 from surelist.lifecycle.campaign import Campaign
 from surelist.promises.evidence import rows_fingerprint
-from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected
 from surelist.tables.arrays import read_columns
 from surelist.tables.reading import Reading
@@ -129,12 +128,3 @@ def screen(
     if len(listed) != done.shortlisted:
         raise InvalidInput(f"score: {source.name} changed while it was read. Send it again.")
     return done, read, listed
-
-
-def terms_like(policy: Policy) -> tuple[float, float, float] | None:
-    """k, pool size and alpha of a policy whose promise a campaign can make; None for others."""
-    target = policy.cutoffs[0].target
-    plain = len(policy.cutoffs) == 1 and isinstance(target, Expected) and target.of == "count"
-    if not plain or not isinstance(target, Expected) or target.pool_size is None:
-        return None
-    return float(target.k), float(target.pool_size), policy.alpha
