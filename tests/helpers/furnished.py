@@ -18,6 +18,19 @@ from tests.helpers.service import Server, csv_text
 
 CSV = {"content-type": "text/csv"}
 
+# forms as a person fills them in
+CAMPAIGN = {
+    "k": "5",
+    "pool_size": "100",
+    "alpha": "20",
+    "monitor_alpha": "5",
+    "schedule": "2, 6",
+    "name": "May",
+}
+LABELLING = {
+    "score": "score", "id": "person", "promise": "expected", "k": "5", "pool_size": "100", "alpha": "10"
+}  # fmt: skip
+
 
 class Browser(Protocol):
     """Somebody who is logged in and sends forms; the answer is where it led to."""
@@ -154,15 +167,7 @@ def _labelling(who: Browser) -> dict[str, str]:
     scores, _ = examples.population(np.random.default_rng(6), 2000)
     people = "person,score\n" + "".join(f"p{i:05d},{score:.9f}\n" for i, score in enumerate(scores))
     pages = [who.post("/labellings", files={"file": ("people.csv", people)}).url.path for _ in range(2)]
-    asked = {
-        "score": "score",
-        "id": "person",
-        "promise": "expected",
-        "k": "5",
-        "pool_size": "100",
-        "alpha": "10",
-    }
-    begun = who.post(pages[1], **asked, labels="200", name="Spring").url.path
+    begun = who.post(pages[1], **LABELLING, labels="200", name="Spring").url.path
     return {"design": pages[0], "labelling": begun, "label": f"/selections/{begun.rpartition('/')[2]}/review"}
 
 
@@ -174,15 +179,7 @@ def _campaign(who: Browser, past: str) -> dict[str, str]:
         terms = who.post(page.url.path, score="score", label="qualified", id="candidate", labels="all")
         found[name] = terms.url.path
     shown = re.search(r'name="shown" value="([^"]+)"', terms.text)[1]  # type: ignore[index]
-    asked = {
-        "k": "5",
-        "pool_size": "100",
-        "alpha": "20",
-        "monitor_alpha": "5",
-        "schedule": "2, 6",
-        "name": "May",
-    }
-    found["campaign"] = who.post(terms.url.path, shown=shown, **asked).url.path
+    found["campaign"] = who.post(terms.url.path, shown=shown, **CAMPAIGN).url.path
     for seed in (21, 22):
         pool = {"file": (f"day-{seed}.csv", csv_text(100, labelled=False, seed=seed))}
         found["campaign pool"] = who.post(found["campaign"] + "/pool", files=pool).url.path

@@ -10,8 +10,10 @@ from scipy.stats import binom
 
 import surelist as sl
 from surelist.bounds.sequential import first_crossing_counts
+from surelist.examples import population
 from surelist.lifecycle import campaign as campaigns
 from surelist.lifecycle.schedule import spending
+from surelist.workflows.watching import draw_audit
 from tests.helpers.simulated_pools import pools
 
 TARGET = sl.Expected(5, 100)
@@ -20,7 +22,7 @@ TARGET = sl.Expected(5, 100)
 def draw(monkeypatch, coins):
     """The next pools are drawn with these numbers."""
     given = iter(coins)
-    monkeypatch.setattr(campaigns, "_coins", lambda candidates: np.asarray(next(given))[:candidates])
+    monkeypatch.setattr(campaigns, "coins", lambda candidates: np.asarray(next(given))[:candidates])
 
 
 def review_all(campaign, pool, mask, labels):
@@ -65,7 +67,7 @@ def test_all_thresholds_hold_together_over_every_outcome_and_every_draw(monkeypa
 def test_the_level_is_kept_where_everyone_listed_would_be_far_too_many(monkeypatch):
     """Everyone is qualified, so a list of more than 5 % is needed; lists are a biased part of the pool."""
     rng = np.random.default_rng(5)
-    monkeypatch.setattr(campaigns, "_coins", rng.random)
+    monkeypatch.setattr(campaigns, "coins", rng.random)
     false = 0
     for _ in range(40):
         campaign = sl.Campaign(rng.random(300), np.ones(300), TARGET, schedule=(1,), audit_rate=0.1)
@@ -179,3 +181,20 @@ def test_damaged_state_is_refused(tmp_path, change, message):
     path.write_text(json.dumps(state))
     with pytest.raises(sl.PolicyFileError, match=message):
         sl.Campaign.load(path)
+
+
+def test_every_audit_is_drawn_afresh():
+    """A constant seed would draw the same rows for everyone, and again in every pool."""
+    rng = np.random.default_rng(2)
+    scores, labels = population(rng, 400)
+    pool = population(rng, 300)[0]
+    audits = []
+    for _ in range(2):
+        campaign = sl.Campaign(scores, labels, TARGET, audit_rate=0.5)
+        for name in ("monday", "tuesday"):
+            campaign.screen(pool, pool=name)
+            audits.append(tuple(campaign.audit(name)))
+    monitor = sl.Monitor(sl.calibrate(scores, labels, sl.Recall(0.5)), audit_rate=0.5)
+    audits += [tuple(np.flatnonzero(monitor.draw_audit(np.zeros(300, bool)))) for _ in range(2)]
+    audits += [tuple(draw_audit(300, [], 0.5)) for _ in range(2)]
+    assert len(set(audits)) == len(audits)

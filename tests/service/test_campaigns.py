@@ -13,6 +13,7 @@ from surelist.service.record.chain import canonical
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from surelist.workflows import campaign_record
+from tests.helpers.furnished import CAMPAIGN
 from tests.helpers.service import close, csv_text
 from tests.service.test_api import CSV
 from tests.service.test_workspace import Person, Team
@@ -45,15 +46,7 @@ def start(team: Team, **form: str):
     assert terms.url.path == draft + "/campaign", terms.text
     assert 'value="100"' in terms.text  # the promise of the policy
     shown = terms.text.split('name="shown" value="')[1].split('"')[0]
-    asked = {
-        "k": "5",
-        "pool_size": "100",
-        "alpha": "20",
-        "monitor_alpha": "5",
-        "schedule": "2, 6",
-        "name": "May",
-    }
-    return team.ann.post(terms.url.path, shown=shown, **{**asked, **form})
+    return team.ann.post(terms.url.path, shown=shown, **{**CAMPAIGN, **form})
 
 
 def pool_of(seed: int, rows: int = 100) -> tuple[str, dict[str, int]]:

@@ -12,6 +12,7 @@ import xlsxwriter
 from surelist import examples
 from surelist.service.record.verify import verify
 from surelist.workflows import labelling_record
+from tests.helpers.furnished import LABELLING
 from tests.helpers.service import close
 from tests.service.test_api import CSV
 from tests.service.test_workspace import Person, Team
@@ -30,15 +31,7 @@ def team(settings):
 
 def begin(team: Team, **form: str):
     page = team.ann.post("/labellings", files={"file": ("people.csv", COLLECTION)})
-    chosen = {
-        "score": "score",
-        "id": "person",
-        "promise": "expected",
-        "k": "5",
-        "pool_size": "100",
-        "alpha": "10",
-    }
-    return team.ann.post(page.url.path, **{**chosen, "labels": "200", "name": "Spring", **form})
+    return team.ann.post(page.url.path, **{**LABELLING, "labels": "200", "name": "Spring", **form})
 
 
 def answer(team: Team, ident: str, leave: int = 0):

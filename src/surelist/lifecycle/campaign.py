@@ -27,6 +27,7 @@ from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_file, campaign_text
+from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.campaign_file import CampaignState
 from surelist.lifecycle.campaign_policy import policy_of
 from surelist.lifecycle.monitor import Monitor
@@ -249,7 +250,7 @@ class Campaign(Displayed):
         if self.due:
             self.update()
         mask = self.filter.select(array)
-        drawn = None if self.audit_rate is None else _coins(len(array)) < self.audit_rate
+        drawn = None if self.audit_rate is None else coins(len(array)) < self.audit_rate
         chosen = np.flatnonzero(mask if drawn is None else mask | drawn)
         names = [str(row) if texts is None else texts[row] for row in chosen.tolist()]
         draws = None if drawn is None else as_draws(mask[chosen], drawn[chosen])
@@ -393,8 +394,3 @@ class Campaign(Displayed):
         floor = shortest_list(self._qualified, self._listed, rows_at_boundary, self.rows, self.target)
         self.updates.append(Update(self.pools, self.rows, count, threshold, size, floor))
         self.epochs.append(Epoch(drawn=0 if audit else None))
-
-
-def _coins(candidates: int) -> NDArray[np.float64]:
-    """One number per candidate, from the system's randomness; what they decide is recorded."""
-    return np.random.default_rng().random(candidates)

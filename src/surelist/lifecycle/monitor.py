@@ -22,6 +22,7 @@ from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.lifecycle import monitor_file
+from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.claims import Claim, claims_of, reviews_of
 from surelist.lifecycle.monitor_file import Alarm, Tally, Watch, in_file
 from surelist.lifecycle.seen import Memory, as_name
@@ -154,9 +155,7 @@ class Monitor(Displayed):
         if self.audit_rate is None:
             raise InvalidInput("audit_rate: this monitor has none, so there is no audit to draw.")
         unlisted = ~np.asarray(listed, dtype=np.bool_)
-        drawn: NDArray[np.bool_] = unlisted & (
-            np.random.default_rng().random(len(unlisted)) < self.audit_rate
-        )
+        drawn: NDArray[np.bool_] = unlisted & (coins(len(unlisted)) < self.audit_rate)
         return drawn
 
     @property

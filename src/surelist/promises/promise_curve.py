@@ -44,10 +44,10 @@ def promise_curve(scores: Any, labels: Any, policy: Certificate) -> PromiseCurve
     per = _pool_size(cutoff)
     thresholds = list_thresholds(array, per)
     listed, held = count_at_least(array, thresholds), count_at_least(array[good], thresholds)
-    found = _values(cutoff, len(array), int(good.sum()), listed, held)
-    if found is None:
+    certified = _values(cutoff, len(array), int(good.sum()), listed, held)
+    if certified is None:
         return None
-    kind, values, promised = found
+    kind, values, promised = certified
     on_list = float(np.mean(array >= cutoff.steps[0].threshold)) * per
     return PromiseCurve(kind, per, listed * (per / len(array)), values, thresholds, (on_list, promised))
 

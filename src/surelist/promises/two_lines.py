@@ -131,8 +131,7 @@ def _qualified(k: float) -> str:
 
 
 def _sure(policy: Certificate) -> str:
-    first, alpha = policy.cutoffs[0], policy.alpha
-    target, proof = first.target, first.proof
+    alpha, proof = policy.alpha, policy.cutoffs[0].proof
     if not covered(policy):
         return "not at all, the chance numbers behind it were the same for everyone; calibrate again"
     if _is(proof, "false-share"):
@@ -146,7 +145,6 @@ def _sure(policy: Certificate) -> str:
     if several:
         one = "a promise that is false for some group" if policy.grouped else "one of its promises false"
         return f"{_at_most(alpha, work)} with {one}"
-    assert not isinstance(target, PerPool)
     return f"{_at_most(alpha, work)} in a false promise"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
+from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.monitor import Monitor, Standing
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Recall
@@ -45,7 +46,7 @@ class WatchedPromise:
 
 def draw_audit(candidates: int, listed: Sequence[int], audit_rate: float) -> list[int]:
     """Row numbers of those not listed, each drawn with this probability by the system's randomness."""
-    drawn = np.random.default_rng().random(candidates) < audit_rate
+    drawn = coins(candidates) < audit_rate
     drawn[list(listed)] = False
     numbers: list[int] = np.flatnonzero(drawn).tolist()
     return numbers
