@@ -240,3 +240,11 @@ def test_a_wrong_audit_rate_is_named_as_it_was_given(tmp_path, capsys):
     words += ["--audit-rate", "2", "--audited-below", "0.5", "-o", str(tmp_path / "p.json")]
     assert run(["calibrate", str(tmp_path / "past.csv"), *words]) == 2
     assert capsys.readouterr().err.startswith("error: --audit-rate: expected a number above 0 and at most 1")
+
+
+def test_of_a_pool_without_candidates_nothing_is_promised(folder, capsys):
+    (folder / "nobody.csv").write_text("pool,score\n")
+    for pool, promised in (("nobody.csv", False), ("new.csv", True)):
+        capsys.readouterr()
+        assert run(["select", pool, "--policy", "policy.json", "-o", f"list of {pool}"]) == 0
+        assert ("holds at least 5 qualified" in capsys.readouterr().err) == promised

@@ -141,7 +141,8 @@ def select(
     click.echo("\n".join(lines), err=True)
     for warning in done.warnings:
         click.echo(f"{click.style('warning:', fg='yellow', bold=True)} {warning}", err=True)
-    click.echo(policy.promise, err=True)
+    if done.candidates:  # nothing is promised of nobody
+        click.echo(policy.promise, err=True)
 
 
 @click.command(no_args_is_help=True)
