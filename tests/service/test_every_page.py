@@ -104,8 +104,8 @@ def test_axe_finds_nothing_on_any_page_in_light_and_dark(browser, furnished, pic
         walk.page.goto(url + path)
         if name:
             walk.page.get_by_label("Name", exact=True).fill(name)
-        walk.page.get_by_role("button", name=button).click()
-        walk.page.wait_for_load_state()
+        with walk.page.expect_navigation():
+            walk.page.get_by_role("button", name=button).click()
         walk.check(f"{path}, {button}")
     context.close()
     assert walk.problems == []

@@ -12,6 +12,7 @@ import xlsxwriter
 
 from surelist import examples
 from tests.service.test_page import SIZES, browser, look, pictures, server
+from tests.service.test_review_page import press
 
 FEWEST = 12  # pixels of a letter on a chart's axes
 TICKS = """() => Math.min(...[...document.querySelectorAll('svg.chart .tick')].map((t) =>
@@ -84,11 +85,10 @@ def test_from_a_german_workbook_to_a_reviewed_list_and_a_pdf(look, server, books
     assert re.search(r"\d+ listed here; about \d+ to \d+ qualified would be usual\.", page.inner_text("main"))
     look.check("german-selection")
     page.get_by_role("link", name="Review the candidates").click()
+    page.wait_for_url("**/review")
     page.wait_for_selector(".keys:not([hidden])")
     while page.locator(".decide").count():
-        with page.expect_response(lambda answer: answer.request.resource_type == "fetch" and answer.ok):
-            page.keyboard.press("y")
-        page.wait_for_timeout(60)
+        press(page, "y")
     with page.expect_navigation():
         page.get_by_role("button", name="Finish the review").click()
     page.goto(where)

@@ -231,7 +231,8 @@ def test_not_certifiable_explains_and_offers_the_simultaneous_rule(look, server,
     page.wait_for_url("**/result")
     assert "at least 4 of about" in page.inner_text("main")
     assert "asked of these rows before" in page.inner_text("main")
-    page.get_by_role("link", name="Change the promise").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="Change the promise").click()
     assert page.locator("#r2").is_checked()
     assert "been asked of these rows before" in page.inner_text("main")
     look.check("promise-again")
@@ -322,7 +323,8 @@ def test_compare_and_retire(look, server, files):
     look.check("policies")
     for box in page.locator("input[name=p]").all()[:2]:
         box.check()
-    page.get_by_role("button", name="Compare").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Compare").click()
     assert page.locator("tr.differs").count() >= 3
     look.check("compare")
 
@@ -332,9 +334,12 @@ def test_it_works_without_script_and_by_keyboard(browser, server, files):
     page = context.new_page()
     page.goto(server.url + "/new")
     page.set_input_files("#file", str(files / "past.csv"))
-    page.get_by_role("button", name="Continue").press("Enter")
-    page.get_by_role("button", name="Continue").press("Enter")
-    page.get_by_role("button", name="See what can be promised").press("Enter")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Continue").press("Enter")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Continue").press("Enter")
+    with page.expect_navigation():
+        page.get_by_role("button", name="See what can be promised").press("Enter")
     assert "This can be promised" in page.inner_text("h1")
     context.close()
 

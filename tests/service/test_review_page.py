@@ -47,9 +47,9 @@ def counts(page) -> list[int]:
 
 def press(page, key: str) -> None:
     """A key, and the page that follows."""
-    with page.expect_response(lambda answer: answer.request.resource_type == "fetch" and answer.ok):
-        page.keyboard.press(key)
-    page.wait_for_timeout(100)
+    page.evaluate("document.querySelector('.work').dataset.before = ''")
+    page.keyboard.press(key)
+    page.wait_for_selector(".work:not([data-before])")
 
 
 def test_reviewing_by_keys(look, server, policy, pool):
@@ -73,11 +73,13 @@ def test_reviewing_by_keys(look, server, policy, pool):
     assert page.inner_text("#who") != skipped
     press(page, "u") if page.locator('[data-key="u"]').count() else None
     page.get_by_label("Show").select_option("mine")
-    page.get_by_role("button", name="Apply").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Apply").click()
     assert page.locator(".lines li").count() == counts(page)[0]
     page.goto(page.url.split("?")[0] + "?show=all")
     page.get_by_label("Search").fill(best)
-    page.get_by_role("button", name="Apply").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Apply").click()
     assert page.locator(".lines li").count() == 1
     page.get_by_label("Note about").fill("speaks Dutch")
     page.get_by_role("button", name="Save the note").click()
@@ -93,14 +95,18 @@ def test_reviewing_without_script_by_keyboard(browser, server, policy, pool):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     make_list(page, server, policy, pool)
-    page.get_by_role("link", name="Review the candidates").press("Enter")
+    with page.expect_navigation():
+        page.get_by_role("link", name="Review the candidates").press("Enter")
     best = page.inner_text("#who")
-    page.get_by_role("button", name="Yes").press("Enter")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Yes").press("Enter")
     assert f"{best}: yes, saved." in page.inner_text(".said")
-    page.get_by_role("button", name="Undo").press("Enter")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Undo").press("Enter")
     assert counts(page)[0] == 0
     assert page.inner_text("#who") == best
-    page.get_by_role("link", name="Next", exact=True).press("Enter")
+    with page.expect_navigation():
+        page.get_by_role("link", name="Next", exact=True).press("Enter")
     assert "Page 2 of" in page.inner_text(".pages")
     context.close()
 
@@ -136,7 +142,8 @@ def test_a_month_in_which_the_world_drifts(look, server):
     assert known["standing"] == "too early to say"
     page.goto(server.url)
     look.check("worklist")
-    page.get_by_role("link", name="North").first.click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="North").first.click()
     assert "no alarm: at least 5% of candidates qualified and shortlisted" in page.inner_text(".standing")
     look.check("policy-life")
     day = 10

@@ -74,7 +74,8 @@ def test_two_who_disagree(browser, look, house):
         press(page, "y")
     assert "2 disagreements" in page.inner_text(".counts")
     page.get_by_label("Show").select_option("split")
-    page.get_by_role("button", name="Apply").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Apply").click()
     assert page.locator(".lines li").count() == 2
     assert "reviewers disagree" in page.inner_text("#candidate")
     assert [each.split()[0] for each in page.locator(".marks li").all_inner_texts()] == ["no", "yes"]

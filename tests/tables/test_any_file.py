@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gzip
 import io
+import itertools
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,16 @@ def test_a_column_says_how_its_numbers_are_written(texts, style, values):
 def test_what_can_be_read_in_two_ways_is_asked_for(texts):
     with pytest.raises(Ambiguous):
         decide(shapes_of(texts))
+
+
+def test_the_order_in_which_an_engine_answers_changes_no_word():
+    shapes = list(shapes_of(["0.5", "0.25%", "0.125%", "0.1%", "7%"]).items())
+    messages = set()
+    for order in itertools.permutations(shapes):
+        with pytest.raises(Ambiguous) as caught:
+            decide(dict(order))
+        messages.add(str(caught.value))
+    assert len(messages) == 1
 
 
 def test_the_mark_that_was_said_decides():

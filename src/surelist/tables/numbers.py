@@ -161,7 +161,8 @@ def _decimal_of(shape: Shape) -> str | None:
 
 def decide(seen: Mapping[Shape, Seen], decimal: str | None = None) -> Decision:
     """One style for a whole column, from all its shapes; raises ``Ambiguous``."""
-    filled = {shape: each for shape, each in seen.items() if not re.match(BLANK_PATTERN, shape.text)}
+    ordered = sorted(seen.items(), key=lambda item: (-item[1].count, item[0]))  # engines answer in any order
+    filled = {shape: each for shape, each in ordered if not re.match(BLANK_PATTERN, shape.text)}
     numbers = {shape: each for shape, each in filled.items() if _fits(shape, _POINT + _COMMA)}
     mark = decimal or _decimal_from(numbers)
     styles = [each for each in _POINT + _COMMA if each.decimal == mark]
