@@ -86,14 +86,16 @@ def check_pool(
         counted = counts[cutoff.group]
         if len(pools) < 2:
             checks += _share(cutoff, size, *sizes[cutoff.group])
-        checks += [_range(cutoff, counted), _drift(cutoff, counted), *_calibration_rows(cutoff, counted)]
+        known = _reference(cutoff.scores)
+        checks += [_range(cutoff, known, counted), _drift(cutoff, known, counted)]
+        checks += _calibration_rows(cutoff, known, counted)
     return tuple(checks)
 
 
 def drift_checks(policy: Certificate, counts: Mapping[str | None, PoolCounts]) -> tuple[PoolCheck, ...]:
     """How far the scores of one pool lie from those of the calibration rows, per group that was counted."""
     return tuple(
-        _drift(cutoff, counts[cutoff.group])
+        _drift(cutoff, _reference(cutoff.scores), counts[cutoff.group])
         for cutoff in _parts(policy)
         if cutoff.scores is not None and cutoff.group in counts and counts[cutoff.group].candidates
     )
@@ -173,10 +175,10 @@ def _step(cutoff: Cutoff, size: int) -> Step | None:
     return cutoff.steps[number - 1] if number else None
 
 
-def _range(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
+def _range(cutoff: Cutoff, known: _Reference, counted: PoolCounts) -> PoolCheck:
     scores = cutoff.scores
     assert scores is not None
-    expected = 2 * counted.candidates / (_reference(scores).rows + 1)
+    expected = 2 * counted.candidates / (known.rows + 1)
     message = (
         f"{counted.outside:,} of {counted.candidates:,} candidates{_who(cutoff)} score outside the range of "
         f"the calibration rows, {numerals.number(scores.lowest, 6)} to {numerals.number(scores.highest, 6)}."
@@ -184,10 +186,8 @@ def _range(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
     return PoolCheck("range", counted.outside > 3 + 10 * expected, message, cutoff.group)
 
 
-def _drift(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
+def _drift(cutoff: Cutoff, known: _Reference, counted: PoolCounts) -> PoolCheck:
     """The largest gap between the shares that reach a mark, by the two-sample Kolmogorov bound."""
-    assert cutoff.scores is not None
-    known = _reference(cutoff.scores)
     shares = known.shares
     gap, mark, count = max(
         (abs(count / counted.candidates - shares[mark]), mark, count)
@@ -203,10 +203,8 @@ def _drift(cutoff: Cutoff, counted: PoolCounts) -> PoolCheck:
     return PoolCheck("drift", gap > max(noise, GAP), message, cutoff.group, round(gap, 6))
 
 
-def _calibration_rows(cutoff: Cutoff, counted: PoolCounts) -> list[PoolCheck]:
+def _calibration_rows(cutoff: Cutoff, known: _Reference, counted: PoolCounts) -> list[PoolCheck]:
     """Scores with many digits that occur again are the same rows, unless scores repeat anyway."""
-    assert cutoff.scores is not None
-    known = _reference(cutoff.scores)
     if any(step.tied for step in cutoff.steps) or len(known.marks) <= MARKS // 2:
         return []
     chance = counted.candidates * known.coincidence
