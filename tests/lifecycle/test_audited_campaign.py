@@ -198,3 +198,51 @@ def test_every_audit_is_drawn_afresh():
     audits += [tuple(np.flatnonzero(monitor.draw_audit(np.zeros(300, bool)))) for _ in range(2)]
     audits += [tuple(draw_audit(300, [], 0.5)) for _ in range(2)]
     assert len(set(audits)) == len(audits)
+
+
+def test_a_pool_screened_elsewhere_counts_with_its_draws(monkeypatch):
+    """The same pool with the same coins, screened here and recorded: one state, up to the order of ids."""
+    (_, mine), (_, other) = started(), started()
+    rng = np.random.default_rng(11)
+    for number, (scores, labels) in enumerate(pools(rng, 2, size=400), start=1):
+        coins = rng.random(400)
+        draw(monkeypatch, [coins])
+        name = f"p{number}"
+        mask, drawn = mine.screen(scores, pool=name), coins < 0.2
+        rows = np.flatnonzero(mask | drawn)
+        draws = "".join("a" if not mask[row] else "b" if drawn[row] else "l" for row in rows)
+        given = {
+            "pool_size": 400,
+            "ids": [str(row) for row in rows],
+            "threshold": other.threshold,
+            "pool": name,
+        }
+        other.record(scores=scores[rows], draws=draws, **given)
+        assert other.audit(name) == mine.audit(name)
+        for campaign in (mine, other):
+            review_all(campaign, name, mask, labels)
+            if campaign.due:
+                campaign.update()
+    assert other.updates == mine.updates
+    assert other.state == sl.Campaign.loads(other.dumps()).state
+
+
+@pytest.mark.parametrize(
+    ("scores", "draws", "message"),
+    [
+        ([9.0], None, "drawn while screening"),
+        ([9.0], "lb", "draws: expected one of l, b and a for each of 1 candidates"),
+        ([9.0], "x", "draws: expected one of"),
+        ([9.0], "a", "of a candidate drawn alone, though it passes"),
+        ([-9.0], "l", "of a listed candidate, which does not pass"),
+        ([-9.0], "b", "does not pass"),
+    ],
+)
+def test_draws_that_do_not_fit_are_refused(scores, draws, message):
+    _, campaign = started()
+    given = {"pool_size": 100, "ids": ["x"], "threshold": campaign.threshold, "draws": draws}
+    with pytest.raises(sl.InvalidInput, match=message):
+        campaign.record(scores=scores, **given)
+    plain = sl.Campaign(np.arange(100.0), np.arange(100) > 50, TARGET)
+    with pytest.raises(sl.InvalidInput, match="there is no audit; leave it out"):
+        plain.record(**{**given, "scores": [99.0], "threshold": plain.threshold, "draws": "l"})

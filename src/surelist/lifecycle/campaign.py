@@ -266,22 +266,24 @@ class Campaign(Displayed):
             raise InvalidInput("audit_rate: this campaign has none, so there is no audit.")
         return [] if (screened := self._screened(pool)) is None else screened.audit
 
-    def record(self, *, pool_size: Any, scores: Any, ids: Any, threshold: Any, pool: Any = None) -> None:
+    def record(
+        self, *, pool_size: Any, scores: Any, ids: Any, threshold: Any, pool: Any = None,
+        draws: str | None = None,
+    ) -> None:  # fmt: skip
         """Take in a pool that was screened elsewhere with the threshold in force.
 
         ``scores`` and ``ids`` are those of the shortlist, ``pool_size`` counts everyone. Another threshold
-        is refused: one below comes from before the last update, one above would break the promise.
+        is refused. With an audit those drawn are among them, each candidate of the pool by a coin of its
+        own, thrown once; ``draws`` says of each why: ``l`` listed, ``b`` listed and drawn, ``a`` drawn.
         """
-        if self.audit_rate is not None:
-            raise InvalidInput("audit_rate: the audit is drawn while screening; use screen().")
         array = check.as_scores(scores)
         texts = as_candidates(ids, len(array))
         name = self._new_name(pool)
         if self.due:
             raise InvalidInput("pool: an update is due; call update() and screen with its threshold.")
         size = check.as_count(pool_size, "pool_size")
-        require_list(array, size, threshold, self.threshold)
-        self._record(name, size, texts, array)
+        require_list(array, size, threshold, self.threshold, draws, audit=self.audit_rate is not None)
+        self._record(name, size, texts, array, draws)
 
     def review(self, pool: Any, labels: Any, *, ids: Any = None) -> int:
         """Take in reviews of a pool's shortlist, and of its audit; returns how many were new.

@@ -106,19 +106,39 @@ def as_draws(listed: NDArray[np.bool_], drawn: NDArray[np.bool_]) -> str:
     return "".join(signs.tolist())
 
 
-def require_list(scores: Floats, size: int, threshold: Any, in_force: float | None) -> None:
+def require_list(
+    scores: Floats, size: int, threshold: Any, in_force: float | None, draws: str | None = None, *,
+    audit: bool = False,
+) -> None:  # fmt: skip
     """Refuse a list that was made elsewhere unless it is that of the threshold in force."""
+    _require_draws(draws, len(scores), audit)
     if threshold != in_force:
         side = "below" if in_force is None or threshold < in_force else "above"
         raise InvalidInput(
             f"threshold: expected the one in force, {in_force!r}, got {threshold!r}, {side} it. "
-            "Thresholds only rise, at scheduled updates; screen with campaign.policy as it is now."
+            "It changes at scheduled updates only; screen with campaign.policy as it is now."
         )
     if len(scores) > size:
         raise InvalidInput(f"scores: expected at most pool_size={size} values, got {len(scores)}.")
-    if threshold is not None and len(scores) and scores.min() < threshold:
-        row = int(scores.argmin())
-        raise InvalidInput(f"scores: expected at least {threshold!r}, got {scores[row]!r} at row {row}.")
+    alone = np.asarray([each == AUDITED for each in draws or LISTED * len(scores)], dtype=np.bool_)
+    listed = np.ones(len(scores), dtype=np.bool_) if threshold is None else scores >= threshold
+    for row in np.flatnonzero(listed == alone)[:1]:
+        side = "of a candidate drawn alone, though it" if alone[row] else "of a listed candidate, which"
+        passes = "passes" if alone[row] else "does not pass"
+        raise InvalidInput(f"scores: got {scores[row]!r} at row {row}, {side} {passes} {threshold!r}.")
+
+
+def _require_draws(draws: str | None, candidates: int, audit: bool) -> None:
+    """Refuse a list that does not say who was drawn for the audit, or speaks of one where there is none."""
+    if draws is not None and not audit:
+        raise InvalidInput("draws: this campaign has no audit_rate, so there is no audit; leave it out.")
+    if draws is None and audit:
+        raise InvalidInput("audit_rate: the audit is drawn while screening; use screen(), or pass draws=.")
+    if draws is not None and (len(draws) != candidates or not set(draws) <= {LISTED, BOTH, AUDITED}):
+        raise InvalidInput(
+            f"draws: expected one of {LISTED}, {BOTH} and {AUDITED} for each of {candidates} candidates, "
+            f"got {draws[:60]!r}."
+        )
 
 
 class PoolReviews:

@@ -44,6 +44,12 @@ class CampaignOptions(Options):
     everyone: bool = Field(
         default=False, description="Shortlist everyone until an update certifies a threshold, if need be."
     )
+    audit_rate: float | None = Field(
+        default=None, gt=0, lt=1,
+        description="Draw every candidate with this probability, listed or not, and learn from the reviews "
+        "of those drawn alone; the threshold may fall then. Who is to be reviewed beside the list comes "
+        "with every pool.",
+    )  # fmt: skip
     missing_labels: MissingLabels = option("missing_labels")
     pos_label: Name | None = option("pos_label")
     sheet: Name | None = option("sheet")
@@ -55,7 +61,7 @@ class CampaignOptions(Options):
         return Expected(self.k, self.pool_size), {
             "alpha": self.alpha, "monitor_alpha": self.monitor_alpha,
             "schedule": tuple(self.schedule) or None,
-            "uncertified": "everyone" if self.everyone else "refuse",
+            "uncertified": "everyone" if self.everyone else "refuse", "audit_rate": self.audit_rate,
         }  # fmt: skip
 
 
@@ -82,6 +88,7 @@ class CampaignView(BaseModel):
     alpha: float
     spent: float = Field(description="Of alpha, by the updates so far.")
     schedule: list[int]
+    audit_rate: float | None = Field(description="With which everyone is drawn for an audit, if at all.")
     promise: str
     threshold: float | None = Field(description="In force for the next pool; null while everyone is listed.")
     list_size: float = Field(description="Candidates to expect on the list of a pool of the promised size.")
@@ -104,6 +111,7 @@ class ScreenedView(BaseModel):
     shortlisted: int
     threshold: float | None
     shortlist: list[str]
+    audit: list[str] = Field(description="With `audit_rate`: whom to review beside the shortlist.")
     kept_until: str
     campaign: CampaignView
     receipt: Receipt
@@ -164,10 +172,11 @@ async def screen(
             campaigns.screen, runtime, view, campaign, upload, name="the pool", columns=columns,
             about=about, seconds=seconds, key=bound, format="parquet" if upload.origin else None,
         )  # fmt: skip
+    listed, drawn = await runtime.read(campaign_views.to_review, runtime.spool, made.subject)
     return {
         "pool": made.subject,
         **{name: made.facts[name] for name in ("candidates", "shortlisted", "threshold")},
-        "shortlist": await runtime.read(campaign_views.listed, runtime.spool, made.subject),
+        "shortlist": listed, "audit": drawn,
         "kept_until": made.facts["kept_until"], "receipt": answers.receipt(made),
         "campaign": await runtime.read(campaign_views.as_answer, view, campaign),
     }  # fmt: skip
@@ -187,7 +196,7 @@ async def send_reviews(
     view: Maker,
     key: IdempotencyKey = None,
 ) -> Any:
-    """Say which listed candidates of a pool turned out to be qualified."""
+    """Say which candidates of a pool, listed or drawn besides, turned out to be qualified."""
     await runtime.read(view.campaigns.pool, campaign, pool)
     return await api.take_reviews(pool, request, runtime, view, key)
 

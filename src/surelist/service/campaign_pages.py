@@ -162,8 +162,8 @@ async def screen(ident: str, me: Me) -> Response:
     except InvalidInput as error:
         return await _pool_page(me, ident, str(error))
     me.spool.drop_draft(draft, me.settings.keep_uploads)
-    listed = entry.facts["shortlisted"]
-    return to(f"/selections/{entry.subject}/review" if listed else f"/campaigns/{campaign}")
+    work = reviewing.to_review(entry.facts)
+    return to(f"/selections/{entry.subject}/review" if work else f"/campaigns/{campaign}")
 
 
 @router.post("/campaigns/{ident}/update")

@@ -44,13 +44,14 @@ def _pools(view: View, spool: Spool, steps: Sequence[StepEntry]) -> list[dict[st
             if each.subject in finished:
                 counts = _counted(finished[each.subject])
             else:
-                counts = reviewing.progress(view.marks(each.subject), each.facts["shortlisted"])
+                counts = reviewing.progress(view.marks(each.subject), reviewing.to_review(each.facts))
             kept = spool.result(each.subject)
             rows.append(
                 {"id": each.subject, "name": each.facts["pool"], "at": each.entry.at, "progress": counts,
                  "candidates": each.facts["candidates"], "listed": each.facts["shortlisted"],
+                 "drawn": len(each.facts.get("audit", ())),
                  "threshold": each.facts["threshold"], "number": each.facts["after"]["pools"],
-                 "finished": each.subject in finished or not each.facts["shortlisted"],
+                 "finished": each.subject in finished or not reviewing.to_review(each.facts),
                  "until": reviewing.until(kept.until) if kept else None}
             )  # fmt: skip
     return rows
@@ -87,6 +88,7 @@ def as_answer(view: View, ident: str) -> dict[str, Any]:
     facts = now.facts
     return {
         "id": ident, **{name: facts[name] for name in ("name", "target", "alpha", "schedule")},
+        "audit_rate": facts.get("audit_rate"),
         **{name: now.after[name] for name in SHOWN},
         "withdrawn": now.withdrawn.facts["reason"] if now.withdrawn else None,
         "waiting": [each.subject for each in _waiting(now.steps)],
@@ -97,17 +99,18 @@ def as_answer(view: View, ident: str) -> dict[str, Any]:
 def _waiting(steps: Sequence[StepEntry]) -> list[StepEntry]:
     """Pools whose reviews are not finished."""
     finished = {each.subject for each in steps if each.action == REVIEWED}
-    pools = [each for each in steps if each.action == SCREENED and each.facts["shortlisted"]]
+    pools = [each for each in steps if each.action == SCREENED and reviewing.to_review(each.facts)]
     return [each for each in pools if each.subject not in finished]
 
 
-def listed(spool: Spool, pool: str) -> list[str]:
-    """The candidates of a pool's list by id, the best score first."""
+def to_review(spool: Spool, pool: str) -> tuple[list[str], list[str]]:
+    """Who is to be reviewed of a pool, by id and the best score first: its list, and those drawn besides."""
     kept = spool.result(pool)
     if kept is None:
-        return []
+        return [], []
     with Worklist(list_of(kept.upload)) as work:
-        return list(work.ranked())
+        names = list(work.ranked())
+        return names[: work.listed], names[work.listed :]
 
 
 def running(view: View, limit: int = 100) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from surelist.errors import InvalidInput, NotCertifiable
@@ -29,12 +30,12 @@ from surelist.service.workers import run
 from surelist.service.worklist import Worklist
 from surelist.workflows import campaign_record
 from surelist.workflows import facts as workflow_facts
-from surelist.workflows.campaign_record import REVIEWED, SCREENED, UPDATED
+from surelist.workflows.campaign_record import REVIEWED, SCREENED, UPDATED, PoolList
 
 LISTED = 8_000  # candidates of one list: a campaign follows each of them until its review is in
 DEFAULTS: dict[str, str] = {
     "k": "5", "pool_size": "100", "alpha": "10", "monitor_alpha": "5", "schedule": "", "uncertified": "",
-    "name": "", "note": "",
+    "one_in": "", "name": "", "note": "",
 }  # fmt: skip
 
 
@@ -63,7 +64,18 @@ def terms_of(asked: Mapping[str, str]) -> tuple[Expected, dict[str, Any]]:
         ),
         "schedule": _schedule(asked["schedule"]),
         "uncertified": "everyone" if asked["uncertified"] else "refuse",
+        "audit_rate": _audit_rate(asked["one_in"]),
     }
+
+
+def _audit_rate(one_in: str) -> float | None:
+    """The chance with which each candidate is drawn, from "1 in so many"; None where nobody is."""
+    if not one_in:
+        return None
+    many = number_in(one_in, "one_in", "1 in so many of the others")
+    if many <= 1:
+        raise FieldError("one_in", f"1 in so many of the others: expected more than 1, got {one_in[:40]!r}.")
+    return 1 / many
 
 
 def _schedule(text: str) -> tuple[int, ...] | None:
@@ -162,23 +174,13 @@ def _screen(
     _require_next(now, upload)
     output = runtime.spool.new_path(format or ("xlsx" if upload.format == "xls" else upload.format))
     try:
-        with named(upload, name):
-            done, read, scores = run(
-                campaign_record.screen, source_of(upload, name, hints_of(columns)), now.after["threshold"],
-                score=columns["score"], output=output,
-            )  # fmt: skip
-        if len(scores) > LISTED:
-            raise InvalidInput(
-                f"pool: {len(scores):,} candidates would be listed, and a campaign follows {LISTED:,} at "
-                "most until their reviews are in. Screen smaller pools."
-            )
-        result = Upload(output, output.stat().st_size, workflow_facts.sha256_of(output), output.suffix[1:])
-        run(worklist.build, output, list_of(result), columns, read.decimal)
+        made, result = _laid_out(runtime, now, upload, name, columns, output)
         counts = workflow_facts.selection_facts(
-            done, (upload.sha256, upload.format), (result.sha256, result.format)
+            made.selection, (upload.sha256, upload.format), (result.sha256, result.format)
         )
         facts = {
-            **counts, **about, "pool": about["name"], "threshold": now.after["threshold"], "scores": scores
+            **counts, **about, "pool": about["name"], "threshold": now.after["threshold"],
+            "scores": made.scores, **_audit_facts(now, made),
         }  # fmt: skip
         entry = now.add(new_id(), SCREENED, facts, key).entry
     except BaseException:
@@ -187,10 +189,46 @@ def _screen(
         raise
     kept = {role: columns.get(role) for role in ("score", "id")}
     runtime.spool.keep_result(
-        entry.subject, replace(result, origin=upload.origin), seconds, {**kept, "decimal": read.decimal}
-    )
+        entry.subject, replace(result, origin=upload.origin), seconds,
+        {**kept, "decimal": made.reading.decimal},
+    )  # fmt: skip
     count_selection(runtime, entry.facts)
     return entry
+
+
+def _laid_out(
+    runtime: Runtime, now: Standing, upload: Upload, name: str, columns: Mapping[str, Any], output: Path
+) -> tuple[PoolList, Upload]:
+    """A pool's list, ready to be reviewed together with those drawn for an audit."""
+    rate = now.facts.get("audit_rate")
+    drawn = None if rate is None else runtime.spool.new_path("csv")
+    try:
+        with named(upload, name):
+            made = run(
+                campaign_record.screen, source_of(upload, name, hints_of(columns)), now.after["threshold"],
+                score=columns["score"], output=output, audit_rate=rate, audit=drawn,
+            )  # fmt: skip
+        if len(made.scores) > LISTED:
+            raise InvalidInput(
+                f"pool: {len(made.scores):,} candidates would have to be reviewed, and a campaign follows "
+                f"{LISTED:,} at most until their reviews are in. Screen smaller pools."
+            )
+        result = Upload(output, output.stat().st_size, workflow_facts.sha256_of(output), output.suffix[1:])
+        audit = drawn if made.audit else None
+        run(worklist.build, output, list_of(result), columns, made.reading.decimal, audit)
+    finally:
+        if drawn is not None:
+            drawn.unlink(missing_ok=True)
+    return made, result
+
+
+def _audit_facts(now: Standing, made: PoolList) -> dict[str, Any]:
+    """The draw of a pool's audit, for the record; nothing where there is none."""
+    if made.draws is None:
+        return {}
+    return {
+        "audit_rate": now.facts["audit_rate"], "audit": made.audit, "draws": made.draws, "audit_here": True
+    }  # fmt: skip
 
 
 def _require_next(now: Standing, upload: Upload) -> None:
@@ -215,10 +253,10 @@ def _finish(view: View, spool: Spool, pool: str, missing: bool, key: Key | None)
     ranks = _ranks(view, spool, pool)
     outcomes = {name: known for name, known in marks.outcomes().items() if name in ranks}
     life.require_complete(
-        marks.counts()["split"], facts["shortlisted"] - len(outcomes), missing,
+        marks.counts()["split"], reviewing.to_review(facts) - len(outcomes), missing,
         "they then count as not qualified when the threshold is updated, and as qualified in the alarm",
     )  # fmt: skip
-    labels = ["?"] * facts["shortlisted"]
+    labels = ["?"] * reviewing.to_review(facts)
     for name, qualified in outcomes.items():
         labels[ranks[name] - 1] = "1" if qualified else "0"
     said = {"pool": facts["pool"], "labels": "".join(labels)}

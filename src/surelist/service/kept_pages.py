@@ -48,7 +48,8 @@ def _described(view: View, each: Draft, entry: Entry) -> dict[str, Any]:
         page = f"/campaigns/{facts['campaign']}"
     return {
         "id": entry.subject, "name": facts.get("name") or view.title(entry), "page": page, "at": entry.at,
-        "by": person(entry.actor), "candidates": facts["shortlisted"], "until": reviewing.until(each.until),
+        "by": person(entry.actor), "candidates": reviewing.to_review(facts),
+        "until": reviewing.until(each.until),
         "reviewed": sum(counts.values()), "notes": len(view.all_notes(each.id)),
     }  # fmt: skip
 

@@ -232,8 +232,9 @@ def _campaign_started(entry: Entry, facts: Mapping[str, Any], names: Names, _: A
 def _campaign_screened(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
     listed, pool = count(facts["shortlisted"]), _counted(facts["candidates"], "candidate")
     campaign = names.campaign(facts["campaign"])
+    drawn = f", and drew {count(len(facts['audit']))} of the others for an audit" if "audit" in facts else ""
     return [
-        f"shortlisted {listed} of {pool} of {facts.get('name') or 'a pool'}, in the campaign ",
+        f"shortlisted {listed} of {pool} of {facts.get('name') or 'a pool'}{drawn}, in the campaign ",
         campaign,
         ".",
     ]

@@ -1,6 +1,7 @@
 """A campaign kept as the text of its start and its steps one by one: for the app, whose record holds both.
 
-Candidates have no names here: a listed one is known by its rank, the best score first.
+Candidates have no names here: a listed one is known by its rank, the best score first; after them come those
+who were drawn for an audit.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass, replace
+from surelist._dataclasses import dataclass, field, replace
 from surelist.errors import InvalidInput, NotCertifiable, UnreviewedWarning
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_text
+from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.campaign import Campaign
+from surelist.lifecycle.screened import AUDITED, as_draws
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.targets import Expected
 from surelist.tables.arrays import read_columns
 from surelist.tables.reading import Reading
+from surelist.tables.rows import rows_at, write_sheet
 from surelist.tables.shortlist import Selection, select_rows
 from surelist.workflows.source import Source
 
@@ -75,7 +80,7 @@ def take(campaign: Campaign, action: str, facts: Mapping[str, Any]) -> None:
             campaign.record(
                 pool_size=facts["candidates"], scores=np.asarray(scores, dtype=np.float64),
                 ids=[str(rank) for rank in range(1, len(scores) + 1)], threshold=facts["threshold"],
-                pool=facts["pool"],
+                pool=facts["pool"], draws=facts.get("draws"),
             )  # fmt: skip
         else:
             labels = [None if each == "?" else int(each) for each in facts["labels"]]
@@ -115,16 +120,52 @@ def _two_lines(campaign: Campaign) -> dict[str, Any] | None:
     return {"what": said.what, "sure": said.sure, "meaning": list(said.meaning)}
 
 
+def adds_up(facts: Mapping[str, Any]) -> bool:
+    """Whether a pool that was screened has as many candidates to be reviewed as it counts."""
+    drawn = len(facts.get("audit", ()))
+    counted = drawn == (facts.get("draws") or "").count(AUDITED)
+    return counted and len(facts["scores"]) == facts["shortlisted"] + drawn
+
+
+@dataclass(frozen=True)
+class PoolList:
+    """A pool that was shortlisted: counts, what was understood, and the scores of those to be reviewed.
+
+    The best of the list come first. With an audit those drawn who are not listed follow, the best first;
+    ``draws`` says of each why, as ``Campaign.record`` takes it, and ``audit`` has their row numbers.
+    """
+
+    selection: Selection
+    reading: Reading
+    scores: list[float]
+    draws: str | None = None
+    audit: list[int] = field(default_factory=list)
+
+
 def screen(
-    source: Source, threshold: float | None, *, score: str, output: Path
-) -> tuple[Selection, Reading, list[float]]:
-    """Shortlist a pool with the threshold in force: counts, what was understood, and the listed scores."""
+    source: Source, threshold: float | None, *, score: str, output: Path, audit_rate: float | None = None,
+    audit: Path | None = None,
+) -> PoolList:  # fmt: skip
+    """Shortlist a pool with the threshold in force; ``audit`` is where those drawn are written."""
     opened = replace(source, table=source.open())
     read = opened.reading(score=score)
     chosen = Filter.everyone() if threshold is None else Filter.at_least(threshold)
     done = select_rows(opened.table, chosen, names={"score": score}, output=output)
-    scores = read_columns(opened.table, {"score": score}, any_order=True)["score"]
-    listed = np.sort(scores[chosen.select(scores)])[::-1].tolist()
-    if len(listed) != done.shortlisted:
+    scores = read_columns(opened.table, {"score": score}, any_order=audit is None)["score"]
+    mask = chosen.select(scores)
+    if np.count_nonzero(mask) != done.shortlisted:
         raise InvalidInput(f"score: {source.name} changed while it was read. Send it again.")
-    return done, read, listed
+    listed = _best_first(scores, mask)
+    if audit is None or audit_rate is None:
+        return PoolList(done, read, scores[listed].tolist())
+    drawn = coins(len(scores)) < audit_rate
+    others = _best_first(scores, drawn & ~mask)
+    rows, numbers = np.concatenate([listed, others]), np.sort(others).tolist()
+    write_sheet(audit, opened.table.columns, rows_at(opened.table, numbers), [])
+    return PoolList(done, read, scores[rows].tolist(), as_draws(mask[rows], drawn[rows]), numbers)
+
+
+def _best_first(scores: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The row numbers of those chosen, by score."""
+    rows = np.flatnonzero(chosen)
+    return rows[np.argsort(-scores[rows], kind="stable")]

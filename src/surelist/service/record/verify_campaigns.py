@@ -49,8 +49,10 @@ class CampaignStory:
 
     def _check_pool(self, entry: Entry, facts: Mapping[str, Any]) -> None:
         pool = f"{facts['campaign']} {facts['pool_sha256']}"
-        if len(facts["scores"]) != facts["shortlisted"]:
+        if not campaign_record.adds_up(facts):
             self._report(entry, "its list is not the one it counts")
+        if facts.get("audit_rate") != self._campaigns[facts["campaign"]].audit_rate:
+            self._report(entry, "its audit was drawn at another rate than that of its campaign")
         if pool in self._pools:
             self._report(entry, "the same pool was screened before")
         self._pools.add(pool)
