@@ -51,8 +51,8 @@ def chance(value: float) -> str:
 
 
 def percent(value: float | None, digits: int = 3) -> str:
-    """A share as a percentage: ``7.5 %``."""
-    return "–" if value is None else f"{number(100 * value, digits)} %"
+    """A share as a percentage: ``7.5%``."""
+    return "–" if value is None else f"{number(100 * value, digits)}%"
 
 
 def plain(value: float) -> str:

@@ -89,7 +89,7 @@ def test_a_campaign_by_page_is_the_campaign_of_the_library(team):
     page = start(team)
     address = page.url.path
     assert "List to expect" in page.text
-    assert "10 % of 20 %" in page.text  # alpha spent
+    assert "10% of 20%" in page.text  # alpha spent
     past = [line.split(",") for line in csv_text(2000, labelled=True).splitlines()]
     score, label = past[0].index("score"), past[0].index("qualified")
     mine = Campaign(

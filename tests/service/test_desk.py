@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
@@ -98,7 +99,18 @@ def test_any_number_of_policies_side_by_side(team):
     page = team.ann.get("/policies/compare?" + "&".join(f"p={each}" for each in (team.policy, *others))).text
     assert page.count('class="line line-') == 3
     assert all(f'data-name="{name}"' in page for name in ("Trial", "n3", "n8"))
+    assert page.count('class="ring') == 3
     assert team.ann.get(f"/policies/compare?p={team.policy}").status_code == 400
+
+
+def test_the_legend_names_the_lines_that_are_drawn(team):
+    """A promise without such a picture comes first: the colours after it are still those of their lines."""
+    drawn = team.runtime.registry.policy(team.policy)
+    entry = replace(drawn.entry, details=json.dumps({"name": "no picture", "evidence": None}))
+    picture, names = wizard.comparison_picture([replace(drawn, entry=entry), drawn])
+    assert names == ["Trial"]
+    assert 'class="line line-a"' in picture
+    assert wizard.comparison_picture([replace(drawn, entry=entry)]) is None
 
 
 def test_a_promise_is_asked_again_of_fresh_rows(team):

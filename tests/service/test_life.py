@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -90,6 +91,10 @@ def test_finished_reviews_cannot_change(team):
     assert late.status_code == 409
     assert "finished them" in late.text
     assert team.ann.post(path + "/finish").status_code == 409
+    page = team.ann.get(path + "/review").text
+    assert re.search(r'<option value="all" selected>', page)  # there is nothing left to do: everyone is shown
+    assert "Send the file back" not in page
+    assert "<kbd>" not in page
     assert verify(team.runtime.registry.database).intact
 
 
@@ -179,7 +184,7 @@ def test_the_standing_goes_from_early_to_holding():
     assert early.standing == "too early to say"
     assert late.standing == "holding"
     assert late.sentence.startswith(
-        "Holding: at least 5% of candidates qualified and shortlisted was promised"
+        "Holding: it was promised that at least 5% of candidates are qualified and shortlisted"
     )
     low = Monitor(policy)
     for pool in pools:

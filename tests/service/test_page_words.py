@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from surelist.promises import wording
-from surelist.service.page_words import plainly
+from surelist.service.page_words import plainly, sentence
 from tests.helpers.service import csv_text
 from tests.service.test_access import form_token
 from tests.service.test_promise_form import Tab
@@ -58,6 +58,11 @@ def check(answer) -> str:
         f"{answer.url}: …{text[max(0, found.start() - 80) :][:160]}…"
     )
     return text
+
+
+def test_a_sentence_begins_large_and_keeps_its_words():
+    assert sentence("at least 5 of Ulm") == "At least 5 of Ulm"
+    assert sentence("") == ""
 
 
 def test_every_page_on_the_way_to_a_reviewed_list(local_client, past):

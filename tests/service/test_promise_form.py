@@ -170,10 +170,10 @@ def test_another_alpha_on_the_explore_page_is_a_look_and_the_conditions_say_so(t
         "chosen after looking at what these rows carry, with the same chance of error; that is covered"
         in page
     )
-    assert "the curve, false at most 20 %" in page
+    assert "the curve, false at most 20%" in page
     tab.save(tab.shown("/result"))
     saved = local_client.get("/api/v1/policies").json()[0]
-    assert any("at most 20 %" in condition for condition in saved["conditions"])
+    assert any("at most 20%" in condition for condition in saved["conditions"])
 
 
 def test_exploring_at_the_promised_alpha_is_covered(tab, local_client):

@@ -16,7 +16,7 @@ from surelist._dataclasses import dataclass
 from surelist._numerals import about, number, percent
 
 WIDTH, HEIGHT = 720, 380
-LEFT, RIGHT, TOP, BOTTOM = 96, 24, 20, 76
+LEFT, RIGHT, TOP, BOTTOM = 96, 44, 20, 76
 
 
 X_TITLE = "Candidates on the shortlist"
@@ -27,12 +27,13 @@ POINTER = (  # moved by a script, to the point that is read out
 
 @dataclass(frozen=True)
 class Line:
-    """A named step line; ``style`` is one of a, b, c."""
+    """A named step line; ``style`` is one of a, b, c; ``ring`` marks a point of it."""
 
     name: str
     style: str
     x: Sequence[float]
     y: Sequence[float]
+    ring: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,12 @@ def guarantee_chart(
             f'<path class="line line-{line.style}" d="{_steps(frame, line)}" '
             f"{read_out(line.name, X_TITLE, y_title, _points(frame, line))}/>"
         )
+    parts += [
+        f'<circle class="ring line-{line.style}" cx="{frame.x(line.ring[0]):.1f}" '
+        f'cy="{frame.y(line.ring[1]):.1f}" r="7"/>'
+        for line in lines
+        if line.ring is not None
+    ]
     if mark is not None:
         x, y = frame.x(mark[0]), frame.y(mark[1])
         parts.append(
@@ -101,7 +108,8 @@ def _spoken(line: Line) -> str:
         return f"{line.name}: nothing is certified"
     shown = sorted({0, len(line.x) // 4, len(line.x) // 2, len(line.x) - 1})
     spots = ", ".join(f"{number(line.y[i], 3)} on a list of {number(line.x[i], 3)}" for i in shown)
-    return f"{line.name}: {spots}"
+    marked = "" if line.ring is None else f", marked at {number(line.ring[1], 3)} on {about(line.ring[0])}"
+    return f"{line.name}: {spots}{marked}"
 
 
 def _steps(frame: Frame, line: Line) -> str:
@@ -126,8 +134,16 @@ def read_out(name: str, x_title: str, y_title: str, points: Sequence[tuple[float
     return f'{said} data-points="{json.dumps(places, separators=(",", ":"))}"'
 
 
-def axes(frame: Frame, x_title: str, y_title: str, x_ticks: bool = True, y_ticks: bool = True) -> str:
-    """Grid, ticks and titles."""
+def axes(
+    frame: Frame,
+    x_title: str,
+    y_title: str,
+    *,
+    x_ticks: bool = True,
+    y_ticks: bool = True,
+    whole: bool = False,
+) -> str:
+    """Grid, ticks and titles; ``whole``: the horizontal axis counts."""
     base, parts = HEIGHT - BOTTOM, []
     for value in _ticks(frame.y_max) if y_ticks else ():
         y = frame.y(value)
@@ -136,7 +152,7 @@ def axes(frame: Frame, x_title: str, y_title: str, x_ticks: bool = True, y_ticks
             f'<text class="tick" x="{LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">'
             f"{number(value)}</text>"
         )
-    for value in _ticks(frame.x_max) if x_ticks else ():
+    for value in _ticks(frame.x_max, whole) if x_ticks else ():
         x = frame.x(value)
         parts.append(
             f'<text class="tick" x="{x:.1f}" y="{base + 4}" dy="1em" text-anchor="middle">'
@@ -144,7 +160,7 @@ def axes(frame: Frame, x_title: str, y_title: str, x_ticks: bool = True, y_ticks
         )
     parts.append(
         f'<line class="axis" x1="{LEFT}" y1="{base}" x2="{WIDTH - RIGHT}" y2="{base}"/>'
-        f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">'
+        f'<text class="label under" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">'
         f"{escape(x_title)}</text>"
         f'<text class="label" transform="translate(6 {(TOP + base) / 2}) rotate(-90)" dy=".8em" '
         f'text-anchor="middle">'
@@ -153,8 +169,9 @@ def axes(frame: Frame, x_title: str, y_title: str, x_ticks: bool = True, y_ticks
     return "".join(parts)
 
 
-def _ticks(largest: float) -> list[float]:
+def _ticks(largest: float, whole: bool = False) -> list[float]:
     step = _nice(largest / 5)
+    step = math.ceil(step) if whole else step
     return [round(i * step, 10) for i in range(int(largest / step + 1e-9) + 1)]
 
 

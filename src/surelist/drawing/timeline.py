@@ -29,7 +29,12 @@ def linear_chart(values: Sequence[float], *, name: str, title: str, x_title: str
     spots = [(frame.x(place), frame.y(value)) for place, value in enumerate(values, 1)]
     first, last, most = (number(value, 3) for value in (values[0], values[-1], max(values)))
     said = f"{y_title}: {first} at first, {last} at last, {most} at most."
-    return svg(name, title, said, [axes(frame, x_title, y_title), _path(spots, values, (x_title, y_title))])
+    return svg(
+        name,
+        title,
+        said,
+        [axes(frame, x_title, y_title, whole=True), _path(spots, values, (x_title, y_title))],
+    )
 
 
 def logarithmic_chart(
@@ -42,7 +47,7 @@ def logarithmic_chart(
     def height(value: float) -> float:
         return frame.y(math.log10(max(1.0, min(value, 1e300))))
 
-    parts = [axes(frame, x_title, y_title, y_ticks=False)]
+    parts = [axes(frame, x_title, y_title, y_ticks=False, whole=True)]
     for tick in TICKS:
         if math.log10(tick) <= top and tick != line:
             parts.append(_tick(height(tick), number(tick), "grid"))
@@ -56,7 +61,8 @@ def logarithmic_chart(
     at = number(line)
     reached = f"the line at {at} was reached" if max(values) >= line else f"the line is at {at}"
     last, most = number(values[-1], 3), number(max(values), 3)
-    said = f"{y_title} after {len(values)} pools: {last}, at most {most}; {reached}."
+    after = "1 pool" if len(values) == 1 else f"{len(values):,} pools"
+    said = f"{y_title} after {after}: {last}, at most {most}; {reached}."
     return svg(name, title, said, parts)
 
 
@@ -69,7 +75,8 @@ def _path(
     line = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
     dots = "".join(
         f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>{number(value, 3)}</title></circle>'
-        for (x, y), value in zip(spots, values, strict=True)
+        for x, y, place, value in points
+        if place
     )
     said = read_out(titles[1], *titles, points)
     return f'<path class="line line-a" d="{line}" {said}/>{dots if len(spots) <= 60 else ""}{POINTER}'

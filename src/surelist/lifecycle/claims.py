@@ -17,7 +17,7 @@ from surelist._dataclasses import dataclass
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
 from surelist.lifecycle.monitor_file import Counts
-from surelist.promises.phrases import percent
+from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
 from surelist.promises.targets import Expected, PerPool, Recall
@@ -57,10 +57,12 @@ class Claim:
 
     @property
     def counted(self) -> str:
-        """What the rate is a share of, in words."""
+        """What the rate is a share of, and what they do, in words."""
         if self.audit_rate is not None:
-            return "qualified candidates on the list"
-        return "candidates qualified and shortlisted" if self.k is None else f"pools with {self.k} or more"
+            return "qualified candidates are on the list"
+        if self.k is None:
+            return "candidates are qualified and shortlisted"
+        return f"pools list {counted(self.k, 'qualified candidate')} or more"
 
     def describe(self, counts: Counts) -> str:
         """What was seen, and what was not, for a person."""

@@ -226,12 +226,13 @@ class Monitor(Displayed):
         if not self.pools:
             return "Too early to say: no pool has all its reviews yet."
         spans = "; ".join(
-            f"{'' if claim.group is None else f'{claim.group}: '}at least {percent(float(claim.rate))} of "
-            f"{claim.counted} was promised, and the reviews show {100 * low:.2f}% to {100 * high:.2f}%"
+            f"{'' if claim.group is None else f'{claim.group}: '}it was promised that at least "
+            f"{percent(float(claim.rate))} of {claim.counted}; the reviews show {100 * low:.2f}% to "
+            f"{100 * high:.2f}%"
             for claim in self.claims
             for low, high in [self.intervals[claim.group]]
         )
-        seen = f"{number(self.pools)} {'pool' if self.pools == 1 else 'pools'}"
+        seen = counted(self.pools, "pool")
         if self.standing == "holding":
             return (
                 f"Holding: {spans}, after {seen}. If the rate stays what it is, this is wrong with "
@@ -243,7 +244,7 @@ class Monitor(Displayed):
         """Where things stand, for a person."""
         lines = [self._describe(claim) for claim in self.claims]
         lines.append(
-            f"{number(self.pools)} pools, e-value {numerals.number(self.e_value, 3)}, alarm at "
+            f"{counted(self.pools, 'pool')}, e-value {numerals.number(self.e_value, 3)}, alarm at "
             f"{numerals.number(1 / self.alpha, 3)}: "
             + ("ALARM. " + self.policy.promise if self.alarm else "no alarm.")
         )
@@ -279,7 +280,7 @@ class Monitor(Displayed):
             for claim in self.claims
         ]
         state = "ALARM" if self.alarm else "no alarm"
-        title = f"{number(self.pools)} pools, e-value {numerals.number(self.e_value, 3)}, {state}"
+        title = f"{counted(self.pools, 'pool')}, e-value {numerals.number(self.e_value, 3)}, {state}"
         per = (
             "recall" if self.audit_rate else f"rate per {'candidate' if self.claims[0].k is None else 'pool'}"
         )

@@ -19,7 +19,7 @@ from surelist.bounds.betting import DROPS
 from surelist.errors import PolicyFileError, SurelistError
 from surelist.lifecycle.seen import Memory
 from surelist.promises import policy_file
-from surelist.promises.phrases import percent
+from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 
 FORMAT: Literal[2] = 2
@@ -79,7 +79,7 @@ class Alarm:
     def describe(self, alpha: float) -> str:
         last = f", the last one {self.review_id!r}," if self.review_id is not None else ""
         return (
-            f"the reviews of {self.pools:,} pools{last} speak against it (e-value "
+            f"the reviews of {counted(self.pools, 'pool')}{last} speak against it (e-value "
             f"{numerals.number(self.e_value, 3)}, alarm at {numerals.number(1 / alpha, 3)}; a false alarm "
             f"has probability at most {percent(alpha)}). Something has changed, or the calibration was among "
             "the rare ones that fail. Recalibrate on fresh rows."

@@ -43,13 +43,14 @@ def thresholds(changes: Sequence[tuple[float, float]], pools: int) -> str:
     )  # fmt: skip
 
 
-def curves(named: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+def curves(named: Sequence[tuple[str, Mapping[str, Any], tuple[float, float] | None]]) -> str:
     """The guarantee curves of several policies in one picture, per 100 candidates."""
     lines = []
-    for (name, evidence), style in zip(named, STYLES, strict=False):
+    for (name, evidence, mark), style in zip(named, STYLES, strict=False):
         rule = next(iter(in_order(evidence)))
         scale = 100 / evidence["pool_size"]
         curve = evidence["curves"][rule]
         x, y = ([scale * value for value in curve[part]] for part in ("list_size", "qualified"))
-        lines.append(charts.Line(name, style, x, y))
+        ring = None if mark is None else (scale * mark[0], scale * mark[1])
+        lines.append(charts.Line(name, style, x, y, ring))
     return charts.guarantee_chart(lines, 100.0, name="curves")

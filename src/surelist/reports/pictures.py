@@ -43,7 +43,7 @@ def promise_chart(evidence: Mapping[str, Any] | None, policy: Policy | None = No
     if not evidence["curves"]:
         return None
     curve = next(iter(in_order(evidence).values()))
-    mark = None if policy is None else _mark(policy)
+    mark = None if policy is None else promised_point(policy)
     line = charts.Line("certified", "a", curve["list_size"], curve["qualified"])
     svg = charts.guarantee_chart([line], evidence["pool_size"], mark)
     rows = _rows(curve["list_size"], curve["threshold"], curve["qualified"])
@@ -61,7 +61,7 @@ def _own_chart(own: Mapping[str, Any]) -> Chart:
     return Chart(kind, svg, _heads(kind), _rows(own["list_size"], own["threshold"], values), True)
 
 
-def _mark(policy: Policy) -> tuple[float, float] | None:
+def promised_point(policy: Policy) -> tuple[float, float] | None:
     """List length and promise of a policy that promises an average to everyone."""
     target = policy.cutoffs[0].target
     listed = listed_per(policy.cutoffs[0], policy)

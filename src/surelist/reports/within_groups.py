@@ -99,4 +99,4 @@ def _span(each: ScoreBin) -> str:
 
 
 def _share(each: ScoreBin, end: str, limit: float) -> str:
-    return f"{100 * each.share:.0f} % ({end} {100 * limit:.0f} %)"
+    return f"{100 * each.share:.0f}% ({end} {100 * limit:.0f}%)"

@@ -31,6 +31,11 @@ WORDS = (
 _FIRST = re.compile(rf"^({'|'.join(FIELDS)}): ")
 
 
+def sentence(text: str) -> str:
+    """What the core says in the middle of a sentence, at the beginning of one."""
+    return text[:1].upper() + text[1:]
+
+
 def plainly(message: object) -> str:
     """A sentence as the page says it."""
     text, _, asks = str(message).partition(ASK_DECIMAL)

@@ -25,7 +25,8 @@ router = APIRouter()
 @router.get("/selections/{ident}/review")
 async def review(ident: str, me: Me, request: Request) -> Response:
     view = await me.view("operator")
-    spot = Spot.of(request.query_params)
+    closed = await me.runtime.read(view.reviews_closed, ident)
+    spot = Spot.of(request.query_params, "all" if closed else "open")
     done = reviewing.Spot.of({"at": request.query_params.get("done", "")}).at
     return await me.runtime.read(_screen, me, view, ident, spot, done)
 

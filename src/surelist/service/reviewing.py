@@ -91,9 +91,9 @@ class Spot:
     at: int | None = None
 
     @staticmethod
-    def of(query: Mapping[str, str]) -> Spot:
-        """From an address or a form; what does not fit is left out."""
-        show = query.get("show", "open")
+    def of(query: Mapping[str, str], first: str = "open") -> Spot:
+        """From an address or a form; what does not fit is left out. ``first``: what is shown unasked."""
+        show = query.get("show", first)
         asked = Asked(
             show if show in FILTERS else "open", query.get("q", "")[:200], query.get("sort", "")[:500],
             query.get("down") == "1",

@@ -19,7 +19,7 @@ from surelist._version import __version__
 from surelist.errors import InvalidInput
 from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.middleware import SMALL, allow_body
-from surelist.service.page_words import plainly
+from surelist.service.page_words import plainly, sentence
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR, Actor
 from surelist.service.record.log import Key
@@ -36,7 +36,7 @@ _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True,
     lstrip_blocks=True, undefined=StrictUndefined,
 )  # fmt: skip
-_templates.filters.update(FILTERS, plainly=plainly, person=person)
+_templates.filters.update(FILTERS, plainly=plainly, sentence=sentence, person=person)
 _templates.globals.update(version=__version__)
 
 

@@ -13,7 +13,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, PerPool, Recall
 from surelist.promises.wording import list_length, listed_per
 from surelist.reports import history
-from surelist.reports.pictures import promise_chart
+from surelist.reports.pictures import promise_chart, promised_point
 from surelist.reports.summary import summarise
 from surelist.service import answers
 from surelist.service.errors import Conflict
@@ -117,14 +117,14 @@ def comparison(chosen: list[SavedPolicy]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def comparison_picture(chosen: list[SavedPolicy]) -> str | None:
-    """The curves of all that have one, per 100 candidates."""
+def comparison_picture(chosen: list[SavedPolicy]) -> tuple[str, list[str]] | None:
+    """The curves of all that have one, per 100 candidates, and their names in the order of their styles."""
     curves = [
-        (saved.name, saved.entry.facts["evidence"])
+        (saved.name, saved.entry.facts["evidence"], promised_point(saved.policy))
         for saved in chosen
         if (saved.entry.facts.get("evidence") or {}).get("curves")
     ]
-    return history.curves(curves) if curves else None
+    return (history.curves(curves), [name for name, *_ in curves]) if curves else None
 
 
 def description_of(form: Mapping[str, Any]) -> tuple[str, str]:

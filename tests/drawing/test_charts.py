@@ -1,0 +1,52 @@
+"""Pictures as SVG text: what their axes say, and what is marked."""
+
+from __future__ import annotations
+
+import re
+
+from surelist.drawing.charts import HEIGHT, RIGHT, Line, guarantee_chart
+from surelist.drawing.steps import step_chart
+from surelist.drawing.timeline import linear_chart, logarithmic_chart
+from surelist.reports import history
+
+TITLES = {"name": "n", "title": "t", "x_title": "Pools", "y_title": "Share"}
+UNDER = rf'<text class="tick" x="[\d.]+" y="{HEIGHT - 76 + 4}" dy="1em"[^>]*>([^<]+)<'
+
+
+def test_pools_are_counted_in_whole_numbers():
+    for pools, ticks in ((1, ["0", "1"]), (2, ["0", "1", "2"]), (12, ["0", "3", "6", "9", "12"])):
+        drawn = [
+            linear_chart([5.0] * pools, **TITLES),
+            logarithmic_chart([1.5] * pools, 20.0, line_name="Alarm", **TITLES),
+            step_chart([(0, 0.5), (pools, 0.7)], pools, **TITLES),
+        ]
+        for svg in drawn:
+            assert re.findall(UNDER, svg) == ticks
+            assert " 1 pools" not in svg
+
+
+def test_the_last_tick_has_room_on_a_phone():
+    """Letters are 31 units high there, and about .6 of that wide; the last tick is centred on the edge."""
+    assert RIGHT + 1 > 5 * 0.56 * 31 / 2  # 1,000
+
+
+def test_large_scores_are_written_out_and_every_value_can_be_read_out():
+    svg = step_chart([(0, 1234567.0), (3, 2345678.0)], 6, **TITLES)
+    assert "e+" not in svg
+    assert "data-points=" in svg
+    assert 'class="hover"' in svg
+
+
+def test_the_start_of_the_evidence_is_no_pool():
+    svg = logarithmic_chart([3.0, 30.0], 20.0, line_name="Alarm", **TITLES)
+    assert svg.count('class="mark"') == 2
+
+
+def test_each_policy_side_by_side_is_ringed_at_its_promise():
+    curve = {"list_size": [1.0, 2.0, 4.0], "qualified": [0.5, 1.0, 2.0]}
+    known = {"pool_size": 50.0, "curves": {"exact": curve}}
+    svg = history.curves([("one", known, (2.0, 1.0)), ("two", known, None)])
+    assert svg.count('class="ring') == 1
+    assert "one: 1 on a list of 2" in svg  # per 100
+    assert "marked at 2 on 4" in svg
+    assert "ring" not in guarantee_chart([Line("x", "a", [1.0], [1.0])], 10.0)
