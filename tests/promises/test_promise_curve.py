@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import surelist as sl
 from surelist import bounds
-from surelist.promises.promise_curve import promise_curve
-from surelist.reports.pictures import promise_chart
-from tests.helpers.promise_kinds import KINDS, LABELS, SCORES, policy_of
+from surelist.bounds.pools import EThreshold
+from surelist.promises.averages import other_numbers
+from surelist.promises.draws import Draw
+from surelist.promises.pools import PoolRows
+from surelist.promises.promise_curve import group_curves, promise_curve
+from surelist.reports.pictures import promise_chart, promise_charts
+from tests.helpers.promise_kinds import GROUPS, KINDS, LABELS, POOLS, SCORES, policy_of
 
 OWN = {
     "recall": "recall", "per pool": "per-pool", "per pool, two levels": "per-pool",
     "per pool of many sizes": "per-pool", "precision": "precision", "budget": "budget",
+    "next pool": "next-pool", "next pool, two levels": "next-pool", "next pool by rank": "next-pool",
+    "recall of the next pool": "pool-recall", "expected over whole pools": "pool-average", "value": "value",
+    "value over whole pools": "value",
 }  # fmt: skip
+VALUES = 100 * LABELS.astype(float)
+
+
+def labels_of(kind):
+    return VALUES if kind.startswith("value") else LABELS
+
+
+def plain(made):
+    parts = {name: list(getattr(made, name)) for name in ("list_size", "value", "threshold")}
+    return {**vars(made), **parts}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_which_kinds_have_a_curve_of_their_own(kind):
     policy = policy_of(kind)
-    made = promise_curve(SCORES, LABELS, policy)
+    made = promise_curve(SCORES, labels_of(kind), policy, pools=POOLS)
     assert (made and made.kind) == OWN.get(kind)
     if made is None:
         return
     assert (np.diff(made.list_size) > 0).all()
     assert kind == "precision" or (np.diff(made.value) >= 0).all()
     length, promised = made.chosen
-    assert length == pytest.approx(made.per * np.mean(policy.thresholds[None] <= SCORES))
+    if not policy.by_rank:
+        assert length == pytest.approx(made.per * np.mean(policy.thresholds[None] <= SCORES))
     just_longer = made.value[made.list_size >= length - 1e-9]
     assert just_longer[0] >= promised or kind == "precision"  # the list that was chosen carries it
-    shown = promise_chart({"own": {**vars(made), "list_size": list(made.list_size), "value": list(made.value),
-                                   "threshold": list(made.threshold)}})  # fmt: skip
+    shown = promise_chart({"own": plain(made)})
     assert shown.marked
     assert 'class="mark"' in shown.svg
     assert "data-points=" in shown.svg
@@ -62,3 +81,92 @@ def test_an_average_has_the_guarantee_curve_with_its_promise_marked():
     assert not promise_chart(evidence).marked
     assert promise_chart(None) is None
     assert promise_chart({"pool_size": 100, "curves": {}}) is None
+
+
+def threshold_of(target, **options):
+    """What calibration gives; nobody's where it refuses."""
+    try:
+        return sl.calibrate(SCORES, LABELS, target, pools=POOLS, **options).threshold
+    except sl.NotCertifiable:
+        return -np.inf
+
+
+@pytest.mark.parametrize(("kind", "options"), [
+    ("next pool", {}), ("next pool, two levels", {"rule": "pac", "alpha": 0.2}), ("next pool by rank", {"by": "rank"})
+])  # fmt: skip
+def test_each_point_of_whole_pools_is_the_largest_number_that_calibration_gives_there(kind, options):
+    made = promise_curve(SCORES, LABELS, policy_of(kind), pools=POOLS)
+    by = options.pop("by", "score")
+    limits = {k: threshold_of(sl.PerPool(k, by=by), **options) for k in range(1, int(made.value.max()) + 2)}
+    assert made.value.max() >= 3
+    for threshold, value in zip(made.threshold, made.value, strict=True):
+        assert value == max((k for k, limit in limits.items() if limit >= threshold), default=0)
+
+
+def test_each_point_of_a_recall_of_the_next_pool_is_what_calibration_gives_there():
+    made = promise_curve(SCORES, LABELS, policy_of("recall of the next pool"), pools=POOLS)
+    checked = 0
+    for at in np.flatnonzero((made.value > 0.01) & (made.value < 0.99))[::9]:
+        below, above = (threshold_of(sl.PerPool(recall=made.value[at] + step)) for step in (-1e-9, 1e-6))
+        assert below >= made.threshold[at] > above
+        checked += 1
+    assert checked >= 3
+
+
+@pytest.mark.parametrize("kind", ["expected over whole pools", "value", "value over whole pools"])
+def test_each_point_of_an_average_is_the_shortest_list_that_the_draw_certifies(kind):
+    policy, labels = policy_of(kind), labels_of(kind)
+    cutoff: Any = policy.cutoffs[0]
+    made = promise_curve(SCORES, labels, policy, pools=POOLS)
+    target, level, proof = cutoff.target, cutoff.level, cutoff.proof
+    units = (np.arange(2_000), 2_000) if proof.unit == "row" else (POOLS, 50)
+    rows = PoolRows.of(SCORES, labels if target.of == "value" else labels > 0, *units)
+    assert list(other_numbers(rows, target, level, proof, [float(target.k)])) == [
+        (float(target.k), policy.threshold)
+    ]
+    draw, per = Draw(proof.draw), float(target.pool_size or 1)
+    order = draw.order(rows.pools)
+    assert len(made.value) > 5
+    for k, threshold in zip(made.value, made.threshold, strict=True):
+        stake = min(np.sqrt(2 * np.log(1 / level.alpha) / rows.pools) / (0.8 * k / (per**0.5)), 0.9 * per / k)
+        test = EThreshold(k / per, stake, draw.uniform, level.alpha)
+        for more, certified in ((0, True), (1e-12, False)):
+            held = np.where(threshold + more <= SCORES, labels, 0).astype(float)
+            totals = np.bincount(units[0], held, minlength=rows.pools)[order]
+            assert test.certified(totals) == certified
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each.startswith("groups")])
+def test_each_group_has_its_curve_at_its_share_of_the_error(kind):
+    policy = policy_of(kind)
+    assert promise_curve(SCORES, LABELS, policy) is None
+    made = group_curves(SCORES, LABELS, GROUPS, policy)
+    assert list(made) == ["north", "south"]
+    for cutoff in policy.cutoffs:
+        curve, mine = made[str(cutoff.group)], np.equal(GROUPS, str(cutoff.group))
+        rows = 2_000 if policy.group_rows == "all" else int(mine.sum())
+        length, promised = curve.chosen
+        assert length == pytest.approx(
+            curve.per * np.sum(mine & (policy.thresholds[cutoff.group] <= SCORES)) / rows
+        )
+        assert curve.value[curve.list_size >= length - 1e-9][0] >= promised
+        at = len(curve.value) // 3
+        held = int((LABELS & mine & (curve.threshold[at] <= SCORES)).sum())
+        if curve.kind == "expected":
+            rate = bounds.largest_rate(rows, held, cutoff.level.alpha)
+            assert curve.value[at] == pytest.approx(curve.per * rate)
+        elif curve.kind == "recall":
+            total = int((LABELS & mine).sum())
+            assert curve.value[at] == bounds.largest_rate(total, held, cutoff.level.alpha)
+        else:
+            k = int(curve.value[at])
+            needed = [
+                bounds.pool_critical_count(rows, each, 50, cutoff.level.alpha) for each in (max(k, 1), k + 1)
+            ]
+            assert needed[0] <= held or k == 0
+            assert needed[1] > held
+    shown = promise_charts({"by_group": {name: plain(each) for name, each in made.items()}, "curves": {}})
+    assert [each.group for each in shown] == ["north", "south"]
+    assert all('class="mark"' in each.svg for each in shown)
+    assert 'id="curve-1"' in shown[0].svg
+    assert promise_charts({"curves": {"exact": {}}, "pool_size": 100}, policy) == ()

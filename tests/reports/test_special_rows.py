@@ -57,6 +57,8 @@ def test_special_policies_are_worked_out_anew_or_say_why_not(past, tmp_path, kin
     assert shown["recomputed"] is (beyond is None)
     assert beyond is None or beyond in shown["beyond"]
     assert bool(shown["curves"]) is not policy.of_pools
+    assert bool(shown["bins"]) is not policy.of_pools  # their intervals take rows for independent draws
+    assert ("own" in shown) is (kind in ("precision", "budget") or policy.of_pools)
     report.write(tmp_path / "p.json", tmp_path / "r.html", past=past)
     text = (tmp_path / "r.html").read_text()
     assert ("worked out anew from the calibration file" in text) is (beyond is None)

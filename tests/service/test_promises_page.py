@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.service.test_api import CSV
 from tests.service.test_promise_form import Tab, looks
 from tests.service.test_promises_api import others, rows, text
 
 __all__ = ["others", "rows"]
 
+SITES = ("east", "north", "south", "west")
 PLAIN = {"promise": "expected", "k": "5", "pool_size": "100"}
 PAGE: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "every pool": ({"pool": "query"}, {"promise": "per-pool", "k": "2"}, "next pool holds at least 2"),
@@ -28,7 +30,12 @@ PAGE: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-PICTURED = {"of those listed", "review only"}  # the others have no curve of their own
+PICTURED = {  # the others have no curve of their own
+    "every pool": "Qualified in the next pool, certified", "by rank": "Qualified in the next pool, certified",
+    "average of pools": "Qualified on average, certified", "own recall": "Of its qualified kept, certified, %",
+    "of those listed": "Of the list qualified, certified, %", "review only": "Qualified, certified",
+    "value": "Value on average, certified",
+}  # fmt: skip
 
 
 def ask(tab: Tab, frame, asked: dict[str, Any]):
@@ -47,6 +54,10 @@ def test_every_choice_is_certified_shown_saved_and_used(local_client, rows, othe
     assert "This can be promised" in answer.text
     assert said in answer.text
     assert ("What each list length would carry" in answer.text) == (choice in PICTURED)
+    assert f'data-y="{PICTURED.get(choice)}"' in answer.text or choice not in PICTURED
+    assert ("averages over the pools of your rows, of about 38 candidates" in answer.text) == (
+        "pool" in columns
+    )
     assert looks(local_client) == (2 if choice == "several scores" else 1)
     assert tab.save(tab.shown("/result")).status_code == 200
     saved = local_client.get("/api/v1/policies").json()[0]
@@ -63,7 +74,10 @@ def test_every_choice_is_certified_shown_saved_and_used(local_client, rows, othe
     )
     assert done.status_code == 200, done.text
     assert "of 2,000" in done.text
-    assert local_client.get(f"/policies/{saved['hash']}/report").status_code == 200
+    report = local_client.get(f"/policies/{saved['hash']}/report")
+    assert report.status_code == 200
+    for page in (report, local_client.get(f"/policies/{saved['hash']}")):
+        assert page.text.count('class="mark"') == (choice in PICTURED)
     assert not list(local_client.app.state.runtime.spool.folder.glob("body-*"))
 
 
@@ -125,3 +139,19 @@ def test_a_file_of_other_scores_stays_until_it_is_done_without(local_client, row
     assert "Scores of other candidates: " in answer.text
     assert "points" in answer.text
     assert str(local_client.app.state.runtime.spool.folder) not in answer.text
+
+
+@pytest.mark.parametrize("rows_of_group", ["own", "all"])
+def test_every_group_has_its_picture_with_its_promise_marked(local_client, past, rows_of_group):
+    query = [("group", "site"), ("group_rows", rows_of_group), ("purpose", "outreach")]
+    targets = [("target", f"{site}=expect:1/{100 if rows_of_group == 'all' else 25}") for site in SITES]
+    made = local_client.post("/api/v1/calibrate", params=[*query, *targets], content=past, headers=CSV)
+    assert made.status_code == 201, made.text
+    address = f"/policies/{made.json()['hash']}"
+    page, report = local_client.get(address).text, local_client.get(address + "/report").text
+    for site, at in zip(SITES, range(1, 5), strict=True):
+        assert f"<h3>Group {site}</h3>" in page
+        assert f"What each list length carries, group {site}" in report
+        assert page.count(f'id="curve-{at}"') == report.count(f'id="curve-{at}"') == 1
+    assert page.count('class="mark"') == report.count('class="mark"') == 4
+    assert "Guarantee curve" not in report

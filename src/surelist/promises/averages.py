@@ -7,13 +7,14 @@ grows with the threshold, so the highest threshold with enough wealth is certifi
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _numerals as numerals
-from surelist._dataclasses import dataclass
+from surelist._dataclasses import dataclass, replace
 from surelist._files import hold
 from surelist.bounds.pools import EThreshold, stake_for
 from surelist.errors import NotCertifiable
@@ -102,21 +103,42 @@ def mean_per_unit(target: Expected) -> float:
 
 def certify_average(rows: PoolRows, target: Expected, level: Level, unit: str = "pool") -> Certified:
     """k on average, by the e-threshold rule: bets in a fresh random order, one secret number at the end."""
-    mean = mean_per_unit(target)
-    spread = float(target.spread or DEFAULT_SPREAD * target.k)
-    if unit == "row":
-        spread /= math.sqrt(target.pool_size)
     draw = Draw.fresh()
-    order, stake = draw.order(rows.pools), stake_for(rows.pools, mean, spread, level.alpha)
-    test = EThreshold(mean, stake, draw.uniform, level.alpha)
+    order = draw.order(rows.pools)
+    test, spread = _bets(rows, target, level, draw, unit)
     count = _fewest(rows, test, order)
     if count is None:
-        raise _average_refused(rows, target, level, mean, unit)
+        raise _average_refused(rows, target, level, test.mean, unit)
     peak, last = test.log_wealth(rows.totals(count)[order])
     proof = Average(
-        "average", unit, rows.pools, mean, spread, stake, draw.uniform, draw.key, max(peak, last), last  # type: ignore[arg-type]
+        "average", unit, rows.pools, test.mean, spread, test.stake, draw.uniform, draw.key,  # type: ignore[arg-type]
+        max(peak, last), last,
     )  # fmt: skip
     return Certified(float(rows.scores[count - 1]), count, rows.rows, rows.qualified, proof)
+
+
+def _bets(rows: PoolRows, target: Expected, level: Level, draw: Draw, unit: str) -> tuple[EThreshold, float]:
+    """The bets against a target, and the spread they are sized by."""
+    mean, spread = mean_per_unit(target), float(target.spread or DEFAULT_SPREAD * target.k)
+    if unit == "row":
+        spread /= math.sqrt(target.pool_size)
+    stake = stake_for(rows.pools, mean, spread, level.alpha)
+    return EThreshold(mean, stake, draw.uniform, level.alpha), spread
+
+
+def other_numbers(
+    rows: PoolRows, target: Expected, level: Level, proof: Average, numbers: Sequence[float]
+) -> Iterator[tuple[float, float]]:
+    """The threshold that each other k would have got by the same draw, where it would have got one.
+
+    Each holds by itself, for a k fixed beforehand.
+    """
+    draw = Draw(proof.draw)
+    order = draw.order(rows.pools)
+    for k in numbers:
+        test, _ = _bets(rows, replace(target, k=k), level, draw, proof.unit)
+        if (count := _fewest(rows, test, order)) is not None:
+            yield k, float(rows.scores[count - 1])
 
 
 def _fewest(rows: PoolRows, test: EThreshold, order: NDArray[np.int64]) -> int | None:

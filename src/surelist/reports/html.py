@@ -9,7 +9,7 @@ from typing import Any
 from surelist._numerals import FILTERS
 from surelist.drawing import charts
 from surelist.errors import MissingDependency
-from surelist.reports.pictures import curve_picture, promise_chart
+from surelist.reports.pictures import Chart, curve_picture, promise_charts
 from surelist.reports.summary import RULE_NAMES, curve_table, in_order
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -25,10 +25,11 @@ def render(summary: Mapping[str, Any]) -> str:
     """The report as one HTML file: no scripts, nothing loaded from anywhere."""
     environment = _environment()
     pictures: dict[str, str | None] = {}
-    own = None
+    own: tuple[Chart, ...] = ()
     if summary["evidence"]:
         pictures["curve"] = curve_picture(summary["evidence"]) if summary["evidence"]["curves"] else None
-        own = promise_chart(summary["evidence"]) if summary["evidence"].get("own") else None
+        if summary["evidence"].get("own") or summary["evidence"].get("by_group"):
+            own = promise_charts(summary["evidence"])
         pictures["bins"] = _bins_picture(summary)
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html")

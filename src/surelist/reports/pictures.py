@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surelist._dataclasses import dataclass
-from surelist._numerals import number
+from surelist._numerals import about, number
 from surelist.drawing import charts
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected
@@ -17,21 +17,40 @@ LINE_STYLES = {"exact": "a", "simultaneous": "a", "dkw": "b"}
 Y_TITLES = {
     "recall": "Of the qualified kept, certified, %", "per-pool": "Qualified in every pool, certified",
     "precision": "Of the list qualified, certified, %", "budget": "Qualified, certified",
-    "expected": "Qualified, certified",
+    "expected": "Qualified, certified", "next-pool": "Qualified in the next pool, certified",
+    "pool-recall": "Of its qualified kept, certified, %", "value": "Value on average, certified",
+    "pool-average": "Qualified on average, certified",
 }  # fmt: skip
-SHARES = ("recall", "precision")
+SHARES = ("recall", "precision", "pool-recall")
+OF_POOLS = ("next-pool", "pool-recall", "pool-average")
 TABLE_ROWS = 12
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture as SVG, its kind, and some of its points as text under headings."""
+    """A picture as SVG, its kind, and some of its points as text under headings.
+
+    ``group`` is whom it is about, None for everyone; ``pools`` what pools its list lengths are averages of.
+    """
 
     kind: str
     svg: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     marked: bool
+    group: str | None = None
+    pools: str | None = None
+
+
+def promise_charts(evidence: Mapping[str, Any] | None, policy: Policy | None = None) -> tuple[Chart, ...]:
+    """The picture of a promise, or of each group's; none where nothing true can be drawn."""
+    if evidence and (by_group := evidence.get("by_group")):
+        numbered = enumerate(by_group.items(), 1)
+        return tuple(_own_chart(own, f"curve-{at}", group) for at, (group, own) in numbered)
+    if policy is not None and policy.grouped:
+        return ()  # a curve of everyone says nothing of a group
+    only = promise_chart(evidence, policy)
+    return () if only is None else (only,)
 
 
 def promise_chart(evidence: Mapping[str, Any] | None, policy: Policy | None = None) -> Chart | None:
@@ -50,15 +69,16 @@ def promise_chart(evidence: Mapping[str, Any] | None, policy: Policy | None = No
     return Chart("expected", svg, _heads("expected"), rows, mark is not None)
 
 
-def _own_chart(own: Mapping[str, Any]) -> Chart:
+def _own_chart(own: Mapping[str, Any], name: str = "curve", group: str | None = None) -> Chart:
     kind, scale = own["kind"], 100 if own["kind"] in SHARES else 1
     values = [scale * value for value in own["value"]]
     length, promised = own["chosen"]
     svg = charts.guarantee_chart(
         [charts.Line("certified", "a", own["list_size"], values)], own["per"], (length, scale * promised),
-        y_title=Y_TITLES[kind], most=100.0 if kind in SHARES else None,
+        name, y_title=Y_TITLES[kind], most=100.0 if kind in SHARES else None,
     )  # fmt: skip
-    return Chart(kind, svg, _heads(kind), _rows(own["list_size"], own["threshold"], values), True)
+    rows = _rows(own["list_size"], own["threshold"], values)
+    return Chart(kind, svg, _heads(kind), rows, True, group, about(own["per"]) if kind in OF_POOLS else None)
 
 
 def promised_point(policy: Policy) -> tuple[float, float] | None:

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, Response
 from surelist.errors import InvalidInput
 from surelist.promises import policy_file
 from surelist.promises.usual import usual
-from surelist.reports.pictures import promise_chart
+from surelist.reports.pictures import promise_charts
 from surelist.reports.summary import summarise
 from surelist.service import answers, campaigns, desk, downloading, jobs, life, reviewing, wizard
 from surelist.service.errors import NotAuthenticated
@@ -100,7 +100,7 @@ async def policy(digest: str, me: Me) -> Response:
     return me.show(
         "policy.html", policy=answers.policy(saved), saved=saved, evidence=evidence,
         as_campaign=campaigns.terms_like(saved.policy) is not None,
-        chart=promise_chart(evidence, saved.policy),
+        charts=promise_charts(evidence, saved.policy),
         cutoffs=summarise(saved.policy)["cutoffs"], actor=view.actor, life=lived, in_use=saved.in_use,
     )  # fmt: skip
 

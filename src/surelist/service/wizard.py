@@ -13,7 +13,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, PerPool, Recall
 from surelist.promises.wording import list_length, listed_per
 from surelist.reports import history
-from surelist.reports.pictures import promise_chart, promised_point
+from surelist.reports.pictures import promise_chart, promise_charts, promised_point
 from surelist.reports.summary import summarise
 from surelist.service import answers
 from surelist.service.errors import Conflict
@@ -73,7 +73,7 @@ def result(draft: Draft) -> dict[str, Any]:
         paper = shortest(evidence["curves"]["dkw"], float(asked["k"]))
     return {
         "policy": policy, "evidence": evidence, "listed": listed, "per": per, "paper": paper, "asked": asked,
-        "chart": promise_chart(evidence, policy),
+        "charts": promise_charts(evidence, policy),
         "looks": facts["earlier_looks"],
         "cutoffs": summarise(policy)["cutoffs"],
         "view": answers.scores(policy, facts.get("warnings", ())),

@@ -20,10 +20,10 @@ from surelist._dataclasses import asdict, dataclass, replace
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, PoolWarning
 from surelist.filters import ranks_within
-from surelist.promises.curve import GuaranteeCurve, guarantee_curve, pointwise_curve
+from surelist.promises.curve import GuaranteeCurve, PromiseCurve, guarantee_curve, pointwise_curve
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
-from surelist.promises.promise_curve import promise_curve
+from surelist.promises.promise_curve import group_curves, promise_curve
 from surelist.promises.sampled import Audited, SampledLabels
 from surelist.promises.special import has_values
 from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
@@ -72,8 +72,8 @@ def certify(
             return rows.fingerprints, refusal
     columns = rows.of_score((policy.columns or {})["score"])
     evidence = _evidence(columns, policy) if has_curves(policy) else None
-    if (own := _own_curve(columns, policy)) is not None:
-        evidence = {**(evidence or _only_bins(columns, policy)), "own": own}
+    if drawn_curves := _promise_curves(columns, policy):
+        evidence = {**(evidence or _only_bins(columns, policy)), **drawn_curves}
     messages = [str(each.message) for each in caught if issubclass(each.category, PoolWarning)]
     return rows.fingerprints, MadePolicy(policy, evidence, _listed_share(columns, policy), messages)
 
@@ -148,10 +148,9 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
         )
     columns = _columns(table, policy)
     shown = {**_evidence(columns, policy), "recomputed": beyond is None, "beyond": beyond}
-    if (own := _own_curve(columns, policy)) is not None:
-        shown["own"] = own
-    if policy.of_pools:  # curves take rows for independent draws, and here pools are the units
-        shown["curves"] = {}
+    shown |= _promise_curves(columns, policy)
+    if policy.of_pools:  # these take rows for independent draws, and here pools are the units
+        shown |= {"curves": {}, "bins": []}
     by = next((name for name in attributes if name in table.columns), None)
     if "group" not in columns and by is not None:
         columns = {**columns, **_columns(table, policy, group=by)}
@@ -225,7 +224,8 @@ def sha256_of(path: Path) -> str:
 
 def _columns(table: Table, policy: Policy, group: str | None = None) -> dict[str, Any]:
     names = policy.columns or {}
-    roles = {"score": names.get("score"), "label": names.get("label"), "group": group or names.get("group")}
+    roles = {role: names.get(role) for role in ("score", "label", "group", "pool")}
+    roles |= {"group": group} if group else {}
     return read_columns(table, roles, "drop" if policy.dropped_rows else "error")
 
 
@@ -238,8 +238,10 @@ def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
 
 
 def _only_bins(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
-    """What is true of promises that have no curve of counts: how labels follow scores."""
-    bins = audit.score_bins(columns["score"], columns["label"])
+    """What is true of promises that have no curve of counts: how labels follow scores, of rows that are units
+    and labels that are 0 or 1."""
+    counts = not policy.of_pools and not any(has_values(each.target) for each in policy.cutoffs)
+    bins = audit.score_bins(columns["score"], columns["label"]) if counts else ()
     size = _pool_size([cutoff.target for cutoff in policy.cutoffs], False)
     return {
         "unlabelled": 0, "pool_size": size, "curves": {},
@@ -247,11 +249,17 @@ def _only_bins(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _own_curve(columns: dict[str, Any], policy: Policy) -> dict[str, Any] | None:
+def _promise_curves(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
     """What each list length carries in the terms of this kind of promise, where there is such a curve."""
-    made = promise_curve(columns["score"], columns["label"], policy)
-    if made is None:
-        return None
+    rows = (columns["score"], columns["label"])
+    if "group" in columns:
+        by_group = group_curves(*rows, columns["group"], policy)
+        return {"by_group": {name: _plain(each) for name, each in by_group.items()}} if by_group else {}
+    made = promise_curve(*rows, policy, pools=columns.get("pool"))
+    return {} if made is None else {"own": _plain(made)}
+
+
+def _plain(made: PromiseCurve) -> dict[str, Any]:
     thinned = _thinned(made, ("list_size", "value", "threshold"))
     return {"kind": made.kind, "per": made.per, "chosen": [_short(each) for each in made.chosen], **thinned}
 
