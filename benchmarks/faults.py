@@ -7,8 +7,9 @@
 
 ``fuzz`` sends mutated requests to every route of the app and counts answers by status: a 5xx that is not a
 stated 503 or 507, or no answer at all, is a failure, and the record must verify at the end. ``kill`` floods
-the service with selections, policies, reviews, finished reviews (which feed the monitor) and steps of a campaign, kills it with SIGKILL at a random moment, starts it again and
-looks for everything that was acknowledged. Both are bounded, print their seed and exit with 1 on a failure.
+the service with every kind of work (``faults_kill.py``), kills it with SIGKILL at a random moment, starts it
+again and looks for everything that was acknowledged. Both are bounded, print their seed and exit with 1 on a
+failure; ended by SIGTERM, SIGINT or SIGHUP, they leave no process and no folder behind.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import asyncio
 import json
 import random
 import re
-import secrets
 import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -32,6 +35,7 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.faults_kill import CALIBRATE, CSV, kill
 from tests.helpers.service import PostgresServer, Server, close, csv_text, operations
 
 from surelist.service import visitor
@@ -42,8 +46,7 @@ from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 
 STATED = {503, 507}
-CSV = {"content-type": "text/csv"}
-CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
+ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 AWKWARD: list[Any] = [
     "", " ", "0", "-1", "1e308", "1e400", "NaN", "Infinity", "0.1", "5", "100", "2**63", "9" * 400, "null", "true",
     "ä", "\x00", "\ud83d\ude00", "../../etc/passwd", "a" * 5000, "'; DROP TABLE log; --", "%00", "=1+1", "women=3/60",
@@ -201,8 +204,7 @@ def _session(client: httpx.Client, policy: str) -> tuple[str, list[str]]:
     return cookie, [re.findall("[0-9a-f]{16,}", each.headers["location"])[-1] for each in begun]
 
 
-def fuzz(folder: Path, address: str, requests: int, seed: int) -> int:
-    server = Server(folder / "home", "--database", address)
+def fuzz(server: Server, address: str, requests: int, seed: int) -> int:
     past, pool = csv_text(300, labelled=True), csv_text(50, labelled=False)
     with httpx.Client(base_url=server.url, timeout=60) as client:
         made = client.post(
@@ -242,109 +244,33 @@ def fuzz(folder: Path, address: str, requests: int, seed: int) -> int:
     return len(wrong) + (not verdict.intact)
 
 
-async def _flood(
-    server: Server, policy: str, campaign: str, enough: int, moment: float, steps: int
-) -> list[tuple[str, dict[str, Any]]]:
-    """Selections, policies and reviews; killed a moment after enough were acknowledged, which are returned."""
-    acknowledged: list[tuple[str, dict[str, Any]]] = []
-    rows = [{"candidate": f"c{i}", "score": (i % 97) / 97} for i in range(200)]
-    run = secrets.token_hex(4)  # every pool is another one
-    async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """What asks this process to end waits until a process that was just started is known by name."""
+    asked: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: asked.append(number)) for each in ENDINGS}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    if asked:
+        _end(asked[0])
 
-        async def one(number: int) -> None:
-            if number % 20 == 0:
-                url = f"{CALIBRATE}&name=n{number}&alpha={0.1 + number / 10_000}"
-                answer = await client.post(url, content=csv_text(500, labelled=True), headers=CSV)
-                if answer.status_code == 201:
-                    acknowledged.append(
-                        (f"/api/v1/policies/{answer.json()['hash']}", answer.json()["receipt"])
-                    )
-                return
-            pool = [*rows, {"candidate": f"{run}-{number}", "score": 0}]
-            if number % 25 == 1:
-                await screened(number, pool)
-                return
-            select = f"/api/v1/policies/{policy}/select" + "?watch=true" * (number % 6 == 0)
-            answer = await client.post(select, json={"rows": pool})
-            made = answer.json()["selection"]
-            acknowledged.append((f"/api/v1/selections/{made['id']}", made["receipt"]))
-            if number % 3 == 0:
-                reviews = {"reviews": [{"candidate": "c96", "qualified": True}]}
-                answer = await client.post(f"/api/v1/selections/{made['id']}/reviews", json=reviews)
-                acknowledged.append((f"/api/v1/selections/{made['id']}/reviews", answer.json()["receipt"]))
-            if number % 6 == 0:  # what the monitor is fed with
-                answer = await client.post(f"/api/v1/selections/{made['id']}/finish", json={"missing": True})
-                acknowledged.append((f"/api/v1/policies/{policy}/standing", answer.json()["receipt"]))
 
-        async def screened(number: int, pool: list[dict[str, Any]]) -> None:
-            """A pool of the campaign, finished; every step of it is acknowledged by itself."""
-            address = f"/api/v1/campaigns/{campaign}"
-            answer = await client.post(f"{address}/screen?name={run}-{number}", json={"rows": pool})
-            made = answer.json()
-            acknowledged.append((address, made["receipt"]))
-            reviews = {"reviews": [{"candidate": "c96", "qualified": True}]}
-            pools = f"{address}/pools/{made['pool']}"
-            answer = await client.post(f"{pools}/reviews", json=reviews)
-            acknowledged.append((address, answer.json()["receipt"]))
-            answer = await client.post(f"{pools}/finish", json={"missing": True})
-            acknowledged.append((address, answer.json()["receipt"]))
+def _end(number: int, _: object = None) -> None:
+    sys.exit(128 + number)
 
-        async def quietly(number: int) -> None:
-            try:
-                await one(number)
-            except (httpx.HTTPError, ValueError, KeyError):
-                return  # never acknowledged
 
-        tasks = [asyncio.create_task(quietly(number)) for number in range(150)]
-
-        def stepped() -> int:
-            return sum(path.startswith("/api/v1/campaigns/") for path, _ in acknowledged)
-
-        while (len(acknowledged) < enough or stepped() < steps) and not all(task.done() for task in tasks):
-            await asyncio.sleep(0.001)
-        await asyncio.sleep(moment)
+def _clean_up(server: Server | None, postgres: PostgresServer | None, folder: Path) -> None:
+    for each in ENDINGS:
+        signal.signal(each, signal.SIG_IGN)
+    if server and server.process.poll() is None:
         server.kill()
-        await asyncio.gather(*tasks)
-    return acknowledged
-
-
-def kill(folder: Path, address: str, trials: int, seed: int) -> int:
-    draw, lost, total, under_way = random.Random(seed), 0, 0, 0
-    server = Server(folder / "home", "--database", address)
-    made = httpx.post(
-        server.url + CALIBRATE, content=csv_text(2000, labelled=True), headers=CSV, timeout=60
-    ).json()
-    begun = httpx.post(
-        f"{server.url}/api/v1/campaigns?k=1&pool_size=100&score=score&label=qualified&id=candidate",
-        content=csv_text(2000, labelled=True), headers=CSV, timeout=60,
-    ).json()  # fmt: skip
-    for trial in range(trials):
-        acknowledged = asyncio.run(
-            _flood(
-                server,
-                made["hash"],
-                begun["id"],
-                draw.randrange(120),
-                draw.uniform(0, 0.02),
-                steps=draw.choice([0, 0, 1, 4]),
-            )
-        )
-        server.start()
-        with httpx.Client(base_url=server.url, timeout=60) as client:
-            gone = [path for path, _ in acknowledged if client.get(path).status_code != 200]
-        receipts = tuple(f"{each['seq']}:{each['hash']}" for _, each in acknowledged)
-        verdict = verify(Database(address, read_only=True), receipts) if trial % 10 == 9 or gone else None
-        problems = [] if verdict is None else verdict.problems
-        total, lost = total + len(acknowledged), lost + len(gone) + len(problems)
-        under_way += len(acknowledged) < 190
-        for what in (*gone, *problems):
-            print("LOST", what)
-    server.stop()
-    print(
-        f"kill seed {seed}: {trials} trials, {under_way} of them in the middle of the work, "
-        f"{total:,} acknowledged, {lost} lost"
-    )
-    return lost
+    if postgres:
+        postgres.stop("immediate")
+        shutil.rmtree(postgres.folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def main() -> None:
@@ -357,17 +283,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--postgresql", action="store_true", help="a cluster of its own; default: SQLite")
     given = parser.parse_args()
+    for each in ENDINGS:
+        signal.signal(each, _end)
+    server: Server | None = None
+    postgres: PostgresServer | None = None
     folder = Path(tempfile.mkdtemp(prefix="surelist-faults-"))
-    postgres = PostgresServer() if given.postgresql else None
     try:
-        address = postgres.new_database() if postgres else str(folder / "record.db")
-        count = given.requests if given.what == "fuzz" else given.trials
-        failures = (fuzz if given.what == "fuzz" else kill)(folder, address, count, given.seed)
+        with undisturbed():
+            postgres = PostgresServer() if given.postgresql else None
+            address = postgres.new_database() if postgres else str(folder / "record.db")
+            server = Server(folder / "home", "--database", address)
+        if given.what == "fuzz":
+            failures = fuzz(server, address, given.requests, given.seed)
+        else:
+            failures = kill(server, address, given.trials, given.seed, undisturbed)
     finally:
-        if postgres:
-            postgres.stop("immediate")
-            shutil.rmtree(postgres.folder, ignore_errors=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        _clean_up(server, postgres, folder)
     sys.exit(1 if failures else 0)
 
 

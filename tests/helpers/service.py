@@ -78,9 +78,10 @@ class PostgresServer:
         command = [_postgres_tool(tool), *arguments]
         if os.getuid() == 0:
             command = ["setpriv", f"--reuid={self.user}", "--clear-groups", *command]
-        done = subprocess.run(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.folder, check=False
-        )
+        done = subprocess.run(  # in a session of its own: Ctrl-C is for whoever stops it in order
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.folder, check=False,
+            start_new_session=True,
+        )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"{tool} failed: {done.stderr.decode()}")
 
@@ -200,7 +201,11 @@ class Server:
             out, err = self.process.communicate(timeout=10)
             raise RuntimeError(f"did not start: {line}{out}{err}")
         self.url = line.split(" at ")[1].split()[0].rstrip("/")
-        self._wait()
+        try:
+            self._wait()
+        except BaseException:
+            self.kill()
+            raise
 
     def _wait(self) -> None:
         from urllib.request import urlopen

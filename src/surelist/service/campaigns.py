@@ -170,7 +170,7 @@ def _screen(
     runtime: Runtime, view: View, ident: str, upload: Upload, name: str, columns: Mapping[str, Any],
     about: Mapping[str, Any], seconds: int, key: Key | None, format: str | None,
 ) -> Entry:  # fmt: skip
-    now = Standing(view, ident)
+    now, subject = Standing(view, ident), new_id()
     _require_next(now, upload)
     output = runtime.spool.new_path(format or ("xlsx" if upload.format == "xls" else upload.format))
     try:
@@ -182,16 +182,17 @@ def _screen(
             **counts, **about, "pool": about["name"], "threshold": now.after["threshold"],
             "scores": made.scores, **_audit_facts(now, made),
         }  # fmt: skip
-        entry = now.add(new_id(), SCREENED, facts, key).entry
+        kept = {role: columns.get(role) for role in ("score", "id")} | {"decimal": made.reading.decimal}
+        # before the pool counts: its reviews need the list
+        runtime.spool.keep_result(subject, replace(result, origin=upload.origin), seconds, kept)
+        entry = now.add(subject, SCREENED, facts, key).entry
     except BaseException:
         output.unlink(missing_ok=True)
         output.with_suffix(".list").unlink(missing_ok=True)
+        runtime.spool.drop(subject)
         raise
-    kept = {role: columns.get(role) for role in ("score", "id")}
-    runtime.spool.keep_result(
-        entry.subject, replace(result, origin=upload.origin), seconds,
-        {**kept, "decimal": made.reading.decimal},
-    )  # fmt: skip
+    if entry.subject != subject:  # sent twice at once, and the other pool counts
+        runtime.spool.drop(subject)
     count_selection(runtime, entry.facts)
     return entry
 

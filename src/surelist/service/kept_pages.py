@@ -83,6 +83,5 @@ async def forget(ident: str, me: Me) -> Response:
     if kept is not None:
         key = me.key("forget", ident)
         await me.runtime.written(await me.runtime.read(view.forget_list, ident, "deleted by hand", key))
-        await me.runtime.read(me.spool.drop_result, kept)
-        await me.runtime.read(me.spool.drop_collection, entry.subject)
+        await me.runtime.read(me.spool.drop, entry.subject)
     return to("/kept")

@@ -6,6 +6,7 @@ candidates themselves wait in the spool for as long as was chosen.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from surelist.service import reviewing, worklist
 from surelist.service.errors import NotFound
 from surelist.service.jobs import escaped, named, new_id
 from surelist.service.promise_form import number_in, share_in
+from surelist.service.record.chain import Entry
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
@@ -27,6 +29,7 @@ from surelist.workflows import facts as workflow_facts
 from surelist.workflows import labelling_record
 from surelist.workflows.labelling_record import ROW, LabellingStatus
 
+_LAYING_OUT = threading.Lock()  # one list per stage, whoever asks for it first
 DEFAULTS: dict[str, Any] = {
     "score": None, "id": None, "promise": "expected", "k": "5", "pool_size": "100", "many": "100",
     "share": "90", "alpha": "10", "labels": "300", "name": "", "keep": "", "group": None, "purpose": "",
@@ -91,16 +94,16 @@ def start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | N
     }  # fmt: skip
     columns: dict[str, str | None] = {"score": asked["score"], "id": asked["id"] or ROW, "group": ROW}
     upload = _laid_out(runtime, state, [], draft.upload.path, columns)  # ids that repeat are refused now
-    written = view.start_labelling(ident, facts, key).result()
-    if written.replayed:  # sent twice at once; the other draw counts
-        for path in (upload.path, list_of(upload)) if upload is not None else ():
-            path.unlink(missing_ok=True)
-        runtime.spool.drop_draft(draft)
-        return written.entry.subject
-    runtime.spool.keep_collection(ident, draft, seconds, columns)
-    if upload is not None:
-        runtime.spool.keep_result(ident, upload, seconds, columns)
-    return ident
+    keep_stage(runtime, ident, upload, 0, seconds, columns)
+    runtime.spool.keep_collection(ident, draft, seconds, columns)  # before the draw counts: it needs them
+    try:
+        made = view.start_labelling(ident, facts, key).result().entry.subject
+    except BaseException:
+        runtime.spool.give_back(ident, draft)
+        raise
+    if made != ident:  # sent twice at once; the other draw counts
+        runtime.spool.drop(ident)
+    return made
 
 
 def status(view: View, ident: str) -> LabellingStatus:
@@ -124,22 +127,43 @@ def _laid_out(
     return upload
 
 
-def _next_stage(runtime: Runtime, view: View, ident: str) -> None:
+def keep_stage(
+    runtime: Runtime, ident: str, upload: Upload | None, stages: int, seconds: int,
+    columns: Mapping[str, str | None],
+) -> None:  # fmt: skip
+    """Keep the list that is answered after so many stages; none where nothing is left to answer."""
+    if upload is not None:
+        runtime.spool.keep_result(ident, upload, seconds, {**columns, "stages": str(stages)})
+
+
+def stage_at_hand(runtime: Runtime, view: View, ident: str, now: LabellingStatus) -> Draft | None:
+    """The list to be answered now, as long as the collection is kept.
+
+    Laid out here where the service ended between an answer and what follows from it.
+    """
+    with _LAYING_OUT:
+        kept = runtime.spool.result(ident)
+        known = None if kept is None else kept.notes.get("stages")
+        told = view.told(ident)
+        if now.waiting and (kept is None or known not in (None, str(len(told)))):
+            _next_stage(runtime, view, ident, told)
+    return runtime.spool.result(ident)
+
+
+def _next_stage(runtime: Runtime, view: View, ident: str, told: list[dict[str, Any]]) -> None:
     """Lay out what is to be answered now, in the place of what was answered before."""
     kept, before = runtime.spool.collection(ident), runtime.spool.result(ident)
+    upload, columns = None, {} if kept is None else dict(kept.notes)
+    if kept is not None:
+        state = view.labelling(ident).facts["state"]
+        try:
+            upload = _laid_out(runtime, state, told, kept.upload.path, columns)
+        except InvalidInput:  # ids that repeat among these rows
+            columns["id"] = ROW
+            upload = _laid_out(runtime, state, told, kept.upload.path, columns)
+        keep_stage(runtime, ident, upload, len(told), int(kept.until - time.time()), columns)
     if before is not None:
-        runtime.spool.drop_result(before)
-    if kept is None:
-        return
-    state, told = view.labelling(ident).facts["state"], view.told(ident)
-    columns = dict(kept.notes)
-    try:
-        upload = _laid_out(runtime, state, told, kept.upload.path, columns)
-    except InvalidInput:  # ids that repeat among these rows
-        columns["id"] = ROW
-        upload = _laid_out(runtime, state, told, kept.upload.path, columns)
-    if upload is not None:
-        runtime.spool.keep_result(ident, upload, int(kept.until - time.time()), columns)
+        runtime.spool.drop_result(before, replaced=upload is not None)
 
 
 def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | None) -> None:
@@ -149,7 +173,7 @@ def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | Non
     now = status(view, ident)
     if now.done:
         raise InvalidInput("labels: all are in. Nothing is left to answer.")
-    answers = answers_of(runtime, view, ident)
+    answers = answers_of(runtime, view, ident, now)
     rows = [row for row in now.waiting if row in answers]
     if len(rows) < len(now.waiting):
         if not missing:
@@ -164,29 +188,32 @@ def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | Non
 
 def take(
     runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool | None], key: Key | None
-) -> None:
+) -> Entry:
     """Labels of rows that are asked for now, given at once; None for one that will not come."""
-    if key is not None and view.replayed(key) is not None:
-        return
+    if (known := view.replayed(key)) is not None:
+        return known
     waiting = set(status(view, ident).waiting)
     for row in labels:
         if row not in waiting:
             raise InvalidInput(f"labels: row {row:,} is not asked for now. Ask which are, and label those.")
     told = {"rows": list(labels), "labels": [None if each is None else int(each) for each in labels.values()]}
-    _count(runtime, view, ident, told, key)
+    return _count(runtime, view, ident, told, key)
 
 
-def _count(runtime: Runtime, view: View, ident: str, told: dict[str, Any], key: Key | None) -> None:
+def _count(runtime: Runtime, view: View, ident: str, told: dict[str, Any], key: Key | None) -> Entry:
     """Put labels on record that fit, and lay out what is asked for next."""
     before = view.told(ident)
     run(labelling_record.status, view.labelling(ident).facts["state"], [*before, told])  # or refuses them
-    view.tell_labels(ident, told, len(before), key).result()
-    _next_stage(runtime, view, ident)
+    entry = view.tell_labels(ident, told, len(before), key).result().entry
+    with _LAYING_OUT:
+        _next_stage(runtime, view, ident, view.told(ident))
+    return entry
 
 
 def asked_now(runtime: Runtime, view: View, ident: str, limit: int) -> list[dict[str, Any]]:
     """The rows to label now with all their columns, as long as the collection is kept."""
-    waiting, kept = set(status(view, ident).waiting), runtime.spool.result(ident)
+    now = status(view, ident)
+    waiting, kept = set(now.waiting), stage_at_hand(runtime, view, ident, now)
     if not waiting:
         return []
     if kept is None:
@@ -203,9 +230,9 @@ def asked_now(runtime: Runtime, view: View, ident: str, limit: int) -> list[dict
         ]  # fmt: skip
 
 
-def answers_of(runtime: Runtime, view: View, ident: str) -> dict[int, bool]:
-    """Row numbers with what people agree on, of the stage that is laid out."""
-    kept = runtime.spool.result(ident)
+def answers_of(runtime: Runtime, view: View, ident: str, now: LabellingStatus) -> dict[int, bool]:
+    """Row numbers with what people agree on, of the stage at hand."""
+    kept = stage_at_hand(runtime, view, ident, now)
     if kept is None:
         return {}
     outcomes = view.marks(ident).outcomes()
@@ -216,7 +243,7 @@ def answers_of(runtime: Runtime, view: View, ident: str) -> dict[int, bool]:
 def shown(runtime: Runtime, view: View, ident: str) -> dict[str, Any]:
     """What the page of a labelling shows."""
     entry, now = view.labelling(ident), status(view, ident)
-    answered = len(answers_of(runtime, view, ident).keys() & set(now.waiting))
+    answered = len(answers_of(runtime, view, ident, now).keys() & set(now.waiting))
     return {
         "entry": entry, "facts": entry.facts, "now": now, "answered": answered,
         "saved": view.policy_of(ident), "kept": runtime.spool.result(ident) is not None,

@@ -159,8 +159,8 @@ async def send_labels(
     if len(labels) < len(body.labels):
         raise InvalidInput("labels: expected one label per row, got two of the same one.")
     bound = key_of(key, "labels", ident, body.model_dump_json())
-    await runtime.work(labelling.take, runtime, view, ident, labels, bound)
-    return await runtime.work(_answer, view, ident)
+    counted = await runtime.work(labelling.take, runtime, view, ident, labels, bound)
+    return {**await runtime.work(_answer, view, ident), "receipt": answers.receipt(counted)}
 
 
 @router.post(

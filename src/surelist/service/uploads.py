@@ -205,6 +205,12 @@ class Spool:
         self._write(f"labelling-{ident}", kept)
         (self.folder / f"draft-{draft.id}.json").unlink(missing_ok=True)
 
+    def give_back(self, ident: str, draft: Draft) -> None:
+        """A collection that came to nothing is a draft again; what was laid out of it goes."""
+        self._write(f"draft-{draft.id}", draft)
+        (self.folder / f"labelling-{_plain(ident)}.json").unlink(missing_ok=True)
+        self.drop(ident)
+
     def collection(self, ident: str) -> Draft | None:
         """A collection that is being labelled, as long as it is kept."""
         kept = self._read(f"labelling-{_plain(ident)}")
@@ -230,10 +236,18 @@ class Spool:
             (each for each in kept if each and each.until > time.time()), key=lambda each: each.until
         )
 
-    def drop_result(self, kept: Draft) -> None:
+    def drop_result(self, kept: Draft, *, replaced: bool = False) -> None:
+        """Remove a shortlist; one that was ``replaced`` leaves its name to the other."""
         for path in (kept.upload.path, list_of(kept.upload)):
             path.unlink(missing_ok=True)
-        (self.folder / f"result-{kept.id}.json").unlink(missing_ok=True)
+        if not replaced:
+            (self.folder / f"result-{kept.id}.json").unlink(missing_ok=True)
+
+    def drop(self, ident: str) -> None:
+        """Remove a list, and the collection it comes from, whatever there is of them."""
+        if (kept := self.result(ident)) is not None:
+            self.drop_result(kept)
+        self.drop_collection(ident)
 
     def result(self, selection: str) -> Draft | None:
         """A shortlist that can still be downloaded."""
