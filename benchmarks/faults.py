@@ -292,7 +292,8 @@ def main() -> None:
         with undisturbed():
             postgres = PostgresServer() if given.postgresql else None
             address = postgres.new_database() if postgres else str(folder / "record.db")
-            server = Server(folder / "home", "--database", address)
+            # what a killed server leaves in the temporary folder goes with ours
+            server = Server(folder / "home", "--database", address, environment={"TMPDIR": str(folder)})
         if given.what == "fuzz":
             failures = fuzz(server, address, given.requests, given.seed)
         else:

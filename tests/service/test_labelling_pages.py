@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 import xlsxwriter
@@ -204,6 +206,52 @@ def test_a_draw_that_is_asked_for_twice_is_made_once(team):
     assert kept() == files
     assert ask("autumn").json()["id"] != answers[0].json()["id"]
     assert kept() == 2 * files
+
+
+def test_a_draw_and_its_labels_sent_twice_at_the_same_moment_are_made_once(team):
+    head = {"Authorization": team.ann.client.headers["authorization"], "Idempotency-Key": "spring"}
+    start = "/api/v1/labellings?score=score&id=person&labels=60"
+
+    async def twice(path: str, headers: dict[str, str], **body: Any) -> list[Any]:
+        transport = httpx.ASGITransport(team.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
+            asked = [client.post(path, headers={**head, **headers}, **body) for _ in range(4)]
+            return await asyncio.gather(*asked)
+
+    def equal(answers: list[Any], status: int) -> dict[str, Any]:
+        assert [each.status_code for each in answers] == [status] * 4, answers[0].text
+        assert all(each.json() == answers[0].json() for each in answers)
+        return answers[0].json()
+
+    ident = equal(asyncio.run(twice(start, CSV, content=COLLECTION)), 201)["id"]
+    assert [each.subject for each in team.runtime.registry.entries(action="labelling.started")] == [ident]
+    kept = sorted(each.name.split("-")[0] for each in team.runtime.settings.spool.iterdir())
+    assert kept == ["labelling", "made", "made", "made", "result"]  # one collection, one list, its pages
+    address = f"/api/v1/labellings/{ident}"
+    rows = team.ann.client.get(f"{address}/next").json()
+    sent = {"labels": [{"row": each["row"], "qualified": True} for each in rows[:5]]}
+    now = equal(asyncio.run(twice(f"{address}/labels", {"Idempotency-Key": "five"}, json=sent)), 200)
+    assert now["waiting"] == len(rows) - 5
+    assert len(team.runtime.registry.entries(action="labelling.told")) == 1
+    assert len(team.ann.client.get(f"{address}/next").json()) == now["waiting"]
+
+
+@pytest.mark.parametrize("laid_out", [True, False])
+def test_a_labelling_goes_on_when_the_service_ended_between_an_answer_and_the_next_stage(team, laid_out):
+    started = team.ann.client.post(
+        "/api/v1/labellings?score=score&id=person&labels=60", content=COLLECTION, headers=CSV
+    ).json()
+    address, registry = f"/api/v1/labellings/{started['id']}", team.runtime.registry
+    rows = [each["row"] for each in team.ann.client.get(f"{address}/next").json()]
+    registry.book.tell(started["id"], "ann", {"rows": rows, "labels": [1] * len(rows)}, 0).result()
+    if not laid_out:
+        team.runtime.spool.drop_result(team.runtime.spool.result(started["id"]))
+    now = team.ann.client.get(address).json()
+    asked = [each["row"] for each in team.ann.client.get(f"{address}/next").json()]
+    assert len(asked) == now["waiting"] > 0
+    assert not set(asked) & set(rows)
+    assert f"{len(asked)} " in team.ann.get(f"/labellings/{started['id']}").text
+    assert len(team.ann.get(f"/selections/{started['id']}/reviews.csv").text.splitlines()) == len(asked) + 1
 
 
 def test_a_sheet_is_chosen(team, tmp_path):

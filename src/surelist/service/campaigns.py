@@ -94,8 +94,13 @@ def start(
     asked: tuple[Expected, dict[str, Any]], about: Mapping[str, Any], key: Key | None,
 ) -> str:  # fmt: skip
     """A campaign from rows that were decided in the past; its id. A refusal is a look at the rows too."""
-    if (known := view.replayed(key)) is not None:
-        return known.subject
+    return view.once(key, lambda: _start(runtime, view, past, columns, asked, about, key)).entry.subject
+
+
+def _start(
+    runtime: Runtime, view: View, past: Past, columns: Mapping[str, Any],
+    asked: tuple[Expected, dict[str, Any]], about: Mapping[str, Any], key: Key | None,
+) -> Written:  # fmt: skip
     if columns.get("group") or columns.get("labels") in ("drawn", "value"):
         raise InvalidInput(
             "columns: a campaign makes one promise for everyone, from a label in every row. Choose no group, "
@@ -120,8 +125,7 @@ def start(
         **options, "schedule": list(begun.schedule), "earlier_looks": looks,
         "state": begun.state, "after": begun.after,
     }  # fmt: skip
-    ident = new_id()
-    return view.campaigns.start(ident, facts, key).result().entry.subject
+    return view.campaigns.start(new_id(), facts, key).result()
 
 
 class Standing:
@@ -156,20 +160,20 @@ def screen(
     about: Mapping[str, Any], seconds: int, key: Key | None = None, format: str | None = None,
 ) -> Entry:  # fmt: skip
     """Shortlist a pool with the threshold in force, keep the list for its reviews, count the pool."""
-    if (known := view.replayed(key)) is not None:
-        return known
     for role, what in (("score", "the score"), ("id", "candidate ids; reviews go by them")):
         if not columns.get(role):
             raise InvalidInput(f"{role}: choose the column that holds {what}.")
-    return life.retried(
-        lambda: _screen(runtime, view, ident, upload, name, columns, about, seconds, key, format)
-    )
+
+    def job() -> Written:
+        return _screen(runtime, view, ident, upload, name, columns, about, seconds, key, format)
+
+    return view.once(key, lambda: life.retried(job)).entry
 
 
 def _screen(
     runtime: Runtime, view: View, ident: str, upload: Upload, name: str, columns: Mapping[str, Any],
     about: Mapping[str, Any], seconds: int, key: Key | None, format: str | None,
-) -> Entry:  # fmt: skip
+) -> Written:  # fmt: skip
     now, subject = Standing(view, ident), new_id()
     _require_next(now, upload)
     output = runtime.spool.new_path(format or ("xlsx" if upload.format == "xls" else upload.format))
@@ -185,16 +189,16 @@ def _screen(
         kept = {role: columns.get(role) for role in ("score", "id")} | {"decimal": made.reading.decimal}
         # before the pool counts: its reviews need the list
         runtime.spool.keep_result(subject, replace(result, origin=upload.origin), seconds, kept)
-        entry = now.add(subject, SCREENED, facts, key).entry
+        written = now.add(subject, SCREENED, facts, key)
     except BaseException:
         output.unlink(missing_ok=True)
         output.with_suffix(".list").unlink(missing_ok=True)
         runtime.spool.drop(subject)
         raise
-    if entry.subject != subject:  # sent twice at once, and the other pool counts
+    if written.replayed:  # sent twice at once, and the other pool counts
         runtime.spool.drop(subject)
-    count_selection(runtime, entry.facts)
-    return entry
+    count_selection(runtime, written.entry.facts)
+    return written
 
 
 def _laid_out(
@@ -243,9 +247,7 @@ def _require_next(now: Standing, upload: Upload) -> None:
 
 def finish(view: View, spool: Spool, pool: str, *, missing: bool, key: Key | None = None) -> Written:
     """End the reviews of a pool: they count from now on, and may raise the alarm."""
-    if (known := view.replayed(key)) is not None:
-        return Written(known, replayed=True)
-    return life.retried(lambda: _finish(view, spool, pool, missing, key))
+    return view.once(key, lambda: life.retried(lambda: _finish(view, spool, pool, missing, key)))
 
 
 def _finish(view: View, spool: Spool, pool: str, missing: bool, key: Key | None) -> Written:
@@ -276,8 +278,10 @@ def _ranks(view: View, spool: Spool, pool: str) -> dict[str, int]:
 
 def update(view: View, ident: str, steps: int | None, key: Key | None) -> Written:
     """The scheduled update. ``steps`` is how far the campaign was when somebody decided it."""
-    if (known := view.replayed(key)) is not None:
-        return Written(known, replayed=True)
+    return view.once(key, lambda: _update(view, ident, steps, key))
+
+
+def _update(view: View, ident: str, steps: int | None, key: Key | None) -> Written:
     now = Standing(view, ident)
     if now.withdrawn is not None:
         raise Conflict(ENDED)

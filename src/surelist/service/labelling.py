@@ -19,7 +19,7 @@ from surelist.service.errors import NotFound
 from surelist.service.jobs import escaped, named, new_id
 from surelist.service.promise_form import number_in, share_in
 from surelist.service.record.chain import Entry
-from surelist.service.record.log import Key
+from surelist.service.record.log import Key, Written
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.uploads import Draft, Upload, list_of
@@ -61,9 +61,13 @@ def _whole(text: str, what: str) -> int:
 
 def start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | None = None) -> str:
     """Draw the candidates to label, put the draw on record, and lay out the first stage."""
-    if (known := view.replayed(key)) is not None:  # a second draw would be a choice between two
+    made = view.once(key, lambda: _start(runtime, view, draft, seconds, key))
+    if made.replayed:  # a second draw would be a choice between two
         runtime.spool.drop_draft(draft)
-        return known.subject
+    return made.entry.subject
+
+
+def _start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | None) -> Written:
     asked = draft.notes["asked"]
     if not asked["score"]:
         raise InvalidInput("score: choose the column that holds the score.")
@@ -97,11 +101,11 @@ def start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | N
     keep_stage(runtime, ident, upload, 0, seconds, columns)
     runtime.spool.keep_collection(ident, draft, seconds, columns)  # before the draw counts: it needs them
     try:
-        made = view.start_labelling(ident, facts, key).result().entry.subject
+        made = view.start_labelling(ident, facts, key).result()
     except BaseException:
         runtime.spool.give_back(ident, draft)
         raise
-    if made != ident:  # sent twice at once; the other draw counts
+    if made.replayed:  # sent twice at once; the other draw counts
         runtime.spool.drop(ident)
     return made
 
@@ -168,8 +172,10 @@ def _next_stage(runtime: Runtime, view: View, ident: str, told: list[dict[str, A
 
 def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | None) -> None:
     """Count the answers of the stage at hand; those that are not in never come where ``missing`` says so."""
-    if key is not None and view.replayed(key) is not None:
-        return
+    view.once(key, lambda: _tell(runtime, view, ident, missing, key))
+
+
+def _tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | None) -> Written:
     now = status(view, ident)
     if now.done:
         raise InvalidInput("labels: all are in. Nothing is left to answer.")
@@ -183,15 +189,19 @@ def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | Non
             )
         rows = list(now.waiting)
     told = {"rows": rows, "labels": [None if row not in answers else int(answers[row]) for row in rows]}
-    _count(runtime, view, ident, told, key)
+    return _count(runtime, view, ident, told, key)
 
 
 def take(
     runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool | None], key: Key | None
 ) -> Entry:
     """Labels of rows that are asked for now, given at once; None for one that will not come."""
-    if (known := view.replayed(key)) is not None:
-        return known
+    return view.once(key, lambda: _take(runtime, view, ident, labels, key)).entry
+
+
+def _take(
+    runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool | None], key: Key | None
+) -> Written:
     waiting = set(status(view, ident).waiting)
     for row in labels:
         if row not in waiting:
@@ -200,14 +210,14 @@ def take(
     return _count(runtime, view, ident, told, key)
 
 
-def _count(runtime: Runtime, view: View, ident: str, told: dict[str, Any], key: Key | None) -> Entry:
+def _count(runtime: Runtime, view: View, ident: str, told: dict[str, Any], key: Key | None) -> Written:
     """Put labels on record that fit, and lay out what is asked for next."""
     before = view.told(ident)
     run(labelling_record.status, view.labelling(ident).facts["state"], [*before, told])  # or refuses them
-    entry = view.tell_labels(ident, told, len(before), key).result().entry
+    written = view.tell_labels(ident, told, len(before), key).result()
     with _LAYING_OUT:
         _next_stage(runtime, view, ident, view.told(ident))
-    return entry
+    return written
 
 
 def asked_now(runtime: Runtime, view: View, ident: str, limit: int) -> list[dict[str, Any]]:

@@ -6,11 +6,12 @@ of everything else it can neither read nor write anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cached_property
 from typing import Any
 
+from surelist.errors import SurelistError
 from surelist.promises.policy import Policy
 from surelist.service.errors import NotFound
 from surelist.service.record.access import Actor
@@ -160,6 +161,20 @@ class View:
     def replayed(self, key: Key | None) -> Entry | None:
         """What is on record under an idempotency key already, if the request was the same."""
         return None if key is None else self._registry.replayed(self.actor.name, key)
+
+    def once(self, key: Key | None, job: Callable[[], Written]) -> Written:
+        """What a request leads to; sent again under one key, also at the same moment, what it led to first.
+
+        The slower of two may be refused because of what the faster one has just done.
+        """
+        if (known := self.replayed(key)) is not None:
+            return Written(known, replayed=True)
+        try:
+            return job()
+        except SurelistError:
+            if (known := self.replayed(key)) is not None:
+                return Written(known, replayed=True)
+            raise
 
     # -- writing
 
