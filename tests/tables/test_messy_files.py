@@ -75,6 +75,41 @@ def test_errors_and_hidden_rows_are_said_with_their_cells(tmp_path):
     assert "cannot be told from an empty one" in sentence(xls(tmp_path / "past.xls", with_errors()))
 
 
+def test_hidden_columns_are_named(tmp_path):
+    made = rows(float, float)
+    workbook = xlsxwriter.Workbook(str(tmp_path / "past.xlsx"))
+    sheet = workbook.add_worksheet("S")
+    for at, row in enumerate(made):
+        sheet.write_row(at, 0, row)
+    sheet.set_column(1, 2, None, None, {"hidden": True})
+    sheet.set_column(7, 9, None, None, {"hidden": True})  # hold nothing
+    workbook.close()
+    said = f"hidden columns {made[0][1]!r}, {made[0][2]!r} read like any other."
+    assert sentence(tmp_path / "past.xlsx") == f"Read: sheet 'S', {said}"
+    assert sentence(ods(tmp_path / "past.ods", made, hidden_columns=(2, 3))) == f"Read: sheet 'S', {said}"
+    one = ods(tmp_path / "one.ods", made, hidden_columns=(2,))
+    assert sentence(one) == f"Read: sheet 'S', hidden column {made[0][1]!r} read like any other."
+
+
+def test_a_title_above_the_names_is_no_name(tmp_path):
+    made = [["Klinik Süd"], [], ["Stand 1.11."], *rows(float, float)]
+    path = ods(tmp_path / "past.ods", [row or [None] for row in made])
+    assert sentence(path) == "Read: sheet 'S', column names in row 4 below 'Klinik Süd'."
+    made[5][1] = "#N/A"
+    with pytest.raises(sl.InvalidInput, match=r"column 'score'.*1 row \(spreadsheet row 6"):
+        calibrate(ods(tmp_path / "bad.ods", [row or [None] for row in made]))
+
+
+@pytest.mark.parametrize(
+    "second", [["a", 0.4, 1], ["a", "0,4", "1"], ["a", "b", None], ["a", "b", "1.234,5 %"]]
+)
+def test_a_row_of_data_is_not_taken_for_names(tmp_path, second):
+    """Where names are missing, the first row of candidates must not become them."""
+    made = [["Kennung", None, None], second, ["b", "0,5", "0"], ["c", "0,6", "1"]]
+    with pytest.raises(sl.InvalidInput, match="B1 has no column name"):
+        sentence(ods(tmp_path / "past.ods", made))
+
+
 def test_errors_stop_a_calibration_as_empty_cells_do(tmp_path):
     made = with_errors()
     with pytest.raises(sl.InvalidInput, match=r"column 'score'.*1 row \(spreadsheet row 4"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,12 @@ MOST_BYTES = 2 << 30  # unfolded
 MOST_CELLS = 50_000_000
 MOST_FOLDED = 250  # times smaller; ordinary sheets are 5 to 60 times smaller than unfolded
 SMALL = 64 << 20
+MOST_TITLES = 10  # rows above the column names
 _CELL = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,9})["']""")
 _REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']([0-9]+)["']""")
 _OLD = b"\xd0\xcf\x11\xe0"  # both .xls and a workbook with a password
 _PIECE = 1 << 20
+_NUMBER = re.compile(r"[-+]?[\d.,'\s]+%?\s*$")
 
 
 class SheetNeeded(InvalidInput):
@@ -188,17 +190,17 @@ def _chosen(book: Any, path: str | Path, wanted: str | None) -> tuple[str, tuple
 
 
 def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path) -> Sheet:
-    numbered = _filled_rows(sheet)
-    header = next(numbered, None)
-    if header is None:
+    numbered = list(_filled_rows(sheet))
+    if not numbered:
         raise InvalidInput(
             f"file: sheet {name!r} of {path} is empty: expected a row of column names, and rows."
         )
-    top, cells = header
+    above = _titles_above(numbered)
+    top, cells = numbered[len(above)]
     rows: list[list[Any]] = []
     skipped: list[int] = []
     expected = top + 1
-    for number, row in numbered:
+    for number, row in numbered[len(above) + 1 :]:
         skipped += range(expected, number)
         expected = number + 1
         rows.append(row)
@@ -210,12 +212,24 @@ def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path) -> 
         require_no_total(rows[-1], f"{where}, row {expected - 1:,}")
         require_no_sum(rows, f"{where}, row {expected - 1:,}")
     seen = remarks_on(path, name, _letters)
-    origin = Origin("excel", name, names, header=top, skipped=tuple(skipped), errors=None)
+    origin = Origin("excel", name, names, header=top, above=above, skipped=tuple(skipped), errors=None)
     if seen is not None:
+        columns = tuple(title for at, title in enumerate(titles, first) if seen.hides(at))
         origin = replace(
-            origin, errors=seen.errors, error_cells=tuple(seen.shown), hidden=seen.hidden
+            origin, errors=seen.errors, error_cells=tuple(seen.shown), hidden=seen.hidden,
+            hidden_columns=columns,
         )  # fmt: skip
     return Sheet(titles, rows, origin)
+
+
+def _titles_above(numbered: list[tuple[int, list[Any]]]) -> tuple[str, ...]:
+    """What stands alone in its row above a row with a name for every column: a title, and no column name."""
+    filled = [[cell for cell in row if cell is not None] for _, row in numbered[: MOST_TITLES + 1]]
+    first = next((at for at, cells in enumerate(filled) if len(cells) > 1), 0)
+    names = numbered[first][1][: _width(row for _, row in numbered)]
+    if not all(isinstance(name, str) and not _NUMBER.match(name) for name in names):
+        return ()
+    return tuple(_text(cells[0]).strip() for cells in filled[:first])
 
 
 def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
@@ -236,9 +250,7 @@ def _plain(cell: Any) -> Any:
 
 def _titles(cells: list[Any], rows: list[list[Any]], first: int, where: str, top: int) -> list[str]:
     """The names of the columns: one for each that holds something, none twice."""
-    width = max(
-        (at + 1 for row in [cells, *rows] for at, cell in enumerate(row) if cell is not None), default=0
-    )
+    width = _width([cells, *rows])
     names: list[str] = []
     seen: dict[str, int] = {}
     for at in range(width):
@@ -258,6 +270,11 @@ def _titles(cells: list[Any], rows: list[list[Any]], first: int, where: str, top
         seen[name.lower()] = at
         names.append(name)
     return names
+
+
+def _width(rows: Iterable[list[Any]]) -> int:
+    """As many columns as hold anything."""
+    return max((at + 1 for row in rows for at, cell in enumerate(row) if cell is not None), default=0)
 
 
 def _letters(column: int) -> str:

@@ -53,6 +53,7 @@ class Hints:
 
 
 NO_HINTS = Hints()
+NAMED, SHORT = 5, 60  # hidden columns that are named; letters of a name that are shown
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Origin:
 
     ``header`` is the spreadsheet row of the names; ``skipped`` are rows after it that hold nothing.
     ``errors`` counts cells such as #DIV/0!, None where that cannot be seen; ``error_cells`` are the first;
-    ``hidden`` counts rows.
+    ``hidden`` counts rows, ``hidden_columns`` are names; ``above`` is what stands over the row of names.
     """
 
     form: str  # csv or excel
@@ -74,6 +75,8 @@ class Origin:
     errors: int | None = 0
     error_cells: tuple[str, ...] = ()
     hidden: int = 0
+    hidden_columns: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
 
     def row(self, number: int) -> int:
         """The spreadsheet row of a data row (from 0)."""
@@ -89,8 +92,10 @@ class Origin:
         if self.form == "excel":
             more = f" (of {len(self.sheets)} sheets)" if len(self.sheets) > 1 else ""
             at = f", column names in row {self.header}" if self.header > 1 else ""
+            at += f" below {_short(self.above[0])!r}" if self.above else ""
             empty = f", {_rows(len(self.skipped), 'empty')} skipped" if self.skipped else ""
             hidden = f", {_rows(self.hidden, 'hidden')} read like any other" if self.hidden else ""
+            hidden += self._hidden_columns()
             return f"sheet {self.sheet!r}{more}{at}{empty}{hidden}{self._errors()}"
         parts = [] if self.encoding == "utf-8" else [f"text in {NAMES.get(self.encoding, self.encoding)}"]
         if self.delimiter != ",":
@@ -98,6 +103,14 @@ class Origin:
                 self.delimiter, f"values between {self.delimiter!r}"
             ))  # fmt: skip
         return ", ".join(parts) or None
+
+    def _hidden_columns(self) -> str:
+        if not self.hidden_columns:
+            return ""
+        names = ", ".join(repr(_short(name)) for name in self.hidden_columns[:NAMED])
+        more = f" and {len(self.hidden_columns) - NAMED:,} more" * (len(self.hidden_columns) > NAMED)
+        many = "columns" if len(self.hidden_columns) > 1 else "column"
+        return f", hidden {many} {names}{more} read like any other"
 
     def _errors(self) -> str:
         if self.errors is None:
@@ -113,6 +126,10 @@ class Origin:
             else f"{self.errors:,} cells hold errors and count"
         )
         return f", {what} as empty ({', '.join(self.error_cells)}{more})"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
 def _rows(count: int, what: str) -> str:

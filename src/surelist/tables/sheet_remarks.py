@@ -1,4 +1,4 @@
-"""What a workbook holds that its reader passes over: cells with errors, and rows that are hidden.
+"""What a workbook holds that its reader passes over: cells with errors, rows and columns that are hidden.
 
 The reader gives an error such as #DIV/0! as an empty cell. Here it is looked for in the XML of the one
 sheet that is read; nothing else of the sheet is read here.
@@ -27,11 +27,19 @@ _SHEETS, _LINKS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
 
 @dataclass
 class Remarks:
-    """How many cells hold errors, the first as ``B4: #DIV/0!``; how many rows with content are hidden."""
+    """How many cells hold errors, the first as ``B4: #DIV/0!``; how many rows with content are hidden.
+
+    ``columns`` are ranges of hidden ones, from 0.
+    """
 
     errors: int = 0
     shown: list[str] = field(default_factory=list)
     hidden: int = 0
+    columns: list[range] = field(default_factory=list)
+
+    def hides(self, column: int) -> bool:
+        """Whether a column is hidden."""
+        return any(column in each for each in self.columns)
 
     def add_error(self, address: str, text: str) -> None:
         self.errors += 1
@@ -125,7 +133,7 @@ def _read(file: zipfile.ZipFile, part: str, handlers: _Handlers) -> None:
 
 
 class _Excel:
-    """``<row hidden="1">`` and ``<c r="B4" t="e"><v>#DIV/0!</v></c>``."""
+    """``<col min="2" max="3" hidden="1">``, ``<row hidden="1">``, ``<c r="B4" t="e"><v>#DIV/0!</v></c>``."""
 
     def __init__(self) -> None:
         self.remarks = Remarks()
@@ -135,7 +143,9 @@ class _Excel:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         name = _bare(name)
-        if name == "row":
+        if name == "col" and attributes.get("hidden") in ("1", "true"):
+            self.remarks.columns.append(range(int(attributes["min"]) - 1, int(attributes["max"])))
+        elif name == "row":
             self._hidden, self._filled = attributes.get("hidden") in ("1", "true"), False
         elif name == "c":
             self._cell = attributes.get("r", "?") if attributes.get("t") == "e" else None
@@ -159,12 +169,12 @@ class _Excel:
 
 
 class _OpenDocument:
-    """``<table-row visibility="collapse">`` and cells of the type ``error``, in the table of one name."""
+    """``<table-row visibility="collapse">``, columns likewise, cells of the type ``error``; in one table."""
 
     def __init__(self, sheet: str, letters: Any) -> None:
         self.remarks = Remarks()
         self._sheet, self._letters, self._inside = sheet, letters, False
-        self._row = self._column = 0
+        self._row = self._column = self._columns = 0
         self._hidden = self._filled = self._error = False
         self._text = ""
 
@@ -173,6 +183,11 @@ class _OpenDocument:
         given = {_bare(key): value for key, value in attributes.items()}
         if name == "table":
             self._inside = given.get("name") == self._sheet
+        elif self._inside and name == "table-column":
+            end = self._columns + int(given.get("number-columns-repeated", "1"))
+            if given.get("visibility") in ("collapse", "filter"):
+                self.remarks.columns.append(range(self._columns, end))
+            self._columns = end
         elif self._inside and name == "table-row":
             self._row, self._column = self._row + 1, 0
             self._times = int(given.get("number-rows-repeated", "1"))
