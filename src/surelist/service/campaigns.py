@@ -104,7 +104,7 @@ def _start(
     if columns.get("group") or columns.get("labels") in ("drawn", "value"):
         raise InvalidInput(
             "columns: a campaign makes one promise for everyone, from a label in every row. Choose no group, "
-            "and labels of 1 or 0."
+            "and labels of yes or no."
         )
     target, options = asked
     missing = {"missing_labels": columns.get("missing_labels") or "error"}

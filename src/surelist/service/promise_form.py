@@ -22,9 +22,9 @@ BY_GROUP = ("expected", "per-pool", "recall")
 OF_ROWS = (*BY_GROUP, "precision", "budget")
 OF_POOLS = ("expected", "per-pool", "pool-recall")
 LABELS = {
-    "all": "1 or 0, in every row",
-    "unqualified": "1 or 0; an empty one counts as not qualified",
-    "drawn": "1 or 0 for rows that were drawn; the others are empty",
+    "all": "an answer in every row",
+    "unqualified": "an answer or nothing; nothing counts as not qualified",
+    "drawn": "an answer for rows that were drawn; the others are empty",
     "value": "amounts of at least 0: money, grades",
 }
 AFTER_LOOKING = (

@@ -36,11 +36,11 @@ AT_ONCE = 5000  # rows fetched together
 _HEADER_BYTES = 1 << 22
 
 _NAMES = {
-    "score": r"score|prob|pred|rating|rank|risk|likelihood|^wert$|punkte|punktzahl|bewertung",
+    "score": r"score|prob|pred|rating|rank|risk|likelihood|^wert$|punkte|punktzahl|bewertung|eignung",
     "label": r"label|qualified|eligible|outcome|hired|enrol|relevant|target|positive|decision|result|^y$"
     r"|ergebnis|geeignet|qualifiziert|eingestellt",
-    "group": r"group|sex|gender|race|ethnic|site|region|country|centre|center|department",
-    "id": r"(^|_)id$|^id|candidate|applicant|patient|person|name|email|number|^nr$|nummer",
+    "group": r"group|sex|gender|race|ethnic|site|region|country|centre|center|department|geschlecht|standort|abteilung",
+    "id": r"(^|_)id$|^id|candidate|applicant|patient|person|name|email|number|^nr$|nummer|kennung",
 }
 
 
