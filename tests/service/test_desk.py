@@ -141,3 +141,21 @@ def test_what_a_form_takes_over(target, asked):
     else:
         assert asked.items() <= taken.items()
         assert taken["alpha"] == "20"
+
+
+@pytest.mark.parametrize(
+    ("came_from", "back"),
+    [("{ours}/new?like=x", "/new?like=x"), ("{ours}/?token=secret", None), ("{ours}//evil.example/", None),
+     ("https://evil.example/new", None), ("javascript:alert(1)", None), ("", None)],
+)  # fmt: skip
+def test_a_form_that_did_not_work_leads_back_to_its_page(team, came_from, back):
+    client = team.ann.client
+    sent = client.post(
+        "/drafts",
+        data={"csrf": "wrong"},
+        headers={"referer": came_from.format(ours=str(client.base_url).rstrip("/")), "accept": "text/html"},
+    )
+    assert "That did not work" in sent.text
+    links = re.findall(r'href="([^"]*)">Back<', sent.text)
+    assert links == ([] if back is None else [back])
+    assert "secret" not in sent.text

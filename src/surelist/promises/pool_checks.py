@@ -211,7 +211,7 @@ def _calibration_rows(cutoff: Cutoff, known: _Reference, counted: PoolCounts) ->
     warns = counted.met >= 3 and counted.equal == counted.met and chance < 0.05 * counted.met
     message = (
         f"{counted.met} of {len(known.marks)} scores that the policy keeps of its calibration rows"
-        f"{_who(cutoff)} occur in the pool, digit for digit."
+        f"{_who(cutoff)} {'occurs' if counted.met == 1 else 'occur'} in the pool, digit for digit."
     )
     if warns:
         message += " Calibration rows in a pool break the promise: take them out."

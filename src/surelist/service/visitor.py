@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from fastapi import Depends
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -196,6 +196,16 @@ def _login(request: Request) -> Response:
     return to(f"/login?{urlencode({'next': back})}")
 
 
+def _came_from(request: Request) -> str | None:
+    """The page with the form that was sent, where the browser says so and it is one of ours."""
+    page = urlsplit(request.headers.get("referer", ""))
+    if request.method != "POST" or page.netloc != request.url.netloc or not page.path.startswith("/"):
+        return None
+    if page.path.startswith("//") or page.path == "/":  # elsewhere; or a query that may hold a token
+        return None
+    return urlunsplit(("", "", page.path, page.query, ""))
+
+
 async def error_page(
     request: Request, body: dict[str, Any], status: int, headers: dict[str, str]
 ) -> Response:
@@ -204,7 +214,9 @@ async def error_page(
     visitor = Visitor(request)
     try:
         await visitor.recognise()
-        response = visitor.show("error.html", status, error=body, missing=status == 404)
+        response = visitor.show(
+            "error.html", status, error=body, missing=status == 404, back=_came_from(request)
+        )
     finally:
         await visitor.leave()
     response.headers.update(headers)
