@@ -39,7 +39,8 @@ _NAMES = {
     "score": r"score|prob|pred|rating|rank|risk|likelihood|^wert$|punkte|punktzahl|bewertung|eignung",
     "label": r"label|qualified|eligible|outcome|hired|enrol|relevant|target|positive|decision|result|^y$"
     r"|ergebnis|geeignet|qualifiziert|eingestellt",
-    "group": r"group|sex|gender|race|ethnic|site|region|country|centre|center|department|geschlecht|standort|abteilung",
+    "group": r"group|sex|gender|race|ethnic|site|region|country|centre|center|department"
+    r"|geschlecht|standort|abteilung",
     "id": r"(^|_)id$|^id|candidate|applicant|patient|person|name|email|number|^nr$|nummer|kennung",
 }
 
