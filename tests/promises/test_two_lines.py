@@ -7,6 +7,8 @@ import re
 import pytest
 
 import surelist as sl
+from surelist._numerals import about
+from surelist.promises import policy_file
 from tests.helpers.promise_kinds import GROUPS, KINDS, LABELS, SCORES, TARGET, made, policy_of
 
 INSIDERS = re.compile(
@@ -19,7 +21,6 @@ WORDS = {
     "expected over whole pools": (
         "On average the list of a pool will hold at least 5 qualified candidates.", CALIBRATION
     ),
-    "value": ("On average the list of a pool of 100 candidates will be worth at least 400.", CALIBRATION),
     "per pool": (
         "The list of a pool of 100 or more candidates will hold at least 5 qualified candidates, of about 11 listed "
         "per 100.",
@@ -39,7 +40,8 @@ WORDS = {
         CALIBRATION,
     ),
     "precision": (
-        "In the long run at least 60 of every 100 candidates listed will be qualified.", CALIBRATION
+        "In the long run at least 60 of every 100 candidates listed will be qualified, with about 14 listed per 100.",
+        CALIBRATION,
     ),
     "average false share": (
         "On lists made in this way at most 40 of every 100 candidates are not qualified, on average.",
@@ -48,17 +50,13 @@ WORDS = {
     "budget": (
         "On average at least 5.9 of about 10 candidates listed per 100 will be qualified.", CALIBRATION
     ),
-    "collection, at least": (
-        "The list of these 2,000 candidates holds at least 100 qualified ones.",
-        "How sure: at most 1 labelling in 10 ends in a false promise.",
-    ),
     "collection, recall": (
         "The list, with the 600 candidates that were labelled, keeps at least 80 of every 100 qualified candidates "
         "among these 2,000.",
         "How sure: at most 1 labelling in 10 ends in a false promise.",
     ),
     "campaign": (
-        "On average the list of a pool of 100 candidates will hold at least 5 qualified ones.",
+        "On average at least 5 of about 7 candidates listed per 100 will be qualified.",
         "How sure: at most 1 campaign in 10 ever makes a false promise.",
     ),
     "withdrawn": ("Nothing is promised any more.", "Why: the alarm of the monitor was raised"),
@@ -130,3 +128,41 @@ def test_large_pools_have_numbers_as_people_write_them():
     said = [policy.describe(), repr(policy), *(each.message for each in policy.check_pool(SCORES[:500]))]
     assert not any("e+" in each for each in said)
     assert sl.Budget(5_000, 2_000_000).describe() == "what a list of 5,000 of 2,000,000 candidates holds"
+
+
+LENGTHS = {  # kinds whose threshold more than a count decides: what they say of the list
+    "precision": "will be qualified, with about {} listed per 100.",
+    "two promises": "will be qualified, with about {} listed per 100.",
+    "expected with other scores": "On average at least 5 of about {} candidates listed per 100 will be qualified.",
+    "labels above and an audit": "On average at least 5 of about {} candidates listed per 100 will be qualified.",
+    "value": "On average the list of a pool of 100 candidates, about {} of them, will be worth at least 400.",
+    "few labels, expected": "On average at least 5 of about {} candidates listed per 100 will be qualified.",
+    "few labels, per pool": "at least 3 qualified candidates, of about {} listed per 100.",
+}
+
+
+@pytest.mark.parametrize("kind", LENGTHS)
+def test_the_length_of_the_list_is_that_of_the_rows_at_hand(kind):
+    policy = policy_of(kind)
+    rows = SCORES[:300] if kind in ("two promises", "expected with other scores") else SCORES
+    listed = 100 * float((rows >= policy.thresholds[None]).mean())
+    assert policy.two_lines.what.endswith(LENGTHS[kind].format(about(listed)))
+    assert any("“About” is an estimate" in each for each in policy.two_lines.meaning)
+    again = sl.Policy.loads(policy_file.dumps(policy))
+    assert again.two_lines == policy.two_lines
+
+
+def test_a_list_of_the_candidates_in_hand_says_how_many_are_on_it():
+    policy = policy_of("collection, at least")
+    listed = int((policy.thresholds[None] <= SCORES).sum())
+    assert policy.two_lines.what == (
+        f"The list, about {listed} of these 2,000 candidates, holds at least 100 qualified ones."
+    )
+    assert "“About” is an estimate" not in " ".join(policy.two_lines.meaning)
+
+
+@pytest.mark.parametrize(
+    "kind", ["next pool", "average false share", "expected over whole pools", "collection, recall"]
+)
+def test_where_the_length_of_the_list_is_not_known_none_is_said(kind):
+    assert "about" not in policy_of(kind).two_lines.what

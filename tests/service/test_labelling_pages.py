@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import xlsxwriter
 
 from surelist import examples
+from surelist._numerals import about
 from surelist.service.record.verify import verify
 from surelist.workflows import labelling_record
 from tests.helpers.furnished import LABELLING
@@ -271,11 +273,12 @@ def test_a_sheet_is_chosen(team, tmp_path):
     assert "400 candidates" in page.text
 
 
-def test_a_promise_to_each_group(team):
+def begin_by_sex(team: Team, promise: str) -> tuple[str, dict[str, Any]]:
+    """A labelling by API with a promise to each group, all answers in: its id, and what it says."""
     text = "person,score,sex\n" + "".join(
         f"{line},{'fm'[at % 2]}\n" for at, line in enumerate(COLLECTION.splitlines()[1:])
     )
-    query = "score=score&id=person&labels=600&group=sex&promise=at-least&many=20"
+    query = f"score=score&id=person&labels=600&group=sex&{promise}"
     bare = team.ann.client.post(f"/api/v1/labellings?{query}", content=text, headers=CSV)
     assert bare.status_code == 400
     assert "purpose" in bare.json()["error"]["message"]
@@ -290,9 +293,59 @@ def test_a_promise_to_each_group(team):
         sent = {"labels": [{"row": each["row"], "qualified": bool(LABELS[each["row"]])} for each in rows]}
         now = team.ann.client.post(f"/api/v1/labellings/{ident}/labels", json=sent).json()
     assert now["promise"], now
+    assert "both wards" in team.runtime.registry.entries(action="labelling.started")[0].details
+    return ident, now
+
+
+def test_a_promise_to_each_group(team):
+    ident, _ = begin_by_sex(team, "promise=at-least&many=20")
     listed = [line.split(",") for line in team.ann.post(f"/labellings/{ident}/list").text.splitlines()[1:]]
     for sex in "fm":
         assert sum(LABELS[int(row[0][1:])] for row in listed if row[2] == sex) >= 20
     assert len(listed) < len(LABELS)
-    assert "both wards" in team.runtime.registry.entries(action="labelling.started")[0].details
     assert verify(team.runtime.registry.database).intact
+
+
+def test_a_promise_to_each_group_is_saved_as_a_policy_and_says_the_same_everywhere(team):
+    ident, _ = begin_by_sex(team, "promise=expected&k=4&pool_size=100")
+    page = html.unescape(team.ann.get(f"/labellings/{ident}").text)
+    saved = team.ann.post(f"/labellings/{ident}/save", name="Wards", note="").url.path
+    policy = team.runtime.registry.policy(saved.rpartition("/")[2]).policy
+    assert [each.group for each in policy.cutoffs] == ["f", "m"]
+    for each in policy.cutoffs:
+        mine = SCORES["fm".index(each.group) :: 2]
+        length = about(100 * float((mine >= policy.thresholds[each.group]).mean()))
+        said = f"for group '{each.group}', on average at least 4 of about {length} candidates listed per 100"
+        assert said in policy.two_lines.what.replace("For", "for")
+    pool = "person,score,sex\n" + "".join(f"n{at},{SCORES[at]},{'fm'[at % 2]}\n" for at in range(400))
+    form = team.ann.post(f"{saved}/pool", files={"file": ("pool.csv", pool)})
+    made = team.ann.post(form.url.path, score="score", group="sex", id="person", name="Monday")
+    for shown in (page, *(html.unescape(each.text) for each in (team.ann.get(saved), form, made))):
+        assert policy.two_lines.what in shown
+    facts = team.runtime.registry.selection(made.url.path.rpartition("/")[2]).facts
+    assert set(facts["groups"]) == {"f", "m"}
+    assert verify(team.runtime.registry.database).intact
+
+
+def test_a_policy_that_was_saved_without_the_length_of_its_list_is_still_certified_by_its_labels(team):
+    """As earlier versions did."""
+    ident = begin(team).url.path.rpartition("/")[2]
+    while (
+        answer(team, ident) and "candidates to label now" in team.ann.post(f"/labellings/{ident}/tell").text
+    ):
+        pass
+    view = team.runtime.registry
+    started = view.entries(action="labelling.started")[0].facts["state"]
+    told = [each.facts for each in view.entries(action="labelling.told")[::-1]]
+    work = labelling_record.resumed(started, told)
+    (cutoff,) = work.policy.cutoffs
+    assert cutoff.steps[0].share is not None
+    for changes, same in (
+        ({}, True),
+        ({"share": None}, True),
+        ({"share": 0.5}, False),
+        ({"threshold": 0.1}, False),
+    ):
+        steps = (replace(cutoff.steps[0], **changes),)
+        policy = replace(work.policy, cutoffs=(replace(cutoff, steps=steps),))
+        assert labelling_record.certifies(work, policy) == same

@@ -22,6 +22,7 @@ PAGE: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "own recall": ({"pool": "query"}, {"promise": "pool-recall", "share": "70"}, "least 70% of that pool"),
     "of those listed": ({}, {"promise": "precision", "precision": "50", "start": "10", "others": True}, "50% of those"),
     "review only": ({}, {"promise": "budget", "budget": "10", "pool_size": "100", "others": True}, "pools of 100"),
+    "other scores": ({}, {**PLAIN, "others": True}, "at least 5 qualified"),
     "two at once": ({}, {**PLAIN, "also": "40", "start": "10", "others": True}, "40% of those"),
     "several scores": ({}, {**PLAIN, "other_score": ["bm25"]}, "at least 5 qualified"),
     "audited": ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "audited_below": "0.6", "audit_rate": "30"}, "labelled"),
@@ -35,6 +36,11 @@ PICTURED = {  # the others have no curve of their own
     "average of pools": "Qualified on average, certified", "own recall": "Of its qualified kept, certified, %",
     "of those listed": "Of the list qualified, certified, %", "review only": "Qualified, certified",
     "value": "Value on average, certified",
+}  # fmt: skip
+
+
+SAID_HOW_LONG = {  # in the two lines of the promise
+    "of those listed", "review only", "other scores", "two at once", "several scores", "audited", "rates",
 }  # fmt: skip
 
 
@@ -58,6 +64,11 @@ def test_every_choice_is_certified_shown_saved_and_used(local_client, rows, othe
     assert ("averages over the pools of your rows, of about 38 candidates" in answer.text) == (
         "pool" in columns
     )
+    lengths = set(
+        re.findall(r"about ([\d.]+) (?:candidates )?listed per 100|>([\d.]+)<span> of 100", answer.text)
+    )
+    assert len({one or other for one, other in lengths}) == 1
+    assert ("listed per 100" in answer.text) == (choice in SAID_HOW_LONG)
     assert looks(local_client) == (2 if choice == "several scores" else 1)
     assert tab.save(tab.shown("/result")).status_code == 200
     saved = local_client.get("/api/v1/policies").json()[0]

@@ -63,6 +63,14 @@ def run_tests(design: Design) -> BlockVerdict:
     return _refused(design)
 
 
+def listed_share(design: Design, verdict: BlockVerdict) -> float | None:
+    """How much of the collection scores at or above the threshold, about; None for a recall, whose list has
+    the sample on it as well."""
+    if verdict.listed is None or isinstance(target_of(design.target), Recall):
+        return None
+    return verdict.listed / design.size
+
+
 def run_fallback(design: Design) -> BlockVerdict | None:
     """The pilot's own block, fixed beforehand, at its share of alpha."""
     pilot, target = design.pilot, _count_target(design)

@@ -28,7 +28,8 @@ def policy_of(campaign: Campaign) -> Policy:
     )
     update = campaign.updates[campaign.chosen]
     assert update.threshold is not None
-    step = Step(0, update.count, update.threshold)
+    share = min(1.0, campaign.updates[-1].list_size / float(campaign.target.pool_size))
+    step = Step(0, update.count, update.threshold, share=share)
     level = Level(campaign.alpha, "exact")
     cutoff = Cutoff(
         None, campaign.target, level, update.rows, update.count, (step,), campaign.fingerprint, "arrays 1"

@@ -24,7 +24,7 @@ from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle import labelling_file, labelling_text
-from surelist.lifecycle.block_test import BlockVerdict, run_tests
+from surelist.lifecycle.block_test import BlockVerdict, listed_share, run_tests
 from surelist.lifecycle.labelling_file import MISSING, WAITING, Design, LabellingState, Sample
 from surelist.lifecycle.labelling_start import (
     ArrayCollection,
@@ -389,9 +389,8 @@ def _roles(columns: dict[str, str] | None) -> dict[str, str] | None:
 def _cutoff(design: Design, verdict: BlockVerdict) -> Cutoff:
     if verdict.refusal is not None:
         raise verdict.refusal
-    step = Step(0, verdict.count, verdict.threshold)
-    level = Level(design.alpha, "exact")
-    target = target_of(design.target)
+    level, target = Level(design.alpha, "exact"), target_of(design.target)
+    step = Step(0, verdict.count, verdict.threshold, share=listed_share(design, verdict))
     return Cutoff(design.group, target, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof)
 
 

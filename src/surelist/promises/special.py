@@ -106,7 +106,9 @@ def special_cutoff(rows: RowSet, target: AnyTarget, level: Level, most: float = 
     ``most`` is the highest threshold that another promise allows.
     """
     certified = _certify(rows, target, level, most)
-    return None if certified is None else _cutoff(certified, target, level, _summary(rows))
+    if certified is None:
+        return None
+    return _cutoff(certified, target, level, _summary(rows), _listed_share(rows, certified))
 
 
 def pools_cutoff(rows: PoolRows, target: AnyTarget, level: Level, kept: RowSummary | None) -> Cutoff:
@@ -118,8 +120,17 @@ def pools_cutoff(rows: PoolRows, target: AnyTarget, level: Level, kept: RowSumma
     return _cutoff(certify_next_pool(rows, target, level), target, level, kept)
 
 
-def _cutoff(certified: Certified, target: AnyTarget, level: Level, kept: RowSummary | None) -> Cutoff:
-    step = Step(0, certified.count, certified.threshold)
+def _listed_share(rows: RowSet, certified: Certified) -> float | None:
+    """How much of the rows the threshold lists, where future pools are like them and rows are the units."""
+    if rows.pools is not None or certified.proof.kind in ("false-share", "budget"):
+        return None
+    return float(np.mean(rows.scores >= certified.threshold))
+
+
+def _cutoff(
+    certified: Certified, target: AnyTarget, level: Level, kept: RowSummary | None, share: float | None = None
+) -> Cutoff:
+    step = Step(0, certified.count, certified.threshold, share=share)
     summary: dict[str, Any] = {}
     if kept is not None:
         summary = {"fingerprint": kept.fingerprint, "fingerprint_by": FINGERPRINT, "scores": kept.scores}

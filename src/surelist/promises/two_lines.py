@@ -17,10 +17,7 @@ from surelist.promises.wording import covered, listed_per
 
 SHOWN = 3  # groups that are named; the exact sentence has all
 ANY_LIST = "A single list may hold fewer or more; it is their average that is at least so large."
-ESTIMATED = (
-    "“About” is an estimate of how long lists will be, from the calibration rows. What is promised is no "
-    "estimate."
-)
+TIED = "“About”: whoever scores as much as the last one on the list is on it too."
 LIKE_THEM = "It is about candidates who come as those of the calibration rows came, with the same score."
 LONG_RUN = "In the long run: over many pools taken together. A single pool may lie below it, or above."
 
@@ -61,12 +58,14 @@ def _claim(cutoff: Cutoff, policy: Certificate) -> str:
     target: AnyTarget = cutoff.target
     proof: Any = cutoff.proof
     if isinstance(target, AtLeast):
-        of, k = count(proof.collection), count(target.k)
-        return f"the list of these {of} candidates holds at least {k} qualified ones"
+        of, k, long = count(proof.collection), count(target.k), listed_per(cutoff, policy)
+        these = f" of these {of} candidates"
+        these = these if long is None else f", about {about(long[0])}{these},"
+        return f"the list{these} holds at least {k} qualified ones"
     if isinstance(target, Budget):
         return _of_listed(number(floored(proof.k)), target.size, number(target.pool_size))
     if isinstance(target, Precision):
-        return _share_of_list(target, proof)
+        return _share_of_list(target, proof, listed_per(cutoff, policy))
     if isinstance(target, Recall):
         return _kept(cutoff, target, policy)
     if isinstance(target, Expected):
@@ -78,11 +77,12 @@ def _of_listed(k: str, length: float, per: str) -> str:
     return f"on average at least {k} of about {about(length)} candidates listed per {per} will be qualified"
 
 
-def _share_of_list(target: Precision, proof: Proof | None) -> str:
+def _share_of_list(target: Precision, proof: Proof | None, long: tuple[float, float] | None) -> str:
     if _is(proof, "false-share"):
         false = of_every(round(1 - float(target.share), 12))
         return f"on lists made in this way at most {false} candidates are not qualified, on average"
-    return f"in the long run at least {of_every(target.share)} candidates listed will be qualified"
+    tail = "" if long is None else f", with about {about(long[0])} listed per {number(long[1])}"
+    return f"in the long run at least {of_every(target.share)} candidates listed will be qualified{tail}"
 
 
 def _kept(cutoff: Cutoff, target: Recall, policy: Certificate) -> str:
@@ -98,7 +98,10 @@ def _kept(cutoff: Cutoff, target: Recall, policy: Certificate) -> str:
 
 def _average(cutoff: Cutoff, target: Expected, policy: Certificate) -> str:
     if target.of == "value":
-        pool = "a pool" if target.pool_size is None else f"a pool of {number(target.pool_size)} candidates"
+        pool, long = "a pool", listed_per(cutoff, policy)
+        if target.pool_size is not None:
+            pool += f" of {number(target.pool_size)} candidates"
+            pool += "" if long is None else f", about {about(long[0])} of them,"
         return f"on average the list of {pool} will be worth at least {number(target.k, 10)}"
     k = number(target.k, 10)
     if target.pool_size is None:
@@ -176,8 +179,17 @@ def _meaning(policy: Certificate) -> tuple[str, ...]:
     if long_run and not _is(proof, "control-sample", "false-share"):
         lines.append(LONG_RUN)
     if isinstance(target, Budget) or any(listed_per(each, policy) for each in policy.cutoffs):
-        lines.append(ESTIMATED)
+        lines.append(TIED if isinstance(target, AtLeast) else _estimated(policy))
     return (*lines, *_about_sure(policy), *_about(policy))
+
+
+def _estimated(policy: Certificate) -> str:
+    rows = "the calibration rows"
+    if policy.looks is not None:
+        rows = "the rows that were known at the last update"
+    elif _is(policy.cutoffs[0].proof, "block-sample"):
+        rows = "the candidates that labels were drawn from"
+    return f"“About” is an estimate of how long lists will be, from {rows}. What is promised is no estimate."
 
 
 def _about_sure(policy: Certificate) -> list[str]:

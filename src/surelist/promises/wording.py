@@ -15,7 +15,7 @@ from surelist.promises.phrases import ROWS_ALIKE, counted, number, percent, qual
 from surelist.promises.proofs import Proof
 from surelist.promises.shift import at_least
 from surelist.promises.state import Certificate, Cutoff, Shift
-from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool, Recall
+from surelist.promises.targets import AnyTarget, AtLeast, Budget, Expected, PerPool, Recall
 
 SOMEWHAT_WRONG = 1.25  # a factor by which estimated ratios may well be wrong
 
@@ -155,7 +155,9 @@ def listed_per(cutoff: Cutoff, policy: Certificate) -> tuple[float, float] | Non
     if share is None or policy.group_rows == "all":
         return None
     size = 100.0
-    if isinstance(target, PerPool) and target.pool_size is not None:
+    if isinstance(target, AtLeast):
+        size = float(getattr(cutoff.proof, "collection", size))
+    elif isinstance(target, PerPool) and target.pool_size is not None:
         size = float(target.sizes[0])
     elif isinstance(target, Expected) and target.pool_size is not None:
         size = float(target.pool_size)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from surelist._dataclasses import dataclass
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
@@ -55,6 +55,15 @@ def resumed(text: str, told: Told) -> Labelling:
     for answers in told:
         work.tell(answers["rows"], answers["labels"])
     return work
+
+
+def certifies(work: Labelling, policy: Policy) -> bool:
+    """Whether the labels give this policy; earlier versions did not keep how much of the rows it lists."""
+    made = work.policy.cutoffs
+    before = tuple(
+        replace(each, steps=tuple(replace(step, share=None) for step in each.steps)) for each in made
+    )
+    return policy.cutoffs in (made, before)
 
 
 def status(text: str, told: Told) -> LabellingStatus:

@@ -147,7 +147,8 @@ class _Story:
         secret = self._connection.execute("SELECT secret FROM salts WHERE policy = ?", [entry.subject])
         policy = Policy.loads(text, salt_text=secret[0][0] if secret else None)
         self._loaded[entry.subject] = policy
-        if facts.get("labelling") and self._labellings[facts["labelling"]].policy.cutoffs != policy.cutoffs:
+        work = self._labellings[facts["labelling"]] if facts.get("labelling") else None
+        if work is not None and not labelling_record.certifies(work, policy):
             self._problem(entry, "the labels on record do not certify this policy")
         if policy.salt_hash is not None:
             self._salted.add(entry.subject)
