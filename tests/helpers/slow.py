@@ -89,6 +89,7 @@ SLOW = {
     "service/test_limits.py",
     "service/test_page.py",
     "service/test_page_words.py",
+    "service/test_printing.py",
     "service/test_promises_api.py",
     "service/test_promises_page.py",
     "service/test_recall_watched.py",

@@ -190,7 +190,7 @@ def test_verifying_takes_a_process_that_can_be_stopped(team, monkeypatch):
         assert function is record_pages._verify_there
         raise TooMuchWork("it was stopped after 300 seconds")
 
-    monkeypatch.setattr(team.runtime.workers, "run", stopped)
+    monkeypatch.setattr(team.runtime.heavy.workers, "run", stopped)
     answer = Person(team.app, "Vera", "viewer").post("/record/verify")
     assert answer.status_code == 413
     assert "was stopped after 300 seconds" in answer.text

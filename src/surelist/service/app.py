@@ -39,13 +39,12 @@ from surelist.service.models import Finish, Retirement, Reviews, Rows
 from surelist.service.record.access import Brake
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
-from surelist.service.runtime import Runtime, runtime_of
+from surelist.service.runtime import Runtime, runtime_of, slots_of
 from surelist.service.sandbox import Sandboxes
 from surelist.service.selecting import Shortcut
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
 from surelist.service.visitor import error_page
-from surelist.service.workers import Limits, Workers
 
 FOLDER = Path(__file__).parent
 SWEEP_SECONDS = 30
@@ -59,11 +58,8 @@ def create_app(settings: Settings) -> FastAPI:
     spool = Spool(settings.spool)
     expired = spool.sweep(starting=True)
     metrics = Metrics()
-    workers = Workers(
-        Limits(settings.work_seconds, 2 * settings.max_upload, settings.work_memory, settings.spool)
-    )
     brake = Brake(settings.login_attempts)
-    runtime = Runtime(settings, Registry(database), spool, metrics, brake, workers)
+    runtime = Runtime(settings, Registry(database), spool, metrics, brake, *slots_of(settings))
     for selection in expired:
         runtime.registry.book.forget_list(selection, "surelist", "its time was up")
 
@@ -77,7 +73,8 @@ def create_app(settings: Settings) -> FastAPI:
         with suppress(asyncio.CancelledError):
             await sweeper
         sandboxes.close()
-        workers.close()
+        for slots in (runtime.heavy, runtime.printing):
+            slots.workers.close()
         runtime.registry.close()
         spool.close()
 

@@ -217,8 +217,10 @@ async def selection_report_pdf(ident: str, me: Me) -> Response:
 
 
 async def _pdf(me: Me, name: str, *known: Any) -> Response:
-    """A report as PDF, made in a worker."""
-    path = await me.runtime.work(downloading.report_pdf, me.spool, answers.report_html(*known))
+    """A report as PDF, made in a worker that is for that alone."""
+    path = await me.runtime.printing.run(
+        lambda: downloading.report_pdf(me.spool, answers.report_html(*known))
+    )
     return FileResponse(
         path,
         media_type="application/pdf",

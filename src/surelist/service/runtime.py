@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -18,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from surelist.promises.policy import Policy
-from surelist.service.errors import NotAuthenticated
+from surelist.service.errors import Busy, NotAuthenticated
 from surelist.service.middleware import Body, Metrics, client
 from surelist.service.record import access
 from surelist.service.record.access import LOCAL_ACTOR, Actor, Brake, Token
@@ -27,9 +28,12 @@ from surelist.service.record.record import Registry
 from surelist.service.record.view import View
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
-from surelist.service.workers import Workers, serving
+from surelist.service.workers import Limits, Workers, serving
 
 HEAVY_JOBS = 2  # files worked on at the same time; others wait their turn
+PRINTS = 1  # reports made into PDF at the same time: they take no slot from calibrations
+PRINTS_WAITING = 4
+PRINT_SECONDS = 60
 LARGE_BODIES = 4  # held in memory at the same time
 REMEMBERED = 1000
 T = TypeVar("T")
@@ -70,6 +74,47 @@ class Mailbox:
                 waiter.set_result(done.result())
 
 
+class Slots:
+    """Heavy work, a few pieces at the same time; who comes when ``waiting`` others wait is sent away."""
+
+    def __init__(self, workers: Workers, at_once: int, waiting: int | None = None) -> None:
+        self.workers, self._at_once = workers, at_once
+        self._most = None if waiting is None else at_once + waiting
+        self._inside = 0
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def run(self, job: Callable[[], T]) -> T:
+        """``job`` on a thread, when it is its turn; its heavy parts end when the client leaves."""
+        if self._most is not None and self._inside >= self._most:
+            raise Busy("Others wait for this already. Try again shortly; nothing was recorded.")
+        if self._limiter is None:  # belongs to the loop that runs
+            self._limiter = anyio.CapacityLimiter(self._at_once)
+        gone, asking = threading.Event(), client.get()
+        watch = asyncio.create_task(_watch(asking, gone)) if asking is not None else None
+
+        def served() -> T:
+            with serving(self.workers, gone):
+                return job()
+
+        self._inside += 1
+        try:
+            return await anyio.to_thread.run_sync(served, limiter=self._limiter)
+        finally:
+            self._inside -= 1
+            if watch is not None:
+                watch.cancel()
+
+
+def slots_of(settings: Settings) -> tuple[Slots, Slots]:
+    """For work on files, and for printing: each with processes of its own."""
+
+    def workers(seconds: float) -> Workers:
+        return Workers(Limits(seconds, 2 * settings.max_upload, settings.work_memory, settings.spool))
+
+    prints = workers(min(PRINT_SECONDS, settings.work_seconds))
+    return Slots(workers(settings.work_seconds), HEAVY_JOBS), Slots(prints, PRINTS, PRINTS_WAITING)
+
+
 @dataclass
 class Runtime:
     """One service at work."""
@@ -79,8 +124,8 @@ class Runtime:
     spool: Spool
     metrics: Metrics
     brake: Brake
-    workers: Workers
-    heavy: anyio.CapacityLimiter | None = None
+    heavy: Slots
+    printing: Slots
     mailbox: Mailbox | None = None
     large_bodies: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_BODIES))
     local_sessions: set[str] = field(default_factory=set)
@@ -88,20 +133,7 @@ class Runtime:
 
     async def work(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run something slow on a thread, a few at a time; its heavy parts end when the client leaves."""
-        if self.heavy is None:
-            self.heavy = anyio.CapacityLimiter(HEAVY_JOBS)
-        gone, waiting = threading.Event(), client.get()
-        watch = asyncio.create_task(_watch(waiting, gone)) if waiting is not None else None
-
-        def served() -> T:
-            with serving(self.workers, gone):
-                return job(*args, **named)
-
-        try:
-            return await anyio.to_thread.run_sync(served, limiter=self.heavy)
-        finally:
-            if watch is not None:
-                watch.cancel()
+        return await self.heavy.run(partial(job, *args, **named))
 
     async def read(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run a quick look at the record on a thread."""

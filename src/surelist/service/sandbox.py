@@ -64,8 +64,9 @@ class Sandboxes:
         database = Database(settings.database)
         database.prepare()
         runtime = Runtime(
-            settings, Registry(database), Spool(settings.spool), Metrics(), Brake(1), self._real.workers
-        )
+            settings, Registry(database), Spool(settings.spool), Metrics(), Brake(1),
+            self._real.heavy, self._real.printing,
+        )  # fmt: skip
         return Box(runtime, time.time() + LIFE)
 
     def enter(self, owner: str) -> Box | None:
