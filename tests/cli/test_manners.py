@@ -247,4 +247,6 @@ def test_of_a_pool_without_candidates_nothing_is_promised(folder, capsys):
     for pool, promised in (("nobody.csv", False), ("new.csv", True)):
         capsys.readouterr()
         assert run(["select", pool, "--policy", "policy.json", "-o", f"list of {pool}"]) == 0
-        assert ("holds at least 5 qualified" in capsys.readouterr().err) == promised
+        said = capsys.readouterr().err
+        assert ("holds at least 5 qualified" in said) == promised
+        assert ("Nothing is promised of a pool without candidates." in said) != promised

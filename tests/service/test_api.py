@@ -12,6 +12,8 @@ import pytest
 from surelist import PerPool, Policy, calibrate
 from surelist.errors import Shortfall
 from surelist.promises import policy_file
+from surelist.promises.wording import OF_NOBODY
+from surelist.service.record.access import csrf_token
 from surelist.service.record.verify import verify
 
 CSV = {"content-type": "text/csv"}
@@ -44,6 +46,9 @@ def test_calibrate_puts_the_policy_of_the_library_on_record(client, past):
     assert made["cutoffs"][0]["threshold"] == expected.threshold
     assert made["cutoffs"][0]["critical_count"] == expected.cutoffs[0].steps[0].critical_count
     assert made["promise"] == expected.promise
+    assert made["two_lines"]["what"] == expected.two_lines.what
+    assert made["two_lines"]["sure"] == expected.two_lines.sure
+    assert made["two_lines"]["meaning"] == [*expected.two_lines.meaning]
     saved = record(client).policy(made["hash"])
     assert hashlib.sha256(policy_file.dumps(saved.policy).encode()).hexdigest() == made["hash"]
     assert client.get(f"/api/v1/policies/{made['hash']}").json() == made
@@ -101,6 +106,26 @@ def test_an_empty_pool_is_no_selection(local_client, past):
     assert answer.status_code == 400
     assert "at least one row" in answer.text
     assert local_client.get("/api/v1/selections").json() == []
+
+
+def test_of_a_file_without_candidates_nothing_is_promised(local_client, past, pool):
+    made = make_policy(local_client, past)
+    nobody, promised = pool.partition("\n")[0] + "\n", made["two_lines"]["what"]
+    local_client.get("/")
+    form = {"csrf": csrf_token(local_client.cookies["surelist"])}
+    for text, anyone in ((nobody, False), (pool, True)):
+        sent = {"file": ("pool.csv", text)}
+        page = local_client.post(f"/policies/{made['hash']}/pool", data=form, files=sent)
+        list_page = local_client.post(page.url.path, data={**form, "score": "score", "id": "candidate"})
+        ident = list_page.url.path.rpartition("/")[2]
+        report = local_client.get(f"/api/v1/selections/{ident}/report")
+        for each in (page, list_page, report):
+            assert (promised in each.text) == anyone, each.url
+            assert (OF_NOBODY in each.text) != anyone, each.url
+        assert ("The exact sentence." in report.text) == anyone
+        url = f"/api/v1/policies/{made['hash']}/select"
+        assert local_client.post(url, content=text, headers=CSV).status_code == 200
+        assert (local_client.get(f"/api/v1/selections/{ident}").json()["candidates"] > 0) == anyone
 
 
 def test_every_selection_is_on_record(client, past, pool):

@@ -57,9 +57,9 @@ def test_a_report_without_the_extra_and_many_reports_at_once(tmp_path, stand_in)
             (stand_in / "missing").unlink()
             _calibrations_go_on(client, page, stand_in / "release")
             assert client.get(f"{page}/report.pdf").content == b"%PDF"
-        assert list((tmp_path / "home" / "spool").iterdir()) == []
     finally:
         server.stop()
+    assert list((tmp_path / "home" / "spool").iterdir()) == []
 
 
 def _refused_with_a_remedy(client: httpx.Client, page: str) -> None:

@@ -141,8 +141,7 @@ def select(
     click.echo("\n".join(lines), err=True)
     for warning in done.warnings:
         click.echo(f"{click.style('warning:', fg='yellow', bold=True)} {warning}", err=True)
-    if done.candidates:  # nothing is promised of nobody
-        click.echo(policy.promise, err=True)
+    click.echo(policy.promise_of(done.candidates), err=True)
 
 
 @click.command(no_args_is_help=True)

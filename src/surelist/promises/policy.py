@@ -89,6 +89,14 @@ class Policy(Displayed, Certificate):
         """The same in two lines that a person can repeat, and what they mean."""
         return two_lines(self)
 
+    def promise_of(self, candidates: int) -> str:
+        """The promise as it stands beside a pool of so many; of nobody nothing is promised."""
+        return self.promise if candidates else wording.OF_NOBODY
+
+    def two_lines_of(self, candidates: int) -> TwoLines:
+        """The same in two lines."""
+        return self.two_lines if candidates else TwoLines(wording.OF_NOBODY, "", ())
+
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """What the promise rests on, in plain words [theory: setting]."""

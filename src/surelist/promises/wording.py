@@ -17,6 +17,7 @@ from surelist.promises.shift import at_least
 from surelist.promises.state import Certificate, Cutoff, Shift
 from surelist.promises.targets import AnyTarget, AtLeast, Budget, Expected, PerPool, Recall
 
+OF_NOBODY = "Nothing is promised of a pool without candidates."
 SOMEWHAT_WRONG = 1.25  # a factor by which estimated ratios may well be wrong
 
 

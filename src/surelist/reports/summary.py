@@ -44,11 +44,12 @@ def summarise(
     record: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Everything the report says, as plain values."""
+    candidates = 1 if selection is None else selection["candidates"]
     return {
         "name": name,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "promise": policy.promise,
-        "two_lines": asdict(policy.two_lines),
+        "promise": policy.promise_of(candidates),
+        "two_lines": asdict(policy.two_lines_of(candidates)),
         "conditions": list(policy.conditions),
         "alpha": policy.alpha,
         "rule": policy.rule,

@@ -9,6 +9,7 @@ from typing import Any
 from starlette.responses import HTMLResponse
 
 from surelist import _numerals as numerals
+from surelist._dataclasses import asdict
 from surelist.promises.policy import Policy
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
@@ -27,15 +28,16 @@ def receipt(made: Written | Entry) -> dict[str, Any]:
     return {"seq": entry.seq, "hash": entry.hash, "at": entry.at, "by": entry.actor, "replayed": replayed}
 
 
-def policy(saved: SavedPolicy) -> dict[str, Any]:
+def policy(saved: SavedPolicy, candidates: int = 1) -> dict[str, Any]:
+    """A policy; its promise as it stands beside a pool of so many ``candidates``."""
     made, looks = saved.policy, saved.entry.facts.get("earlier_looks", [])
     return {
         "hash": saved.hash,
         "name": saved.name,
         "note": saved.note,
         "file": saved.entry.facts.get("file"),
-        "promise": saved.current.promise,
-        "two_lines": saved.current.two_lines,
+        "promise": saved.current.promise_of(candidates),
+        "two_lines": asdict(saved.current.two_lines_of(candidates)),
         "conditions": [*made.conditions, *look_conditions(made, looks)],
         "alpha": made.alpha,
         "rule": made.rule,

@@ -301,7 +301,8 @@ async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None 
         **NOTHING, **wizard.pool_columns(saved.policy, profile.names, profile.guesses)
     }  # fmt: skip
     return me.show(
-        "pool.html", 400 if problem else 200, draft=draft, profile=profile, policy=answers.policy(saved),
+        "pool.html", 400 if problem else 200, draft=draft, profile=profile,
+        policy=answers.policy(saved, profile.rows),
         grouped=saved.policy.grouped, by_pool=saved.policy.by_rank or saved.policy.filter.by_size,
         chosen=chosen, problem=problem, audit=await me.runtime.read(life.audit_offer, view, saved),
         about_columns={each.name: columns_form.about(each) for each in profile.columns},

@@ -199,12 +199,21 @@ class ScoresView(BaseModel):
     auc: float | None
 
 
+class TwoLinesView(BaseModel):
+    """The promise in two lines that a person can repeat, and what they mean."""
+
+    what: str = Field(description="What is promised.")
+    sure: str = Field(description="How sure that is; why, where the promise was withdrawn.")
+    meaning: list[str]
+
+
 class PolicyView(BaseModel):
     hash: str
     name: str
     note: str = ""
     file: str | None = Field(default=None, description="What the file of calibration rows was called.")
     promise: str
+    two_lines: TwoLinesView
     conditions: list[str]
     alpha: float
     rule: str

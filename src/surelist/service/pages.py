@@ -176,7 +176,8 @@ async def selection(ident: str, me: Me) -> Response:
         names, rows = await me.runtime.work(jobs.first_rows, kept, SHOWN)
         shown = wizard.shortlist(saved.policy, entry, kept, names, rows)
     return me.show(
-        "selection.html", entry=entry, facts=entry.facts, policy=answers.policy(saved), shown=shown,
+        "selection.html", entry=entry, facts=entry.facts, shown=shown,
+        policy=answers.policy(saved, entry.facts["candidates"]),
         progress=reviewing.progress(marks, reviewing.to_review(entry.facts)), limit=SHOWN,
         title=view.title(entry), note=view.note(entry), closed=closed,
         usual=None if looked else usual(saved.current, entry.facts["candidates"], entry.facts["shortlisted"]),
