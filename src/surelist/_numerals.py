@@ -85,6 +85,16 @@ def of_every(share: float) -> str:
     return f"{number(100 * share, 8)} of every 100"
 
 
+def duration(seconds: int) -> str:
+    """A span of time in the largest unit that it is a whole number of."""
+    for size, name in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        if seconds >= size and seconds % size == 0:
+            many = seconds // size
+            return f"{count(many)} {name}{'s' * (many != 1)}"
+    return f"{seconds} seconds"
+
+
 FILTERS = {
     "plain": plain, "count": count, "number": number, "percent": percent, "moment": moment, "about": about,
+    "duration": duration,
 }  # fmt: skip

@@ -71,6 +71,7 @@ SLOW = {
     "reports/test_past_rows.py",
     "reports/test_report.py::test_the_report_as_pdf",
     "reports/test_special_rows.py",
+    "service/test_chosen_settings.py::test_they_outlive_the_server_and_options_given_win",
     "service/test_audited_campaigns.py::test_an_audited_campaign_by_page_is_that_of_the_library_with_the_draws_on_record",
     "service/test_access.py",
     "service/test_any_file.py",

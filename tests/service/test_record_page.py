@@ -124,6 +124,7 @@ def test_every_kind_of_entry_has_a_sentence_and_a_kind():
         "token",
         "session",
         "campaign",
+        "settings",
     }
     written = {f"{a}.{b}" for a, b in re.findall(r'"([a-z]+)\.([a-z]+)"', code) if a in kinds}
     written -= {each for each in written if each.endswith((".html", ".json", ".db"))}

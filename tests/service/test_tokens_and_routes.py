@@ -27,7 +27,7 @@ OPEN = {
 }  # fmt: skip
 ADMIN = {
     ("POST", "/api/v1/policies/{policy}/retire"), ("POST", "/policies/{digest}/retire"), ("GET", "/team"),
-    ("POST", "/team/tokens"), ("POST", "/team/tokens/{ident}/change"), ("POST", "/team/tokens/{ident}/revoke"),
+    ("POST", "/team/settings"), ("POST", "/team/tokens"), ("POST", "/team/tokens/{ident}/change"), ("POST", "/team/tokens/{ident}/revoke"),
 }  # fmt: skip
 VIEWER_FORMS = {("POST", "/record/verify")}  # which change nothing
 # these hold whatever the visitor has uploaded, so an operator is needed to look

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from surelist.cli import HelpfulGroup
 from surelist.errors import InvalidInput, MissingDependency
@@ -62,7 +63,7 @@ def serve(**options: Any) -> None:
     from surelist.service import server
     from surelist.service.app import create_app
 
-    settings = _settings(options)
+    settings = _settings(options, _given())
     if settings.login:
         with _registry(settings.database) as registry:
             _require_token(registry)
@@ -246,7 +247,16 @@ def report(policy: Path, output: Path, **options: Any) -> None:
     click.echo(f"Written to {output}.", err=True)
 
 
-def _settings(options: dict[str, Any]) -> Settings:
+def _given() -> frozenset[str]:
+    """Options that somebody gave, so that a page does not change them."""
+    source = click.get_current_context().get_parameter_source
+    return frozenset(
+        name for name in ("keep_uploads", "keep_results", "longest_keep")
+        if source(name) is not ParameterSource.DEFAULT
+    )  # fmt: skip
+
+
+def _settings(options: dict[str, Any], fixed: frozenset[str] = frozenset()) -> Settings:
     from surelist.service.settings import MIB, Settings, data_folder
 
     folder = Path(options["data"]) if options["data"] else data_folder()
@@ -255,7 +265,7 @@ def _settings(options: dict[str, Any]) -> Settings:
         port=options["port"], login=options["login"], https=options["https"], names=options["names"],
         max_upload=options["max_upload"] * MIB, keep_uploads=options["keep_uploads"],
         keep_results=options["keep_results"], longest_keep=options["longest_keep"] * 86_400,
-        trusted_proxies=options["proxies"],
+        trusted_proxies=options["proxies"], fixed=fixed,
         local_token=None if options["login"] or options["no_token"] else secrets.token_urlsafe(24),
         work_seconds=options["work_seconds"],
     )  # fmt: skip

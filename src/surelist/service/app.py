@@ -60,6 +60,7 @@ def create_app(settings: Settings) -> FastAPI:
     metrics = Metrics()
     brake = Brake(settings.login_attempts)
     runtime = Runtime(settings, Registry(database), spool, metrics, brake, *slots_of(settings))
+    runtime.take_chosen()
     for selection in expired:
         runtime.registry.book.forget_list(selection, "surelist", "its time was up")
 
@@ -109,6 +110,7 @@ async def _sweep(runtime: Runtime, sandboxes: Sandboxes) -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         with suppress(SurelistError, OSError):
+            await runtime.read(runtime.take_chosen)
             await runtime.read(sandboxes.sweep)
             for selection in await runtime.read(runtime.spool.sweep):
                 runtime.registry.book.forget_list(selection, "surelist", "its time was up")

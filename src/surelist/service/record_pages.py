@@ -102,6 +102,7 @@ _LOOKED_AT = {
     "note.written": ("note", "notes", "whether what is still kept of them is as it was"),
     "labelling.started": ("labelling", "labellings", "all answers put through the procedure again"),
     "campaign.started": ("campaign", "campaigns", "all steps made again"),
+    "settings.changed": ("change of settings", "changes of settings", "whether the values are possible ones"),
     "token.created": ("token", "tokens", "role, policy, end and secret, and that nobody came in without one"),
 }
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, campaigns, jobs, life, reviewing
+from surelist.service.errors import Forbidden
 from surelist.service.record.marks import Marks
 from surelist.service.record.view import View
 from surelist.service.reviewing import Spot
@@ -89,6 +90,8 @@ async def note(ident: str, me: Me) -> Response:
     await me.runtime.read(view.subject, ident)
     form = await me.form()
     spot, rank = Spot.of({k: str(v) for k, v in form.items()}), _rank(form.get("rank"))
+    if not me.settings.notes:
+        raise Forbidden("note: notes about candidates are not written here; an admin has set it so.")
     candidate, _ = await me.runtime.read(_turn, me, view, ident, spot, rank)
     text = str(form.get("text") or "").strip()
     key = me.key("note", ident, candidate, text)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from surelist._numerals import duration
 from surelist.errors import InvalidInput
 from surelist.service.errors import NotFound
 from surelist.service.record import marks as codes
@@ -21,7 +22,6 @@ from surelist.service.worklist import FILTERS, PAGE, Asked, Candidate, Worklist
 
 DAY = 86_400
 KEEP = (DAY, 7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY)
-USUAL = 7 * DAY
 MARKS = {
     "yes": codes.YES,
     "no": codes.NO,
@@ -39,13 +39,15 @@ NO_WORDS = {"0", "0.0", "no", "n", "false", "nein", "non", "not qualified"}
 
 def keep_choices(settings: Settings) -> list[tuple[int, str]]:
     """Seconds and words, the shortest first."""
-    seconds = {settings.keep_results, *(each for each in KEEP if each <= settings.longest_keep)}
+    offered = (*KEEP, settings.usual_keep)
+    seconds = {settings.keep_results, *(each for each in offered if each <= settings.longest_keep)}
     return [(each, duration(each)) for each in sorted(seconds)]
 
 
 def usual_keep(settings: Settings) -> int:
-    """What is chosen on the form: a week where that is allowed."""
-    return max((each for each, _ in keep_choices(settings) if each <= USUAL), default=settings.keep_results)
+    """What is chosen on the form: the usual time, or the longest below it that is allowed."""
+    allowed = [each for each, _ in keep_choices(settings) if each <= settings.usual_keep]
+    return max(allowed, default=settings.keep_results)
 
 
 def keep_of(form: Mapping[str, Any], settings: Settings) -> int:
@@ -54,14 +56,6 @@ def keep_of(form: Mapping[str, Any], settings: Settings) -> int:
     if chosen not in {str(seconds) for seconds, _ in keep_choices(settings)}:
         raise InvalidInput("keep: choose for how long the candidates are kept.")
     return int(chosen)
-
-
-def duration(seconds: int) -> str:
-    for size, name in ((DAY, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
-        if seconds >= size and seconds % size == 0:
-            count = seconds // size
-            return f"{count} {name}{'s' * (count != 1)}"
-    return f"{seconds} seconds"
 
 
 def until(moment: float) -> str:

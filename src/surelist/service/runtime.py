@@ -21,7 +21,7 @@ from starlette.requests import Request
 from surelist.promises.policy import Policy
 from surelist.service.errors import Busy, NotAuthenticated
 from surelist.service.middleware import Body, Metrics, client
-from surelist.service.record import access
+from surelist.service.record import access, chosen
 from surelist.service.record.access import LOCAL_ACTOR, Actor, Brake, Token
 from surelist.service.record.log import Key
 from surelist.service.record.record import Registry
@@ -130,6 +130,11 @@ class Runtime:
     large_bodies: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_BODIES))
     local_sessions: set[str] = field(default_factory=set)
     _policies: dict[str, Policy] = field(default_factory=dict)
+
+    def take_chosen(self) -> None:
+        """Settings as an admin chose them last, perhaps by another service on the same record."""
+        known = {name: value for name, value in chosen.latest(self.registry).items() if name in chosen.NAMES}
+        self.settings = self.settings.with_chosen(known)
 
     async def work(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run something slow on a thread, a few at a time; its heavy parts end when the client leaves."""

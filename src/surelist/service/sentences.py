@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from surelist._numerals import count, moment
+from surelist._numerals import count, duration, moment
 from surelist.service.record.access import LOCAL
 from surelist.service.record.chain import Entry
 from surelist.service.record.history import History
@@ -256,6 +256,23 @@ def _campaign_withdrawn(entry: Entry, facts: Mapping[str, Any], names: Names, _:
     ]
 
 
+def _settings_changed(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
+    now, before = facts["settings"], facts["before"]
+    said = [words(now[name]) for name, words in SETTINGS.items() if now.get(name) != before.get(name)]
+    return [f"changed the settings: {'; '.join(said)}."]
+
+
+SETTINGS: dict[str, Callable[[Any], str]] = {
+    "title": lambda value: (
+        f"the installation is called “{value}”" if value else "the installation has no name"
+    ),
+    "usual_keep": lambda value: f"new lists are usually kept for {duration(value)}",
+    "longest_keep": lambda value: f"candidates are kept for {duration(value)} at most",
+    "keep_results": lambda value: f"shortlists can be downloaded for {duration(value)}",
+    "keep_uploads": lambda value: f"uploads are kept for {duration(value)} after their result",
+    "notes": lambda value: f"notes about candidates are {'allowed' if value else 'not allowed'}",
+}
+
 TELLERS: dict[str, Teller] = {
     "policy.saved": _policy_saved, "policy.described": _described("policy"),
     "policy.retired": _policy_retired, "policy.withdrawn": _policy_withdrawn,
@@ -267,4 +284,5 @@ TELLERS: dict[str, Teller] = {
     "token.changed": _token_changed, "token.revoked": _token_revoked, "session.begun": _session_begun,
     "campaign.started": _campaign_started, "campaign.screened": _campaign_screened,
     "campaign.updated": _campaign_updated, "campaign.withdrawn": _campaign_withdrawn,
+    "settings.changed": _settings_changed,
 }  # fmt: skip

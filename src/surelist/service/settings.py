@@ -5,8 +5,10 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from surelist.errors import InvalidInput
 
@@ -22,6 +24,9 @@ class Settings:
     downloaded for ``keep_results`` seconds, or for longer, up to ``longest_keep``, where a person chooses so
     for reviewing; an upload nobody finished goes after ``draft_life``.
     Without a login whoever has ``local_token`` is admin; where there is none, everyone on this machine.
+    ``usual_keep`` is offered first for a new list, ``notes`` says whether notes about candidates may be
+    written, ``title`` what people call the installation. Admins change some of these on the page
+    (``record.chosen``), but for those that are ``fixed`` by how the service was started.
     ``trusted_proxies`` are the addresses or networks whose ``X-Forwarded-For`` is believed.
     """
 
@@ -40,6 +45,10 @@ class Settings:
     keep_uploads: int = 0
     keep_results: int = 3600
     longest_keep: int = 90 * 86400
+    usual_keep: int = 7 * 86400
+    notes: bool = True
+    title: str = ""
+    fixed: frozenset[str] = field(default=frozenset())
     draft_life: int = 3600
     session_life: int = 12 * 3600
     login_attempts: int = 10
@@ -61,6 +70,10 @@ class Settings:
                 f"host: {self.host} can be reached from other machines, so a login is needed. "
                 "Make a token with `surelist token create --role admin`, then add --login."
             )
+
+    def with_chosen(self, chosen: Mapping[str, Any]) -> Settings:
+        """As an admin chose them on the page; what is fixed stays."""
+        return replace(self, **{name: value for name, value in chosen.items() if name not in self.fixed})
 
     @property
     def open_to_all(self) -> bool:

@@ -8,7 +8,9 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from surelist._numerals import duration
 from surelist.errors import InvalidInput
+from surelist.service.record import chosen
 from surelist.service.record.access import ROLES, Token
 from surelist.service.record.log import Key
 from surelist.service.record.team import Team
@@ -23,6 +25,21 @@ MAY = {
     "admin": "also retires policies and manages the team",
 }
 LONGEST_DAYS = 3650
+HOUR, DAY = 3600, 86_400
+TIMES: dict[str, tuple[str, str, tuple[int, ...]]] = {
+    "usual_keep": (
+        "A new list is usually kept for", "Chosen on the form where nobody says otherwise.",
+        (DAY, 7 * DAY, 30 * DAY, 90 * DAY),
+    ),
+    "longest_keep": (
+        "Candidates are kept for reviewing at most", "Longer times are not offered.",
+        (7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY),
+    ),
+    "keep_results": (
+        "The shortest time a list is kept for", "To be downloaded; always offered.", (HOUR, DAY, 7 * DAY)
+    ),
+    "keep_uploads": ("Uploads are kept after their result is made for", "", (0, HOUR, DAY, 7 * DAY)),
+}  # fmt: skip
 router = APIRouter()
 
 
@@ -31,8 +48,9 @@ async def team(me: Me) -> Response:
     view, team = await _team(me)
     shown = await me.runtime.read(_described, view, team)
     return me.show(
-        "team.html", **shown, may=MAY, settings=settings_in_words(me.settings), once=secrets.token_hex(16)
-    )
+        "team.html", **shown, may=MAY, settings=settings_in_words(me.settings), once=secrets.token_hex(16),
+        kept_for=times(me.settings),
+    )  # fmt: skip
 
 
 @router.post("/team/tokens")
@@ -63,6 +81,40 @@ async def revoke(ident: str, me: Me) -> Response:
     await me.form()
     await me.runtime.read(team.revoke, ident, me.key("revoke", ident))
     return to("/team")
+
+
+@router.post("/team/settings")
+async def choose(me: Me) -> Response:
+    """Settings that hold from now on, but for those fixed when the service was started."""
+    view, _ = await _team(me)
+    form = await me.form()
+    names = [name for name in chosen.NAMES if name not in me.settings.fixed]
+    values = {name: _chosen(name, form.get(name)) for name in names}
+    before = {name: getattr(me.settings, name) for name in names}
+    key = me.key("settings", repr(values))
+    await me.runtime.read(chosen.change, me.runtime.registry, view.actor, before, values, key)
+    await me.runtime.read(me.runtime.take_chosen)
+    return to("/team#settings")
+
+
+def _chosen(name: str, text: Any) -> Any:
+    said = str(text or "").strip()
+    if name == "title":
+        return said
+    if name == "notes":
+        return bool(said)
+    if not (said.isascii() and said.isdigit() and len(said) < 12):
+        raise InvalidInput(f"{name}: choose for how long.")
+    return int(said)
+
+
+def times(settings: Settings) -> list[dict[str, Any]]:
+    """For how long things are kept: what a person can choose from, the value in force among it."""
+    return [
+        {"name": name, "words": words, "hint": hint, "now": getattr(settings, name),
+         "choices": sorted({*offered, getattr(settings, name)})}
+        for name, (words, hint, offered) in TIMES.items() if name not in settings.fixed
+    ]  # fmt: skip
 
 
 async def _team(me: Visitor) -> tuple[View, Team]:
@@ -106,9 +158,12 @@ def _person(token: Token, view: View, logins: dict[str, str], policies: dict[str
 
 def settings_in_words(settings: Settings) -> list[tuple[str, str, str]]:
     """How the service was started: what, how much, and the option of ``surelist serve`` that says so."""
-    days, hours = settings.longest_keep // 86_400, settings.session_life / 3600
+    hours = settings.session_life / 3600
     kind = "PostgreSQL" if settings.database.startswith(("postgresql:", "postgres:")) else "SQLite, one file"
-    uploads = "removed at once" if not settings.keep_uploads else f"kept {settings.keep_uploads:,} seconds"
+    kept = [
+        (TIMES[name][0], duration(getattr(settings, name)), f"--{name.replace('_', '-')}")
+        for name in TIMES if name in settings.fixed
+    ]  # fmt: skip
     return [
         (
             "Login",
@@ -117,9 +172,7 @@ def settings_in_words(settings: Settings) -> list[tuple[str, str, str]]:
         ),
         ("A session ends after", f"{hours:g} hours", ""),
         ("Record", kind, "--database"),
-        ("Uploads after their result is made", uploads, "--keep-uploads"),
-        ("Shortlists can be downloaded for", f"{settings.keep_results:,} seconds", "--keep-results"),
-        ("Candidates are kept for reviewing at most", f"{days:,} days", "--longest-keep"),
+        *kept,
         ("Largest upload", f"{settings.max_upload // MIB:,} MiB", "--max-upload"),
         ("Longest work on one request", f"{settings.work_seconds:,} seconds", "--work-seconds"),
         ("Cookies by https only", "yes" if settings.https else "no", "--https"),

@@ -24,7 +24,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "campaigns": ("campaigns", ("campaign.",)),
     "labelling": ("labelling", ("labelling.",)),
     "looks": ("looks at past rows", ("rows.",)),
-    "team": ("team and logins", ("token.", "session.")),
+    "team": ("team, logins and settings", ("token.", "session.", "settings.")),
     "deleted": ("candidates deleted", ("list.",)),
 }
 _NAMED = ("policy.saved", "policy.described", "selection.made", "selection.described", "labelling.started",

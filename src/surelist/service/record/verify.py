@@ -15,6 +15,7 @@ from typing import Any
 
 from surelist.errors import InvalidInput, SurelistError
 from surelist.promises.policy import Policy
+from surelist.service.record import chosen
 from surelist.service.record.access import fingerprint
 from surelist.service.record.chain import GENESIS, Entry
 from surelist.service.record.connections import Connection
@@ -271,6 +272,10 @@ class _Story:
 
     def _labelling_told(self, entry: Entry, facts: dict[str, Any]) -> None:
         self._labellings[entry.subject].tell(facts["rows"], facts["labels"])
+
+    def _settings_changed(self, entry: Entry, facts: dict[str, Any]) -> None:
+        if facts["before"].keys() != chosen.checked(facts["settings"]).keys():
+            self._problem(entry, "it does not say what each setting was before")
 
     def _token_created(self, entry: Entry, facts: dict[str, Any]) -> None:
         self._tokens[entry.subject] = {**facts, "ended": None, "begun": entry.at}
