@@ -90,7 +90,7 @@ def test_a_token_for_one_policy(guarded, past, pool):
     one, two = (
         guarded.post(f"{url}&k={k}", content=past, headers={**CSV, **admin}).json()["hash"] for k in (4, 5)
     )
-    only = token(guarded, "operator", policy=one)
+    only = token(guarded, "operator", policies=[one])
     body = {"rows": rows_of(pool)}
     made = guarded.post(f"/api/v1/policies/{one}/select", json=body, headers=only)
     assert made.status_code == 200

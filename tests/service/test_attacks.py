@@ -102,7 +102,7 @@ def test_no_other_site_can_send_anything(house, routes):
 @pytest.mark.parametrize("kind", [b"application/json", b"multipart/form-data; boundary=x"])
 def test_who_may_not_do_a_thing_cannot_make_it_read_a_body(house, routes, kind):
     """A viewer, and an operator of another policy, with an endless body for every route."""
-    clients = house.client("viewer"), house.client("operator", policy=house.mine)
+    clients = house.client("viewer"), house.client("operator", house.mine)
     for client in clients:
         sent = [
             (b"content-type", kind),

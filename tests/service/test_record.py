@@ -48,7 +48,7 @@ class Storied:
         made(registry, self.policy, listed=2)
         made(registry, self.policy, "b" * 16)
         registry.book.record("a" * 16, "ann", {"x": True}).result()
-        token, _ = access.create_token(registry, "bob", "viewer", actor="ann", policy=self.policy, days=3)
+        token, _ = access.create_token(registry, "bob", "viewer", actor="ann", policies=[self.policy], days=3)
         access.begin_session(registry, token, 60)
         self.revoked = access.create_token(registry, "old", "viewer", actor="ann")[0].id
         access.revoke_token(registry, self.revoked, actor="ann")

@@ -147,7 +147,7 @@ def test_entries_that_cannot_be_told_are_shown_by_their_code(team):
 
 def test_who_may_read_it(team):
     with pytest.raises(Exception, match="one policy only"):
-        History(team.runtime.registry, Actor("x", "admin", team.policy))
+        History(team.runtime.registry, Actor("x", "admin", (team.policy,)))
     assert Person(team.app, "Lim", "admin", team.policy).post("/record/verify").status_code == 403
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from typing import Any
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from starlette.testclient import TestClient
 
+from surelist.cli import run
 from surelist.service.app import create_app
 from surelist.service.record import access
 from surelist.service.record.database import Database
@@ -82,18 +84,19 @@ def house(tmp_path_factory):
     close(house.app)
 
 
-ROLES = [(role, limited) for role in ("viewer", "operator", "admin") for limited in (False, True)]
+ROLES = [(role, limited) for role in ("viewer", "operator", "admin") for limited in (0, 1, 2)]
 
 
 @pytest.mark.parametrize(("role", "limited"), ROLES)
 def test_nobody_is_offered_what_would_be_refused(house, role, limited):
-    client = house.client(role, house.mine if limited else None)
+    client = house.client(role, *[house.mine, house.also][:limited])
     starts = [path for method, path in operations(house.app) if method == "GET" and "{" not in path]
     pages, forms = walk(
         client, [path for path in starts if not path.startswith(("/api", "/metrics", "/login"))]
     )
     assert {"/", "/policies", f"/policies/{house.mine}"} <= pages
-    assert (f"/policies/{house.other}" in pages) != limited
+    assert (f"/policies/{house.other}" in pages) == (not limited)
+    assert (f"/policies/{house.also}" in pages) == (limited != 1)
     assert ("/team" in pages) == (role == "admin" and not limited)
     posts = {key: form for key, form in forms.items() if form["method"] == "post"}
     assert (len(posts) > 1 + (not limited)) == (role != "viewer")  # to log out, and to verify the record
@@ -134,7 +137,7 @@ def csrf(client: TestClient) -> str:
     return access.csrf_token(client.cookies.get("surelist"))
 
 
-def post(client: TestClient, path: str, **fields: str) -> Any:
+def post(client: TestClient, path: str, **fields: Any) -> Any:
     return client.post(path, data={"csrf": csrf(client), **fields})
 
 
@@ -174,6 +177,50 @@ def test_somebody_is_let_in_changed_and_sent_away_on_record(app):
     assert post(anna, f"/team/tokens/{ident}/change", role="admin").status_code == 404
     assert post(anna, f"/team/tokens/{ident}/revoke").status_code == 404
     assert problems(app) == []
+
+
+def test_a_token_for_several_policies_is_made_and_changed(house, capsys):
+    admin, registry = house.client("admin"), house.runtime.registry
+    both = sorted([house.mine, house.also])
+    made = post(admin, "/team/tokens", name="Dora", role="operator", scope="some", policy=both)
+    ident = re.search(r'value="surelist_([^_]+)_', made.text)[1]
+
+    def dora() -> Any:
+        return next(each for each in access.list_tokens(registry) if each.id == ident)
+
+    assert dora().policies == tuple(both)
+    assert "let Dora in as operator, for the policies " in admin.get("/record").text
+    cards = re.findall(r"<li class=\"card tight\">.*?</li>", admin.get("/team").text, re.S)
+    card = next(each for each in cards if ident in each)
+    assert set(re.findall(r'value="([0-9a-f]{64})" checked', card)) == set(both)
+    path = f"/team/tokens/{ident}/change"
+    for fields in ({"scope": "some"}, {"scope": "all", "policy": [house.mine]}):
+        assert post(admin, path, role="operator", **fields).status_code == 400
+    assert post(admin, path, role="operator", scope="some", policy=["0" * 64, house.mine]).status_code == 404
+    assert post(admin, path, role="operator", scope="some", policy=both).status_code == 409
+    assert dora().policies == tuple(both)
+    assert post(admin, path, role="operator", scope="some", policy=[house.also]).status_code == 303
+    assert dora().policies == (house.also,)
+    assert post(admin, path, role="operator", scope="all").status_code == 303
+    assert dora().policies is None
+    database = ["--database", house.runtime.settings.database]
+    given = [word for each in both for word in ("--policy", each)]
+    assert run(["token", "create", "--role", "viewer", "--name", "nightly", *given, *database]) == 0
+    assert access.find_token(registry, capsys.readouterr().out.strip()).policies == tuple(both)
+    assert run(["token", "list", *database]) == 0
+    assert f"nightly, policies {both[0][:12]}, {both[1][:12]}" in capsys.readouterr().out
+    assert run(["token", "list", "--json", *database]) == 0
+    assert json.loads(capsys.readouterr().out)[-1]["policies"] == both
+    assert verify(Database(house.runtime.settings.database, read_only=True)).problems == []
+
+
+def test_a_token_as_older_versions_wrote_it_is_for_one_policy():
+    token = access.Token("0a1b2c3d", "Eve", "admin", "a" * 64, "2026-01-01T00:00:00.000+00:00", None, None)
+    eve = access.as_actor(token)
+    assert eve.policies == ("a" * 64,)
+    assert not eve.leads
+    assert not eve.may_use("b" * 64)
+    assert not access.Actor("nobody", "admin", ()).may_use("a" * 64)  # for none is not for all
 
 
 def test_a_form_that_is_sent_twice_makes_one_token(app):
@@ -218,7 +265,7 @@ def test_forms_of_other_sites_are_refused(app):
 def test_a_token_changed_behind_the_record_shows(app, column):
     _, ident = visitor(app, "viewer")
     registry = app.state.runtime.registry
-    access.change_token(registry, ident, "operator", None, actor="test")
+    access.change_token(registry, ident, "operator", [], actor="test")
     assert problems(app) == []
     registry.writer.submit(
         lambda batch: batch.connection.execute(f"UPDATE tokens SET {column} = 'admin' WHERE id = ?", [ident])

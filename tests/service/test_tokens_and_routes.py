@@ -53,12 +53,12 @@ class House:
         past, pool = csv_text(2000, labelled=True), csv_text(100, labelled=False, seed=1)
         make = [
             self.admin.post(f"/api/v1/calibrate?k={k}&pool_size=100", content=past, headers=CSV).json()
-            for k in (4, 5)
+            for k in (4, 6, 5)
         ]
-        self.mine, self.other = (each["hash"] for each in make)
-        self.my_list, self.other_list = (
+        self.mine, self.also, self.other = (each["hash"] for each in make)
+        self.my_list, self.also_list, self.other_list = (
             self.admin.post(f"/api/v1/policies/{each}/select", json={"rows": rows_of(pool)}).json()
-            for each in (self.mine, self.other)
+            for each in (self.mine, self.also, self.other)
         )
         for made in (self.my_list, self.other_list):
             self._keep(folder, made["selection"]["id"], made["shortlist"])
@@ -113,7 +113,7 @@ class House:
         worklist.build(upload.path, list_of(upload), columns)
         spool.keep_result(selection, upload, 3600, columns)
 
-    def client(self, role: str | None, policy: str | None = None) -> TestClient:
+    def client(self, role: str | None, *policies: str) -> TestClient:
         """By Authorization header and by session at once: the API reads the one, pages the other."""
         client = TestClient(self.app, base_url="http://localhost", follow_redirects=False)
         client.headers["accept"] = "text/html"
@@ -121,7 +121,7 @@ class House:
             client.get("/login")
             return client
         registry = self.runtime.registry
-        token, text = access.create_token(registry, role, role, actor="test", policy=policy)
+        token, text = access.create_token(registry, role, role, actor="test", policies=policies)
         client.headers["authorization"] = f"Bearer {text}"
         client.cookies.set("surelist", access.begin_session(registry, token, 3600), domain="localhost.local")
         return client
@@ -215,9 +215,10 @@ def test_an_operator_does_everything_but_what_admins_do(house, guarded_routes):
         assert (answer.status_code == 403) == ((method, path) in ADMIN), (method, path, answer.text)
 
 
+@pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("role", access.ROLES)
-def test_a_token_for_one_policy_reaches_no_other(house, guarded_routes, role):
-    client = house.client(role, policy=house.mine)
+def test_a_token_for_some_policies_reaches_no_other(house, guarded_routes, role, several):
+    client = house.client(role, house.mine, *[house.also] * several)
     before = house.entries()
     hidden = {
         house.other,
@@ -226,6 +227,8 @@ def test_a_token_for_one_policy_reaches_no_other(house, guarded_routes, role):
         *house.things.values(),
         house.campaign_pool,
     }
+    if not several:
+        hidden |= {house.also, house.also_list["selection"]["id"]}
     for method, path in guarded_routes:
         answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
         about_other = re.search(r"\{(policy|digest|selection)\}|/selections/\{ident\}|compare", path)
@@ -240,8 +243,32 @@ def test_a_token_for_one_policy_reaches_no_other(house, guarded_routes, role):
     assert house.entries() == before
 
 
+@pytest.mark.parametrize("role", access.ROLES)
+def test_a_token_for_several_policies_reaches_each_of_them_as_one_for_all_does(house, guarded_routes, role):
+    limited, free = house.client(role, house.also, house.mine), house.client(role)
+    reads = [path for method, path in guarded_routes if method == "GET" and not path.endswith(".pdf")]
+    about = re.compile(r"\{(policy|digest|selection)\}|/selections/\{ident\}|compare")
+    lists = {house.mine: house.my_list, house.also: house.also_list}
+    for path in filter(about.search, reads):
+        for policy, made in lists.items():
+            answers = [
+                house.call(client, "GET", path, policy, made["selection"]["id"]) for client in (limited, free)
+            ]
+            assert answers[0].status_code == answers[1].status_code, path
+            assert (answers[0].status_code == 403) == (("GET", path) in OPERATOR_READS and role == "viewer")
+    assert [p["hash"] for p in limited.get("/api/v1/policies").json()] == [house.also, house.mine]
+    assert [p["hash"] for p in limited.get("/api/v1/policies?limit=1").json()] == [house.also]
+    everything = free.get("/api/v1/selections?limit=500").json()
+    mine = [each for each in everything if each["policy"] in lists]
+    assert mine != everything
+    assert limited.get("/api/v1/selections?limit=500").json() == mine  # in the same order
+    first = limited.get("/api/v1/selections?limit=1").json()
+    rest = limited.get(f"/api/v1/selections?before={first[0]['receipt']['seq']}&limit=500").json()
+    assert first + rest == mine
+
+
 def test_a_token_for_one_policy_still_uses_its_own(house):
-    client = house.client("operator", policy=house.mine)
+    client = house.client("operator", house.mine)
     selection = house.my_list["selection"]["id"]
     for path in (f"/policies/{house.mine}", f"/selections/{selection}", "/policies", "/selections", "/"):
         answer = client.get(path)

@@ -75,7 +75,9 @@ class Person:
         self.client = TestClient(app, base_url="http://localhost")
         self.client.headers["accept"] = "text/html"
         registry = app.state.runtime.registry
-        token, text = access.create_token(registry, name, role, actor="test", policy=policy)
+        token, text = access.create_token(
+            registry, name, role, actor="test", policies=[policy] if policy else []
+        )
         self.client.headers["authorization"] = f"Bearer {text}"
         cookie = access.begin_session(registry, token, 3600)
         self.client.cookies.set("surelist", cookie, domain="localhost.local")

@@ -89,12 +89,13 @@ def token() -> None:
 @click.option("--role", type=click.Choice(["viewer", "operator", "admin"]), required=True,
               help="viewer reads; operator also calibrates and selects; admin also retires.")  # fmt: skip
 @click.option("--name", required=True, help="Whose it is; appears in the record.")
-@click.option("--policy", help="Hash of the one policy it may use.")
+@click.option("--policy", "policies", multiple=True, metavar="HASH",
+              help="A policy it may use. Repeat for several; default: all.")  # fmt: skip
 @click.option("--days", type=click.IntRange(min=1), help="Days until it expires.")
 @database_option
 @as_json
 def create(
-    role: str, name: str, policy: str | None, days: int | None, database: str | None, json_: bool
+    role: str, name: str, policies: tuple[str, ...], days: int | None, database: str | None, json_: bool
 ) -> None:
     """Make a token. It is shown once and stored as a hash.
 
@@ -105,7 +106,7 @@ def create(
     from surelist.service.record.access import create_token
 
     with _registry(database) as registry:
-        made, text = create_token(registry, name, role, actor=_who(), policy=policy, days=days)
+        made, text = create_token(registry, name, role, actor=_who(), policies=policies, days=days)
     if json_:
         click.echo(json.dumps({"id": made.id, "name": name, "role": role, "token": text}))
     else:
@@ -123,11 +124,14 @@ def list_(database: str | None, json_: bool) -> None:
     with _registry(database) as registry:
         tokens = list_tokens(registry)
     if json_:
-        click.echo(json.dumps([{**vars(each), "usable": each.usable} for each in tokens]))
+        click.echo(
+            json.dumps([{**vars(each), "policies": each.policies, "usable": each.usable} for each in tokens])
+        )
         return
     for each in tokens:
         state = "in use" if each.usable else "revoked" if each.revoked else "expired"
-        scope = f", policy {each.policy[:12]}" if each.policy else ""
+        only = [digest[:12] for digest in each.policies or ()]
+        scope = f", {'policy' if len(only) == 1 else 'policies'} {', '.join(only)}" if only else ""
         click.echo(f"{each.id}  {each.role:8}  {state:8}  {each.name}{scope}")
 
 

@@ -57,7 +57,7 @@ async def home(me: Me, token: str | None = None) -> Response:
         return await me.log_in(token)  # the address that was printed; its token leaves the address bar
     view = await me.view()
     waiting = await me.runtime.read(desk.worklist, view, me.spool)
-    maker = view.actor.policy is None and view.actor.role != "viewer"
+    maker = not view.actor.limited and view.actor.role != "viewer"
     if not waiting["total"] and not waiting["campaigns"] and maker:
         return me.show("home.html", like=None)
     return me.show("worklist.html", **waiting, maker=maker, viewer=view.actor.role == "viewer")

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from surelist._numerals import count, duration, moment
-from surelist.service.record.access import LOCAL
+from surelist.service.record.access import LOCAL, policies_in
 from surelist.service.record.chain import Entry
 from surelist.service.record.history import History
 from surelist.service.record.marks import NO, SETTLED_NO, SETTLED_YES, TAKEN_BACK, YES
@@ -205,16 +205,22 @@ def _rows_looked(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -
 
 
 def _token_created(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
-    only: Words = [", for the policy ", names.policy(facts["policy"]), " only"] if facts.get("policy") else []
+    only: Words = [", for ", *_scope(facts, names)] if facts.get("policy") else []
     end = f", until {moment(facts['expires'])}" if facts.get("expires") else ""
     return [f"let {facts['name']} in as {facts['role']}", *only, f"{end}."]
 
 
 def _token_changed(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:
-    scope: Words = (
-        ["the policy ", names.policy(facts["policy"]), " only"] if facts["policy"] else ["all policies"]
-    )
-    return [f"made {names.token(entry.subject)} {facts['role']}, for ", *scope, "."]
+    return [f"made {names.token(entry.subject)} {facts['role']}, for ", *_scope(facts, names), "."]
+
+
+def _scope(facts: Mapping[str, Any], names: Names) -> Words:
+    """The policies that a token is for."""
+    policies = policies_in(facts.get("policy"))
+    if policies is None:
+        return ["all policies"]
+    listed: Words = [part for each in policies for part in (", ", names.policy(each))][1:]
+    return ["the policy " if len(policies) == 1 else "the policies ", *listed, " only"]
 
 
 def _token_revoked(entry: Entry, facts: Mapping[str, Any], names: Names, _: Any) -> Words:

@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from surelist._numerals import duration
@@ -58,10 +59,11 @@ async def add(me: Me) -> Response:
     """A new token, shown in this answer and never again."""
     _, team = await _team(me)
     form = await me.form()
-    name, role, policy = (str(form.get(each) or "").strip() for each in ("name", "role", "policy"))
-    days, once = _days(str(form.get("days") or "").strip()), str(form.get("once") or "")
-    key = me.key("token", name, role, policy, str(days)) or _key(once, name, role, policy, str(days))
-    token, text = await me.runtime.read(team.add, name, role, policy or None, days, key)
+    name, role = (str(form.get(each) or "").strip() for each in ("name", "role"))
+    policies, days = _scope(form), _days(str(form.get("days") or "").strip())
+    asked = (name, role, *policies, str(days))
+    key = me.key("token", *asked) or _key(str(form.get("once") or ""), *asked)
+    token, text = await me.runtime.read(team.add, name, role, policies, days, key)
     return me.show("token.html", 201, token=token, text=text)
 
 
@@ -69,9 +71,9 @@ async def add(me: Me) -> Response:
 async def change(ident: str, me: Me) -> Response:
     _, team = await _team(me)
     form = await me.form()
-    role, policy = (str(form.get(each) or "").strip() for each in ("role", "policy"))
-    key = me.key("change", ident, role, policy)
-    await me.runtime.read(team.change, ident, role, policy or None, key)
+    role, policies = str(form.get("role") or "").strip(), _scope(form)
+    key = me.key("change", ident, role, *policies)
+    await me.runtime.read(team.change, ident, role, policies, key)
     return to("/team")
 
 
@@ -127,6 +129,16 @@ def _key(once: str, *parts: str) -> Key | None:
     return key_of(f"form {once[:64]}", *parts) if once else None
 
 
+def _scope(form: FormData) -> list[str]:
+    """The policies that were ticked; none of them for all."""
+    ticked = sorted({str(each).strip() for each in form.getlist("policy")} - {""})
+    if form.get("scope") == "some" and not ticked:
+        raise InvalidInput("policy: tick those it may use, or choose all policies.")
+    if form.get("scope") == "all" and ticked:
+        raise InvalidInput("policy: choose all policies, or only those that are ticked; not both.")
+    return ticked
+
+
 def _days(text: str) -> int | None:
     if not text:
         return None
@@ -149,9 +161,9 @@ def _described(view: View, team: Team) -> dict[str, Any]:
 
 
 def _person(token: Token, view: View, logins: dict[str, str], policies: dict[str, str]) -> dict[str, Any]:
-    only = token.policy and policies.get(token.policy, token.policy[:12])
+    theirs = {each: policies.get(each, each[:12]) for each in token.policies or ()}
     return {
-        "token": token, "only": only, "login": logins.get(token.id),
+        "token": token, "only": theirs, "policies": policies | theirs, "login": logins.get(token.id),
         "me": view.actor.name == f"{token.name} ({token.id})",
     }  # fmt: skip
 

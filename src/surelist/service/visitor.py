@@ -101,8 +101,8 @@ class Visitor:
         name = person(self._person.name)
         return {
             "name": "this machine" if self._person is LOCAL_ACTOR else name, "role": self._person.role,
-            "limited": self._person.policy is not None, "policy": acting.policy,
-            "operates": acting.role != "viewer", "all": acting.policy is None, "leads": acting.leads,
+            "only": len(self._person.policies or ()), "limited": self._person.limited,
+            "operates": acting.role != "viewer", "all": not acting.limited, "leads": acting.leads,
         }  # fmt: skip
 
     async def form(self, *, limit: int = SMALL) -> FormData:

@@ -13,6 +13,7 @@ import secrets
 import threading
 import time
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -27,33 +28,46 @@ from surelist.service.record.writer import Batch, now
 
 ROLES = ("viewer", "operator", "admin")  # each may do what those before it may
 LOCAL = "local"
+MOST_POLICIES = 200  # of one token
 _COLUMNS = "id, name, role, policy, created, expires, revoked"  # of a ``Token``
 
 
 @dataclass(frozen=True)
 class Actor:
-    """Whoever makes a request: a name for the record, a role, perhaps one policy only."""
+    """Whoever makes a request: a name for the record, a role, perhaps some policies only."""
 
     name: str
     role: str
-    policy: str | None = None
+    policies: tuple[str, ...] | None = None  # None: all of them
+
+    @property
+    def limited(self) -> bool:
+        """Whether they may use some policies only, and nothing that belongs to none."""
+        return self.policies is not None
 
     @property
     def leads(self) -> bool:
         """Whether they may manage who else may do what."""
-        return self.role == "admin" and self.policy is None
+        return self.role == "admin" and not self.limited
 
     def require(self, role: str) -> None:
         if ROLES.index(self.role) < ROLES.index(role):
             raise Forbidden(f"This needs the role {role!r}; yours is {self.role!r}.")
 
+    def may_use(self, policy: str | None) -> bool:
+        """Whether a policy, or what belongs to it, is theirs to use."""
+        return self.policies is None or policy in self.policies
+
     def require_policy(self, policy: str) -> None:
-        if self.policy is not None and self.policy != policy:
-            raise Forbidden("This token is for another policy.")
+        if not self.may_use(policy):
+            other = "another policy" if len(self.policies or ()) == 1 else "other policies"
+            raise Forbidden(f"This token is for {other}.")
 
     def require_all_policies(self) -> None:
-        if self.policy is not None:
-            raise Forbidden("This token is for one policy only; this needs one for all of them.")
+        if self.policies is not None:
+            count = len(self.policies)
+            some = "one policy" if count == 1 else f"{count:,} policies"
+            raise Forbidden(f"This token is for {some} only; this needs one for all of them.")
 
 
 LOCAL_ACTOR = Actor(LOCAL, "admin")
@@ -61,7 +75,7 @@ LOCAL_ACTOR = Actor(LOCAL, "admin")
 
 @dataclass(frozen=True)
 class Token:
-    """A token as it is on record: everything but its secret."""
+    """A token as it is on record: everything but its secret. ``policy``: hashes with spaces between."""
 
     id: str
     name: str
@@ -72,8 +86,27 @@ class Token:
     revoked: str | None
 
     @property
+    def policies(self) -> tuple[str, ...] | None:
+        """Those it is for; None for all."""
+        return policies_in(self.policy)
+
+    @property
     def usable(self) -> bool:
         return self.revoked is None and (self.expires is None or self.expires > now())
+
+
+def policies_in(text: str | None) -> tuple[str, ...] | None:
+    """The policies that a token is for, as the record has them; None for all."""
+    return None if text is None else tuple(text.split())
+
+
+def _scope(registry: Registry, policies: Sequence[str]) -> str | None:
+    """For the record: the policies, each of which is there; None for all."""
+    if len(policies) > MOST_POLICIES:
+        raise InvalidInput(
+            f"policy: expected {MOST_POLICIES:,} at most, got {len(policies):,}. Make one for all."
+        )
+    return " ".join(sorted({registry.policy(each).hash for each in policies})) if policies else None
 
 
 def create_token(
@@ -82,7 +115,7 @@ def create_token(
     role: str,
     *,
     actor: str,
-    policy: str | None = None,
+    policies: Sequence[str] = (),
     days: int | None = None,
     key: Key | None = None,
 ) -> tuple[Token, str]:
@@ -90,8 +123,7 @@ def create_token(
     check.as_choice(role, ROLES, "role")
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise InvalidInput(f"name: expected 1 to 80 printable characters, got {name!r}.")
-    if policy is not None:
-        policy = registry.policy(policy).hash
+    policy = _scope(registry, policies)
     ident, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
     expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="milliseconds") if days else None
     token = Token(ident, name, role, policy, now(), expires, None)
@@ -120,16 +152,15 @@ def change_token(
     registry: Registry,
     ident: str,
     role: str,
-    policy: str | None,
+    policies: Sequence[str],
     *,
     actor: str,
     keep_admin: bool = False,
     key: Key | None = None,
 ) -> None:
-    """Another role, or another policy that it is for; sessions begun with it follow at once."""
+    """Another role, or other policies that it is for (none: all); sessions begun with it follow at once."""
     check.as_choice(role, ROLES, "role")
-    if policy is not None:
-        policy = registry.policy(policy).hash
+    policy = _scope(registry, policies)
 
     def before(batch: Batch) -> None:
         token = _in_use(batch, ident)
@@ -203,7 +234,7 @@ def find_token(registry: Registry, text: str) -> Token:
 
 
 def as_actor(token: Token) -> Actor:
-    return Actor(f"{token.name} ({token.id})", token.role, token.policy)
+    return Actor(f"{token.name} ({token.id})", token.role, token.policies)
 
 
 def begin_session(registry: Registry, token: Token, seconds: int) -> str:

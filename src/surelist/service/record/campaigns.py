@@ -56,7 +56,7 @@ class Campaigns:
 
     def all(self, limit: int = 100) -> list[Entry]:
         """Newest first."""
-        if self._actor.policy is not None:
+        if self._actor.limited:
             return []
         return self._log.entries(action=STARTED, limit=limit)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from surelist.service.record import access
 from surelist.service.record.access import Actor, Token
 from surelist.service.record.log import Key
@@ -25,16 +27,16 @@ class Team:
         return {ident: entry.at for ident, entry in self._registry.latest("session.begun").items()}
 
     def add(
-        self, name: str, role: str, policy: str | None, days: int | None, key: Key | None
+        self, name: str, role: str, policies: Sequence[str], days: int | None, key: Key | None
     ) -> tuple[Token, str]:
         """A new token and its text."""
         return access.create_token(
-            self._registry, name, role, actor=self._actor, policy=policy, days=days, key=key
+            self._registry, name, role, actor=self._actor, policies=policies, days=days, key=key
         )
 
-    def change(self, ident: str, role: str, policy: str | None, key: Key | None) -> None:
+    def change(self, ident: str, role: str, policies: Sequence[str], key: Key | None) -> None:
         access.change_token(
-            self._registry, ident, role, policy, actor=self._actor, keep_admin=self._guarded, key=key
+            self._registry, ident, role, policies, actor=self._actor, keep_admin=self._guarded, key=key
         )
 
     def revoke(self, ident: str, key: Key | None) -> None:

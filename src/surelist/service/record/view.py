@@ -1,6 +1,6 @@
 """The record as one actor may use it: whatever a handler reads or writes goes through here.
 
-A token can be for one policy only. Its view holds that policy, its selections and their reviews;
+A token can be for some policies only. Its view holds those, their selections and their reviews;
 of everything else it can neither read nor write anything.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from surelist.errors import SurelistError
@@ -37,10 +38,11 @@ class View:
 
     def policies(self, limit: int = 100, before: int | None = None) -> list[SavedPolicy]:
         """Newest first."""
-        if self.actor.policy is None:
+        if self.actor.policies is None:
             return self._registry.policies(limit, before)
-        saved = self._registry.policy(self.actor.policy)
-        return [saved] if before is None or saved.entry.seq < before else []
+        saved = [self._registry.policy(each) for each in self.actor.policies]
+        earlier = [each for each in saved if before is None or each.entry.seq < before]
+        return sorted(earlier, key=lambda each: -each.entry.seq)[:limit]
 
     def selection(self, ident: str) -> Entry:
         entry = self._registry.selection(ident)
@@ -53,7 +55,10 @@ class View:
         """Newest first, of one policy or of all that may be seen."""
         if policy is not None:
             self.actor.require_policy(policy)
-        return self._registry.selections(policy or self.actor.policy, limit, before)
+        if policy is not None or self.actor.policies is None:
+            return self._registry.selections(policy, limit, before)
+        made = [self._registry.selections(each, limit, before) for each in self.actor.policies]
+        return sorted(chain(*made), key=lambda entry: -entry.seq)[:limit]
 
     def marks(self, selection: str) -> Marks:
         """Who marked which candidate as what."""
@@ -65,7 +70,7 @@ class View:
             entry = self._registry.book.subject(ident)
         except NotFound:
             return None
-        return entry if self.actor.policy in (None, entry.facts.get("policy")) else None
+        return entry if self.actor.may_use(entry.facts.get("policy")) else None
 
     def subject(self, ident: str) -> Entry:
         """What is reviewed; a labelling and a pool of a campaign need a token for all policies."""
@@ -85,8 +90,8 @@ class View:
         return self._registry.one("labelling.started", ident, "labelling")
 
     def labellings(self, limit: int = 20) -> list[Entry]:
-        """Newest first; none for a token of one policy."""
-        if self.actor.policy is not None:
+        """Newest first; none for a token of some policies."""
+        if self.actor.limited:
             return []
         return self._registry.entries(action="labelling.started", limit=limit)
 
