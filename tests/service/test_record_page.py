@@ -52,7 +52,7 @@ def test_a_week_in_sentences(team):
     team.ann.post(path + "/describe", name="March pool", note="")
     team.ann.post(path + "/finish", missing="1")
     access.change_token(
-        team.runtime.registry, access.list_tokens(team.runtime.registry)[1].id, "viewer", None, actor="x"
+        team.runtime.registry, access.list_tokens(team.runtime.registry)[1].id, "viewer", [], actor="x"
     )
     boss = Person(team.app, "Cleo", "admin")
     boss.post(f"/policies/{team.policy}/retire", reason="a new model.")
