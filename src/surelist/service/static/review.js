@@ -66,11 +66,13 @@ document.addEventListener("keydown", (event) => {
 });
 
 function ready() {
-  const keys = main.querySelector(".keys");
-  const box = main.querySelector("#keys");
-  keys.hidden = false;
-  box.checked = localStorage.getItem("surelist keys") !== "off";
-  box.addEventListener("change", () => localStorage.setItem("surelist keys", box.checked ? "on" : "off"));
+  const keys = main.querySelector(".keys"); // none where the reviews are finished
+  if (keys) {
+    const box = keys.querySelector("#keys");
+    keys.hidden = false;
+    box.checked = localStorage.getItem("surelist keys") !== "off";
+    box.addEventListener("change", () => localStorage.setItem("surelist keys", box.checked ? "on" : "off"));
+  }
   main.querySelector(".lines [aria-current]")?.scrollIntoView({ block: "nearest" });
 }
 
