@@ -424,3 +424,19 @@ def test_ranks_are_found_without_sorting_everyone(kind):
     assert sorted(everyone.tolist()) == list(range(len(scores)))
     ranks = np.sort(rng.choice(len(scores), 3, replace=False))
     assert np.array_equal(scores[rows_at_ranks(scores, ranks)], np.sort(scores)[::-1][ranks])
+
+
+def test_stages_and_the_length_of_the_list_are_counted():
+    scores, labels = examples.population(np.random.default_rng(8), 3000)
+    for target, asked in ((sl.Expected(5, 100), 300), (sl.Recall(0.8), 800)):
+        work = sl.Labelling(scores, target, labels=asked, alpha=0.1)
+        assert work.listed is None
+        assert [each[:2] for each in work.stages] == [(None, 0)]
+        while not work.done:
+            rows = work.ask()
+            work.tell(rows, labels[rows].astype(int))
+        assert sum(each[2] for each in work.stages) == asked
+        assert all(here == of for _, here, of, _ in work.stages)
+        told = np.array([label for rows in [work.drawn] for label in labels[rows]])
+        assert sum(each[3] for each in work.stages) <= told.sum()
+        assert work.listed == (scores >= work.policy.threshold).sum()

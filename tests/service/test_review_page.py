@@ -256,12 +256,13 @@ def test_from_no_labels_to_a_certified_list(look, server, tmp_path):
             f"{each},{int(labels[int(each[1:])])}\n" for each in dict.fromkeys(ids)
         )
         (tmp_path / "answers.csv").write_text(text)
-        page.get_by_text("Reviewed elsewhere?").click()
+        page.get_by_text("Labelled elsewhere?").click()
         page.set_input_files("#file", str(tmp_path / "answers.csv"))
-        page.get_by_role("button", name="Send").click()
+        with page.expect_navigation():
+            page.get_by_role("button", name="Send").click()
         page.goto(where)
-        page.get_by_role("button", name="Let these answers count").click()
-        page.wait_for_selector(".lines-of-text")
+        with page.expect_navigation():
+            page.get_by_role("button", name="Let these answers count").click()
         if "This can be promised" in page.inner_text("main"):
             break
     assert "hold at least 5 qualified ones" in page.inner_text(".promise-text")

@@ -3,8 +3,7 @@
 ``Labelling`` draws which rows to label, takes the labels in any order, and certifies the list from them
 [theory: few-labels] [theory: collection-recall]. How rows are drawn is in ``block_draw``, how the pilot
 chooses the block in ``block_design``, what the finished tests say in ``block_test``, the start in
-``labelling_start``, the file in ``labelling_file``. The draw comes from the system's randomness, once, when
-the labelling is started.
+``labelling_start``, the file in ``labelling_file``. Rows are drawn once, by the system's randomness.
 """
 
 from __future__ import annotations
@@ -303,27 +302,30 @@ class Labelling(Displayed):
     def describe(self) -> str:
         """The design, what has come so far, and what is to be done."""
         lines = labelling_text.describe(self._state.designs)
-        if not self.done:
-            return "\n".join(lines)
         try:
-            return "\n".join([*lines, "", self.policy.describe()])
+            lines += ["", self.policy.describe()] if self.done else []
         except NotCertifiable as error:
-            return "\n".join([*lines, "", str(error)])
+            lines += ["", str(error)]
+        return "\n".join(lines)
+
+    @property
+    def stages(self) -> list[tuple[str | None, int, int, int]]:
+        """Stage by stage: the group, how many labels have come, of how many, and how many are qualified."""
+        return labelling_text.stages(self._state.designs)
+
+    @property
+    def listed(self) -> int | None:
+        """How many of the collection score at or above the threshold; None while nothing is certified."""
+        counts = [verdict.listed for verdict in self._verdicts()]
+        return sum(filter(None, counts)) if counts and None not in counts else None
 
     def _display(self) -> Display:
         return labelling_text.display(self._state.designs, self.describe())
 
     def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
         """Labels by rank, and the threshold where there is one (needs the ``plots`` extra)."""
-        points = [
-            (sample.ranks[at] + 1, sample.labels[at] == "1")
-            for design in self._state.designs
-            for sample in samples(design)
-            for at in range(len(sample.rows))
-            if sample.labels[at] in "01"
-        ]
         ends = [verdict.listed for verdict in self._verdicts() if verdict.listed is not None]
-        return axes.draw_labels(points, ends, ax, path)
+        return axes.draw_labels(labelling_text.answers(self._state.designs), ends, ax, path)
 
     @property
     def drawn(self) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from surelist.drawing.shown import Display
 from surelist.lifecycle.labelling_file import WAITING, Design, Sample
-from surelist.lifecycle.labelling_start import stage
+from surelist.lifecycle.labelling_start import samples, stage
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.target_file import target_of
 from surelist.promises.targets import Expected, PerPool, Recall
@@ -22,6 +22,34 @@ def describe(designs: Sequence[Design]) -> list[str]:
         sample, members = stage(design)
         waiting += sum(sample.labels[at] == WAITING for at in members.tolist())
     return [*lines, f"Next: label {counted(waiting, 'candidate')}."] if waiting else lines
+
+
+def stages(designs: Sequence[Design]) -> list[tuple[str | None, int, int, int]]:
+    """Stage by stage: the group, how many labels have come, of how many, and how many are qualified."""
+    return [
+        (design.group, *_counts(sample, members)) for design in designs for sample, members in _asked(design)
+    ]
+
+
+def _asked(design: Design) -> list[tuple[Sample, list[int] | None]]:
+    """The samples of which labels are asked, with those members of them that are; all for None."""
+    pilot: list[tuple[Sample, list[int] | None]] = [(design.pilot, None)] if design.pilot is not None else []
+    if isinstance(target_of(design.target), Recall):
+        return [(design.main, None)]
+    if design.chosen is None:
+        return pilot
+    return [*pilot, (design.main, design.main.inside(design.chosen).tolist())]
+
+
+def answers(designs: Sequence[Design]) -> list[tuple[int, bool]]:
+    """Whoever has a label: the rank by score, from 1, and whether they are qualified."""
+    return [
+        (sample.ranks[at] + 1, sample.labels[at] == "1")
+        for design in designs
+        for sample in samples(design)
+        for at in range(len(sample.rows))
+        if sample.labels[at] in "01"
+    ]
 
 
 def display(designs: Sequence[Design], full: str) -> Display:
@@ -85,10 +113,14 @@ def _about_pilot(design: Design, *, future: bool) -> str:
 
 
 def _came(sample: Sample, name: str, members: list[int] | None = None) -> list[str]:
-    labels = sample.labels if members is None else [sample.labels[at] for at in members]
-    received = len(labels) - sum(mark == WAITING for mark in labels)
-    good = sum(mark == "1" for mark in labels)
-    return [f"  {name}: {received:,} of {len(labels):,} labels are here, {good:,} qualified."]
+    received, asked, good = _counts(sample, members)
+    return [f"  {name}: {received:,} of {asked:,} labels are here, {good:,} qualified."]
+
+
+def _counts(sample: Sample, members: list[int] | None) -> tuple[int, int, int]:
+    """How many labels have come, of how many, and how many of them are qualified."""
+    labels = list(sample.labels) if members is None else [sample.labels[at] for at in members]
+    return len(labels) - labels.count(WAITING), len(labels), labels.count("1")
 
 
 def _wrapped(text: str) -> list[str]:

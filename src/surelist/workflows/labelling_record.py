@@ -29,6 +29,8 @@ class LabellingStatus:
     policy: Policy | None
     refusal: str | None
     future: bool  # a promise about future pools, not about the list of this very collection
+    stages: tuple[tuple[str | None, int, int, int], ...] = ()  # group, labels here, asked for, qualified
+    listed: int | None = None  # of the collection, at or above the threshold
 
     @property
     def done(self) -> bool:
@@ -77,7 +79,9 @@ def status(text: str, told: Told) -> LabellingStatus:
         except NotCertifiable as error:
             refusal = str(error)
     future = policy is not None and isinstance(policy.cutoffs[0].target, Expected | PerPool)
-    return LabellingStatus(work.describe(), rows, work.needs_all, policy, refusal, future)
+    return LabellingStatus(
+        work.describe(), rows, work.needs_all, policy, refusal, future, tuple(work.stages), work.listed
+    )
 
 
 def write_list(text: str, told: Told, collection: Path, output: Path) -> int:
