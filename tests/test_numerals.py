@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from surelist._numerals import about, floored, number, of_every, one_in, percent, plain
+from surelist._numerals import about, at_least, floored, number, of_every, one_in, percent, plain
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,11 @@ def test_what_is_promised_is_never_said_too_large_nor_errors_too_rare():
     assert floored(6.799) == 6.7
     assert of_every(0.95) == "95 of every 100"
     assert of_every(0.975) == "975 of every 1,000"
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [(1, "1"), (34, "34"), (99, "99"), (100, "100"), (231, "240"), (4816, "4,900"), (9901, "10,000")],
+)
+def test_rows_to_gather_are_rounded_upwards(rows, text):
+    assert at_least(rows) == text

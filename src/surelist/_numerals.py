@@ -45,6 +45,12 @@ def floored(value: float, digits: int = 2) -> float:
     return float(math.floor(Fraction(value) / unit) * unit)
 
 
+def at_least(value: float, digits: int = 2) -> str:
+    """A rough number of rows to gather, never less than it is: ``34``, ``240`` of 231, ``4,900`` of 4,816."""
+    unit = 10 ** max(0, math.floor(math.log10(max(value, 1))) - digits + 1)
+    return count(unit * math.ceil(value / unit))
+
+
 def chance(value: float) -> str:
     """A small probability: ``0.03``, ``less than 0.0001``."""
     return number(value, 2) if value >= 1e-4 else "less than 0.0001"

@@ -62,6 +62,13 @@ def test_rows_without_a_label_are_named_for_promises_that_read_whole_columns_too
     assert "2 rows (spreadsheet row 6: Punkte='" in capsys.readouterr().err
 
 
+def test_how_a_file_was_read_is_said_once(folder, capsys):
+    assert run(["calibrate", *FILE, *SAID, *COUNT, "-o", "out.json"]) == 0
+    shown = capsys.readouterr()
+    assert (shown.err + shown.out).count("decimal comma") == 1
+    assert "decimal comma" in " ".join(sl.Policy.load("out.json").reading)
+
+
 def test_a_recall_without_all_labels_says_what_to_do(folder, capsys):
     assert run(["calibrate", *FILE, *SAID, "--recall", "0.9", "-o", "out.json"]) == 2
     assert "Get them, or promise a count." in capsys.readouterr().err

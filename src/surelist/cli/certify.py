@@ -87,7 +87,7 @@ def calibrate(**given: Any) -> None:
     if given["json_"] and not quiet:
         click.echo(json.dumps({"policy": given["output"], **_summary(policy)}))
     elif not quiet:
-        _print_policy(policy)
+        _print_policy(replace(policy, reading=None))  # how the file was read stands above already
         click.echo(f"\nWritten to {given['output']}.")
 
 

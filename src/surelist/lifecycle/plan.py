@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
@@ -98,7 +99,7 @@ class Plan(Displayed):
         more = ""
         if rows > needed:
             more = f" {needed:,} make it certifiable with probability 90%; those beyond pay for themselves."
-        return f"Gather about {rows:,} calibration {self.unit}.{more}"
+        return f"Gather about {numerals.at_least(rows)} calibration {self.unit}.{more}"
 
     def describe(self, paper: bool = False) -> str:
         """The recommendation, what it rests on, the table, and what is enough; ``paper``: its rule too."""
@@ -123,8 +124,8 @@ class Plan(Displayed):
         lines += [_needs(each, self.unit) for each in self.needed if each.rule in shown]
         if self.enough is not None:
             lines.append(
-                f"From about {self.enough:,} rows on, one more label saves less than one review over "
-                f"{self.pools:,} pools (exact rule)."
+                f"From about {numerals.at_least(self.enough)} rows on, one more label saves less than one "
+                f"review over {self.pools:,} pools (exact rule)."
             )
         return "\n".join(lines)
 
