@@ -89,6 +89,7 @@ def furnish(who: Browser) -> dict[str, str]:
     who.post(f"{found['policy 3']}/retire", reason="a new model")
     _alarm(who, found["policy 4"])
     two = "&".join(f"p={found[each].rpartition('/')[2]}" for each in ("policy 4", "policy 5"))
+    found |= _recall(who, past) | _of_groups_and_pools(who, past)
     return found | _labelling(who) | _campaign(who, past) | {"compare": f"/policies/compare?{two}"}
 
 
@@ -97,6 +98,32 @@ def _calibrate(who: Browser, past: str, k: int) -> str:
         f"/api/v1/calibrate?k={k}&pool_size=100&name=Trial%20{k}", content=past, headers=CSV
     )
     return str(made.json()["hash"])
+
+
+def _made(who: Browser, past: str, query: str) -> str:
+    made = who.client.post(f"/api/v1/calibrate?{query}", content=past, headers=CSV)
+    assert made.status_code == 201, made.text
+    return f"/policies/{made.json()['hash']}"
+
+
+def _recall(who: Browser, past: str) -> dict[str, str]:
+    """A recall, and a pool of it that waits for its columns: how many of the others are reviewed is asked there."""
+    policy = _made(who, past, "promise=recall&share=0.8&name=Few%20missed")
+    pool = {"file": ("pool.csv", csv_text(100, labelled=False, seed=31))}
+    return {"recall": policy, "recall pool": who.post(f"{policy}/pool", files=pool).url.path}
+
+
+def _of_groups_and_pools(who: Browser, past: str) -> dict[str, str]:
+    """A promise to each of four groups, and one about whole pools: with several pictures, and with another one."""
+    targets = "&".join(f"target={site}%3D1/25" for site in ("east", "north", "south", "west"))
+    groups = _made(who, past, f"group=site&group_rows=own&purpose=outreach&name=Sites&{targets}")
+    header, *lines = past.splitlines()
+    pooled = "\n".join([f"{header},clinic", *(f"{line},c{at % 40}" for at, line in enumerate(lines))])
+    return {
+        "groups": groups, "groups report": groups + "/report",
+        "whole pools": _made(who, pooled, "promise=per-pool&k=1&pool=clinic&name=Clinics"),
+        "every pool": _made(who, past, "promise=per-pool&k=3&pool_size=100&name=Wards"),
+    }  # fmt: skip
 
 
 def _drafts(who: Browser, past: str) -> dict[str, str]:
@@ -179,10 +206,11 @@ def _campaign(who: Browser, past: str) -> dict[str, str]:
         terms = who.post(page.url.path, score="score", label="qualified", id="candidate", labels="all")
         found[name] = terms.url.path
     shown = re.search(r'name="shown" value="([^"]+)"', terms.text)[1]  # type: ignore[index]
-    found["campaign"] = who.post(terms.url.path, shown=shown, **CAMPAIGN).url.path
+    found["campaign"] = who.post(terms.url.path, shown=shown, **CAMPAIGN, one_in="8").url.path
     for seed in (21, 22):
         pool = {"file": (f"day-{seed}.csv", csv_text(100, labelled=False, seed=seed))}
         found["campaign pool"] = who.post(found["campaign"] + "/pool", files=pool).url.path
         if seed == 21:
-            who.post(found["campaign pool"], score="score", id="candidate", name="Day 21")
+            form = {"score": "score", "id": "candidate", "name": "Day 21"}
+            found["campaign review"] = who.post(found["campaign pool"], **form).url.path
     return found

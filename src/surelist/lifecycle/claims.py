@@ -133,7 +133,7 @@ def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
         return Claim(cutoff.group, share, audit_rate=check.as_alpha(audit_rate, "audit_rate"))
     if not isinstance(target, PerPool) or target.pool_size is None:
         raise InvalidInput(
-            f"policy: no alarm watches this promise ({target.describe()}); those that are watched are "
+            f"policy: promises like {target.describe()!r} cannot be watched; those that are watched are "
             'Expected(k, pool_size), Recall, and PerPool(k, pool_size) with rule="pac".'
         )
     if policy.rule == "exact":
