@@ -133,7 +133,7 @@ def test_the_whole_story(look, server, files):
     box = page.locator("svg.chart").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert re.fullmatch(
-        r"Candidates on the shortlist: [\d.]+ · Qualified, certified: [\d.]+", page.inner_text(".reading")
+        r"Candidates on the shortlist: [\d.]+ · Qualified, at least: [\d.]+", page.inner_text(".reading")
     )
     before = page.inner_text(".reading")
     page.get_by_role("slider", name="Read the chart").press("ArrowLeft")

@@ -32,10 +32,10 @@ PAGE: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
 
 
 PICTURED = {  # the others have no curve of their own
-    "every pool": "Qualified in the next pool, certified", "by rank": "Qualified in the next pool, certified",
-    "average of pools": "Qualified on average, certified", "own recall": "Of its qualified kept, certified, %",
-    "of those listed": "Of the list qualified, certified, %", "review only": "Qualified, certified",
-    "value": "Value on average, certified",
+    "every pool": "Qualified in the next pool, at least", "by rank": "Qualified in the next pool, at least",
+    "average of pools": "Qualified on average, at least", "own recall": "Of its qualified kept, at least, %",
+    "of those listed": "Of the list qualified, at least, %", "review only": "Qualified, at least",
+    "value": "Value on average, at least",
 }  # fmt: skip
 
 

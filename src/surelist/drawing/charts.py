@@ -52,7 +52,7 @@ class Frame:
 
 def guarantee_chart(
     lines: Sequence[Line], pool_size: float, mark: tuple[float, float] | None = None, name: str = "curve",
-    *, y_title: str = "Qualified, certified", most: float | None = None,
+    *, y_title: str = "Qualified, at least", most: float | None = None,
 ) -> str:  # fmt: skip
     """List length against what is certified; ``mark`` shows the promise, ``most`` ends the scale."""
     highest = max((max(line.y, default=0.0) for line in lines), default=0.0)

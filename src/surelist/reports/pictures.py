@@ -15,11 +15,11 @@ from surelist.reports.summary import RULE_NAMES, in_order
 
 LINE_STYLES = {"exact": "a", "simultaneous": "a", "dkw": "b"}
 Y_TITLES = {
-    "recall": "Of the qualified kept, certified, %", "per-pool": "Qualified in every pool, certified",
-    "precision": "Of the list qualified, certified, %", "budget": "Qualified, certified",
-    "expected": "Qualified, certified", "next-pool": "Qualified in the next pool, certified",
-    "pool-recall": "Of its qualified kept, certified, %", "value": "Value on average, certified",
-    "pool-average": "Qualified on average, certified",
+    "recall": "Of the qualified kept, at least, %", "per-pool": "Qualified in every pool, at least",
+    "precision": "Of the list qualified, at least, %", "budget": "Qualified, at least",
+    "expected": "Qualified, at least", "next-pool": "Qualified in the next pool, at least",
+    "pool-recall": "Of its qualified kept, at least, %", "value": "Value on average, at least",
+    "pool-average": "Qualified on average, at least",
 }  # fmt: skip
 SHARES = ("recall", "precision", "pool-recall")
 OF_POOLS = ("next-pool", "pool-recall", "pool-average")
