@@ -129,6 +129,8 @@ def test_the_report_says_that_unlabelled_rows_are_left_out(tmp_path):
     assert "667 rows without a label are left out here" in (tmp_path / "report.html").read_text()
     report.write(tmp_path / "policy.json", tmp_path / "report.json", past=past)
     evidence = json.loads((tmp_path / "report.json").read_text())["evidence"]
+    assert sum(each["rows"] for each in evidence["bins"]) == 2000 - 667
+    assert sum(each["qualified"] for each in evidence["bins"]) == sum(each.endswith(",1") for each in lines)
     del evidence["unlabelled"], evidence["recomputed"]  # as records of an earlier version have it
     assert "Calibration curve" not in html.render(summarise(policy, evidence=evidence))
 

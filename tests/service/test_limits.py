@@ -15,7 +15,7 @@ import pytest
 
 from surelist.service import middleware, server
 from surelist.service.app import create_app
-from surelist.service.errors import TooSlow
+from surelist.service.errors import TooLarge, TooSlow
 from surelist.service.record import access
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
@@ -78,6 +78,22 @@ KINDS = [
     b"multipart/form-data; boundary=x",
     b"application/x-www-form-urlencoded",
 ]
+
+
+def test_a_body_is_small_until_a_handler_allows_more():
+    async def receive():
+        return {"type": "http.request", "body": b"x" * (middleware.SMALL + 1), "more_body": False}
+
+    def read(**allowed: int) -> dict:
+        scope: dict = {"headers": []}
+        scope[middleware.BODY] = middleware.Body(scope, receive)
+        for limit in allowed.values():
+            middleware.allow_body(scope, limit)
+        return asyncio.run(scope[middleware.BODY].receive())
+
+    with pytest.raises(TooLarge):
+        read()
+    assert read(limit=middleware.SMALL + 1)["body"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
