@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from surelist.drawing.charts import HEIGHT, RIGHT, Line, guarantee_chart
+import surelist
+from surelist.drawing.charts import HEIGHT, RIGHT, Line, guarantee_chart, reliability_chart
 from surelist.drawing.steps import step_chart
 from surelist.drawing.timeline import linear_chart, logarithmic_chart
 from surelist.reports import history
@@ -50,3 +52,12 @@ def test_each_policy_side_by_side_is_ringed_at_its_promise():
     assert "one: 1 on a list of 2" in svg  # per 100
     assert "marked at 2 on 4" in svg
     assert "ring" not in guarantee_chart([Line("x", "a", [1.0], [1.0])], 10.0)
+
+
+def test_a_phone_shows_every_third_bin_by_name():
+    """Ten names of five letters would lie over one another; the style sheet hides those between."""
+    bins = [{"high": i / 10, "share": 0.1, "share_low": 0.0, "share_high": 0.2} for i in range(1, 11)]
+    svg = reliability_chart(bins)
+    assert svg.count('class="tick between"') == 6
+    for sheet in ("service/static/app.css", "reports/templates/report.css"):
+        assert ".between { display: none; }" in (Path(surelist.__file__).parent / sheet).read_text()

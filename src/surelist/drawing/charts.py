@@ -87,7 +87,7 @@ def guarantee_chart(
 def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability") -> str:
     """Share of qualified calibration rows by score, with exact 95 % intervals."""
     frame = Frame(max(1, len(bins)), round_up(max((b["share_high"] for b in bins), default=1.0)))
-    parts = [axes(frame, "Calibration rows from lowest to highest score", "Share qualified", x_ticks=False)]
+    parts = [axes(frame, "Rows from lowest to highest score", "Share qualified", x_ticks=False)]
     for i, each in enumerate(bins):
         left, right = frame.x(i + 0.2), frame.x(i + 0.8)
         top, base, middle = frame.y(each["share"]), frame.y(0), frame.x(i + 0.5)
@@ -96,7 +96,8 @@ def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability
             f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
             f'height="{base - top:.1f}"/><path class="whisker" d="M{middle:.1f} {low:.1f}V{high:.1f}'
             f'M{middle - 5:.1f} {low:.1f}h10M{middle - 5:.1f} {high:.1f}h10"/>'
-            f'<text class="tick" x="{middle:.1f}" y="{HEIGHT - BOTTOM + 4}" dy="1em" text-anchor="middle">'
+            f'<text class="tick{" between" if i % 3 else ""}" x="{middle:.1f}" y="{HEIGHT - BOTTOM + 4}" '
+            f'dy="1em" text-anchor="middle">'
             f"{number(each['high'], 3)}</text>"
         )
     spoken = "; ".join(f"scores up to {number(b['high'], 3)}: {percent(b['share'])}" for b in bins)
