@@ -113,6 +113,11 @@ def test_the_audit_by_api_is_drawn_once_and_reviewed_with_the_list(team):
     assert post(f"{API}?{TERMS}&audit_rate=1", content=text, headers=CSV).status_code == 400
 
 
+def other_coins(draws: str) -> str:
+    """All who are listed in the draw, or none where all were: with two on the list that happens."""
+    return draws.replace("l", "b") if "l" in draws else draws.replace("b", "l")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -120,7 +125,7 @@ def test_the_audit_by_api_is_drawn_once_and_reviewed_with_the_list(team):
         (lambda facts: {"audit": facts["audit"][1:]}, "not the one it counts"),
         (lambda facts: {"draws": facts["draws"].replace("a", "b")}, "cannot be read|not the one it counts"),
         (lambda facts: {"draws": None}, "cannot be read|not the one it counts"),
-        (lambda facts: {"draws": facts["draws"].replace("l", "b")}, "do not lead there: rows"),
+        (lambda facts: {"draws": other_coins(facts["draws"])}, "do not lead there: rows"),
     ],
 )
 def test_an_audit_edited_in_the_record_is_noticed(team, change, message):
