@@ -14,7 +14,11 @@ import xlsxwriter
 
 from surelist import examples
 from surelist._numerals import about
+from surelist.errors import InvalidInput
+from surelist.service.record.access import LOCAL_ACTOR
+from surelist.service.record.log import Key
 from surelist.service.record.verify import verify
+from surelist.service.record.view import View
 from surelist.workflows import labelling_record
 from tests.helpers.furnished import LABELLING
 from tests.helpers.service import close
@@ -236,6 +240,21 @@ def test_a_draw_and_its_labels_sent_twice_at_the_same_moment_are_made_once(team)
     assert now["waiting"] == len(rows) - 5
     assert len(team.runtime.registry.entries(action="labelling.told")) == 1
     assert len(team.ann.client.get(f"{address}/next").json()) == now["waiting"]
+
+
+def test_the_slower_of_two_under_one_key_gets_what_the_faster_one_did(registry):
+    """Refused because of the other: its rows are no longer asked for."""
+    view, key = View(registry, LOCAL_ACTOR), Key("five", "0" * 64)
+
+    def slower() -> Any:
+        registry.append("local", "labelling.told", "a" * 16, {"rows": [3]}, key=key).result()
+        raise InvalidInput("labels: row 3 is not asked for now.")
+
+    made = view.once(key, slower)
+    assert (made.replayed, made.entry.facts) == (True, {"rows": [3]})
+    assert len(registry.entries(action="labelling.told")) == 1
+    with pytest.raises(InvalidInput, match="not asked for"):
+        view.once(None, slower)  # without a key they are two requests
 
 
 @pytest.mark.parametrize("laid_out", [True, False])
