@@ -11,8 +11,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from surelist.service import downloading
+from surelist.service.errors import TooMuchWork
 from surelist.service.runtime import PRINT_SECONDS, PRINTS, PRINTS_WAITING, slots_of
 from surelist.service.settings import Settings
+from surelist.service.uploads import Spool
 from tests.helpers.service import Server, csv_text
 
 CSV = {"content-type": "text/csv"}
@@ -100,3 +103,15 @@ def test_a_report_is_stopped_sooner_than_other_work(tmp_path):
         assert printing.workers.limits.seconds == seconds
         assert heavy.workers.limits.seconds == given
         assert heavy.workers is not printing.workers
+
+
+def test_a_report_that_takes_too_long_can_be_printed_from_its_page(tmp_path, monkeypatch):
+    def stopped(*_: object) -> None:
+        raise TooMuchWork("it was stopped after 60 seconds")
+
+    monkeypatch.setattr(downloading, "run", stopped)
+    spool = Spool(tmp_path)
+    with pytest.raises(TooMuchWork, match=r"60 seconds.*print it from there\.$"):
+        downloading.report_pdf(spool, "<p>")
+    spool.close()
+    assert list(tmp_path.glob("*.pdf")) == []

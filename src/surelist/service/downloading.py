@@ -8,7 +8,7 @@ from pathlib import Path
 
 from surelist.promises.policy import Policy
 from surelist.reports.html import write_pdf
-from surelist.service.errors import NotFound
+from surelist.service.errors import NotFound, TooMuchWork
 from surelist.service.jobs import hints_of, source_of
 from surelist.service.record.chain import Entry
 from surelist.service.uploads import Draft, Spool
@@ -75,8 +75,10 @@ def report_pdf(spool: Spool, html: str) -> Path:
     path = spool.new_path("pdf")
     try:
         run(write_pdf, html, path)
-    except BaseException:
+    except BaseException as error:
         path.unlink(missing_ok=True)
+        if isinstance(error, TooMuchWork):
+            raise TooMuchWork(error.what, "Open the report as a page and print it from there.") from None
         raise
     return path
 

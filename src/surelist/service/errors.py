@@ -86,11 +86,11 @@ class TooMuchWork(SurelistError):
 
     status = 413
 
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"The work on this request was stopped: {what}. Nothing was recorded. Send less at once, "
-            "or use the command line, which has no such limit."
-        )
+    def __init__(
+        self, what: str, way_out: str = "Send less at once, or use the command line, which has no such limit."
+    ) -> None:
+        self.what = what
+        super().__init__(f"The work on this request was stopped: {what}. Nothing was recorded. {way_out}")
 
 
 class TooManyAttempts(SurelistError):

@@ -186,6 +186,6 @@ def settings_in_words(settings: Settings) -> list[tuple[str, str, str]]:
         ("Record", kind, "--database"),
         *kept,
         ("Largest upload", f"{settings.max_upload // MIB:,} MiB", "--max-upload"),
-        ("Longest work on one request", f"{settings.work_seconds:,} seconds", "--work-seconds"),
+        ("Longest work on one request", duration(settings.work_seconds), "--work-seconds"),
         ("Cookies by https only", "yes" if settings.https else "no", "--https"),
     ]

@@ -205,7 +205,7 @@ def require_open(batch: Batch, selection: str) -> None:
 
 
 def _require_room(batch: Batch, selection: str, candidates: set[str], listed: int) -> None:
-    """No more different candidates than the list has."""
+    """No more different candidates than there are to review."""
     counted = "SELECT count(DISTINCT candidate) FROM reviews WHERE selection = ?"
     if batch.connection.execute(counted, [selection])[0][0] + len(candidates) <= listed:
         return
@@ -215,8 +215,8 @@ def _require_room(batch: Batch, selection: str, candidates: set[str], listed: in
     together = len(candidates | {each for (each,) in known})
     if together > listed:
         raise InvalidInput(
-            f"reviews: the shortlist has {listed:,} candidates, but {together:,} different ones "
-            "would then be reviewed. Send reviews of shortlisted candidates only."
+            f"reviews: there are {listed:,} candidates to review here, but {together:,} different ones would "
+            "then be reviewed. Send reviews of those candidates only."
         )
 
 
