@@ -9,7 +9,7 @@ import surelist
 from surelist.drawing.charts import HEIGHT, RIGHT, Line, guarantee_chart, reliability_chart
 from surelist.drawing.steps import step_chart
 from surelist.drawing.timeline import linear_chart, logarithmic_chart
-from surelist.reports import history
+from surelist.reports import history, pictures
 
 TITLES = {"name": "n", "title": "t", "x_title": "Pools", "y_title": "Share"}
 UNDER = rf'<text class="tick" x="[\d.]+" y="{HEIGHT - 76 + 4}" dy="1em"[^>]*>([^<]+)<'
@@ -30,6 +30,16 @@ def test_pools_are_counted_in_whole_numbers():
 def test_the_last_tick_has_room_on_a_phone():
     """Letters are 31 units high there, and about .6 of that wide; the last tick is centred on the edge."""
     assert RIGHT + 1 > 5 * 0.56 * 31 / 2  # 1,000
+
+
+def test_what_stands_beside_an_axis_has_room_on_a_phone():
+    """Turned by a right angle and centred on the plot, it has 324 units for letters of 31."""
+    point = {"list_size": [1.0], "value": [0.5], "threshold": [0.5], "per": 10.0, "chosen": (1.0, 0.5)}
+    drawn = [pictures.promise_chart({"own": {**point, "kind": kind}}).svg for kind in pictures.Y_TITLES]
+    drawn += [history.evidence([1.0], 20.0), history.lengths([5.0]), history.drifts([1.0])]
+    drawn += [history.thresholds([(0, 0.5)], 1), reliability_chart([])]
+    for svg in drawn:
+        assert len(re.search(r"rotate\(-90\)[^>]*>([^<]+)<", svg)[1]) <= 324 / (31 * 0.52)
 
 
 def test_large_scores_are_written_out_and_every_value_can_be_read_out():

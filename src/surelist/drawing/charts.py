@@ -52,12 +52,15 @@ class Frame:
 
 def guarantee_chart(
     lines: Sequence[Line], pool_size: float, mark: tuple[float, float] | None = None, name: str = "curve",
-    *, y_title: str = "Qualified, at least", most: float | None = None,
+    *, y_title: str = "Qualified, at least", axis: str | None = None, most: float | None = None,
 ) -> str:  # fmt: skip
-    """List length against what is certified; ``mark`` shows the promise, ``most`` ends the scale."""
+    """List length against what is certified; ``mark`` shows the promise, ``most`` ends the scale.
+
+    ``axis`` stands beside the axis in the place of a title that is too long for it.
+    """
     highest = max((max(line.y, default=0.0) for line in lines), default=0.0)
     frame = Frame(pool_size, most or round_up(max(highest, mark[1] if mark else 0.0, 1e-9)))
-    parts = [axes(frame, X_TITLE, y_title)]
+    parts = [axes(frame, X_TITLE, axis or y_title)]
     for line in lines:
         parts.append(
             f'<path class="line line-{line.style}" d="{_steps(frame, line)}" '

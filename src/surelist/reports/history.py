@@ -39,7 +39,7 @@ def thresholds(changes: Sequence[tuple[float, float]], pools: int) -> str:
     """The threshold of a campaign: after how many pools it changed, and to what."""
     return steps.step_chart(
         changes, pools, name="thresholds", title="Threshold over time",
-        x_title="Pools in the order of screening", y_title="Listed from this score",
+        x_title="Pools in the order of screening", y_title="Listed from score",
     )  # fmt: skip
 
 

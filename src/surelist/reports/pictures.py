@@ -21,6 +21,10 @@ Y_TITLES = {
     "pool-recall": "Of its qualified kept, at least, %", "value": "Value on average, at least",
     "pool-average": "Qualified on average, at least",
 }  # fmt: skip
+AXES = {  # the same in few words; the long ones are read out and head the table
+    "recall": "Kept, at least, %", "pool-recall": "Kept, at least, %", "precision": "Qualified, %",
+    "value": "Value, at least",
+}  # fmt: skip
 SHARES = ("recall", "precision", "pool-recall")
 OF_POOLS = ("next-pool", "pool-recall", "pool-average")
 TABLE_ROWS = 12
@@ -75,7 +79,8 @@ def _own_chart(own: Mapping[str, Any], name: str = "curve", group: str | None = 
     length, promised = own["chosen"]
     svg = charts.guarantee_chart(
         [charts.Line("certified", "a", own["list_size"], values)], own["per"], (length, scale * promised),
-        name, y_title=Y_TITLES[kind], most=100.0 if kind in SHARES else None,
+        name, y_title=Y_TITLES[kind], axis=AXES.get(kind, "Qualified, at least"),
+        most=100.0 if kind in SHARES else None,
     )  # fmt: skip
     rows = _rows(own["list_size"], own["threshold"], values)
     return Chart(kind, svg, _heads(kind), rows, True, group, about(own["per"]) if kind in OF_POOLS else None)
