@@ -94,7 +94,7 @@ class Look:
 def look(browser, pictures):
     context = browser.new_context(viewport=SIZES["desktop"], accept_downloads=True)
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(60_000)  # other programs may keep the disk busy while a record is flushed
     yield Look(page, pictures)
     context.close()
 

@@ -218,7 +218,8 @@ def _groups(table: str | bytes | Sheet | pa.Table) -> list[str]:
     if isinstance(table, bytes):
         return ["ä", "ö"] if b"\xe4" in table else ["a", "b"]
     if isinstance(table, list):
-        return sorted({row[2] for row in table[1:] if len(row) > 2 and row[2]}) or ["a"]
+        there = {row[2] for row in table[1:] if len(row) > 2 and row[2]}
+        return sorted(there - {"group"}) or ["a"]  # a title may stand above the names of the columns
     if isinstance(table, pa.Table):
         names = [str(each) for each in table["group"].to_pylist() if each is not None]
     else:
