@@ -215,8 +215,8 @@ def _require_room(batch: Batch, selection: str, candidates: set[str], listed: in
     together = len(candidates | {each for (each,) in known})
     if together > listed:
         raise InvalidInput(
-            f"reviews: there are {listed:,} candidates to review here, but {together:,} different ones would "
-            "then be reviewed. Send reviews of those candidates only."
+            f"reviews: to be reviewed here are {listed:,} candidates, but {together:,} different ones "
+            "would be. Send reviews of those candidates only."
         )
 
 
