@@ -246,3 +246,12 @@ def test_draws_that_do_not_fit_are_refused(scores, draws, message):
     plain = sl.Campaign(np.arange(100.0), np.arange(100) > 50, TARGET)
     with pytest.raises(sl.InvalidInput, match="there is no audit; leave it out"):
         plain.record(**{**given, "scores": [99.0], "threshold": plain.threshold, "draws": "l"})
+
+
+def test_whoever_scores_the_very_threshold_is_listed_elsewhere_too():
+    _, campaign = started()
+    given = {"pool_size": 100, "ids": ["x"], "scores": [campaign.threshold], "threshold": campaign.threshold}
+    with pytest.raises(sl.InvalidInput, match="drawn alone, though it passes"):
+        campaign.record(draws="a", **given)
+    campaign.record(draws="l", **given)
+    assert campaign.pools == 1
