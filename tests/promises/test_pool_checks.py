@@ -163,7 +163,7 @@ def test_rows_as_the_api_takes_them_are_checked_too():
     from surelist.workflows import tables as workflows
 
     pool, _ = population(np.random.default_rng(14), 12)
-    _, done = workflows.select_rows([{"score": each} for each in pool.tolist()], POLICY)
+    _, done = workflows.select_columns({"score": pool}, POLICY)
     assert warned(done.checks) == ["pool size"]
     assert done.checks == POLICY.check_pool(pool)
     assert Selection is type(done)

@@ -95,9 +95,11 @@ def test_numbers_come_back_as_they_were_sent(local_client, past):
     rows = [{"score": 0.99, "id": number} for number in large]
     answer = local_client.post(url, json={"rows": rows})
     assert [row["id"] for row in answer.json()["shortlist"]] == large
-    body = b'{"rows": [{"score": 0.99, "id": 1e999}]}'
-    answer = local_client.post(url, content=body, headers={"content-type": "application/json"})
-    assert answer.status_code == 400
+    for row, status in ((b'{"score": 0.99, "id": 1e999}', 200), (b'{"score": 1e999, "id": 1}', 400)):
+        headers = {"content-type": "application/json"}
+        answer = local_client.post(url, content=b'{"rows": [' + row + b"]}", headers=headers)
+        assert answer.status_code == status
+        assert (row in answer.content) == (status == 200)
 
 
 def test_an_empty_pool_is_no_selection(local_client, past):

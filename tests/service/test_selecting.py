@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from surelist.service import selecting
 from tests.service.test_api import make_policy
 
@@ -68,21 +66,3 @@ def test_selections_are_counted_under_their_route(local_client, past):
     assert re.search(r'method="POST",route="/api/v1/policies/\{policy\}/select",status="200"\} 1\.0', text)
 
 
-@pytest.mark.parametrize(
-    ("text", "long"),
-    [
-        (b'{"a": 1234567890123456789}', True),
-        (b'{"a":-1234567890123456789}', True),
-        (b"[12345678901234567890]", True),
-        (b"[1,\n12345678901234567890]", True),
-        (b'{"a": 123456789012345678}', False),
-        (b'{"a": 0.1234567890123456789012}', False),
-        (b'{"a": "12345678901234567890"}', False),
-        (b"", False),
-        (b"[1]", False),
-    ],
-)
-def test_integers_that_do_not_fit_are_noticed(text, long):
-    from surelist.service.bodies import _has_long_integer
-
-    assert _has_long_integer(text) is long

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-import numpy as np
-import orjson
-import pydantic_core
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -19,11 +16,9 @@ from surelist.service import calibrating, jobs
 from surelist.service.errors import WrongType
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.runtime import Runtime
+from surelist.service.sent_rows import parse, rows_in
 from surelist.service.uploads import Upload
 
-LONG = (1, 2, 4, 8, 3)  # shifts that leave the beginnings of runs of 19 digits
-ZERO, TEN = np.uint8(ord("0")), np.uint8(10)
-BEFORE_NUMBERS = np.array([each in b" :,[-\t\n\r" for each in range(256)])
 INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
 M = TypeVar("M", bound=BaseModel)
 
@@ -108,38 +103,6 @@ def body_schema(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def parse_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
-    """The rows of a JSON body, each number as it was sent."""
-    return _rows_in(_parsed(body), "rows")
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        value = orjson.loads(body)
-        if _has_long_integer(body):  # orjson would round those beyond 64 bits
-            return pydantic_core.from_json(body)
-        return value
-    except ValueError as error:
-        raise InvalidInput(f"body: expected JSON, got something else ({error}).") from error
-
-
-def _has_long_integer(body: bytes) -> bool:
-    """Whether a number may have 19 digits before its point; digits within text may count as one."""
-    array = np.frombuffer(body, np.uint8)
-    runs = array - ZERO < TEN  # below zero wraps around
-    for shift in LONG:
-        runs = runs[shift:] & runs[:-shift]
-    before = array[np.flatnonzero(runs[1:] > runs[:-1])]  # whatever stands before a run
-    return bool(BEFORE_NUMBERS[before].any())
-
-
-def _rows_in(value: Any, name: str) -> Sequence[Mapping[str, Any]]:
-    rows = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(rows, list) or not set(map(type, rows)) <= {dict}:
-        raise InvalidInput(f'body: expected {{"{name}": [{{column: value, ...}}, ...]}}.')
-    return rows
-
-
 @asynccontextmanager
 async def table_body(
     request: Request, runtime: Runtime, *, past: bool, sheet: str | None = None
@@ -215,18 +178,18 @@ async def _received(request: Request, runtime: Runtime) -> Upload:
 
 
 def _written(runtime: Runtime, body: bytes) -> Upload:
-    return _stored(runtime, _parsed(body), "rows", body)
+    return _stored(runtime, parse(body), "rows", body)
 
 
 def _write_both(runtime: Runtime, body: bytes, uploads: list[Upload]) -> None:
-    value = _parsed(body)
+    value = parse(body)
     uploads.append(_stored(runtime, value, "rows", body))
     if value.get("unlabelled") is not None:
         uploads.append(_stored(runtime, value, "unlabelled", body))
 
 
 def _stored(runtime: Runtime, value: Any, name: str, body: bytes) -> Upload:
-    rows = _rows_in(value, name)
+    rows = rows_in(value, name)
     if not rows:
         raise InvalidInput(f"{name}: expected at least one row, got none.")
     return jobs.store_rows(runtime.spool, rows, body)

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
 import numpy as np
-import orjson
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.promises.policy import Policy
@@ -24,6 +24,7 @@ from surelist.service.errors import TooLarge
 from surelist.service.record.log import Key, Written
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
+from surelist.service.sent_rows import SentRows
 from surelist.service.settings import Settings
 from surelist.service.spreadsheet import escape_file
 from surelist.service.uploads import Draft, Spool, Upload, list_of
@@ -267,21 +268,22 @@ def _laid_out(
 
 
 def select_rows(
-    policy: Policy, rows: Sequence[Mapping[str, Any]], body: bytes, columns: Mapping[str, str | None],
-    audit_rate: float | None = None,
-) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:  # fmt: skip
-    """Shortlist rows in memory: the shortlist, and what goes on record about it.
+    policy: Policy, sent: SentRows, columns: Mapping[str, str | None], audit_rate: float | None = None
+) -> tuple[list[int], dict[str, Any]]:
+    """Shortlist rows in memory: their numbers, and what goes on record about it.
 
     With an ``audit_rate`` the numbers of the rows drawn for the audit are on record too, so that asking
     again gives the same ones.
     """
-    numbers, done = workflows.select_rows(rows, policy, **columns)
-    listed = hashlib.sha256(orjson.dumps(numbers)).hexdigest()
-    pool = hashlib.sha256(body).hexdigest()
+    names = workflows.names_in_rows(policy, sent.has, **columns)
+    numbers, done = workflows.select_columns(sent.columns(names), policy)
+    listed = hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
+    pool = hashlib.sha256(sent.body).hexdigest()
     facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
     if audit_rate is not None:
-        facts |= {"audit_rate": audit_rate, "audit": watching.draw_audit(len(rows), numbers, audit_rate)}
-    return [rows[number] for number in numbers], facts
+        drawn = watching.draw_audit(done.candidates, numbers, audit_rate)
+        facts |= {"audit_rate": audit_rate, "audit": drawn}
+    return numbers, facts
 
 
 def escaped(path: Path) -> Path:

@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import Annotated, Any
 from urllib.parse import parse_qs
 
-import orjson
-import pydantic_core
+import msgspec
 from pydantic import Field, StringConstraints, ValidationError
 from starlette.background import BackgroundTask
 from starlette.requests import Request
@@ -22,10 +21,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, jobs, life, models
-from surelist.service.bodies import EXCEL, INLINE, content_type, json_body, parse_rows, table_body
+from surelist.service.bodies import EXCEL, INLINE, content_type, json_body, table_body
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, key_of, runtime_of
+from surelist.service.sent_rows import SentRows
 
 ROUTE = "/policies/{policy}/select"
 ADDRESS = re.compile("/api/v1/policies/([0-9a-f]{64})/select")
@@ -138,26 +138,19 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
     made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)
 
     def job() -> Any:
-        rows = parse_rows(body)
-        return (rows, *jobs.select_rows(made, rows, body, asked.columns, asked.audit_rate))
+        sent = SentRows(body)
+        return (sent.rows, *jobs.select_rows(made, sent, asked.columns, asked.audit_rate))
 
-    rows, shortlist, facts = job() if len(body) <= INLINE else await runtime.work(job)
+    rows, numbers, facts = job() if len(body) <= INLINE else await runtime.work(job)
     key = asked.bound_to(facts["pool_sha256"])
     if asked.watch:
         facts |= await runtime.read(life.watched_facts, view, asked.policy, facts)
     written = await runtime.written(view.record_selection(jobs.new_id(), asked.policy, facts, key))
     jobs.count_selection(runtime, facts)
-    answer = {"selection": answers.selection(written), "shortlist": shortlist}
+    answer = {"selection": answers.selection(written), "shortlist": [rows[number] for number in numbers]}
     if asked.audit_rate is not None:
         answer["audit"] = [rows[number] for number in written.entry.facts["audit"]]
-    return Response(_as_json(answer), media_type="application/json")
-
-
-def _as_json(answer: dict[str, Any]) -> bytes:
-    try:
-        return orjson.dumps(answer)
-    except orjson.JSONEncodeError:  # integers beyond 64 bits, as they were sent
-        return pydantic_core.to_json(answer)
+    return Response(msgspec.json.encode(answer), media_type="application/json")
 
 
 def _asked(policy: str, query: bytes, key: str | None = None) -> SelectionRequest:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -102,7 +102,7 @@ def select_table(
         raise InvalidInput("group: this policy has no groups; leave it out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     opened = open_table(table, engine, spark_master, progress, Hints(sheet, decimal))
-    names["pool"] = _pool_column(policy, pool, opened.columns)
+    names["pool"] = _pool_column(policy, pool, opened.columns.__contains__)
     if policy.of_one_pool:
         policy.require_pool(
             read_columns(opened, {"score": names["score"]}, on_bad_rows, any_order=True)["score"]
@@ -134,32 +134,39 @@ def select_source(source: Source, policy: Policy, **options: Any) -> tuple[Selec
     return select_table(opened.table, policy, **options), read
 
 
-def select_rows(
-    rows: Sequence[Mapping[str, Any]],
+def names_in_rows(
     policy: Policy,
+    has: Callable[[str], bool],
     *,
     score: str | None = None,
     group: str | None = None,
     id: str | None = None,
     pool: str | None = None,
-) -> tuple[list[int], Selection]:
-    """Which of a pool's rows (column name to value) are on the shortlist; nothing is written."""
+) -> dict[str, str]:
+    """Which columns of a pool's rows the policy needs, by role; ``has`` says which the first has."""
     remembered = policy.columns or {}
     named = {"score": score_column(policy, score) or "score"}
     if policy.grouped:
         named["group"] = group or remembered.get("group", "group")
     if policy.salt_hash is not None:
         named["id"] = id or remembered.get("id", "id")
-    pool = _pool_column(policy, pool, rows[0] if rows else ())
-    if pool is not None:
-        named["pool"] = pool
-    columns: dict[str, Any] = {role: _column(rows, name, role) for role, name in named.items()}
-    columns["score"] = check.as_scores(columns["score"])
-    check.require_rows(columns["score"], "rows")
-    scores = columns["score"] if policy.choice is None else {policy.choice.chosen: columns["score"]}
+    pool = _pool_column(policy, pool, has)
+    return named if pool is None else {**named, "pool": pool}
+
+
+def columns_in_rows(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[Any]]:
+    """The values of these columns, by role."""
+    return {role: _column(rows, name, role) for role, name in names.items()}
+
+
+def select_columns(columns: Mapping[str, Any], policy: Policy) -> tuple[list[int], Selection]:
+    """Which rows of a pool, given as columns by role, are on the shortlist; nothing is written."""
+    array = check.as_scores(columns["score"])
+    check.require_rows(array, "rows")
+    scores = array if policy.choice is None else {policy.choice.chosen: array}
     beside = columns.get("group"), columns.get("id")
     with words_of_tables():
-        if pool is None:
+        if "pool" not in columns:
             mask = policy.select(scores, *beside)
         else:
             mask = policy.select_pools(scores, columns["pool"], *beside)
@@ -167,8 +174,8 @@ def select_rows(
     sizes = Counter(map(str, columns.get("group", ())))
     listed = Counter(str(columns["group"][row]) for row in chosen) if policy.grouped else Counter()
     counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
-    checks = policy.checks_of(columns["score"], columns.get("group"), mask)
-    return chosen, Selection(len(rows), len(chosen), counts, checks=checks)
+    checks = policy.checks_of(array, columns.get("group"), mask)
+    return chosen, Selection(len(array), len(chosen), counts, checks=checks)
 
 
 def score_column(policy: Policy, score: str | None) -> str | None:
@@ -178,10 +185,11 @@ def score_column(policy: Policy, score: str | None) -> str | None:
     return score or (policy.columns or {}).get("score")
 
 
-def _pool_column(policy: Policy, pool: str | None, there: Collection[str]) -> str | None:
+def _pool_column(policy: Policy, pool: str | None, has: Callable[[str], bool]) -> str | None:
     """The column asked for; by rank, pools taken for one would give a list far too short."""
     remembered = (policy.columns or {}).get("pool")
-    return remembered if pool is None and policy.by_rank and remembered in there else pool
+    taken = pool is None and policy.by_rank and remembered is not None and has(remembered)
+    return remembered if taken else pool
 
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any]:

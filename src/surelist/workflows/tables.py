@@ -43,7 +43,15 @@ from surelist.tables.profile import (
 )
 from surelist.tables.reading import Reading
 from surelist.workflows.certify import REMEMBERED, WITH_POOLS, certify_source, remembering
-from surelist.workflows.selection import load_policy, score_column, select_rows, select_source, select_table
+from surelist.workflows.selection import (
+    columns_in_rows,
+    load_policy,
+    names_in_rows,
+    score_column,
+    select_columns,
+    select_source,
+    select_table,
+)
 from surelist.workflows.source import Source, words_of_tables
 
 __all__ = [
@@ -56,6 +64,7 @@ __all__ = [
     "SheetNeeded",
     "admit",
     "calibrate_table",
+    "columns_in_rows",
     "convert",
     "curve",
     "delimiter_in",
@@ -66,12 +75,13 @@ __all__ = [
     "impact",
     "limit_duckdb",
     "load_policy",
+    "names_in_rows",
     "problems",
     "profile",
     "ranked_rows",
     "read_table",
     "read_text",
-    "select_rows",
+    "select_columns",
     "select_source",
     "select_table",
     "shape",

@@ -1,0 +1,147 @@
+"""Rows in a JSON body: the columns that are read agree with the rows as plain values, and rows stay as sent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surelist.errors import InvalidInput
+from surelist.service.sent_rows import SentRows, parse, rows_in
+from surelist.workflows.selection import columns_in_rows, select_columns
+from tests.promises.test_pool_checks import POLICY
+
+NAMES = {"score": "score", "group": "group", "id": "id"}
+PLAIN = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()
+)
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=4,
+)
+SCORES = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**70), 2**70))
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {"score": SCORES | PLAIN, "group": VALUES, "id": PLAIN}, optional={"other": VALUES, "ähm": VALUES}
+    ),
+    max_size=6,
+)
+
+
+def outcome(job) -> Any:
+    try:
+        return job()
+    except InvalidInput as refused:
+        return str(refused)
+
+
+def body_of(rows: Any) -> bytes:
+    return json.dumps({"rows": rows}).encode()
+
+
+@settings(max_examples=400, deadline=None)
+@given(ROWS, st.booleans())
+def test_columns_agree_with_the_rows_as_plain_values(rows, ascii):
+    body = json.dumps({"rows": rows}, ensure_ascii=ascii).encode(errors="surrogatepass")
+    quick = outcome(lambda: SentRows(body).columns(NAMES))
+    plain = outcome(lambda: columns_in_rows(rows_in(parse(body), "rows"), NAMES))
+    if isinstance(plain, str):
+        assert quick == plain
+        return
+    assert quick["group"] == plain["group"]
+    assert quick["id"] == plain["id"]
+    assert [type(each) for each in quick["id"]] == [type(each) for each in plain["id"]]
+    from surelist._check import as_scores
+
+    scores = [outcome(lambda columns=each: as_scores(columns["score"]).tolist()) for each in (quick, plain)]
+    assert scores[0] == scores[1]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=12), st.integers(0, 40))
+def test_whatever_is_no_json_is_refused_where_it_is_skipped_too(noise, at):
+    body = body_of([{"score": 0.5, "text": "a b", "more": [1, {"x": None}]}] * 2)
+    body = body[:at] + noise + body[at:]
+    plain = outcome(lambda: rows_in(parse(body), "rows"))
+    if isinstance(plain, str):
+        assert isinstance(outcome(lambda: SentRows(body).columns({"score": "score"})), str), body
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"01", b"1.", b"-", b"NaN", b"nul", b"[1,]", b'{"a":}', b"{1:2}", b'"\\q"', b'"\\u12"', b'"\\ud800"', b'"\t"', b'"\xff"',
+     b'"\xed\xa0\x80"', b"[" * 100_000, b"[" * 100_000 + b"]" * 100_000],
+)  # fmt: skip
+def test_a_column_that_is_not_needed_must_be_json(value):
+    with pytest.raises(InvalidInput, match="body: expected JSON"):
+        SentRows(b'{"rows": [{"score": 1, "other": ' + value + b"}]}").columns({"score": "score"})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b"5",
+        b"null",
+        b"{}",
+        b'{"rows": 5}',
+        b'{"rows": null}',
+        b'{"rows": [5]}',
+        b'{"rows": [{"score": 1}, []]}',
+    ],
+)
+def test_rows_are_a_list_of_objects(body):
+    with pytest.raises(InvalidInput, match=r'body: expected \{"rows"'):
+        SentRows(body).columns({"score": "score"})
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        ("0.5", "scores: expected numbers, got '0.5' at row 1"),
+        (None, "row 1"),
+        (2**53 + 2, "beyond 2\\^53"),
+        ([1], "scores"),
+    ],
+)
+def test_a_score_that_is_none_is_refused_in_its_row(score, said):
+    rows = [{"score": 1}, {"score": score}]
+    with pytest.raises(InvalidInput, match=said):
+        select_columns(SentRows(body_of(rows)).columns({"score": "score"}), POLICY)
+
+
+def test_a_row_without_the_column_is_named():
+    with pytest.raises(InvalidInput, match=r"score: row 1 has no 'score'; it has 'x'"):
+        SentRows(body_of([{"score": 1}, {"x": 1}])).columns({"score": "score"})
+
+
+def test_one_column_in_two_roles_is_read_as_it_was_sent():
+    columns = SentRows(body_of([{"score": 1}, {"score": 2}])).columns({"score": "score", "id": "score"})
+    assert [type(each) for each in columns["id"]] == [int, int]
+
+
+def test_rows_come_back_letter_for_letter():
+    row = b'{ "score":1.50, "n": 123456789012345678901234567890, "t": "\\u00e4 \xc3\xa4" }'
+    sent = SentRows(b'{"rows": [' + row + b"]}")
+    assert msgspec.json.encode(sent.rows) == b"[" + row + b"]"
+    assert sent.columns({"score": "score"})["score"].tolist() == [1.5]
+    assert sent.has("n")
+    assert not sent.has("x")
+
+
+def test_of_what_is_said_twice_the_last_counts_for_both():
+    sent = SentRows(b'{"rows": [{"score": 1}], "rows": [{"score": 2, "score": 3}, {"score": 4}]}')
+    assert len(sent.rows) == 2
+    assert sent.columns({"score": "score"})["score"].tolist() == [3, 4]
+
+
+def test_column_names_may_be_anything():
+    for name in ("", "a b", "ä", '"', "score\n", "__class__", "rows"):
+        columns = SentRows(body_of([{name: 0.25}])).columns({"score": name})
+        np.testing.assert_array_equal(columns["score"], [0.25])
