@@ -64,5 +64,3 @@ def test_selections_are_counted_under_their_route(local_client, past):
     local_client.post(f"/api/v1/policies/{policy}/select", json=ROWS)
     text = local_client.get("/metrics").text
     assert re.search(r'method="POST",route="/api/v1/policies/\{policy\}/select",status="200"\} 1\.0', text)
-
-
