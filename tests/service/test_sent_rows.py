@@ -119,6 +119,8 @@ def test_a_score_that_is_none_is_refused_in_its_row(score, said):
 def test_a_row_without_the_column_is_named():
     with pytest.raises(InvalidInput, match=r"score: row 1 has no 'score'; it has 'x'"):
         SentRows(body_of([{"score": 1}, {"x": 1}])).columns({"score": "score"})
+    with pytest.raises(InvalidInput, match=r"score: row 0 has no 'score'; it has no columns\."):
+        SentRows(body_of([{}])).columns({"score": "score"})
 
 
 def test_one_column_in_two_roles_is_read_as_it_was_sent():

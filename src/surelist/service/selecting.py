@@ -139,9 +139,9 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
 
     def job() -> Any:
         sent = SentRows(body)
-        return (sent.rows, *jobs.select_rows(made, sent, asked.columns, asked.audit_rate))
+        return *jobs.select_rows(made, sent, asked.columns, asked.audit_rate), sent.rows
 
-    rows, numbers, facts = job() if len(body) <= INLINE else await runtime.work(job)
+    numbers, facts, rows = job() if len(body) <= INLINE else await runtime.work(job)
     key = asked.bound_to(facts["pool_sha256"])
     if asked.watch:
         facts |= await runtime.read(life.watched_facts, view, asked.policy, facts)

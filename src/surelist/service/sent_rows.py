@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -29,13 +29,18 @@ class SentRows:
 
     def __init__(self, body: bytes) -> None:
         self.body = body
-        with _expecting_json():
-            if not body.isascii():
+        if not body.isascii():
+            with _expecting_json():
                 body.decode()  # what is skipped is not looked at as text
+
+    @cached_property
+    def rows(self) -> list[msgspec.Raw]:
+        """Each as it was sent."""
+        with _expecting_json():
             try:
-                self.rows = _as_sent.decode(body).rows
+                return _as_sent.decode(self.body).rows
             except msgspec.ValidationError:
-                rows_in(parse(body), "rows")
+                rows_in(parse(self.body), "rows")
                 raise
 
     def has(self, column: str) -> bool:
@@ -48,10 +53,11 @@ class SentRows:
         """The values of these columns, by role."""
         reader = _reader(tuple(names.items()))
         if reader is not None:
-            try:
-                rows = reader.decode(self.body).rows
-            except msgspec.ValidationError:  # not what was expected: the long way says in which row
-                rows = []
+            with _expecting_json():
+                try:
+                    rows = reader.decode(self.body).rows
+                except msgspec.ValidationError:  # not what was expected: the long way says in which row
+                    rows = []
             columns: dict[str, Any] = {role: list(map(attrgetter(role), rows)) for role in names}
             columns["score"] = np.array(columns["score"], np.float64)
             if len(rows) and np.abs(columns["score"]).max() < EXACT:

@@ -197,5 +197,5 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any
         return list(map(itemgetter(name), rows))
     except KeyError:
         at = next(i for i, row in enumerate(rows) if name not in row)
-        there = ", ".join(repr(each) for each in list(rows[at])[:20])
+        there = ", ".join(repr(each) for each in list(rows[at])[:20]) or "no columns"
         raise InvalidInput(f"{role}: row {at} has no {name!r}; it has {there}.") from None
