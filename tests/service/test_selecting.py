@@ -64,3 +64,11 @@ def test_selections_are_counted_under_their_route(local_client, past):
     local_client.post(f"/api/v1/policies/{policy}/select", json=ROWS)
     text = local_client.get("/metrics").text
     assert re.search(r'method="POST",route="/api/v1/policies/\{policy\}/select",status="200"\} 1\.0', text)
+
+
+def test_on_the_page_of_the_api_what_is_about_one_thing_stands_together(local_client):
+    paths = local_client.get("/api/v1/openapi.json").json()["paths"]
+    tags = {path: {each for use in uses.values() for each in use["tags"]} for path, uses in paths.items()}
+    assert tags["/api/v1/calibrate"] == tags["/api/v1/policies/{policy}/select"] == {"policies"}
+    assert tags["/api/v1/labellings/{ident}/next"] == {"labellings"}
+    assert set.union(*tags.values()) == {"policies", "selections", "campaigns", "labellings", "log", "operation"}

@@ -185,6 +185,15 @@ def _declare_bodies(app: FastAPI) -> None:
             parts[model.__name__] = described
         parts.pop("HTTPValidationError", None)
         parts.pop("ValidationError", None)
+        _group(schema["paths"])
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _group(paths: dict[str, dict[str, Any]]) -> None:
+    """On the page of the API, what is about one thing stands together."""
+    for path, operations in paths.items():
+        kind = path.removeprefix("/api/v1/").split("/")[0]
+        for operation in operations.values():
+            operation.setdefault("tags", ["policies" if kind in ("calibrate", "curve") else kind])
