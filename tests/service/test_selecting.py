@@ -71,4 +71,7 @@ def test_on_the_page_of_the_api_what_is_about_one_thing_stands_together(local_cl
     tags = {path: {each for use in uses.values() for each in use["tags"]} for path, uses in paths.items()}
     assert tags["/api/v1/calibrate"] == tags["/api/v1/policies/{policy}/select"] == {"policies"}
     assert tags["/api/v1/labellings/{ident}/next"] == {"labellings"}
-    assert set.union(*tags.values()) == {"policies", "selections", "campaigns", "labellings", "log", "operation"}
+    kinds = {"policies", "selections", "campaigns", "labellings", "log", "operation"}
+    assert set.union(*tags.values()) == kinds
+    assert paths["/api/v1/log"]["get"]["summary"][0].isupper()
+    assert paths["/api/v1/policies/{policy}/select"]["post"]["summary"] == "Shortlist a pool"

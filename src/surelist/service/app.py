@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -123,16 +124,19 @@ def _add_checks(app: FastAPI) -> None:
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> dict[str, str]:
+        """Alive, and of which version."""
         return {"status": "ok", "version": __version__}
 
     @app.get("/readyz", tags=["operation"], responses={503: {"description": MEANING[503]}})
     async def readyz(request: Request) -> dict[str, str]:
+        """Able to work: the record can be read and is where it was."""
         runtime = runtime_of(request)
         await runtime.read(runtime.registry.ready)
         return {"status": "ready"}
 
     @app.get("/metrics", tags=["operation"], response_class=Response)
     async def metrics(request: Request) -> Response:
+        """Counts and durations for Prometheus."""
         runtime = runtime_of(request)
         await runtime.read(runtime.view, request, "viewer")
         return Response(generate_latest(runtime.metrics.registry), media_type=CONTENT_TYPE_LATEST)
@@ -185,15 +189,16 @@ def _declare_bodies(app: FastAPI) -> None:
             parts[model.__name__] = described
         parts.pop("HTTPValidationError", None)
         parts.pop("ValidationError", None)
-        _group(schema["paths"])
+        _order(schema["paths"])
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _group(paths: dict[str, dict[str, Any]]) -> None:
-    """On the page of the API, what is about one thing stands together."""
+def _order(paths: dict[str, dict[str, Any]]) -> None:
+    """On the page of the API, what is about one thing stands together, each with its first sentence."""
     for path, operations in paths.items():
         kind = path.removeprefix("/api/v1/").split("/")[0]
         for operation in operations.values():
             operation.setdefault("tags", ["policies" if kind in ("calibrate", "curve") else kind])
+            operation["summary"] = re.split(r"\.\s|\.$|\n\n", operation["description"])[0]
