@@ -172,3 +172,26 @@ def test_pictures_have_a_text_alternative():
 )  # fmt: skip
 def test_spreadsheet_cells(cell, safe):
     assert escape_cell(cell) == safe
+
+
+def test_a_report_shows_the_score_certified_with_its_range_and_auc_and_both_counts_of_tied_scores():
+    scores, labels = examples.population(np.random.default_rng(6), 2000)
+    tied = calibrate(scores.round(1), labels, Expected(5, 100))
+    text = report.render(summarise(tied))
+    step, about = tied.cutoffs[0].steps[0], tied.cutoffs[0].scores
+    assert f"{about.lowest:.6g} to {about.highest:.6g} on the calibration rows, AUC {about.auc:.2f}" in text
+    assert f"{step.reached} of {labels.sum()} qualified calibration rows" in text
+    assert f"and {step.critical_count} were needed" in text
+    assert "Ties at the threshold let in" in text
+    wrong_way = report.render(summarise(calibrate(-scores, labels, Expected(5, 100))))
+    assert "is it the right score column" in wrong_way
+
+
+def test_nothing_says_that_everyone_at_the_threshold_of_a_hash_policy_is_shortlisted():
+    scores, labels = examples.population(np.random.default_rng(6), 2000)
+    policy = calibrate(scores.round(1), labels, Expected(5, 100), ties="hash", ids=np.arange(2000))
+    threshold = policy.cutoffs[0].steps[0].threshold
+    for text in (report.render(summarise(policy)), repr(policy), policy._repr_html_(), policy.describe()):
+        assert f"score >= {threshold:g}" not in text.replace("&gt;", ">")
+        assert "the score is at or above the threshold" not in text
+        assert "hash of the" in text

@@ -14,7 +14,7 @@ from importlib import metadata
 from typing import Any
 
 from surelist._version import __version__
-from surelist.promises import policy_file
+from surelist.promises import policy_display, policy_file, wording
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
 from surelist.promises.usual import usual
@@ -59,7 +59,8 @@ def summarise(
         "grouped": policy.grouped,
         "created": policy.created,
         "missing_labels": policy.missing_labels,
-        "cutoffs": [_cutoff(each) for each in policy.cutoffs],
+        "cutoffs": [_cutoff(each, policy) for each in policy.cutoffs],
+        "listed": _listed(policy),
         "excess": _excess(policy),
         "score_column": (policy.columns or {}).get("score"),
         "warnings": list(policy.warnings),
@@ -133,19 +134,41 @@ def curve_table(evidence: Mapping[str, Any], rows: int = 12) -> list[dict[str, A
     ]
 
 
-def _cutoff(cutoff: Cutoff) -> dict[str, Any]:
+def _cutoff(cutoff: Cutoff, policy: Policy) -> dict[str, Any]:
     return {
         "group": cutoff.group,
         "target": cutoff.target.describe(),
         "evidence": cutoff.proof.evidence(cutoff.level) if cutoff.proof is not None else None,
         "alpha": cutoff.level.alpha,
+        "by_rank": policy.by_rank,
         "rows": cutoff.rows,
         "qualified": cutoff.qualified,
         "steps": [asdict(step) for step in cutoff.steps[:STEPS_SHOWN]],
         "more_steps": max(0, len(cutoff.steps) - STEPS_SHOWN),
         "fingerprint": cutoff.fingerprint,
         "scores": asdict(cutoff.scores) if cutoff.scores is not None else None,
+        "about": _about(cutoff, policy),
     }
+
+
+def _listed(policy: Policy) -> str:
+    """Who is shortlisted, in words that go with the table of thresholds."""
+    if policy.by_rank:
+        return f"Shortlisted are {policy_display.listed(policy.cutoffs[0])}, by score."
+    if policy.salt_hash is not None:
+        return (
+            "A candidate is shortlisted when the score is above the threshold; of those exactly at it, the "
+            "hash of their id decides."
+        )
+    return "A candidate is shortlisted when the score is at or above the threshold."
+
+
+def _about(cutoff: Cutoff, policy: Policy) -> str:
+    """The count needed and the count there is; which score was certified, its range and its AUC."""
+    lines = wording.about_scores(cutoff, policy)
+    if cutoff.proof is None:
+        lines = [f"threshold: {wording.evidence(cutoff)}", *lines]
+    return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines)
 
 
 def _rates(selection: Mapping[str, Any] | None) -> list[dict[str, Any]]:
