@@ -167,3 +167,61 @@ def test_rows_as_the_api_takes_them_are_checked_too():
     assert warned(done.checks) == ["pool size"]
     assert done.checks == POLICY.check_pool(pool)
     assert Selection is type(done)
+
+
+def grouped_policy() -> sl.Policy:
+    groups = np.random.default_rng(15).choice(["a", "b"], 2000)
+    target = {"a": sl.Expected(4, 400), "b": sl.Expected(4, 400)}
+    return sl.calibrate(*PAST, target, groups=groups, purpose="test").with_columns(
+        score="score", group="group"
+    )
+
+
+def ranked_policy() -> sl.Policy:
+    pools = np.repeat(np.arange(100), 20)
+    made = sl.calibrate(*PAST, sl.PerPool(1, by="rank"), pools=pools)
+    return made.with_columns(score="score", pool="pool")
+
+
+@pytest.mark.parametrize("policy", [POLICY, grouped_policy(), ranked_policy()], ids=["all", "groups", "rank"])
+def test_many_pools_as_rows_get_the_checks_that_they_get_as_a_table(policy):
+    from surelist.workflows import tables as workflows
+
+    rng = np.random.default_rng(16)
+    scores, _ = population(rng, 900)
+    pool = {
+        "score": scores,
+        "group": rng.choice(["a", "b"], 900),
+        "pool": np.repeat([3, 1, 2], [500, 380, 20]),
+    }
+    columns = {name: each for name, each in pool.items() if name != "group" or policy.grouped}
+    _, done = workflows.select_columns(columns, policy)
+    assert done.checks == sl.select_table(pl.DataFrame(pool), policy, pool="pool").checks
+    assert done.checks
+    assert not any(each.message.startswith("The pool has") for each in done.checks)
+
+
+def test_of_many_pools_those_with_few_of_a_group_are_counted():
+    rng = np.random.default_rng(17)
+    scores, _ = population(rng, 1000)
+    names = np.repeat(["a", "b", "a"], [400, 400, 200])
+    pools = np.repeat(["p", "q"], [900, 100])
+    done = sl.select_table(
+        pl.DataFrame({"score": scores, "group": names, "pool": pools}), grouped_policy(), pool="pool"
+    )
+    sizes = {each.group: each.message for each in done.checks if each.kind == "pool size"}
+    assert sizes["a"].startswith(
+        "1 of 2 pools of group a are much smaller than the promised 400; the smallest has 100:"
+    )
+    assert sizes["b"].startswith(
+        "1 of 2 pools of group b are much smaller than the promised 400; the smallest has 0:"
+    )
+
+
+def test_a_group_of_an_earlier_policy_has_its_own_size():
+    policy = grouped_policy()
+    old = replace(policy, cutoffs=tuple(replace(each, scores=None) for each in policy.cutoffs))
+    checks = old.check_pool(population(np.random.default_rng(18), 10)[0], ["a"] * 7 + ["b"] * 3)
+    assert [each.message.partition(";")[0] for each in checks] == [
+        "The pool has 7 candidates of group a", "The pool has 3 candidates of group b",
+    ]  # fmt: skip

@@ -13,6 +13,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from surelist.errors import InvalidInput
 from surelist.service import middleware, server
 from surelist.service.app import create_app
 from surelist.service.errors import TooLarge, TooSlow
@@ -222,6 +223,14 @@ def test_small_answers_do_not_wait_for_the_network():
 
     asyncio.run(once())
     assert options == [1]
+
+
+def test_whoever_reads_the_address_may_connect_at_once_and_nobody_else_gets_it():
+    """The address is printed before the app runs; a port that is only bound refuses clients, and can be bound twice."""
+    with server.listen("127.0.0.1", 0) as listener:
+        socket.create_connection(listener.getsockname(), timeout=5).close()
+        with pytest.raises(InvalidInput, match="port: cannot listen on"):
+            server.listen(*listener.getsockname())
 
 
 def test_health_checks_on_one_connection_take_a_few_milliseconds(guarded_server):

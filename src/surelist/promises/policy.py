@@ -252,15 +252,13 @@ class Policy(Displayed, Certificate):
         """Is this the kind of pool the promise is about? Sentences, some of them warnings.
 
         Pool size, share shortlisted, range and drift of scores, calibration rows in the pool. For
-        policies whose groups overlap, or that list by rank or one pool only, there are none.
+        policies whose groups overlap there are none.
         """
         return self.checks_of(self._chosen_score(scores), groups, self.select(scores, groups, ids))
 
-    def checks_of(self, scores: Any, groups: Any, listed: Mask) -> tuple[PoolCheck, ...]:
-        """The same for a pool whose shortlist is known; ``scores`` are those of the one column chosen."""
-        if self.overlapping or self.by_rank or self.of_one_pool:
-            return ()
-        return pool_checks.check_arrays(self, scores, groups, listed)
+    def checks_of(self, scores: Any, groups: Any, listed: Mask, pools: Any = None) -> tuple[PoolCheck, ...]:
+        """The same for pools whose shortlist is known; ``scores`` are those of the one column chosen."""
+        return () if self.overlapping else pool_checks.check_arrays(self, scores, groups, listed, pools)
 
     def _chosen_score(self, scores: Any) -> Any:
         """The score that was chosen, where there were several."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
 from surelist.pool_counts import PoolCheck, PoolCounts, count_scores
@@ -32,6 +33,7 @@ GAP = 0.1  # between the shares of pool and calibration rows that reach some sco
 LEVEL = 1e-4  # of the gap's test: false warnings of every 10,000 pools at most
 
 Sizes = Mapping[str | None, tuple[int, int]]  # (candidates, shortlisted) per group; None: everyone
+PoolSizes = Mapping[str | None, Sequence[int]]  # of each pool, where there are several; per group as well
 
 
 @dataclass(frozen=True)
@@ -54,17 +56,30 @@ def marks_of(policy: Certificate) -> dict[str | None, tuple[float, ...]]:
     }
 
 
-def check_arrays(policy: Certificate, scores: Any, groups: Any, listed: Any) -> tuple[PoolCheck, ...]:
-    """The checks of a pool in memory; ``listed`` marks its shortlist, ``groups`` is None or one name each."""
+def check_arrays(
+    policy: Certificate, scores: Any, groups: Any, listed: Any, pools: Any = None
+) -> tuple[PoolCheck, ...]:
+    """The checks of a pool in memory; ``listed`` marks its shortlist, ``groups`` is None or one name each.
+
+    ``pools`` says which one a candidate is in, where there are several.
+    """
     array, chosen = np.asarray(scores, dtype=np.float64), np.asarray(listed, dtype=np.bool_)
     sizes: dict[str | None, tuple[int, int]] = {}
     counts: dict[str | None, PoolCounts] = {}
     names = None if groups is None else np.asarray(groups).astype(np.str_)
-    for group, marks in marks_of(policy).items():
+    codes, number = (None, 0) if pools is None else check.as_codes(pools, len(array))
+    in_pools: dict[str | None, list[int]] = {}
+    if codes is not None:
+        in_pools[None] = np.bincount(codes, minlength=number).tolist()
+    marks = marks_of(policy)
+    for group in (cutoff.group for cutoff in _parts(policy)):
         inside = slice(None) if names is None else names == group
         sizes[group] = (len(array[inside]), int(np.count_nonzero(chosen[inside])))
-        counts[group] = count_scores(array[inside], marks)
-    return check_pool(policy, len(array), sizes, counts)
+        if group in marks:
+            counts[group] = count_scores(array[inside], marks[group])
+        if codes is not None:
+            in_pools[group] = np.bincount(codes[inside], minlength=number).tolist()
+    return check_pool(policy, len(array), sizes, counts, in_pools)
 
 
 def check_pool(
@@ -72,19 +87,21 @@ def check_pool(
     candidates: int,
     sizes: Sizes,
     counts: Mapping[str | None, PoolCounts],
-    pools: Sequence[int] = (),
+    pools: PoolSizes | None = None,
 ) -> tuple[PoolCheck, ...]:
-    """All checks that the policy's summary allows; ``pools`` are the sizes where there are several."""
+    """All checks that the policy's summary allows."""
     checks: list[PoolCheck] = []
+    pools = pools or {}
+    several = len(pools.get(None, ())) > 1
     by_group = policy.grouped and policy.group_rows == "own"
     for cutoff in _parts(policy):
         size = sizes.get(cutoff.group, (candidates, 0))[0] if by_group else candidates
         if by_group or not checks:
-            checks += _pool_size(cutoff, size, () if by_group else pools)
+            checks += _pool_size(cutoff, size, pools.get(cutoff.group if by_group else None, ()), several)
         if cutoff.scores is None or not counts.get(cutoff.group) or not counts[cutoff.group].candidates:
             continue
         counted = counts[cutoff.group]
-        if len(pools) < 2:
+        if not several:
             checks += _share(cutoff, size, *sizes[cutoff.group])
         known = _reference(cutoff.scores)
         checks += [_range(cutoff, known, counted), _drift(cutoff, known, counted)]
@@ -127,7 +144,7 @@ def _who(cutoff: Cutoff) -> str:
     return f" of group {cutoff.group}" if cutoff.group is not None else ""
 
 
-def _pool_size(cutoff: Cutoff, size: int, pools: Sequence[int]) -> list[PoolCheck]:
+def _pool_size(cutoff: Cutoff, size: int, pools: Sequence[int], several: bool) -> list[PoolCheck]:
     target = cutoff.target
     if not isinstance(target, Expected) or target.pool_size is None or target.of != "count":
         return []
@@ -135,10 +152,12 @@ def _pool_size(cutoff: Cutoff, size: int, pools: Sequence[int]) -> list[PoolChec
     asked = numerals.number(promised, 10)
     if pools:
         small = [each for each in pools if each < SMALL * promised]
-        message = f"{len(small):,} of {len(pools):,} pools are much smaller than the promised {asked}"
+        message = f"{len(small):,} of {len(pools):,} pools{who} are much smaller than the promised {asked}"
         if small:
             message += f"; the smallest has {min(small):,}: {_average(target, min(small))}"
         return [PoolCheck("pool size", bool(small), f"{message}.", cutoff.group)]
+    if several:  # of which nothing is known for this group
+        return []
     message = f"The pool has {size:,} candidates{who}; the promise is about pools of {asked}."
     if size != promised:
         message = f"{message[:-1]}: {_average(target, size)}."

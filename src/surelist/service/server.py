@@ -69,12 +69,16 @@ class TimedProtocol(HttpToolsProtocol):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound socket. asyncio sets TCP_NODELAY only where the protocol is named, so it is named."""
+    """A socket that clients may connect to from now on: they wait until the app answers.
+
+    asyncio sets TCP_NODELAY only where the protocol is named, so it is named.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host.strip("[]"), port))
+        listener.listen(CONNECTIONS)
     except OSError as error:
         listener.close()
         raise InvalidInput(
@@ -92,6 +96,6 @@ def run(app: FastAPI, listener: socket.socket) -> None:
     config = uvicorn.Config(
         app, http=TimedProtocol, ws="none", loop="asyncio", access_log=False, log_level="warning",
         server_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS,
-        timeout_keep_alive=IDLE_SECONDS, timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        backlog=CONNECTIONS, timeout_keep_alive=IDLE_SECONDS, timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listener])

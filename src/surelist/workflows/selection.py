@@ -115,15 +115,24 @@ def select_table(
     sizes.update(done.groups)
     counted = done.scores.groups if done.scores is not None else {}
     by_pool = done.scores.pools if done.scores is not None else {}
-    pools = [each.candidates for each in done.pools]
     return replace(
         done,
-        checks=pool_checks.check_pool(policy, done.candidates, sizes, counted, pools),
+        checks=pool_checks.check_pool(policy, done.candidates, sizes, counted, _pool_sizes(policy, done)),
         pools=tuple(
             replace(each, drift=pool_checks.drift_checks(policy, by_pool.get(each.pool, {})))
             for each in done.pools
         ),
     )
+
+
+def _pool_sizes(policy: Policy, done: Selection) -> dict[str | None, list[int]]:
+    """How many candidates each pool has, and how many of each group."""
+    sizes: dict[str | None, list[int]] = {None: [each.candidates for each in done.pools]}
+    if done.pools and done.scores is not None and policy.grouped:
+        counted = {(str(pool), str(group)): good for (pool, group), (good, _) in done.scores.sizes.items()}
+        for group in done.groups:
+            sizes[group] = [counted.get((str(each.pool), group), 0) for each in done.pools]
+    return sizes
 
 
 def select_source(source: Source, policy: Policy, **options: Any) -> tuple[Selection, Reading]:
@@ -174,7 +183,7 @@ def select_columns(columns: Mapping[str, Any], policy: Policy) -> tuple[list[int
     sizes = Counter(map(str, columns.get("group", ())))
     listed = Counter(str(columns["group"][row]) for row in chosen) if policy.grouped else Counter()
     counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
-    checks = policy.checks_of(array, columns.get("group"), mask)
+    checks = policy.checks_of(array, columns.get("group"), mask, columns.get("pool"))
     return chosen, Selection(len(array), len(chosen), counts, checks=checks)
 
 
