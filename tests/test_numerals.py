@@ -22,7 +22,7 @@ def test_an_estimate_has_no_digits_that_mean_nothing(value, text):
 @pytest.mark.parametrize(
     ("value", "text"),
     [(1e6, "1,000,000"), (1320.4, "1,320"), (1.2e-7, "0.00000012"), (0.84, "0.84"), (-3.5, "-3.5"), (None, "–"),
-     (1e21, "1,000,000,000,000,000,000,000"), (0, "0")],
+     (1e21, "1,000,000,000,000,000,000,000"), (0, "0"), (8.68e23, "868,000,000,000,000,000,000,000")],
 )  # fmt: skip
 def test_a_number_has_thousands_apart_and_no_exponent(value, text):
     assert number(value) == text

@@ -6,6 +6,7 @@ The sentences of a policy file have a form of their own (``promises.phrases``), 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 NEAR = 0.05  # an estimate that is rounded by less than this reads better rounded
@@ -25,6 +26,8 @@ def number(value: float | None, digits: int = 4) -> str:
         return "0" if value == 0 else f"{value:g}"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     rounded = float(f"{value:.{digits}g}")
+    if not places:
+        return f"{int(Decimal(repr(rounded))):,}"  # as it reads, not as it is stored
     text = f"{rounded:,.{min(places, MOST_DIGITS)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

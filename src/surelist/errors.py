@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from surelist._dataclasses import dataclass
@@ -163,7 +164,9 @@ class Shortfall:
 
     ``largest_k`` is the largest k these rows could have certified if everyone were
     shortlisted (for a recall target ``largest_share``); ``rows_needed`` is an estimate,
-    at the share of qualified rows seen here, or None where no number of rows would do.
+    at the share of qualified rows seen here, or None where no number of rows would do. With
+    weights ``rows`` are those that the thinning kept of ``rows_before``, and ``rows_needed`` counts
+    rows before it.
     """
 
     target: str
@@ -176,6 +179,14 @@ class Shortfall:
     group: str | None = None
     simultaneous_rule: bool = False
     reason: str | None = None  # of rules that count something else than qualified rows
+    rows_before: int | None = None
+
+    def thinned_from(self, rows_before: int) -> Shortfall:
+        """The same where these rows are what thinning by weights kept of more."""
+        needed = self.rows_needed
+        if needed is not None:
+            needed = math.ceil(needed * rows_before / self.rows)
+        return replace(self, rows_before=rows_before, rows_needed=needed)
 
 
 class NotCertifiable(SurelistError):
@@ -232,16 +243,20 @@ def _explain(s: Shortfall) -> str:
     parts = [f"Not certifiable{where}: {s.target}."]
     if s.reason is not None:
         return " ".join([*parts, s.reason, AGAIN])
+    kept = "" if s.rows_before is None else f" that the weights kept of {s.rows_before:,}"
     if s.critical_count > s.rows:
         parts.append(
-            f"It would take more qualified calibration rows than the {s.rows:,} rows there are; "
+            f"It would take more qualified calibration rows than the {s.rows:,} rows{kept or ' there are'}; "
             f"{s.qualified_available:,} are qualified."
         )
     else:
         parts.append(
             f"It needs {s.critical_count:,} qualified calibration rows "
-            f"and {s.qualified_available:,} of {s.rows:,} are."
+            f"and {s.qualified_available:,} of {'the ' * bool(kept)}{s.rows:,}{kept} are."
         )
+    if not s.qualified_available:
+        parts.append("No row is qualified, and then nothing can be certified: is it the right label column?")
+        return " ".join([*parts, AGAIN])
     if s.largest_share is not None:
         parts.append(f"These rows could certify a share of at most {_rounded_down(s.largest_share)}.")
     elif s.largest_k:
@@ -249,9 +264,8 @@ def _explain(s: Shortfall) -> str:
     else:
         parts.append("These rows could certify no k at all.")
     if s.rows_needed is not None:
-        parts.append(
-            f"About {s.rows_needed:,} calibration rows would do, at the share of qualified rows seen here."
-        )
+        seen = "shares of rows kept and qualified" if kept else "share of qualified rows"
+        parts.append(f"About {s.rows_needed:,} calibration rows would do, at the {seen} seen here.")
     else:
         parts.append("At the share of qualified rows seen here no number of rows would do: ask for less.")
     less = "a smaller share" if s.largest_share is not None else "a smaller k"

@@ -96,6 +96,13 @@ def test_watch_waits_goes_on_and_alarms(tmp_path, capsys, policy):
     assert run(["watch", state, str(table)]) == 2
 
 
+def test_watch_takes_a_column_of_missing_reviews_for_what_it_is_without_being_told(tmp_path, capsys, policy):
+    table = tmp_path / "pools.csv"
+    write(table, ["pool", "pool_size", "qualified", "unreviewed"], [(f"d{i}", 100, 0, 9) for i in range(5)])
+    assert run(["watch", str(tmp_path / "monitor.json"), str(table), "--policy", policy]) == 0
+    assert "45 more on the shortlists have no review" in capsys.readouterr().out
+
+
 def test_watch_refuses_another_policy(tmp_path, policy):
     state, table = (
         str(tmp_path / "m.json"),

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import BaggingClassifier
-from sklearn.feature_selection import SelectKBest
+from sklearn.feature_selection import SelectKBest, SequentialFeatureSelector
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -234,3 +234,23 @@ def test_a_search_is_turned_inside_out_with_its_parameters():
 def test_what_cannot_be_turned_is_said(nested, message):
     with pytest.raises(sl.InvalidInput, match=message):
         sl.ShortlistClassifier.outermost(nested)
+
+
+def test_a_policy_made_inside_a_pipeline_says_so_in_its_conditions_wherever_it_goes(tmp_path):
+    with pytest.warns(sl.NestedFitWarning):
+        nested = make_pipeline(SelectKBest(k=4), make()).fit(X, y)[-1].policy_
+    nested.save(tmp_path / "policy.json")
+    for policy in (nested, sl.Policy.load(tmp_path / "policy.json")):
+        last = policy.conditions[-1]
+        assert last.startswith("ShortlistClassifier was not the outermost estimator. The step 'selectkbest'")
+        assert "the promise is not covered" in last
+    alone = make().fit(X, y).policy_
+    assert "outermost" not in " ".join(alone.conditions)
+
+
+def test_the_way_out_of_a_selector_of_features_has_a_classifier_behind_it():
+    selector = SequentialFeatureSelector(make(), n_features_to_select=1, cv=2)
+    with pytest.warns(sl.NestedFitWarning) as caught:
+        selector.fit(X[:, :2], y)
+    way_out = "ShortlistClassifier(make_pipeline(SequentialFeatureSelector(classifier, ...), classifier))"
+    assert way_out in str(caught[0].message)

@@ -64,6 +64,8 @@ def test_with_no_review_at_all_the_interval_reaches_down_to_nothing(policy):
     assert not monitor.alarm
     assert "700 more on the shortlists have no review" in monitor.describe()
     assert "whatever the missing reviews would say" in monitor.describe()
+    assert "0.00% to " in monitor.in_a_sentence()
+    assert ", whatever 700 missing reviews would say, after 50 pools" in monitor.in_a_sentence()
 
 
 def test_the_alarm_takes_missing_reviews_as_qualified(policy):
@@ -83,6 +85,7 @@ def test_pools_with_too_few_reviews_to_tell_are_unknown():
     total = monitor.tallies[None].total
     assert (total.trials, total.successes, total.unreviewed) == (3, 1, 1)
     assert "1 more for lack of reviews unknown" in monitor.describe()
+    assert ", whatever the missing reviews of 1 pool would say, after" in monitor.in_a_sentence()
 
 
 def test_a_campaign_says_how_many_reviews_it_gave_up(policy):

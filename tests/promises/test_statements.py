@@ -348,6 +348,34 @@ def test_a_refused_recall_says_how_many_qualified_rows_it_takes_and_nothing_that
     assert "a smaller share" in message
 
 
+def test_a_refusal_under_weights_counts_the_rows_to_gather_before_the_thinning():
+    """Half of the rows are kept, so twice as many are needed as without weights."""
+    for groups, target in ((None, sl.Recall(0.999)), (["a"] * 3_000, {"a": sl.Recall(0.999)})):
+        asked = {"groups": groups, "purpose": "a test"} if groups else {}
+        with pytest.raises(sl.NotCertifiable) as plain:
+            sl.calibrate(SCORES, LABELS, target, **asked)
+        with pytest.raises(sl.NotCertifiable) as caught:
+            sl.calibrate(SCORES, LABELS, target, weights=np.ones(3_000), weight_bound=2.0, **asked)
+        thinned = caught.value
+        assert thinned.rows_needed == pytest.approx(2 * plain.value.rows_needed, rel=0.15)
+        assert thinned.shortfall.rows_before == 3_000
+        assert f"{thinned.rows:,} rows that the weights kept of 3,000" in str(thinned)
+        assert f"About {thinned.rows_needed:,} calibration rows would do, at the shares of" in str(thinned)
+
+
+def test_under_weights_the_numbers_of_rows_are_said_to_be_of_those_kept():
+    policy = sl.calibrate(SCORES, LABELS, TARGET, weights=np.ones(3_000), weight_bound=2.0)
+    kept = policy.cutoffs[0].rows
+    assert f"weights: counted are the {kept:,} calibration rows that they kept of 3,000" in policy.describe()
+
+
+@pytest.mark.parametrize("target", [sl.Recall(0.9), sl.Expected(5, 100), sl.PerPool(5, 100)])
+def test_a_refusal_without_any_qualified_row_asks_for_the_label_column_not_for_less(target):
+    with pytest.raises(sl.NotCertifiable, match="is it the right label column") as caught:
+        sl.calibrate(SCORES, np.zeros(3_000), target)
+    assert "ask for less" not in str(caught.value)
+
+
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.9, 0.95, 0.99])
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
 def test_the_fewest_qualified_rows_for_a_recall_are_the_smallest_that_certify(share, alpha):

@@ -80,6 +80,25 @@ def test_a_forged_threshold_is_refused(past, capsys):
 
 
 @pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda cutoff: cutoff["steps"][0].update(share=0.01, share_untied=0.01), "shares shortlisted 0.01"),
+        (lambda cutoff: cutoff["scores"].update(auc=0.99), "AUC 0.99"),
+        (lambda cutoff: cutoff["scores"].update(highest=7.5), "lowest and highest score"),
+        (lambda cutoff: cutoff["scores"]["scores"].__setitem__(1, 1e-9), "sketch of scores"),
+    ],
+    ids=["share", "auc", "range", "sketch"],
+)
+def test_a_forged_list_length_auc_or_sketch_is_refused(past, change, message):
+    path = made(past)
+    forged = json.loads(path.read_text())
+    change(forged["cutoffs"][0])
+    path.write_text(json.dumps(forged))
+    with pytest.raises(InvalidInput, match=f"not calibrated on these rows.*{message}"):
+        report.write(path, past.with_name("report.json"), past=past)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         (",1,f,", ",0,f,", "qualified rows"),

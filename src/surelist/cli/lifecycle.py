@@ -126,9 +126,15 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, **given: Any) 
     "--qualified", default="qualified", show_default=True,
     help="Column: qualified candidates on the shortlist; blank while reviews are missing.",
 )  # fmt: skip
-@click.option("--unreviewed", help="Column: candidates on the shortlist whose review never came.")
+@click.option(
+    "--unreviewed",
+    help="Column: candidates on the shortlist whose review never came  [default: unreviewed, if there].",
+)
 @click.option("--missed", help="Column: audited candidates who turned out qualified, with --audit-rate.")
-@click.option("--unaudited", help="Column: candidates drawn for the audit whose review never came.")
+@click.option(
+    "--unaudited",
+    help="Column: candidates drawn for the audit whose review never came  [default: unaudited, if there].",
+)
 @click.option("--group", help="Column with the group, for policies with groups: one row per pool and group.")
 @plot_option
 @as_json

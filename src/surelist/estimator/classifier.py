@@ -155,7 +155,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             raise ValueError("requires y to be passed, but the target y is None")
         check.as_choice(self.response_method, RESPONSES, "response_method")
         check.as_flag(self.prefit, "prefit")
-        self._warn_if_nested()
+        nested = self._warn_if_nested()
         self._require_counts()
         X, y = indexable(X, y)
         y = column_or_1d(y, warn=True)
@@ -163,11 +163,12 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self.classes_ = _two_classes(y)
         self._positive = self._positive_class()
         rows = self._fit_estimator(X, y, groups, params)
-        self.policy_: Policy = calibrate(
+        policy = calibrate(
             self._scores(_safe_indexing(X, rows)), y[rows] == self._positive, self.target,
             alpha=self.alpha, rule=self.rule, calibration_share=self.calibration_share,
             **self._group_options(groups, rows),
         )  # fmt: skip
+        self.policy_: Policy = replace(policy, nested=nested)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -266,15 +267,16 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def _frozen(self) -> bool:
         return bool(self.prefit) or isinstance(self.estimator, FrozenEstimator)
 
-    def _warn_if_nested(self) -> None:
+    def _warn_if_nested(self) -> str | None:
+        """The warning goes into the policy's conditions too: a policy outlives it."""
         around, caller = surroundings(self)
         reasons = objections(around, frozen=self._frozen())
-        if reasons:
-            warnings.warn(
-                f"ShortlistClassifier must be the outermost estimator. {' '.join(reasons)}",
-                NestedFitWarning,
-                stacklevel=caller + 1,
-            )
+        if not reasons:
+            return None
+        why = " ".join(reasons)
+        must = f"ShortlistClassifier must be the outermost estimator. {why}"
+        warnings.warn(must, NestedFitWarning, stacklevel=caller + 1)
+        return f"ShortlistClassifier was not the outermost estimator. {why}"
 
     def _routed(self, groups: Any, params: dict[str, Any]) -> Any:
         if get_config()["enable_metadata_routing"]:

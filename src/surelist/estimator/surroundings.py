@@ -96,9 +96,12 @@ def _objection(around: Surrounding) -> str | None:
             f"Put the search inside, ShortlistClassifier({kind}(classifier, ...)), or use "
             "ShortlistClassifier.outermost(search), which does that."
         )
+    inside = f"{kind}(classifier, ...)"
+    if not hasattr(around, "predict"):
+        inside = f"make_pipeline({inside}, classifier)"
     return (
         f"It is fitted inside {kind}: the promise is about its own shortlist of rows as {kind} hands them "
-        f"over, not about what {kind} answers. Put it inside: ShortlistClassifier({kind}(classifier, ...))."
+        f"over, not about what {kind} answers. Put that inside: ShortlistClassifier({inside})."
     )
 
 

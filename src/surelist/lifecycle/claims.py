@@ -84,6 +84,13 @@ class Claim:
             parts = [f"{counts.successes:,} of {counts.trials:,} pools with enough", unknown]
         return ", ".join(filter(None, parts))
 
+    def whatever(self, counts: Counts) -> str:
+        """How much is not known, to go behind an interval that allows for all of it."""
+        missing = counts.unreviewed + counts.unaudited
+        if self.k is None:
+            return f", whatever {counted(missing, 'missing review')} would say" * bool(missing)
+        return f", whatever the missing reviews of {counted(missing, 'pool')} would say" * bool(missing)
+
     def counts(self, review: PoolReview) -> Counts:
         """Trials and successes of one reviewed pool; what is not known stays unknown."""
         if self.audit_rate is not None:

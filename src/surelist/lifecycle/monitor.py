@@ -228,7 +228,7 @@ class Monitor(Displayed):
         spans = "; ".join(
             f"{'' if claim.group is None else f'{claim.group}: '}it was promised that at least "
             f"{percent(float(claim.rate))} of {claim.counted}; the reviews show {100 * low:.2f}% to "
-            f"{100 * high:.2f}%"
+            f"{100 * high:.2f}%{claim.whatever(self.tallies[claim.group].since)}"
             for claim in self.claims
             for low, high in [self.intervals[claim.group]]
         )

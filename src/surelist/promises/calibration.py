@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._check import MissingLabels
-from surelist.errors import InvalidInput
+from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import pool_members
 from surelist.promises.best_of import best_of
 from surelist.promises.certification import (
@@ -178,10 +178,25 @@ def certify_arrays(
             name: ArrayEvidence.of(array, read.labels, _both(members.get(name), kept), texts, terms, kept)
             for name in terms.targets
         }
-        policy = certify(evidence, terms, **facts)
+        policy = _certify_counts(evidence, terms, members, facts)
     if pools is not None and not policy.of_pools:
         _warn_of_pools(rows, policy)
     return policy
+
+
+def _certify_counts(
+    evidence: dict[str | None, ArrayEvidence], terms: Terms, members: dict[str | None, NDArray[np.bool_]],
+    facts: dict[str, Any],
+) -> Policy:  # fmt: skip
+    """Where rows were thinned by weights, a refusal counts the rows to gather before the thinning."""
+    try:
+        return certify(evidence, terms, **facts)
+    except NotCertifiable as refusal:
+        if facts["shift"] is None:
+            raise
+        mask = members.get(refusal.group) if terms.group_rows == "own" else None
+        before = facts["shift"].rows_before if mask is None else int(np.count_nonzero(mask))
+        raise NotCertifiable(refusal.shortfall.thinned_from(before)) from None
 
 
 def _certify_rows(rows: RowSet, terms: Terms, facts: dict[str, Any]) -> Policy:

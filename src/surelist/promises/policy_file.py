@@ -34,7 +34,7 @@ NEW_IN_2: dict[str, dict[str, Any]] = {  # what files of version 1 do not say: n
     "shift": {"seed_from": "version 1"},
 }
 ONLY_IN_2 = {
-    "": {"choice", "thinning", "reading"},
+    "": {"choice", "thinning", "reading", "nested"},
     "cutoffs": {"proof"},
     "shift": {"within"},
 }  # left out where there is none

@@ -154,6 +154,7 @@ class Facts:
     choice: Choice | None = field(default=None, metadata=MAY_BE_ABSENT)  # best of several scores
     thinning: Thinning | None = field(default=None, metadata=MAY_BE_ABSENT)  # of sampled labels
     reading: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)  # what a file was read as
+    nested: str | None = field(default=None, metadata=MAY_BE_ABSENT)  # what surrounded the fit that made it
     withdrawn: str | None = field(default=None, metadata=MAY_BE_ABSENT)  # why nothing is promised any more
 
 

@@ -145,6 +145,9 @@ def about_scores(cutoff: Cutoff, policy: Certificate) -> list[str]:
         expected = list_length(cutoff, policy)
         lines = [f"list to expect: {expected}"] * (expected is not None) + lines
         lines.append(f"of the calibration rows {percent(round(share, 4))} would be shortlisted")
+    if policy.shift is not None:
+        of = "" if policy.grouped else f" of {policy.shift.rows_before:,}"
+        lines.append(f"weights: counted are the {cutoff.rows:,} calibration rows that they kept{of}")
     return lines
 
 
@@ -317,7 +320,7 @@ def _seed(shift: Shift) -> str:
 
 
 def _about_options(policy: Certificate) -> list[str]:
-    sentences = []
+    sentences = [] if policy.nested is None else [policy.nested]
     if policy.choice is not None:
         several = len(policy.choice.scores)
         sentences.append(

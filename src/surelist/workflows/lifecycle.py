@@ -26,6 +26,7 @@ from surelist.tables.shortlist import select_rows
 from surelist.tables.sources import open_table
 from surelist.workflows.source import NO_HINTS, Hints, Source
 
+UNREVIEWED = ("unreviewed", "unaudited")  # columns of reviews that never came
 LABELS = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0}
 
 
@@ -85,9 +86,12 @@ def watch(
     """Feed the pools of a table to the monitor in ``state``, in the order of the table.
 
     ``columns`` say where ``Monitor.observe`` finds its numbers. Stops at the first pool whose number
-    of qualified candidates (or of missed ones, with an audit) is missing: pools count in order. The
-    state is made from ``policy`` the first time, and written when all went well.
+    of qualified candidates (or of missed ones, with an audit) is missing: pools count in order. A column
+    ``unreviewed`` or ``unaudited`` is read without being named: reviews that never came are no outcomes.
+    The state is made from ``policy`` the first time, and written when all went well.
     """
+    there = open_table(reviews).columns
+    columns |= {name: name for name in UNREVIEWED if columns.get(name) is None and name in there}
     table = read_text(reviews, {"pool": pool, "group": group, **columns})
     reviewed = _pools(table, [name for name in columns if columns[name]], grouped=group is not None)
     new = known = 0
@@ -243,7 +247,7 @@ def _numbers(
 def _number(text: Any, role: str, row: int) -> int | None:
     """Blank means nobody for those whose reviews never came, and unknown for everything else."""
     number = _whole(text, role, row)
-    return 0 if number is None and role in ("unreviewed", "unaudited") else number
+    return 0 if number is None and role in UNREVIEWED else number
 
 
 def _label(text: str | None, column: str, row: int) -> float | None:

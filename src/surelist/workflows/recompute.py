@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from surelist.promises.pools import NextPool
 from surelist.promises.sampled import Audited
 from surelist.promises.special import has_values
 from surelist.promises.terms import Roles, Terms
+from surelist.score_summary import ScoreSummary
 from surelist.tables.arrays import read_columns
 from surelist.tables.evidence import calibration_rows
 from surelist.workflows.certify import certify_source
@@ -135,10 +137,22 @@ def _differences(policy: Policy, again: Policy) -> Iterator[tuple[str, Any, Any]
             ("thresholds", _each(before, "threshold"), _each(now, "threshold")),
             ("qualified rows at or above them", _each(before, "reached"), _each(now, "reached")),
             ("fingerprint", before.fingerprint, now.fingerprint),
+            ("shares shortlisted", _each(before, "share"), _each(now, "share")),
+            *_sketches(before.scores, now.scores),
         ]
         for what, says, given in pairs:
             if says != given and says is not None and says != [None] * len(before.steps):
                 yield f"{what}{who}", says, given
+
+
+def _sketches(before: ScoreSummary | None, now: ScoreSummary | None) -> Iterator[tuple[str, Any, Any]]:
+    """What a report shows and pool checks use; files of version 1 have none."""
+    if before is not None and now is not None:
+        yield "lowest and highest score", (before.lowest, before.highest), (now.lowest, now.highest)
+        yield "AUC", before.auc, now.auc
+        for name in ("scores", "rows"):
+            pairs = zip_longest(getattr(before, name), getattr(now, name))
+            yield from ((f"sketch of scores, {name}:", says, given) for says, given in pairs)
 
 
 def _each(cutoff: Any, name: str) -> Any:
