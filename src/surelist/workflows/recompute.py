@@ -19,8 +19,8 @@ from surelist.promises.policy import Policy
 from surelist.promises.pools import NextPool
 from surelist.promises.sampled import Audited
 from surelist.promises.special import has_values
+from surelist.promises.state import Cutoff
 from surelist.promises.terms import Roles, Terms
-from surelist.score_summary import ScoreSummary
 from surelist.tables.arrays import read_columns
 from surelist.tables.evidence import calibration_rows
 from surelist.workflows.certify import certify_source
@@ -138,20 +138,21 @@ def _differences(policy: Policy, again: Policy) -> Iterator[tuple[str, Any, Any]
             ("qualified rows at or above them", _each(before, "reached"), _each(now, "reached")),
             ("fingerprint", before.fingerprint, now.fingerprint),
             ("shares shortlisted", _each(before, "share"), _each(now, "share")),
-            *_sketches(before.scores, now.scores),
+            *_sketches(before, now),
         ]
         for what, says, given in pairs:
             if says != given and says is not None and says != [None] * len(before.steps):
                 yield f"{what}{who}", says, given
 
 
-def _sketches(before: ScoreSummary | None, now: ScoreSummary | None) -> Iterator[tuple[str, Any, Any]]:
+def _sketches(before: Cutoff, now: Cutoff) -> Iterator[tuple[str, Any, Any]]:
     """What a report shows and pool checks use; files of version 1 have none."""
-    if before is not None and now is not None:
-        yield "lowest and highest score", (before.lowest, before.highest), (now.lowest, now.highest)
-        yield "AUC", before.auc, now.auc
+    old, new = before.scores, now.scores
+    if old is not None and new is not None:
+        yield "lowest and highest score", (old.lowest, old.highest), (new.lowest, new.highest)
+        yield "AUC", old.auc, new.auc
         for name in ("scores", "rows"):
-            pairs = zip_longest(getattr(before, name), getattr(now, name))
+            pairs = zip_longest(getattr(old, name), getattr(new, name))
             yield from ((f"sketch of scores, {name}:", says, given) for says, given in pairs)
 
 
