@@ -10,6 +10,7 @@ import pytest
 import xlsxwriter
 
 import surelist as sl
+from surelist.tables.profile import profile
 from surelist.tables.sources import open_table
 from surelist.tables.totals import WORDS, require_no_total
 from tests.helpers.workbooks import ods, xls
@@ -246,3 +247,28 @@ def test_a_cell_that_is_no_score_is_refused_with_its_row(tmp_path, cell):
 def test_dates_are_no_scores(tmp_path):
     made = rows(lambda s: datetime.date(2026, 1, 1) + datetime.timedelta(days=int(1000 * s)))
     assert "expected numbers, got a column of type Date" in refused(book(tmp_path / "a.xlsx", {"S": made}))
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "guess"),
+    [
+        ("id,age,score,qualified", "c{i},{i},0.{i:03},{y}", "score"),
+        ("id,score_old,score,qualified", "c{i},0.{i:03},n/a {i},{y}", None),
+        ('id,score_old,score,qualified', 'c{i},0.{i:03},"0,{i:03}",{y}', "score"),
+        ("id,age,match_score,score_old,qualified", "c{i},{i},0.{i:03},0.5{i},{y}", None),
+        ("id,age,points,qualified", "c{i},{i},0.{i:03},{y}", None),
+    ],
+    ids=["named", "named one is no number", "decimal comma", "two alike", "no name"],
+)  # fmt: skip
+def test_a_score_column_is_guessed_where_name_and_shape_decide_and_never_in_place_of_another(
+    tmp_path, header, row, guess
+):
+    made = [row.format(i=i, y=i % 2) for i in range(100, 160)]
+    guesses = profile(written(tmp_path / "past.csv", header, made)).guesses
+    assert guesses["score"] == guess
+    assert guesses["label"] == "qualified"
+
+
+def test_a_label_is_not_guessed_where_two_columns_are_named_as_well(tmp_path):
+    path = written(tmp_path / "past.csv", "score,decision,qualified", [f"0.{i},1,0" for i in range(1, 9)])
+    assert profile(path).guesses["label"] is None

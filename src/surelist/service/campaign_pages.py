@@ -132,7 +132,8 @@ async def _pool_page(me: Visitor, ident: str, problem: str | None = None) -> Res
     entry = await me.runtime.read(view.campaigns.one, draft.notes["campaign"])
     draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
     known = {role: name for role, name in entry.facts["columns"].items() if name in profile.names}
-    chosen = draft.notes.get("columns") or {"decimal": "auto", **profile.guesses, **known}
+    guesses = {**profile.guesses, "score": None}  # another one than the calibrated is never taken silently
+    chosen = draft.notes.get("columns") or {"decimal": "auto", **guesses, **known}
     return me.show(
         "campaign_pool.html", 400 if problem else 200, draft=draft, profile=profile, entry=entry,
         chosen=chosen, problem=problem, about=draft.notes.get("about", {}),

@@ -39,8 +39,6 @@ _NAMES = {
     "score": r"score|prob|pred|rating|rank|risk|likelihood|^wert$|punkte|punktzahl|bewertung|eignung",
     "label": r"label|qualified|eligible|outcome|hired|enrol|relevant|target|positive|decision|result|^y$"
     r"|ergebnis|geeignet|qualifiziert|eingestellt",
-    "group": r"group|sex|gender|race|ethnic|site|region|country|centre|center|department"
-    r"|geschlecht|standort|abteilung",
     "id": r"(^|_)id$|^id|candidate|applicant|patient|person|name|email|number|^nr$|nummer|kennung",
 }
 
@@ -216,17 +214,23 @@ def _doubts(columns: tuple[Column, ...]) -> tuple[str, ...]:
 
 
 def _guess(columns: tuple[Column, ...], rows: int) -> dict[str, str | None]:
-    """A column for each role where both its name and what it holds fit; otherwise none."""
+    """A column for each role where both its name and what it holds fit; otherwise none.
+
+    For score and label the name decides first, and it has to decide: where the column that is named best
+    does not hold what it should, or two are named as well, none is taken for it in its stead.
+    """
     guesses: dict[str, str | None] = {"score": None, "label": None, "group": None, "id": None}
     fits = {
         "label": [c for c in columns if (c.labels and c.distinct <= 4) or 1 < len(c.values) <= 8],
         "score": [c for c in columns if c.filled and c.numbers == c.filled and c.binary < c.filled],
         "id": [c for c in columns if rows and c.filled == rows and c.distinct >= 0.9 * rows],
-        "group": [c for c in columns if 2 <= c.distinct <= 20 and c.numbers < c.filled],
     }
-    for role in ("label", "score", "id", "group"):
-        free = [c for c in fits[role] if c.name not in guesses.values()]
-        named = [c for c in free if re.search(_NAMES[role], c.name.lower())]
-        guesses[role] = named[0].name if named else None
-    guesses["group"] = None  # cutoffs by group are a decision, never a guess
+    for role in ("label", "score", "id"):  # not group: cutoffs by group are a decision, never a guess
+        named = [c for c in columns if re.search(_NAMES[role], c.name.lower())]
+        if role != "id":
+            exactly = [c for c in named if re.fullmatch(_NAMES[role], c.name.strip().lower())]
+            named = exactly or named
+            named = named if len(named) == 1 else []
+        free = [c.name for c in named if c in fits[role] and c.name not in guesses.values()]
+        guesses[role] = free[0] if free else None
     return guesses
