@@ -10,6 +10,7 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -30,6 +31,8 @@ DecimalMark = Literal["auto", ".", ","]
 
 _BLOCK = 1 << 16
 _EXACT_INTEGER = 1 << 53
+_LONG_NAME = 100
+_MISSING = ("NoneType", "NAType", "NaTType")
 _NO_WORDS = " Turn words into 0 and 1, missing ones left missing; calibrate_table takes them with pos_label=."
 
 
@@ -112,7 +115,7 @@ def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tupl
     wrong = len(array) - int(np.count_nonzero(qualified)) - int(np.count_nonzero(array == 0)) - count
     if wrong:
         row = int(np.argmax(~(qualified | (array == 0) | (array != array))))
-        raise InvalidInput(f"{name}: expected 0 or 1 (1 = qualified), got {_shown(array[row])} at row {row}.")
+        raise InvalidInput(f"{name}: expected 0 or 1 (1 = qualified), got {shown(array[row])} at row {row}.")
     return qualified, count
 
 
@@ -127,7 +130,7 @@ def as_drawn_labels(values: Any, name: str = "labels") -> Scores:
     wrong = ~((labels == 0) | (labels == 1) | np.isnan(labels))
     if wrong.any():
         row = int(wrong.argmax())
-        raise InvalidInput(f"{name}: expected 0, 1 or missing, got {_shown(array[row])} at row {row}.")
+        raise InvalidInput(f"{name}: expected 0, 1 or missing, got {shown(array[row])} at row {row}.")
     return labels
 
 
@@ -166,7 +169,7 @@ def as_codes(values: Any, rows: int, name: str = "pools") -> tuple[NDArray[np.in
     return codes.astype(np.int64), len(unique)
 
 
-def as_groups(values: Any, name: str = "groups") -> NDArray[np.str_]:
+def as_groups(values: Any, name: str = "groups") -> NDArray[Any]:
     """One group name per row, as text. A missing name is an error that names the row."""
     array = _column(_objects(values), name)
     if array.dtype.kind in "OfT":
@@ -178,18 +181,19 @@ def as_groups(values: Any, name: str = "groups") -> NDArray[np.str_]:
             )
     if array.dtype.kind not in "OTUbiu" and len(array):
         raise InvalidInput(f"{name}: expected names or whole numbers, got {_first(array)}.")
-    if array.dtype.kind == "O":
-        array = np.asarray([group_name(v, name) for v in array])
-    return array.astype(np.str_)
+    if array.dtype.kind not in "OT":
+        return array.astype(np.str_)
+    names = [group_name(v, name) for v in array]
+    # an array of text pads every row to the longest name, and drops a NUL at its end
+    short = all(len(each) <= _LONG_NAME and not each.endswith("\0") for each in names)
+    return np.array(names, dtype=np.str_ if short else object)
 
 
 def group_name(value: Any, name: str = "groups") -> str:
     """The text under which a group is known in policies, whatever type it came in."""
-    if isinstance(value, str):
+    if isinstance(value, (str, bool, np.bool_, numbers.Integral)):
         return str(value)
-    if isinstance(value, (bool, np.bool_, numbers.Integral)):
-        return str(value)
-    raise InvalidInput(f"{name}: expected names or whole numbers, got {_shown(value)}.")
+    raise InvalidInput(f"{name}: expected names or whole numbers, got {shown(value)}.")
 
 
 def as_masks(values: Mapping[Any, Any], rows: int, name: str = "groups") -> dict[str, Mask]:
@@ -228,7 +232,7 @@ def _id_text(value: Any, row: int, name: str) -> str:
     if _is_missing(value):
         raise InvalidInput(f"{name}: missing candidate id at row {row}. Give every candidate an id.")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise InvalidInput(f"{name}: expected text or whole numbers, got {_shown(value)} at row {row}.")
+        raise InvalidInput(f"{name}: expected text or whole numbers, got {shown(value)} at row {row}.")
     return as_text(str(value), name)
 
 
@@ -244,7 +248,7 @@ def as_text(text: str, name: str) -> str:
 def as_flag(value: Any, name: str) -> bool:
     """True or False, and nothing that merely counts as such."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InvalidInput(f"{name}: expected True or False, got {_shown(value)}.")
+        raise InvalidInput(f"{name}: expected True or False, got {shown(value)}.")
     return bool(value)
 
 
@@ -256,10 +260,7 @@ def plain(value: Any) -> Any:
 def as_weights(values: Any, rows: int, bound: float, name: str = "weights") -> Scores:
     weights = as_scores(values, name)
     require_length(weights, rows, name)
-    for wrong, what in (
-        (weights < 0, "at least 0"),
-        (weights > bound, f"at most weight_bound={bound:g}"),
-    ):
+    for wrong, what in ((weights < 0, "at least 0"), (weights > bound, f"at most weight_bound={bound:g}")):
         if wrong.any():
             row = int(wrong.argmax())
             raise InvalidInput(f"{name}: expected {what}, got {weights[row]:g} at row {row}.")
@@ -279,22 +280,22 @@ def require_rows(array: Sequence[Any] | NDArray[Any], name: str) -> None:
 def as_alpha(value: Any, name: str = "alpha") -> float:
     number = _real(value, name)
     if not 0 < number < 1:
-        raise InvalidInput(f"{name}: expected a number between 0 and 1, got {_shown(value)}.")
+        raise InvalidInput(f"{name}: expected a number between 0 and 1, got {shown(value)}.")
     return number
 
 
 def as_positive(value: Any, name: str) -> float:
     number = _real(value, name)
     if not 0 < number < math.inf:
-        raise InvalidInput(f"{name}: expected a number above 0, got {_shown(value)}.")
+        raise InvalidInput(f"{name}: expected a number above 0, got {shown(value)}.")
     return number
 
 
 def as_count(value: Any, name: str) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or value < 1:
-        raise InvalidInput(f"{name}: expected a whole number of at least 1, got {_shown(value)}.")
+        raise InvalidInput(f"{name}: expected a whole number of at least 1, got {shown(value)}.")
     if int(value) > _EXACT_INTEGER:
-        raise InvalidInput(f"{name}: expected at most 2^53, got {_shown(value)}.")
+        raise InvalidInput(f"{name}: expected at most 2^53, got {shown(value)}.")
     return int(value)
 
 
@@ -309,14 +310,14 @@ def as_rate(value: Any, name: str) -> Fraction:
     """A rate in (0, 1] as the fraction its decimal digits say, so that 0.05 is 1/20."""
     number = value if isinstance(value, Fraction) else as_fraction(value, name)
     if not 0 < number <= 1:
-        raise InvalidInput(f"{name}: expected a number above 0 and at most 1, got {_shown(value)}.")
+        raise InvalidInput(f"{name}: expected a number above 0 and at most 1, got {shown(value)}.")
     return number
 
 
 def as_fraction(value: Any, name: str) -> Fraction:
     number = _real(value, name)
     if not math.isfinite(number):
-        raise InvalidInput(f"{name}: expected a finite number, got {_shown(value)}.")
+        raise InvalidInput(f"{name}: expected a finite number, got {shown(value)}.")
     return Fraction(repr(number))
 
 
@@ -327,26 +328,28 @@ def as_choice(value: Any, choices: Iterable[str], name: str) -> str:
     listed = ", ".join(repr(option) for option in options)
     close = difflib.get_close_matches(str(value), options, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise InvalidInput(f"{name}: expected one of {listed}, got {_shown(value)}.{hint}")
+    raise InvalidInput(f"{name}: expected one of {listed}, got {shown(value)}.{hint}")
 
 
 def _real(value: Any, name: str) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise InvalidInput(f"{name}: expected a number, got {_shown(value)}.")
+        raise InvalidInput(f"{name}: expected a number, got {shown(value)}.")
     try:
         return float(value)
     except OverflowError:
-        raise InvalidInput(f"{name}: expected a number a float can hold, got {_shown(value)}.") from None
+        raise InvalidInput(f"{name}: expected a number a float can hold, got {shown(value)}.") from None
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
     """One-dimensional array of whatever came in, or an error about its shape."""
     if isinstance(values, (str, bytes, Mapping)) or values is None:
-        raise InvalidInput(f"{name}: expected a column of values, got {_shown(values)}.")
-    try:
-        array = np.asarray(_unmasked(values))
+        raise InvalidInput(f"{name}: expected a column of values, got {shown(values)}.")
+    kinds = set(map(type, values)) if isinstance(values, (list, tuple)) else set()
+    numeric = all(issubclass(kind, (int, float, np.number, np.bool_)) for kind in kinds)
+    try:  # of text NumPy would make rows as long as the longest
+        array = np.asarray(_unmasked(values), dtype=None if numeric else object)
     except (ValueError, TypeError) as error:
-        raise InvalidInput(f"{name}: expected a column of values, got {_shown(values)}.") from error
+        raise InvalidInput(f"{name}: expected a column of values, got {shown(values)}.") from error
     if array.ndim != 1:
         raise InvalidInput(f"{name}: expected one column, got an array of shape {array.shape}.")
     return array
@@ -355,24 +358,26 @@ def _column(values: Any, name: str) -> NDArray[Any]:
 def _numbers(values: Any, name: str, wanted: str = "numbers", remedy: str = "") -> Scores:
     """Python objects to float64, missing values to NaN; text is an error that shows it."""
     array = np.asarray(_unmasked(values), dtype=object)
-    out = np.empty(len(array))
-    for row, value in enumerate(array):
-        if isinstance(value, (numbers.Real, np.bool_)):
-            out[row] = _real(float(value) if isinstance(value, np.bool_ | bool) else value, name)
-        elif _is_missing(value):
-            out[row] = math.nan
-        else:
-            raise InvalidInput(f"{name}: expected {wanted}, got {_shown(value)} at row {row}.{remedy}")
-    return out
+    kinds = set(map(type, array))
+    other = {kind for kind in kinds if not issubclass(kind, (numbers.Real, np.bool_))}
+    wrong = {kind for kind in other if kind.__name__ not in _MISSING}
+    if wrong:
+        row = next(row for row, value in enumerate(array) if type(value) in wrong)
+        raise InvalidInput(f"{name}: expected {wanted}, got {shown(array[row])} at row {row}.{remedy}")
+    if kinds <= {int, float, bool, type(None)}:
+        with suppress(OverflowError):
+            return array.astype(np.float64)
+    real = (float(value) if isinstance(value, bool | np.bool_) else value for value in array)
+    return np.array([math.nan if _is_missing(value) else _real(value, name) for value in real])
 
 
 def _unmasked(values: Any) -> Any:
     """What is masked is missing, not what lies beneath."""
     if not np.ma.is_masked(values):
         return values
-    shown = np.array(values.data, dtype=object)
-    shown[np.ma.getmaskarray(values)] = None
-    return shown
+    visible = np.array(values.data, dtype=object)
+    visible[np.ma.getmaskarray(values)] = None
+    return visible
 
 
 def _objects(values: Any) -> Any:
@@ -381,15 +386,13 @@ def _objects(values: Any) -> Any:
 
 
 def _first(array: NDArray[Any]) -> str:
-    return _shown(array[0]) if len(array) else "an empty column"
+    return shown(array[0]) if len(array) else "an empty column"
 
 
 def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and math.isnan(value)
+    return type(value).__name__ in _MISSING or (isinstance(value, float) and math.isnan(value))
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -202,8 +202,8 @@ def pool_members(groups: Any, known: list[str], rows: int, *, overlapping: bool)
         unknown = sorted(set(np.unique(names).tolist()) - set(known)) if covered < rows else []
     if unknown:
         raise InvalidInput(
-            f"groups: unknown group {unknown[0]!r}; known groups: {_listed(known)}. Nothing is promised for "
-            "it: calibrate with rows of it, or merge small groups beforehand (merge_groups)."
+            f"groups: unknown group {check.shown(unknown[0])}; known groups: {_listed(known)}. Nothing is "
+            "promised for it: calibrate with rows of it, or merge small groups beforehand (merge_groups)."
         )
     return masks
 

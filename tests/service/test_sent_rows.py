@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -11,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from surelist._check import as_codes, as_scores
 from surelist.errors import InvalidInput
 from surelist.service.sent_rows import SentRows, parse, rows_in
 from surelist.workflows.selection import columns_in_rows, select_columns
-from tests.promises.test_pool_checks import POLICY
+from tests.promises.test_pool_checks import POLICY, grouped_policy
 
 NAMES = {"score": "score", "group": "group", "id": "id"}
 PLAIN = st.one_of(
@@ -57,8 +59,6 @@ def test_columns_agree_with_the_rows_as_plain_values(rows, ascii):
     assert quick["group"] == plain["group"]
     assert quick["id"] == plain["id"]
     assert [type(each) for each in quick["id"]] == [type(each) for each in plain["id"]]
-    from surelist._check import as_scores
-
     scores = [outcome(lambda columns=each: as_scores(columns["score"]).tolist()) for each in (quick, plain)]
     assert scores[0] == scores[1]
 
@@ -147,3 +147,34 @@ def test_column_names_may_be_anything():
     for name in ("", "a b", "ä", '"', "score\n", "__class__", "rows"):
         columns = SentRows(body_of([{name: 0.25}])).columns({"score": name})
         np.testing.assert_array_equal(columns["score"], [0.25])
+
+
+@pytest.mark.parametrize("number", [b"1e400", b"9" * 5000])
+def test_a_number_that_no_float_holds_is_json_and_is_refused_as_a_number(number):
+    with pytest.raises(InvalidInput, match="body: expected JSON with numbers and depth that can be read"):
+        SentRows(b'{"rows": [{"score": ' + number + b"}]}").columns({"score": "score"})
+
+
+@pytest.mark.parametrize("role", ["score", "group", "pool"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_one_long_text_takes_the_memory_of_one(role, nested):
+    """NumPy's arrays of text have rows as long as the longest."""
+    policy = grouped_policy() if role == "group" else POLICY
+    row = {"score": 0.5, "group": "a", "pool": "p"}
+    long = {**row, role: ["x" * 20_000] if nested else "x" * 20_000}
+    plain = {**row, role: [row[role]] if nested else row[role]}
+    names = {each: each for each in row if each != "group" or role == "group"}
+    columns = SentRows(body_of([plain] * 2_000 + [long])).columns(names)
+    tracemalloc.start()
+    try:
+        said = outcome(lambda: select_columns(columns, policy))
+        assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    finally:
+        tracemalloc.stop()
+    assert (role == "pool" and not nested) or len(said) < 300
+
+
+def test_a_name_that_ends_in_a_nul_is_another_name():
+    columns = {"score": [0.1, 0.2], "group": ["a", "b\0"]}
+    assert "unknown group 'b\\x00'" in outcome(lambda: select_columns(columns, grouped_policy()))
+    assert as_codes(["p", "p\0", "p"], 3)[1] == 2

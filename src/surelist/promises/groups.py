@@ -50,10 +50,10 @@ class GroupMerge:
     name: str
     fewest: int
 
-    def __call__(self, groups: Any) -> NDArray[np.str_]:
+    def __call__(self, groups: Any) -> NDArray[Any]:
         """The group of every row after merging; the same for calibration rows and for pools."""
         names = check.as_groups(groups)
-        return np.where(np.isin(names, self.kept), names, self.name).astype(np.str_)
+        return np.where(np.isin(names, self.kept), names, self.name)
 
     def describe(self) -> str:
         """What was merged, and what that means."""

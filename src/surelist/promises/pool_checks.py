@@ -66,7 +66,7 @@ def check_arrays(
     array, chosen = np.asarray(scores, dtype=np.float64), np.asarray(listed, dtype=np.bool_)
     sizes: dict[str | None, tuple[int, int]] = {}
     counts: dict[str | None, PoolCounts] = {}
-    names = None if groups is None else np.asarray(groups).astype(np.str_)
+    names = None if groups is None else check.as_groups(groups)
     codes, number = (None, 0) if pools is None else check.as_codes(pools, len(array))
     in_pools: dict[str | None, list[int]] = {}
     if codes is not None:

@@ -147,11 +147,28 @@ def as_answer(error: Exception) -> SurelistError:
     if isinstance(error, StorageError) and error.detail:
         logger.error("%s %s", error, error.detail)
     if isinstance(error, SurelistError):
+        release_frames(error)
         return error
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        release_frames(error)
         return DiskFull("The disk is full. Make room and try again; nothing was recorded.")
     _log_unforeseen(error)
+    release_frames(error)
     return InternalError("Something went wrong here; nothing was recorded.")
+
+
+def release_frames(error: BaseException) -> None:
+    """Let go of what an error's traceback holds: all that the request had in memory.
+
+    An error that came from a thread holds itself, by way of what waited for the thread; without this it
+    stays until the collector comes by, which is seldom.
+    """
+    chain: list[BaseException | None] = [error]
+    while chain:
+        each = chain.pop()
+        if each is not None and each.__traceback__ is not None:
+            each.__traceback__ = None
+            chain += [each.__cause__, each.__context__]
 
 
 def headers_of(error: SurelistError) -> dict[str, str]:

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surelist.errors import error_body
-from surelist.service.errors import Busy, Forbidden, TooLarge, TooSlow, as_answer, headers_of
+from surelist.service.errors import Busy, Forbidden, TooLarge, TooSlow, as_answer, headers_of, release_frames
 from surelist.service.settings import Settings
 
 SMALL = 1 << 16  # bytes of a body before anyone is known to be entitled to more
@@ -147,8 +147,9 @@ class Guard:
             scope[BODY] = body
             client.set(body)
             await self._app(scope, body.receive, answer)
-        except ClientDisconnect:
+        except ClientDisconnect as gone:
             status = 499  # nobody is left to answer
+            release_frames(gone)
         except Exception as error:
             if answered:
                 raise

@@ -97,5 +97,9 @@ def rows_in(value: Any, name: str) -> Sequence[Mapping[str, Any]]:
 def _expecting_json() -> Iterator[None]:
     try:
         yield
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise InvalidInput(
+            f"body: expected JSON with numbers and depth that can be read, got something else ({error})."
+        ) from error
+    except (msgspec.MsgspecError, UnicodeError) as error:
         raise InvalidInput(f"body: expected JSON, got something else ({error}).") from error
