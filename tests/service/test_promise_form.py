@@ -7,6 +7,7 @@ import io
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
@@ -20,9 +21,9 @@ ASKED = {"promise": "expected", "k": "5", "pool_size": "100", "share": "95", "al
 class Tab:
     """A browser tab: pages as they were loaded, forms sent from them."""
 
-    def __init__(self, client: TestClient, text: str) -> None:
+    def __init__(self, client: TestClient, body: str | bytes, name: str = "past.csv") -> None:
         self.client, self.csrf = client, form_token(client, "/new")
-        sent = client.post("/drafts", data={"csrf": self.csrf}, files={"file": ("past.csv", text)})
+        sent = client.post("/drafts", data={"csrf": self.csrf}, files={"file": (name, body)})
         self.url = sent.url.path
         self.choose()
 
@@ -285,3 +286,22 @@ def test_a_pool_without_the_calibrated_column_gets_no_other_one(local_client, pa
     )
     assert sent.status_code == 200
     assert selected(sent.text, "score") == ""
+
+
+def test_a_parquet_file_goes_from_upload_to_shortlist_on_the_page_and_its_rows_are_those_of_the_csv(
+    tab, local_client, past
+):
+    tab.ask()
+    frame = pl.read_csv(io.StringIO(past))
+    frame.write_parquet(body := io.BytesIO())
+    other = Tab(local_client, body.getvalue(), "past.parquet")
+    assert "A question has been asked of these rows before" in local_client.get(f"{other.url}/promise").text
+    other.ask()
+    policy = other.save(other.shown("/result")).url.path
+    pool = local_client.post(
+        f"{policy}/pool", data={"csrf": tab.csrf}, files={"file": ("pool.parquet", body.getvalue())}
+    )
+    assert selected(pool.text, "score") == "score"
+    chosen = {"csrf": tab.csrf, "score": "score", "id": "candidate"}
+    listed = local_client.post(pool.url.path, data=chosen)
+    assert "Calibration rows in a pool break the promise: take them out." in listed.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ MOST_ROWS = 100_000
 
 def profile(source: Source) -> Profile:
     """What is in a file."""
-    return profile_table(source.open())
+    return profile_table(replace(source, engine="duckdb").open())  # asked in SQL, Parquet files too
 
 
 def profile_from(raw: Mapping[str, Any]) -> Profile:
