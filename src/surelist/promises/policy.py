@@ -211,7 +211,8 @@ class Policy(Displayed, Certificate):
         """True for every candidate of the pool who is on the shortlist.
 
         ``groups`` and ``ids`` go with policies calibrated with them. The pool is taken as a
-        whole: for ``PerPool`` targets its size decides the threshold.
+        whole: for ``PerPool`` targets its size decides the threshold. Whether it is the kind of pool
+        the promise is about is not said here: ``check_pool`` says it.
         """
         array = self._chosen_score(scores)
         if self.of_one_pool:
