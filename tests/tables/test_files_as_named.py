@@ -121,6 +121,8 @@ UNREADABLE = {
         "the row that begins in line 22 has quotes that do not match.",
     ),
     "empty": (b"", "is empty: expected a line of column names, and rows."),
+    "blank lines": (b"\r\n\n  \n", "is empty: expected a line of column names, and rows."),
+    "a mark alone": (b"\xff\xfe", "is empty: expected a line of column names, and rows."),
     "Excel": (b"PK\x03\x04" + b"\x00" * 100, "is an Excel workbook or a zip file, expected CSV."),
 }
 
@@ -138,6 +140,19 @@ def test_unreadable_files_are_explained_in_our_words(tmp_path, kind, packed, eng
         sl.calibrate_table(path, score="score", label="label", target=sl.Expected(1, 100), engine=engine)
     assert expected in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_two_kinds_of_line_ends_are_explained_in_our_words(tmp_path, encoding):
+    """A row appended on Linux to a file from Windows; with quotes in the names DuckDB gives up."""
+    path = tmp_path / "past.csv"
+    text = GOOD.replace("name", '"na""me"').replace("\n", "\r\n") + "0.5,1,\xe4\n"
+    path.write_bytes(text.encode(encoding))
+    with pytest.raises(sl.InvalidInput) as caught:
+        sl.calibrate_table(path, score="score", label="label", target=sl.Expected(1, 100), engine="duckdb")
+    assert str(caught.value) == (
+        f"{path}: line 22 ends in LF and line 1 in CR LF. Save it with one kind of line ends."
+    )
 
 
 def test_short_rows_are_explained_in_our_words(tmp_path):

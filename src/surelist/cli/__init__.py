@@ -140,8 +140,9 @@ def run(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code; who reads our output may leave early."""
     try:
         code = _run(argv)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # closed by whoever started us
+                stream.flush()
         return code
     except (BrokenPipeError, ReaderLeftError):
         pass

@@ -77,7 +77,8 @@ def calibrate(**given: Any) -> None:
         source = Source(
             path, given["engine"], given["spark_master"], given["on_bad_rows"], PROGRESS, hints=hints
         )
-        source.refuse_as_output(given["output"])
+        for each in (source, Source(given["unlabelled"])):
+            each.refuse_as_output(given["output"])
         source = replace(source, table=source.open())
         _print_reading(source.reading(score=roles.score, label=roles.label).sentences, given["json_"])
         policy = certify_source(source, roles, terms, given["unlabelled"], drawn)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, wraps
+from os.path import realpath
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import click
 
+from surelist.errors import InvalidInput
 from surelist.promises.options import OPTIONS, PROMISES, PromiseKind
 
 Decorator = Callable[[Any], Any]
@@ -28,10 +30,30 @@ def _drawable(context: click.Context, parameter: click.Parameter, path: Path | N
     return path
 
 
-plot_option = click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_drawable,
-    help="Also draw it: .png, .svg or .pdf.",
-)  # fmt: skip
+def plot_option(command: Callable[..., Any]) -> Any:
+    """``--plot``: a picture beside what the command does, in a file that is none of its others."""
+
+    @wraps(command)
+    def checked(**given: Any) -> Any:
+        if given["plot"] is not None:
+            _refuse_names_of_files(given["plot"], given)
+        return command(**given)
+
+    return click.option(
+        "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_drawable,
+        help="Also draw it: .png, .svg or .pdf.",
+    )(checked)  # fmt: skip
+
+
+def _refuse_names_of_files(plot: Path, given: Mapping[str, Any]) -> None:
+    files = (each for each in click.get_current_context().command.params if isinstance(each.type, click.Path))
+    for each in files:
+        path = given.get(each.name or "")
+        if each.name != "plot" and isinstance(path, str | Path) and realpath(path) == realpath(plot):
+            name = each.opts[-1] if isinstance(each, click.Option) else each.human_readable_name
+            raise InvalidInput(f"plot: {plot} is {name} too; choose another name for the picture.")
+
+
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
 
 

@@ -68,8 +68,9 @@ def _loaded(
             yield connect(), select, origin
         except duckdb.Error as error:
             delimiter = manner.delimiter if manner else ","
-            reason = explain((str(spool),), delimiter) or f"cannot be read: {str(error).splitlines()[0]}"
-            raise InvalidInput(f"{path}: {reason.replace(str(spool), path)}") from error
+            reason = explain((str(spool),), delimiter)
+            reason = reason or f"{path}: cannot be read: {str(error).splitlines()[0]}"
+            raise InvalidInput(reason.replace(str(spool), path)) from error
 
 
 def _from_sheet(path: str, sheet: str | None, spool: Path) -> tuple[str, Origin]:

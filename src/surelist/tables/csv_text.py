@@ -193,10 +193,11 @@ def header_of(line: str) -> list[str]:
 
 
 def explain(paths: tuple[str, ...], delimiter: str) -> str | None:
-    """What is wrong with the first file that is no UTF-8 text with rows of equal length, if any is."""
+    """What is wrong with the first file that is no UTF-8 text with rows of equal length and one kind of line
+    ends, if any is."""
     for path in paths:
         try:
-            reason = not_text(path) or _ragged(path, delimiter)
+            reason = not_text(path) or _ragged(path, delimiter) or _mixed_ends(path)
         except (OSError, EOFError):
             return None
         if reason is not None:
@@ -211,7 +212,7 @@ def _bytes(path: str) -> IO[bytes]:
 
 
 def _require_text(path: str, start: bytes) -> None:
-    if not start:
+    if len(start) < _LOOKED_AT and not start.strip(b"\xef\xbb\xbf\xff\xfe\0\r\n\t "):
         raise InvalidInput(f"file: {path} is empty: expected a line of column names, and rows.")
     for magic, what in _NO_TEXT.items():
         if start.startswith(magic):
@@ -256,6 +257,18 @@ def _ragged(path: str, delimiter: str) -> str | None:
                 f"the row that begins in line {line} has quotes that do not match. Double the quotes "
                 "inside quoted values."
             )
+    return None
+
+
+def _mixed_ends(path: str) -> str | None:
+    with _bytes(path) as file:
+        first = file.readline().endswith(b"\r\n")
+        for number, line in enumerate(file, 2):
+            if line.endswith(b"\n") and line.endswith(b"\r\n") != first:
+                here, there = ("LF", "CR LF") if first else ("CR LF", "LF")
+                return (
+                    f"line {number} ends in {here} and line 1 in {there}. Save it with one kind of line ends."
+                )
     return None
 
 
