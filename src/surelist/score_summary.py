@@ -1,7 +1,8 @@
 """The scores of calibration rows in a few numbers: range, sketch, AUC and fingerprint.
 
 Arrays and every engine give the same answer: each operation on a score is one that IEEE 754 rounds
-correctly (multiplication, subtraction, square root, floor), and what is summed are whole numbers. A
+correctly (multiplication, subtraction, square root, floor), and what is summed are whole numbers. Only of
+groups the sketches may have other edges: arrays give each its own bins, tables all the same. A
 policy keeps the summary, so that a pool can be compared with the rows it was calibrated on.
 """
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from surelist import Expected, InvalidInput, PerPool, Recall, calibrate_table, examples
+from surelist import Expected, InvalidInput, PerPool, Recall, calibrate, calibrate_table, examples
 from surelist.cli import run
 from surelist.reports import audit, html
 from surelist.reports.summary import summarise
@@ -96,6 +97,25 @@ def test_a_forged_list_length_auc_or_sketch_is_refused(past, change, message):
     path.write_text(json.dumps(forged))
     with pytest.raises(InvalidInput, match=f"not calibrated on these rows.*{message}"):
         report.write(path, past.with_name("report.json"), past=past)
+
+
+def test_groups_calibrated_as_arrays_are_known_again_in_their_file(tmp_path):
+    rng = np.random.default_rng(5)
+    scores, groups = rng.normal(size=3000) * 1000, rng.choice(["a", "b"], 3000)
+    labels = rng.random(3000) < 1 / (1 + np.exp(-scores / 1000))
+    target = {"a": Expected(3, 60), "b": Expected(3, 60)}
+    policy = calibrate(scores, labels, target, groups=groups, purpose="a test")
+    rows = [f"{s!r},{int(y)},{g}" for s, y, g in zip(scores.tolist(), labels, groups, strict=True)]
+    (tmp_path / "past.csv").write_text("\n".join(["score,label,group", *rows]))
+    path = tmp_path / "p.json"
+    replace(policy, columns={name: name for name in ("score", "label", "group")}).save(path)
+    report.write(path, tmp_path / "report.json", past=tmp_path / "past.csv")
+    forged = json.loads(path.read_text())
+    rows = forged["cutoffs"][1]["scores"]["rows"]
+    rows[0], rows[40] = rows[0] + 20, rows[40] - 20
+    path.write_text(json.dumps(forged))
+    with pytest.raises(InvalidInput, match=r"not calibrated on these rows.*share at or above"):
+        report.write(path, tmp_path / "other.json", past=tmp_path / "past.csv")
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,13 @@ from surelist.promises.sampled import Audited
 from surelist.promises.special import has_values
 from surelist.promises.state import Cutoff
 from surelist.promises.terms import Roles, Terms
+from surelist.score_summary import SURE
 from surelist.tables.arrays import read_columns
 from surelist.tables.evidence import calibration_rows
 from surelist.workflows.certify import certify_source
 from surelist.workflows.source import Source
+
+ROUNDING = 1e-9  # of shares that are the same
 
 
 def rests_beyond_rows(policy: Policy) -> str | None:
@@ -146,14 +149,28 @@ def _differences(policy: Policy, again: Policy) -> Iterator[tuple[str, Any, Any]
 
 
 def _sketches(before: Cutoff, now: Cutoff) -> Iterator[tuple[str, Any, Any]]:
-    """What a report shows and pool checks use; files of version 1 have none."""
+    """What a report shows and pool checks use; files of version 1 have none.
+
+    Arrays and tables put the rows of a group into different bins: there, what the one says is refused only
+    where the other leaves no room for it.
+    """
     old, new = before.scores, now.scores
-    if old is not None and new is not None:
-        yield "lowest and highest score", (old.lowest, old.highest), (new.lowest, new.highest)
+    if old is None or new is None:
+        return
+    exact = before.group is None
+    yield "lowest and highest score", (old.lowest, old.highest), (new.lowest, new.highest)
+    if exact or (old.auc is not None and new.auc is not None and abs(old.auc - new.auc) > SURE):
         yield "AUC", old.auc, new.auc
-        for name in ("scores", "rows"):
-            pairs = zip_longest(getattr(old, name), getattr(new, name))
-            yield from ((f"sketch of scores, {name}:", says, given) for says, given in pairs)
+    if exact:
+        yield from (
+            (f"sketch of scores, {name}:", says, given)
+            for name in ("scores", "rows")
+            for says, given in zip_longest(getattr(old, name), getattr(new, name))
+        )
+    for score, share in zip(*old.shares(), strict=True):
+        low, high = new.share_at_least(score)
+        if not low - ROUNDING <= share <= high + ROUNDING:
+            yield f"sketch of scores, share at or above {score!r}:", share, high
 
 
 def _each(cutoff: Any, name: str) -> Any:
