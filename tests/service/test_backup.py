@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 import sqlite3
 import stat
 
@@ -128,6 +129,26 @@ def test_a_record_that_was_moved_away_is_noticed_by_readyz_and_not_written_to(tm
         (tmp_path / "elsewhere.db").rename(tmp_path / "record.db")
         assert client.get("/readyz").status_code == 200
         assert client.post(CALIBRATE, content=past, headers=CSV).status_code == 201
+
+
+def test_a_record_that_was_moved_away_is_not_made_anew_and_loses_nothing(tmp_path):
+    """An empty file in its place would take over its log of pending writes."""
+    path, away = tmp_path / "record.db", tmp_path / "elsewhere.db"
+    database = Database(str(path))
+    database.prepare()
+    registry = Registry(database)
+    receipt = fill(registry, 2)
+    path.rename(away)
+    for replaced in (False, True):
+        if replaced:
+            shutil.copyfile(away, path)
+        with pytest.raises(StorageError, match="moved, replaced or deleted"), database.snapshot():
+            pass
+        assert path.exists() == replaced
+    away.rename(path)
+    assert verify(database, (receipt,)).intact
+    registry.append("me", "selection.made", "f" * 16, {"policy": "0" * 64, "shortlisted": 2}).result()
+    registry.close()
 
 
 def test_a_second_process_on_the_same_folder_is_refused_and_deletes_nothing(tmp_path):

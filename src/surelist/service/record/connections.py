@@ -79,19 +79,25 @@ def _postgres_parts(address: str) -> dict[str, Any]:
 
 
 class Sqlite:
-    """WAL, so that readers never wait; ``synchronous=FULL``, so that a commit is on the disk."""
+    """WAL, so that readers never wait; ``synchronous=FULL``, so that a commit is on the disk.
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    With ``inode``, that of a file opened before, nothing is created: an empty file in the place of one that
+    was moved away would take over its log of pending writes, and what is in there would be lost.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False, inode: int | None = None) -> None:
         self._path = str(path)
         self._copy: TemporaryDirectory[str] | None = None
         with self._errors():
             if read_only:
                 self._open_unchanged(path)
                 return
-            path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            self._inode = path.stat().st_ino
-            self._inner = _sqlite(str(path))
+            if inode is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            self.inode = path.stat().st_ino if inode is None else inode
+            self.require_in_place()
+            self._inner = _sqlite(f"file:{quote(str(path.absolute()))}?mode=rw", uri=True)
             self._inner.execute("PRAGMA journal_mode=WAL")
             self._inner.execute("PRAGMA synchronous=FULL")
 
@@ -135,7 +141,7 @@ class Sqlite:
     def require_in_place(self) -> None:
         """An open file that was moved or deleted can still be written, and nobody would find it again."""
         try:
-            same = os.stat(self._path).st_ino == self._inode
+            same = os.stat(self._path).st_ino == self.inode
         except OSError:
             same = False
         if not same:

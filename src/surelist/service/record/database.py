@@ -85,6 +85,7 @@ class Database:
         self._local = threading.local()
         self._opened: list[Connection] = []
         self._guard = threading.Lock()
+        self._inode: int | None = None  # of the record's file, once it was opened for writing
 
     @property
     def kind(self) -> str:
@@ -97,7 +98,8 @@ class Database:
         elif self._read_only and not Path(self.address).is_file():
             raise InvalidInput(f"database: there is no file {self.address}.")
         else:
-            connection = Sqlite(Path(self.address), read_only=self._read_only)
+            connection = opened = Sqlite(Path(self.address), read_only=self._read_only, inode=self._inode)
+            self._inode = None if self._read_only else opened.inode
         with self._guard:
             self._opened.append(connection)
         return connection
