@@ -36,8 +36,10 @@ def shell(block: str, folder: Path) -> None:
         while lines[length - 1].endswith("\\"):
             length += 1
         command, said = "\n".join(lines[:length]), "\n".join(lines[length:]).strip()
+        # behind a pipe the messages of both ends come in any order
+        errors = subprocess.PIPE if " | " in command else subprocess.STDOUT
         run = subprocess.run(
-            ["bash", "-c", command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            ["bash", "-c", command], cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True,
             timeout=300, env={**os.environ, "PATH": path, "NO_COLOR": "1"},
         )  # fmt: skip
         assert run.returncode == 0 or said, f"{command}\n{run.stdout}"
