@@ -52,6 +52,10 @@ class ScoreSummary:
     def total(self) -> int:
         return sum(self.rows)
 
+    def surely_another_auc(self, other: ScoreSummary) -> bool:
+        """Whether the AUCs differ by more than bins leave open."""
+        return self.auc is not None and other.auc is not None and abs(self.auc - other.auc) > SURE
+
     def shares(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """The sketch as a curve: scores, and the share of rows at or above each."""
         below = list(accumulate((0, *self.rows[:-1])))

@@ -21,7 +21,6 @@ from surelist.promises.sampled import Audited
 from surelist.promises.special import has_values
 from surelist.promises.state import Cutoff
 from surelist.promises.terms import Roles, Terms
-from surelist.score_summary import SURE
 from surelist.tables.arrays import read_columns
 from surelist.tables.evidence import calibration_rows
 from surelist.workflows.certify import certify_source
@@ -159,7 +158,7 @@ def _sketches(before: Cutoff, now: Cutoff) -> Iterator[tuple[str, Any, Any]]:
         return
     exact = before.group is None
     yield "lowest and highest score", (old.lowest, old.highest), (new.lowest, new.highest)
-    if exact or (old.auc is not None and new.auc is not None and abs(old.auc - new.auc) > SURE):
+    if exact or old.surely_another_auc(new):
         yield "AUC", old.auc, new.auc
     if exact:
         yield from (
