@@ -32,30 +32,34 @@ DecimalMark = Literal["auto", ".", ","]
 _BLOCK = 1 << 16
 _EXACT_INTEGER = 1 << 53
 _LONG_NAME = 100
+_LOST = "integers beyond 2^53 lose their order as floats"
+_NAMED = 'Map missing values to a name of their own, for example "unknown".'
 _MISSING = ("NoneType", "NAType", "NaTType")
 _NO_WORDS = " Turn words into 0 and 1, missing ones left missing; calibrate_table takes them with pos_label=."
 
 
 def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scores:
-    """A one-dimensional float64 array of finite numbers; no copy of float64 input.
-
-    ``finite=False`` leaves the check for NaN and infinity to the caller.
-    """
+    """A one-dimensional float64 array of numbers, checked to be ``finite``; no copy of float64 input."""
     array = _column(values, name)
     if array.dtype.kind in "OUST":
         array = _numbers(values, name)
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise InvalidInput(f"{name}: expected numbers, got {_first(array)} of type {array.dtype}.")
-    if array.dtype.kind in "iu" and len(array):
-        large = max(abs(int(array.max())), abs(int(array.min())))
-        if large > _EXACT_INTEGER:
-            raise InvalidInput(
-                f"{name}: integers beyond 2^53 lose their order as floats, got {large}. Rescale them."
-            )
+    if getattr(values, "dtype", None) != np.float64:
+        _require_exact(values, array, name)
     scores = np.ascontiguousarray(array, dtype=np.float64)
     if finite:
         require_finite(scores, name)
     return scores
+
+
+def _require_exact(values: Any, array: NDArray[Any], name: str) -> None:
+    """Whole numbers, among others too, keep their order as floats."""
+    if len(array) and max(float(array.max()), -float(array.min())) >= _EXACT_INTEGER:
+        sent = np.asarray(_unmasked(values), dtype=object)
+        large = max((int(n) for n in sent if isinstance(n, numbers.Integral)), key=abs, default=0)
+        if abs(large) > _EXACT_INTEGER:
+            raise InvalidInput(f"{name}: {_LOST}, got {large}. Rescale them.")
 
 
 def require_finite(scores: Scores, name: str = "scores") -> None:
@@ -84,10 +88,8 @@ def _report_not_finite(scores: Scores, name: str, offset: int) -> None:
     if len(bad):
         row = int(bad[0])
         more = f" ({len(bad):,} such rows here)" if len(bad) > 1 else ""
-        raise InvalidInput(
-            f"{name}: expected finite numbers, got {scores[row]} at row {row + offset}{more}. "
-            "Every row needs a finite value."
-        )
+        found = f"got {scores[row]} at row {row + offset}{more}"
+        raise InvalidInput(f"{name}: expected finite numbers, {found}. Every row needs a finite value.")
 
 
 def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tuple[Mask, int]:
@@ -170,15 +172,14 @@ def as_codes(values: Any, rows: int, name: str = "pools") -> tuple[NDArray[np.in
 
 
 def as_groups(values: Any, name: str = "groups") -> NDArray[Any]:
-    """One group name per row, as text. A missing name is an error that names the row."""
+    """One name per row, of its group or pool, as text. A missing name is an error that names the row."""
     array = _column(_objects(values), name)
     if array.dtype.kind in "OfT":
         absent = np.fromiter((_is_missing(v) for v in array), dtype=bool, count=len(array))
         if absent.any():
-            raise InvalidInput(
-                f"{name}: missing group at row {int(absent.argmax())} ({int(absent.sum()):,} in all). "
-                'Map missing values to a name of their own, for example "unknown".'
-            )
+            at, remedy = int(absent.argmax()), _NAMED if name == "groups" else "Every candidate is in one."
+            what = f"missing {name.removesuffix('s')} at row {at} ({int(absent.sum()):,} in all)"
+            raise InvalidInput(f"{name}: {what}. {remedy}")
     if array.dtype.kind not in "OTUbiu" and len(array):
         raise InvalidInput(f"{name}: expected names or whole numbers, got {_first(array)}.")
     if array.dtype.kind not in "OT":

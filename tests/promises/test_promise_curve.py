@@ -50,8 +50,10 @@ def test_which_kinds_have_a_curve_of_their_own(kind):
         assert length == pytest.approx(made.per * np.mean(policy.thresholds[None] <= SCORES))
     just_longer = made.value[made.list_size >= length - 1e-9]
     assert just_longer[0] >= promised or kind == "precision"  # the list that was chosen carries it
-    shown = promise_chart({"own": plain(made)})
+    (shown,) = promise_charts({"own": plain(made)}, policy)
     assert shown.marked
+    assert shown.heads[1] == ("Listed of each pool, at most" if policy.by_rank else "Threshold")
+    assert not (policy.by_rank and any(row[1].startswith("-") for row in shown.rows))
     assert 'class="mark"' in shown.svg
     assert "data-points=" in shown.svg
     assert len(shown.rows) >= 10

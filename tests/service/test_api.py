@@ -256,7 +256,8 @@ def test_idempotency_keys(client, past, pool):
     again = client.post(
         "/api/v1/calibrate", params={"k": 5, "pool_size": 100}, content=past, headers={**CSV, **key}
     )
-    assert again.json()["hash"] == first.json()["hash"]
+    assert again.json() == {**first.json(), "receipt": {**first.json()["receipt"], "replayed": True}}
+    assert first.json()["receipt"]["replayed"] is False
     assert len(client.get("/api/v1/policies").json()) == 1
     url = f"/api/v1/policies/{first.json()['hash']}/select"
     key = {"Idempotency-Key": "twice"}

@@ -29,7 +29,7 @@ def render(summary: Mapping[str, Any]) -> str:
     if summary["evidence"]:
         pictures["curve"] = curve_picture(summary["evidence"]) if summary["evidence"]["curves"] else None
         if summary["evidence"].get("own") or summary["evidence"].get("by_group"):
-            own = promise_charts(summary["evidence"])
+            own = promise_charts(summary["evidence"], by_rank=summary["cutoffs"][0]["by_rank"])
         pictures["bins"] = _bins_picture(summary)
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html")

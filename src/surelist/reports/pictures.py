@@ -46,23 +46,31 @@ class Chart:
     pools: str | None = None
 
 
-def promise_charts(evidence: Mapping[str, Any] | None, policy: Policy | None = None) -> tuple[Chart, ...]:
-    """The picture of a promise, or of each group's; none where nothing true can be drawn."""
+def promise_charts(
+    evidence: Mapping[str, Any] | None, policy: Policy | None = None, *, by_rank: bool = False
+) -> tuple[Chart, ...]:
+    """The picture of a promise, or of each group's; none where nothing true can be drawn.
+
+    ``by_rank`` says what a ``policy`` that is not there would: thresholds are ranks.
+    """
+    by_rank = by_rank if policy is None else policy.by_rank
     if evidence and (by_group := evidence.get("by_group")):
         numbered = enumerate(by_group.items(), 1)
-        return tuple(_own_chart(own, f"curve-{at}", group) for at, (group, own) in numbered)
+        return tuple(_own_chart(own, f"curve-{at}", group, by_rank) for at, (group, own) in numbered)
     if policy is not None and policy.grouped:
         return ()  # a curve of everyone says nothing of a group
-    only = promise_chart(evidence, policy)
+    only = promise_chart(evidence, policy, by_rank=by_rank)
     return () if only is None else (only,)
 
 
-def promise_chart(evidence: Mapping[str, Any] | None, policy: Policy | None = None) -> Chart | None:
+def promise_chart(
+    evidence: Mapping[str, Any] | None, policy: Policy | None = None, *, by_rank: bool = False
+) -> Chart | None:
     """What each list length carries, in the terms of the promise; None where nothing true can be drawn."""
     if not evidence:
         return None
     if own := evidence.get("own"):
-        return _own_chart(own)
+        return _own_chart(own, by_rank=by_rank)
     if not evidence["curves"]:
         return None
     curve = next(iter(in_order(evidence).values()))
@@ -73,7 +81,9 @@ def promise_chart(evidence: Mapping[str, Any] | None, policy: Policy | None = No
     return Chart("expected", svg, _heads("expected"), rows, mark is not None)
 
 
-def _own_chart(own: Mapping[str, Any], name: str = "curve", group: str | None = None) -> Chart:
+def _own_chart(
+    own: Mapping[str, Any], name: str = "curve", group: str | None = None, by_rank: bool = False
+) -> Chart:
     kind, scale = own["kind"], 100 if own["kind"] in SHARES else 1
     values = [scale * value for value in own["value"]]
     length, promised = own["chosen"]
@@ -82,8 +92,9 @@ def _own_chart(own: Mapping[str, Any], name: str = "curve", group: str | None = 
         name, y_title=Y_TITLES[kind], axis=AXES.get(kind, "Qualified, at least"),
         most=100.0 if kind in SHARES else None,
     )  # fmt: skip
-    rows = _rows(own["list_size"], own["threshold"], values)
-    return Chart(kind, svg, _heads(kind), rows, True, group, about(own["per"]) if kind in OF_POOLS else None)
+    thresholds = [-each for each in own["threshold"]] if by_rank else own["threshold"]
+    rows, heads = _rows(own["list_size"], thresholds, values), _heads(kind, by_rank)
+    return Chart(kind, svg, heads, rows, True, group, about(own["per"]) if kind in OF_POOLS else None)
 
 
 def promised_point(policy: Policy) -> tuple[float, float] | None:
@@ -95,8 +106,8 @@ def promised_point(policy: Policy) -> tuple[float, float] | None:
     return listed[0], float(target.k)
 
 
-def _heads(kind: str) -> tuple[str, ...]:
-    return "List length", "Threshold", Y_TITLES[kind]
+def _heads(kind: str, by_rank: bool = False) -> tuple[str, ...]:
+    return "List length", "Listed of each pool, at most" if by_rank else "Threshold", Y_TITLES[kind]
 
 
 def _rows(*columns: Sequence[float]) -> tuple[tuple[str, ...], ...]:

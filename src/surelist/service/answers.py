@@ -99,8 +99,10 @@ def _seen(look: Mapping[str, Any]) -> str:
     return f"{numerals.moment(str(look.get('at', '')))}: {asked}{alpha}"
 
 
-def policy_file(saved: SavedPolicy) -> dict[str, Any]:
-    return {**policy(saved), "policy": json.loads(saved.entry.facts["policy"])}
+def policy_file(saved: SavedPolicy, replayed: bool = False) -> dict[str, Any]:
+    """A policy with its file; ``replayed`` where the request found it on record."""
+    again = receipt(Written(saved.entry, replayed))
+    return {**policy(saved), "policy": json.loads(saved.entry.facts["policy"]), "receipt": again}
 
 
 def selection(made: Written | Entry) -> dict[str, Any]:

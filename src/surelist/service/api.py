@@ -95,8 +95,8 @@ async def calibrate(
     async with past_body(request, runtime, options.sheet) as past:
         hashes = [each.sha256 for each in (past.upload, past.others) if each is not None]
         bound = key_of(key, "calibrate", options.model_dump_json(), *hashes)
-        saved = await runtime.work(calibrating.calibrate, runtime, view, asked, past, options.name, bound)
-    return answers.policy_file(saved)
+        done = await runtime.work(calibrating.calibrate, runtime, view, asked, past, options.name, bound)
+    return answers.policy_file(*done)
 
 
 @router.post("/curve", response_model=models.CurveView, openapi_extra=TABLE_BODY)

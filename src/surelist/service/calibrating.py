@@ -92,13 +92,13 @@ def certify(
 
 def calibrate(
     runtime: Runtime, view: View, request: CalibrationRequest, past: Past, name: str, key: Key | None
-) -> SavedPolicy:
-    """Certify a promise and put the policy with its evidence on record, in one entry."""
+) -> tuple[SavedPolicy, bool]:
+    """Certify a promise and put the policy with its evidence on record, in one entry; or it was there."""
     if (known := view.replayed(key)) is not None:
-        return view.policy(known.subject)
+        return view.policy(known.subject), True
     certified = certify(runtime, view, request, past, "calibrate", key)
     written = view.save_policy(certified.policy, name, certified.facts, key).result()
-    return view.policy(written.entry.subject)
+    return view.policy(written.entry.subject), written.replayed
 
 
 def evaluate(view: View, digest: str, upload: Upload, columns: Mapping[str, str | None]) -> dict[str, Any]:
