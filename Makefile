@@ -17,6 +17,7 @@ check: $(VENV)/.dev lint  ## lint, types and the fast tests: under two minutes o
 	$(BIN)/python -m pytest $(TWO) -q -m "not slow"
 
 test: $(VENV)/.dev java browser postgres curl lint  ## everything: real engines, databases, a browser, mutants, old versions
+	@$(BIN)/python -m compileall -q src tests  # once, also where PYTHONDONTWRITEBYTECODE is set: many processes start
 	@$(BIN)/python tests/house/smoke.py >$(VENV)/smoke.log 2>&1 & smoke=$$!; \
 	$(BIN)/python -m pytest $(TWO) || failed=1; \
 	wait $$smoke || failed=1; \
