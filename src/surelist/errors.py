@@ -255,7 +255,8 @@ def _explain(s: Shortfall) -> str:
             f"and {s.qualified_available:,} of {'the ' * bool(kept)}{s.rows:,}{kept} are."
         )
     if not s.qualified_available:
-        parts.append("No row is qualified, and then nothing can be certified: is it the right label column?")
+        column = "." if kept or s.group is not None else ": is it the right label column?"
+        parts.append(f"None of these rows is qualified, and then nothing can be certified{column}")
         return " ".join([*parts, AGAIN])
     if s.largest_share is not None:
         parts.append(f"These rows could certify a share of at most {_rounded_down(s.largest_share)}.")

@@ -363,6 +363,17 @@ def test_a_refusal_under_weights_counts_the_rows_to_gather_before_the_thinning()
         assert f"About {thinned.rows_needed:,} calibration rows would do, at the shares of" in str(thinned)
 
 
+def test_where_others_are_qualified_the_label_column_is_not_questioned():
+    scores, labels = np.linspace(0, 1, 60), np.arange(60) < 3
+    few, both = sl.Expected(5, 100), {"a": sl.Expected(5, 100), "b": sl.Expected(5, 100)}
+    groups = np.where(labels, "b", "a")
+    with pytest.raises(sl.NotCertifiable, match="None of these rows is qualified") as thinned:
+        sl.calibrate(scores, labels, few, weights=np.where(labels, 0.0, 1.0), weight_bound=1.0)
+    with pytest.raises(sl.NotCertifiable, match="None of these rows is qualified") as of_a:
+        sl.calibrate(scores, labels, both, groups=groups, purpose="a test")
+    assert not any("label column" in str(each.value) for each in (thinned, of_a))
+
+
 def test_under_weights_the_numbers_of_rows_are_said_to_be_of_those_kept():
     policy = sl.calibrate(SCORES, LABELS, TARGET, weights=np.ones(3_000), weight_bound=2.0)
     kept = policy.cutoffs[0].rows
