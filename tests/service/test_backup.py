@@ -56,6 +56,34 @@ def test_a_backup_is_verified_and_the_record_comes_back_from_it(address, registr
         database.close()
 
 
+def test_a_record_with_notes_about_candidates_has_a_backup_and_they_come_back(
+    address, registry, tmp_path, postgres
+):
+    fill(registry, 3)
+    book, first, second = registry.book, "0" * 16, f"{1:016x}"
+    book.write_note(first, "me", "anna", "called twice, „ja“ 👍\nback on Monday").result()
+    book.write_note(second, "me", "carl", "not on the list any more").result()
+    book.forget_list(second, "me", "deleted by hand").result()
+    last = book.write_note(first, "you", "anna", "=1+1; DROP TABLE notes").result().entry.receipt
+    assert back_up(address, tmp_path / "copy.db").head == last
+    for target in (str(tmp_path / "new.db"), postgres.new_database()):
+        assert restore(tmp_path / "copy.db", target).head == last
+        database = Database(target)
+        assert verify(database, (last,)).intact
+        again = Registry(database)
+        assert again.book.notes(first, "anna") == book.notes(first, "anna")
+        assert [note["by"] for note in again.book.notes(first, "anna")] == ["me", "you"]
+        assert again.book.all_notes(second) == {}
+        again.book.write_note(first, "me", "ben", "goes on").result()
+        again.book.forget_list(first, "me", "deleted by hand").result()
+        assert verify(database).intact
+        database.connect().execute(
+            "INSERT INTO notes (selection, candidate, text, seq) VALUES (?, 'anna', 'forged', 9)", [first]
+        )
+        assert "note of entry 9" in verify(database).problems[0]
+        again.close()
+
+
 def test_a_record_never_used_has_a_backup_and_an_emptied_one_is_noticed(address, registry, tmp_path):
     assert back_up(address, tmp_path / "unused.db").entries == 0
     assert restore(tmp_path / "unused.db", str(tmp_path / "new.db")).entries == 0

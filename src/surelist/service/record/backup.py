@@ -18,7 +18,7 @@ from surelist.service.record.connections import Connection, Rows, hidden, transa
 from surelist.service.record.database import Database
 from surelist.service.record.verify import EMPTY, Verdict, verify
 
-LEFT_OUT = ("meta", "sessions", "notes")
+LEFT_OUT = ("meta", "sessions")
 ROWS_AT_ONCE = 2_000
 
 

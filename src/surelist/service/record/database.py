@@ -21,8 +21,7 @@ from surelist.service.record.connections import (
 )
 from surelist.service.record.guards import add_guards
 
-SCHEMA_VERSION = "2"
-OLDER = ("1",)  # brought up to date when opened for writing
+SCHEMA_VERSION = "3"
 
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -38,6 +37,11 @@ CREATE TABLE reviews (
     PRIMARY KEY (selection, candidate, seq)
 );
 CREATE INDEX reviews_by_entry ON reviews (seq);
+CREATE INDEX reviews_by_selection ON reviews (selection, seq);
+CREATE TABLE notes (
+    selection TEXT NOT NULL, candidate TEXT NOT NULL, text TEXT NOT NULL, seq BIGINT PRIMARY KEY NOT NULL
+);
+CREATE INDEX notes_by_candidate ON notes (selection, candidate);
 CREATE TABLE tokens (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, policy TEXT, digest TEXT NOT NULL,
     created TEXT NOT NULL, expires TEXT, revoked TEXT
@@ -48,16 +52,6 @@ CREATE TABLE replays (
     PRIMARY KEY (actor, name)
 );
 """
-
-# since version 2; notes about candidates may be removed, unlike what is guarded
-ADDED_TABLES = """
-CREATE TABLE IF NOT EXISTS notes (
-    selection TEXT NOT NULL, candidate TEXT NOT NULL, text TEXT NOT NULL, seq BIGINT PRIMARY KEY NOT NULL
-);
-CREATE INDEX IF NOT EXISTS notes_by_candidate ON notes (selection, candidate);
-CREATE INDEX IF NOT EXISTS reviews_by_selection ON reviews (selection, seq);
-"""
-
 
 # a policy's selections without reading through the log; also for records made before it existed
 _JSON_TEXT = {"sqlite": "json_extract(details, '$.{}')", "postgresql": "(details::json ->> '{}')"}
@@ -150,7 +144,6 @@ class Database:
                 if not connection.execute(_HAS_META[self.kind]):
                     self._create(connection)
                 self._check_version(connection)
-                self._bring_up_to_date(connection)
                 for detail, action in _BY_DETAIL.items():
                     connection.execute(
                         f"CREATE INDEX IF NOT EXISTS log_by_{detail} ON log ({self.json_text(detail)}, seq) "
@@ -189,18 +182,16 @@ class Database:
         if not connection.execute(_HAS_META[self.kind]):
             raise InvalidInput(f"database: {hidden(self.address)} holds no record of surelist.")
         version = connection.execute("SELECT value FROM meta WHERE name = 'schema'")
-        if version not in [[(each,)] for each in (SCHEMA_VERSION, *OLDER)]:
+        if version != [(SCHEMA_VERSION,)]:
             raise InvalidInput(
                 f"database: {hidden(self.address)} holds record version {version}; this surelist "
                 f"reads version {SCHEMA_VERSION}. Use the surelist that made it, or a newer one."
             )
 
-    def _bring_up_to_date(self, connection: Connection) -> None:
-        _run_all(connection, ADDED_TABLES)
-        connection.execute("UPDATE meta SET value = ? WHERE name = 'schema'", [SCHEMA_VERSION])
-
     def _create(self, connection: Connection) -> None:
-        _run_all(connection, TABLES)
+        for statement in TABLES.split(";\n"):
+            if statement.strip():
+                connection.execute(statement)
         add_guards(self.kind, connection)
         connection.execute("INSERT INTO meta (name, value) VALUES ('schema', ?)", [SCHEMA_VERSION])
 
@@ -209,12 +200,6 @@ class Database:
             opened, self._opened = self._opened, []
         for connection in opened:
             connection.close()
-
-
-def _run_all(connection: Connection, statements: str) -> None:
-    for statement in statements.split(";\n"):
-        if statement.strip():
-            connection.execute(statement)
 
 
 _HAS_META = {

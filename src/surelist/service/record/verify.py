@@ -19,7 +19,7 @@ from surelist.service.record import chosen
 from surelist.service.record.access import fingerprint
 from surelist.service.record.chain import GENESIS, Entry
 from surelist.service.record.connections import Connection
-from surelist.service.record.database import OLDER, Database
+from surelist.service.record.database import Database
 from surelist.service.record.guards import check_guards
 from surelist.service.record.log import COLUMNS
 from surelist.service.record.marks import CODES, MARKS, Marks
@@ -321,9 +321,8 @@ class _Story:
                 self._add(f"the idempotency key {name!r} of {actor} leads to an entry that is not theirs")
 
     def _compare_notes(self) -> None:
-        version = self._connection.execute("SELECT value FROM meta WHERE name = 'schema'")[0][0]
-        notes = "SELECT seq, selection, candidate, text FROM notes" if version not in OLDER else None
-        for seq, selection, candidate, text in self._connection.execute(notes) if notes else ():
+        notes = self._connection.execute("SELECT seq, selection, candidate, text FROM notes")
+        for seq, selection, candidate, text in notes:
             if self._notes.pop(seq, None) != (selection, note_hash(candidate, text)):
                 self._add(f"the note of entry {seq} is not what the log says, or was to be removed")
         for seq in self._notes:
