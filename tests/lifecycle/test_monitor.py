@@ -11,6 +11,7 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.bounds import betting
 from surelist.lifecycle import drift as drift_module
+from surelist.lifecycle.monitor_file import Counts
 from surelist.lifecycle.seen import CHARACTERS, Memory, natural
 from tests.helpers import simulated_pools
 
@@ -209,6 +210,35 @@ def test_group_rows_all_takes_the_size_of_the_whole_pool():
     monitor = sl.Monitor(policy)
     monitor.observe(qualified={"a": 3, "b": 4}, pool_size=100)
     assert monitor.tallies["b"].total.trials == 100
+
+
+def test_with_twenty_groups_what_holding_says_is_wrong_at_most_alpha_of_the_time():
+    """All intervals of one sentence at all times at once, exactly: what each group misses, twenty times over."""
+    rng = np.random.default_rng(2)
+    labels, names = rng.random(8000) < 0.4, [f"g{n}" for n in range(20)]
+    policy = sl.calibrate(
+        rng.normal(size=8000) + labels, labels, {name: sl.Expected(3, 50) for name in names},
+        groups=rng.choice(names, 8000), purpose="outreach",
+    )  # fmt: skip
+    monitor, truth, alpha = sl.Monitor(policy, alpha=0.05), 0.06, 0.05
+    tally, alive, missed = monitor.tallies["g0"], np.array([1.0]), 0.0
+    for n in range(1, 121):
+        alive = np.append(alive, 0) * (1 - truth) + np.append(0, alive) * truth
+        for s in np.flatnonzero(alive > 1e-9).tolist():
+            tally.total = Counts(n, s)
+            low, high = monitor.claims[0].interval(tally.since, monitor.each_alpha)
+            if not low <= truth <= high:
+                missed += alive[s]
+                alive[s] = 0
+    assert monitor.intervals["g0"] == monitor.claims[0].interval(tally.since, alpha / 20)
+    assert 0.0001 < missed < 1 - (1 - alpha) ** (1 / 20)
+    tally.total = Counts(0, 0)
+    for _ in range(300):
+        monitor.observe(qualified=dict.fromkeys(names, 9), pool_size=dict.fromkeys(names, 50))
+    assert monitor.standing == "holding"
+    assert "If the rates stay what they are, this is wrong with probability at most 5%" in (
+        monitor.in_a_sentence()
+    )
 
 
 def test_group_average_keeps_the_level_by_enumeration():

@@ -186,16 +186,23 @@ class Monitor(Displayed):
 
     @property
     def intervals(self) -> dict[str | None, tuple[float, float]]:
-        """Confidence sequence per group: where the rate lies, at every time at once.
+        """Confidence sequences: where the rate of every group lies, for all groups and times at once.
 
         The rate is that of qualified shortlisted candidates per candidate (per pool: of pools
-        that hold enough; with an audit: recall) since the threshold last changed. It covers the
-        true rate after every pool at once with probability at least 1-alpha, if the rate stays what
-        it is: missing reviews count as not qualified for the lower end, as qualified for the upper.
+        that hold enough; with an audit: recall) since the threshold last changed. With probability at
+        least 1-alpha every interval covers its true rate after every pool, if the rates stay what
+        they are: groups share alpha evenly, and missing reviews count as not qualified for the lower
+        end, as qualified for the upper.
         """
         return {
-            claim.group: claim.interval(self.tallies[claim.group].since, self.alpha) for claim in self.claims
+            claim.group: claim.interval(self.tallies[claim.group].since, self.each_alpha)
+            for claim in self.claims
         }
+
+    @property
+    def each_alpha(self) -> float:
+        """The share of alpha that each group's interval has: what is said of all of them holds at once."""
+        return self.alpha / len(self.claims)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -234,8 +241,9 @@ class Monitor(Displayed):
         )
         seen = counted(self.pools, "pool")
         if self.standing == "holding":
+            stays = "the rate stays what it is" if len(self.claims) == 1 else "the rates stay what they are"
             return (
-                f"Holding: {spans}, after {seen}. If the rate stays what it is, this is wrong with "
+                f"Holding: {spans}, after {seen}. If {stays}, this is wrong with "
                 f"probability at most {percent(self.alpha)}, however often one looks."
             )
         return f"Too early to say, and no alarm: {spans}, after {seen}. Go on reviewing."

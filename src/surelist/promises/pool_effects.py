@@ -10,6 +10,7 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _numerals as numerals
@@ -20,14 +21,17 @@ from surelist.promises.phrases import percent
 from surelist.promises.targets import AnyTarget
 
 SURE = 0.01  # p-value below which the warning is given
+TURNS = 50  # of each half of the rows: the test compares TURNS * TURNS arrangements
+MOST_POOLS, MOST_ROWS = 50_000, 500_000  # looked at; of larger tables a part drawn at random
 
 
 @dataclass(frozen=True)
 class PoolEffect:
     """How much the count of listed qualified rows varies between pools, relative to independent rows.
 
-    ``inflation`` is the factor of its variance, 1 for independent rows; ``p_value`` of the chi-square test
-    that there is none; ``failure_rate``, by normal approximation, what alpha really is for rows as units.
+    ``inflation`` is the factor of its variance, 1 for independent rows; ``p_value`` of an exact permutation
+    test that there is none; ``failure_rate``, by normal approximation, what alpha really is for rows as
+    units.
     """
 
     pools: int
@@ -43,11 +47,61 @@ def pool_effect(sizes: NDArray[Any], totals: NDArray[Any], alpha: float) -> Pool
     if pools < 2 or not 0 < rate < 1:
         return PoolEffect(pools, 1.0, 1.0, alpha)
     deviation = (totals - sizes * rate) ** 2
-    chi_square = float((deviation / (sizes * rate * (1 - rate))).sum())
-    p_value = float(special.gammaincc((pools - 1) / 2, chi_square / 2))
     inflation = float(deviation.sum()) / (rows * rate * (1 - rate)) * pools / (pools - 1)
     failure = float(special.ndtr(special.ndtri(min(alpha, 0.5)) / math.sqrt(max(inflation, 1.0))))
-    return PoolEffect(pools, inflation, p_value, failure)
+    return PoolEffect(pools, inflation, chance_of_spread(sizes, totals), failure)
+
+
+def chance_of_spread(
+    sizes: NDArray[Any], totals: NDArray[Any], rng: np.random.Generator | None = None
+) -> float:
+    """An exact p-value for "rows are independent", by permutation; small where totals spread between pools.
+
+    Given its total, every place of the flags among independent rows is equally likely, whatever the sizes
+    of pools and however few flags they hold. So the rows are put in a random order, the two halves of the
+    flags are turned against the pools, each by every step of a circle, and the p-value is the share of these
+    arrangements that spread at least as much as the one at hand. The turns form a group with the identity in
+    it: such a share is at most x with probability at most x.
+    """
+    rng = np.random.default_rng() if rng is None else rng  # from the system's randomness
+    sizes, totals = _part(np.asarray(sizes), np.asarray(totals), rng)
+    rows, pools = int(sizes.sum()), len(sizes)
+    turns = min(TURNS, rows // 2)
+    if turns < 2:
+        return 1.0
+    order = rng.permutation(rows)
+    pool = np.repeat(np.arange(pools), sizes)[order]
+    flags = (np.arange(rows) - np.repeat(np.cumsum(sizes) - sizes, sizes) < np.repeat(totals, sizes))[order]
+    step = rows // (2 * turns)
+    size, middle = step * turns, rows // 2
+    first = _turned(pool[:size], flags[:size], step, turns, pools)
+    second = _turned(pool[middle : middle + size], flags[middle : middle + size], step, turns, pools)
+    fixed = np.r_[size:middle, middle + size : rows]  # at most a few rows, which stay where they are
+    first += np.bincount(pool[fixed][flags[fixed]], minlength=pools) - sizes * (totals.sum() / rows)
+    spread = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)[None, :] + 2 * first @ second.T
+    return float(np.mean(spread >= spread[0, 0] * (1 - 1e-9)))
+
+
+def _turned(
+    pool: NDArray[Any], flags: NDArray[np.bool_], step: int, turns: int, pools: int
+) -> NDArray[np.float64]:
+    """Flags in each pool after each turn of the flags against the pools, the first turn by nothing."""
+    at = np.flatnonzero(flags)
+    counts = [np.bincount(pool[(at + step * turn) % len(pool)], minlength=pools) for turn in range(turns)]
+    return np.array(counts, dtype=np.float64)
+
+
+def _part(
+    sizes: NDArray[Any], totals: NDArray[Any], rng: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """No more pools and rows than are looked at, drawn without regard to flags."""
+    if len(sizes) > MOST_POOLS:
+        drawn = rng.choice(len(sizes), MOST_POOLS, replace=False)
+        sizes, totals = sizes[drawn], totals[drawn]
+    if sizes.sum() > MOST_ROWS:
+        kept = np.minimum(sizes, 1 + sizes * MOST_ROWS // sizes.sum())
+        totals, sizes = rng.hypergeometric(totals, sizes - totals, kept), kept
+    return sizes, totals
 
 
 INSTEAD = {
