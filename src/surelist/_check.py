@@ -6,17 +6,28 @@ polars and pyarrow come in through NumPy's own protocol; no dataframe library is
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._scalars import EXACT_INTEGER
+from surelist._scalars import as_alpha as as_alpha
+from surelist._scalars import as_choice as as_choice
+from surelist._scalars import as_count as as_count
+from surelist._scalars import as_flag as as_flag
+from surelist._scalars import as_fraction as as_fraction
+from surelist._scalars import as_level as as_level
+from surelist._scalars import as_positive as as_positive
+from surelist._scalars import as_rate as as_rate
+from surelist._scalars import as_whole_k as as_whole_k
+from surelist._scalars import real as real
+from surelist._scalars import share_meant as share_meant
+from surelist._scalars import shown as shown
 from surelist.errors import InvalidInput
 
 Scores = NDArray[np.float64]
@@ -30,7 +41,6 @@ EngineName = Literal["auto", "duckdb", "polars", "spark"]
 DecimalMark = Literal["auto", ".", ","]
 
 _BLOCK = 1 << 16
-_EXACT_INTEGER = 1 << 53
 _LONG_NAME = 100
 _LOST = "integers beyond 2^53 lose their order as floats"
 _NAMED = 'Map missing values to a name of their own, for example "unknown".'
@@ -42,7 +52,7 @@ def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scor
     """A one-dimensional float64 array of numbers, checked to be ``finite``; no copy of float64 input."""
     array = _column(values, name)
     if array.dtype.kind in "OUST":
-        array = _numbers(values, name)
+        array = _numbers(array, name)
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise InvalidInput(f"{name}: expected numbers, got {_first(array)} of type {array.dtype}.")
     if getattr(values, "dtype", None) != np.float64:
@@ -55,10 +65,10 @@ def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scor
 
 def _require_exact(values: Any, array: NDArray[Any], name: str) -> None:
     """Whole numbers, among others too, keep their order as floats."""
-    if len(array) and max(float(array.max()), -float(array.min())) >= _EXACT_INTEGER:
-        sent = np.asarray(_unmasked(values), dtype=object)
+    if len(array) and max(float(array.max()), -float(array.min())) >= EXACT_INTEGER:
+        sent = np.asarray(_unmasked(values), dtype=object).ravel()
         large = max((int(n) for n in sent if isinstance(n, numbers.Integral)), key=abs, default=0)
-        if abs(large) > _EXACT_INTEGER:
+        if abs(large) > EXACT_INTEGER:
             raise InvalidInput(f"{name}: {_LOST}, got {large}. Rescale them.")
 
 
@@ -99,7 +109,7 @@ def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tupl
     if array.dtype.kind == "b":
         return array, 0
     if array.dtype.kind in "OUST":
-        array = _numbers(values, name, "0 or 1 (1 = qualified)", _NO_WORDS)
+        array = _numbers(array, name, "0 or 1 (1 = qualified)", _NO_WORDS)
     if array.dtype.kind not in "biuf":
         raise InvalidInput(
             f"{name}: expected 0 or 1 (1 = qualified), got {_first(array)} of type {array.dtype}."
@@ -125,7 +135,7 @@ def as_drawn_labels(values: Any, name: str = "labels") -> Scores:
     """0, 1 or NaN where a row was not drawn."""
     array = _column(values, name)
     if array.dtype.kind in "OUST":
-        array = _numbers(values, name)
+        array = _numbers(array, name)
     if array.dtype.kind not in "biuf":
         raise InvalidInput(f"{name}: expected 0, 1 or a missing value, got {_first(array)}.")
     labels = array.astype(np.float64)
@@ -246,13 +256,6 @@ def as_text(text: str, name: str) -> str:
     return text
 
 
-def as_flag(value: Any, name: str) -> bool:
-    """True or False, and nothing that merely counts as such."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise InvalidInput(f"{name}: expected True or False, got {shown(value)}.")
-    return bool(value)
-
-
 def plain(value: Any) -> Any:
     """A NumPy scalar as Python's own; anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
@@ -273,72 +276,27 @@ def require_length(array: Sequence[Any] | NDArray[Any], rows: int, name: str) ->
         raise InvalidInput(f"{name}: expected {rows:,} values, one per score, got {len(array):,}.")
 
 
+def require_one_index(**columns: Any) -> None:
+    """Columns of pandas are paired by position: where their indexes differ, other pairs were meant."""
+    parts: list[tuple[str, Any]] = []
+    for name, values in columns.items():
+        several = isinstance(values, Mapping)
+        parts += [(f"{name}[{key!r}]", values[key]) for key in values] if several else [(name, values)]
+    indexed = [(name, each.index) for name, each in parts if hasattr(getattr(each, "index", 0), "equals")]
+    for name, index in indexed[1:]:
+        first, expected = indexed[0]
+        if len(index) == len(expected) and not index.equals(expected):
+            row = int(np.argmax(np.asarray(index, dtype=object) != np.asarray(expected, dtype=object)))
+            raise InvalidInput(
+                f"{name}: its pandas index is not that of {first}: at row {row} it is {shown(index[row])}, "
+                f"there {shown(expected[row])}. Rows are paired by position; bring both into one order, "
+                f"{name}.loc[{first}.index], or pass {name}.to_numpy() where the positions are right."
+            )
+
+
 def require_rows(array: Sequence[Any] | NDArray[Any], name: str) -> None:
     if len(array) == 0:
         raise InvalidInput(f"{name}: expected at least one row, got none.")
-
-
-def as_alpha(value: Any, name: str = "alpha") -> float:
-    number = _real(value, name)
-    if not 0 < number < 1:
-        raise InvalidInput(f"{name}: expected a number between 0 and 1, got {shown(value)}.")
-    return number
-
-
-def as_positive(value: Any, name: str) -> float:
-    number = _real(value, name)
-    if not 0 < number < math.inf:
-        raise InvalidInput(f"{name}: expected a number above 0, got {shown(value)}.")
-    return number
-
-
-def as_count(value: Any, name: str) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or value < 1:
-        raise InvalidInput(f"{name}: expected a whole number of at least 1, got {shown(value)}.")
-    if int(value) > _EXACT_INTEGER:
-        raise InvalidInput(f"{name}: expected at most 2^53, got {shown(value)}.")
-    return int(value)
-
-
-def as_whole_k(value: Any, pool_size: int) -> int:
-    k = as_count(value, "k")
-    if k > pool_size:
-        raise InvalidInput(f"k: expected at most pool_size={pool_size}, got {k}.")
-    return k
-
-
-def as_rate(value: Any, name: str) -> Fraction:
-    """A rate in (0, 1] as the fraction its decimal digits say, so that 0.05 is 1/20."""
-    number = value if isinstance(value, Fraction) else as_fraction(value, name)
-    if not 0 < number <= 1:
-        raise InvalidInput(f"{name}: expected a number above 0 and at most 1, got {shown(value)}.")
-    return number
-
-
-def as_fraction(value: Any, name: str) -> Fraction:
-    number = _real(value, name)
-    if not math.isfinite(number):
-        raise InvalidInput(f"{name}: expected a finite number, got {shown(value)}.")
-    return Fraction(repr(number))
-
-
-def as_choice(value: Any, choices: Iterable[str], name: str) -> str:
-    options = list(choices)
-    if isinstance(value, str) and value in options:
-        return value
-    listed = ", ".join(repr(option) for option in options)
-    close = difflib.get_close_matches(str(value), options, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise InvalidInput(f"{name}: expected one of {listed}, got {shown(value)}.{hint}")
-
-
-def _real(value: Any, name: str) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise InvalidInput(f"{name}: expected a number, got {shown(value)}.")
-    try:
-        return float(value)
-    except OverflowError:
-        raise InvalidInput(f"{name}: expected a number a float can hold, got {shown(value)}.") from None
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
@@ -351,14 +309,18 @@ def _column(values: Any, name: str) -> NDArray[Any]:
         array = np.asarray(_unmasked(values), dtype=None if numeric else object)
     except (ValueError, TypeError) as error:
         raise InvalidInput(f"{name}: expected a column of values, got {shown(values)}.") from error
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array.ravel()
     if array.ndim != 1:
-        raise InvalidInput(f"{name}: expected one column, got an array of shape {array.shape}.")
+        two = array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind == "f"
+        hint = f" The second column of predict_proba is {name}[:, 1]." if two else ""
+        raise InvalidInput(f"{name}: expected one column, got an array of shape {array.shape}.{hint}")
     return array
 
 
-def _numbers(values: Any, name: str, wanted: str = "numbers", remedy: str = "") -> Scores:
+def _numbers(values: NDArray[Any], name: str, wanted: str = "numbers", remedy: str = "") -> Scores:
     """Python objects to float64, missing values to NaN; text is an error that shows it."""
-    array = np.asarray(_unmasked(values), dtype=object)
+    array = values.astype(object)
     kinds = set(map(type, array))
     other = {kind for kind in kinds if not issubclass(kind, (numbers.Real, np.bool_))}
     wrong = {kind for kind in other if kind.__name__ not in _MISSING}
@@ -368,8 +330,8 @@ def _numbers(values: Any, name: str, wanted: str = "numbers", remedy: str = "") 
     if kinds <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
             return array.astype(np.float64)
-    real = (float(value) if isinstance(value, bool | np.bool_) else value for value in array)
-    return np.array([math.nan if _is_missing(value) else _real(value, name) for value in real])
+    plain_ones = (float(value) if isinstance(value, bool | np.bool_) else value for value in array)
+    return np.array([math.nan if _is_missing(value) else real(value, name) for value in plain_ones])
 
 
 def _unmasked(values: Any) -> Any:
@@ -392,8 +354,3 @@ def _first(array: NDArray[Any]) -> str:
 
 def _is_missing(value: Any) -> bool:
     return type(value).__name__ in _MISSING or (isinstance(value, float) and math.isnan(value))
-
-
-def shown(value: Any) -> str:
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -18,7 +18,17 @@ from surelist.promises.proof_file import PROOFS
 
 SOURCE = Path(surelist.__file__).parent
 
-EVERYWHERE = {"errors", "_check", "_dataclasses", "_files", "_numerals", "_shapes", "_scipy", "_version"}
+EVERYWHERE = {
+    "errors",
+    "_check",
+    "_dataclasses",
+    "_files",
+    "_numerals",
+    "_scalars",
+    "_shapes",
+    "_scipy",
+    "_version",
+}
 # room: the rooms below it. A room is a folder of the package, or a module that lies in no folder.
 PLAN = {
     "errors": set(),
@@ -26,6 +36,7 @@ PLAN = {
     "_dataclasses": set(),
     "_files": set(),
     "_numerals": set(),
+    "_scalars": set(),
     "_shapes": set(),
     "_scipy": set(),
     "_version": set(),

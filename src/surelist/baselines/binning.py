@@ -38,6 +38,7 @@ def umb(
     """
     if not isinstance(target, Expected):
         raise InvalidInput(f"target: expected Expected, got {target!r}.")
+    check.require_one_index(scores=scores, labels=labels)
     array = check.as_scores(scores)
     qualified, _ = check.as_labels(labels)
     check.require_rows(array, "scores")

@@ -144,6 +144,7 @@ def oracle_threshold(scores: Any, labels: Any, target: Expected) -> Bands:
     Needs the labels of the population the pools come from, which is why it is an oracle: the
     ceil(N k/m)-th largest qualified score of all N.
     """
+    check.require_one_index(scores=scores, labels=labels)
     array = check.as_scores(scores)
     qualified, _ = check.as_labels(labels)
     check.require_length(qualified, len(array), "labels")

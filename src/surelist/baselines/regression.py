@@ -52,6 +52,7 @@ def average_calibration(scores: Any, labels: Any, alpha: float = 0.1) -> Average
     Proposition 2 read the other way round: the band is DKW's and holds for all levels at
     once. Assumes i.i.d. rows and a score fixed independently of them; any ties.
     """
+    check.require_one_index(scores=scores, labels=labels)
     array = check.as_scores(scores)
     qualified, _ = check.as_labels(labels)
     check.require_rows(array, "scores")

@@ -48,6 +48,7 @@ class Bands:
 
     def expected(self, scores: Any, labels: Any, pool_size: float) -> tuple[float, float]:
         """Expected list size and qualified candidates in pools drawn from these candidates."""
+        check.require_one_index(scores=scores, labels=labels)
         array = check.as_scores(scores)
         qualified, _ = check.as_labels(labels)
         check.require_rows(array, "scores")

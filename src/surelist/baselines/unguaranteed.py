@@ -94,6 +94,7 @@ def isotonic(scores: Any, labels: Any, target: Expected) -> Bands:
 
 
 def _rows(scores: Any, labels: Any) -> tuple[Floats, np.ndarray[Any, np.dtype[np.bool_]]]:
+    check.require_one_index(scores=scores, labels=labels)
     array = check.as_scores(scores)
     qualified, _ = check.as_labels(labels)
     check.require_rows(array, "scores")

@@ -10,7 +10,16 @@ from typing import Any
 import click
 
 from surelist.cli import HelpfulGroup
-from surelist.cli.options import as_json, asked, option, options, plot_option, promise_options, stacked
+from surelist.cli.options import (
+    SHARE,
+    as_json,
+    asked,
+    option,
+    options,
+    plot_option,
+    promise_options,
+    stacked,
+)
 
 state_argument = click.argument("state", type=click.Path(path_type=Path))
 state_option = click.option(
@@ -174,8 +183,8 @@ def stop() -> None:
     "--decided", metavar="COLUMN", help="Instead: REST has everything, and in this column the review's "
     "decisions: 1 relevant, 0 not, blank for what was not reviewed.",
 )  # fmt: skip
-@click.option("--recall", type=float, required=True, help="Share of all relevant items to certify.")
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="How often it may be wrong.")
+@click.option("--recall", type=SHARE, required=True, help="Share of all relevant items to certify.")
+@click.option("--alpha", type=SHARE, default=0.05, show_default=True, help="How often it may be wrong.")
 @click.option("--looks", type=int, default=10, show_default=True, help="The most looks to plan.")
 @state_option
 @as_json

@@ -11,6 +11,7 @@ import click
 
 from surelist.cli import HelpfulGroup
 from surelist.cli.options import (
+    SHARE,
     as_json,
     asked,
     list_options,
@@ -38,8 +39,8 @@ pool_option = click.option(
 @promise_options
 @list_options
 @option("alpha")
-@click.option("--base-rate", type=float, help="Guess: share of qualified candidates.")
-@click.option("--auc", type=float, help="Guess: area under the score's ROC curve.")
+@click.option("--base-rate", type=SHARE, help="Guess: share of qualified candidates.")
+@click.option("--auc", type=SHARE, help="Guess: area under the score's ROC curve.")
 @click.option("--pilot", type=click.Path(path_type=Path), help="Instead of a guess: a table of pilot rows.")
 @options("score", "label", "missing_labels", "pos_label", "sheet", "decimal")
 @click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
@@ -115,9 +116,9 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, **given: Any) 
 @state_argument
 @click.argument("reviews", type=click.Path(path_type=Path))
 @click.option("--policy", type=click.Path(path_type=Path), help="Policy to watch; needed the first time.")
-@click.option("--alpha", type=float, help="How often a false alarm may come, ever (first time; 0.05).")
+@click.option("--alpha", type=SHARE, help="How often a false alarm may come, ever (first time; 0.05).")
 @click.option(
-    "--audit-rate", type=float, metavar="SHARE",
+    "--audit-rate", type=SHARE, metavar="SHARE",
     help="For --recall policies: every unlisted candidate was reviewed with this probability (first time).",
 )  # fmt: skip
 @click.option("--pool", default="pool", show_default=True, help="Column with the pool's name.")
@@ -197,13 +198,13 @@ def campaign() -> None:
 @click.option(
     "--schedule", help="Update after these numbers of pools, e.g. 9,45,189; default: rows times four."
 )
-@click.option("--monitor-alpha", type=float, default=0.05, show_default=True, help="False alarms, ever.")
+@click.option("--monitor-alpha", type=SHARE, default=0.05, show_default=True, help="False alarms, ever.")
 @click.option(
     "--uncertified", default="refuse", show_default=True,
     help="refuse, or everyone: shortlist everyone until enough is known.",
 )  # fmt: skip
 @click.option(
-    "--audit-rate", type=float, metavar="SHARE",
+    "--audit-rate", type=SHARE, metavar="SHARE",
     help="Learn from candidates drawn with this probability, listed or not; the threshold may fall then.",
 )  # fmt: skip
 @options("score", "label", "missing_labels", "pos_label", "sheet", "decimal")

@@ -57,6 +57,22 @@ def _refuse_names_of_files(plot: Path, given: Mapping[str, Any]) -> None:
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
 
 
+class ShareType(click.types.FloatParamType):
+    """A number that may have been said in percent."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A float; of 95% the error asks whether 0.95 was meant."""
+        from surelist._scalars import share_meant
+
+        if isinstance(value, str) and value.strip().endswith("%"):
+            self.fail(f"expected a number between 0 and 1, got {value!r}.{share_meant(value)}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+SHARE = ShareType()
+_SHARES = {"alpha", "share", "start", "audit_rate", "lowest_rate", "calibration_share"}
+
+
 def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
     """One option as the table describes it; ``changes`` go to click, ``more`` to the end of the help."""
     described = OPTIONS[name]
@@ -67,7 +83,8 @@ def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
     elif described.default == ():
         settings["multiple"] = True
     else:
-        settings.update(type=_type(described.kind), default=described.default, show_default=True)
+        kind = SHARE if bare in _SHARES else _type(described.kind)
+        settings.update(type=kind, default=described.default, show_default=True)
     settings.update(changes)
     return click.option(flag(bare), bare, **settings)
 
@@ -101,15 +118,15 @@ expect_option = click.option("--expect", type=float, metavar="K", help=PROMISES[
 promise_options = stacked(
     expect_option,
     click.option("--per-pool", type=int, metavar="K", help=PROMISES["per-pool"]),
-    click.option("--recall", type=float, metavar="SHARE", help=PROMISES["recall"]),
+    click.option("--recall", type=SHARE, metavar="SHARE", help=PROMISES["recall"]),
     option("pool_size"),
 )
 list_options = stacked(
-    click.option("--precision", type=float, metavar="SHARE", help=PROMISES["precision"]),
+    click.option("--precision", type=SHARE, metavar="SHARE", help=PROMISES["precision"]),
     click.option("--budget", type=float, metavar="K", help=PROMISES["budget"]),
 )
 special_options = stacked(
-    click.option("--pool-recall", type=float, metavar="SHARE", help=PROMISES["pool-recall"]),
+    click.option("--pool-recall", type=SHARE, metavar="SHARE", help=PROMISES["pool-recall"]),
     list_options,
     options("also", "pool", "by", "of", "spread", "start", "unlabelled", "other_score"),
     options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score"),
@@ -144,7 +161,7 @@ _NAMES = {key: flag(key) for key in (name.rpartition(".")[2] for name in OPTIONS
 _NAMES |= {"groups": "--group", "ids": "--id", "pools": "--pool"}
 _NAMES |= {name: flag(name) for name in ("base_rate", "auc", "pilot", "sizes", "schedule", "monitor_alpha")}
 _NAMES |= {name: flag(name) for name in ("uncertified", "output", "plot", "looks", "block", "at_least")}
-_NAMES |= {name: flag(name) for name in ("policy", "port", "data", "found", "decided", "audit")}
+_NAMES |= {name: flag(name) for name in ("policy", "port", "data", "found", "decided", "audit", "recall")}
 # names that are flags of their own in some commands
 _ELSEWHERE = {"plan": {"pools": "--pools"}, "label start": {"labels": "--labels"}}
 _ELSEWHERE |= {command: {"policy": "POLICY"} for command in ("show", "report", "sql")}

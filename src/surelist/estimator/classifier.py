@@ -157,6 +157,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         check.as_flag(self.prefit, "prefit")
         nested = self._warn_if_nested()
         self._require_counts()
+        check.require_one_index(X=X, y=y, **({} if isinstance(groups, Mapping) else {"groups": groups}))
         X, y = indexable(X, y)
         y = column_or_1d(y, warn=True)
         check.require_rows(y, "y")

@@ -104,6 +104,7 @@ class Campaign(Displayed):
         missing_labels: MissingLabels = "error",
         audit_rate: float | None = None,
     ) -> None:
+        check.require_one_index(scores=scores, labels=labels)
         array = check.as_scores(scores)
         qualified, missing = check.as_labels(labels, missing=missing_labels)
         check.require_rows(array, "scores")
@@ -112,9 +113,9 @@ class Campaign(Displayed):
             raise InvalidInput(f"target: campaigns promise an Expected(k, pool_size), got {target!r}.")
         state = CampaignState(
             target=ExpectedFields("expected", float(target.k), float(target.pool_size)),
-            alpha=check.as_alpha(alpha),
+            alpha=check.as_level(alpha),
             schedule=list(as_schedule(schedule, len(array), target)),
-            monitor_alpha=check.as_alpha(monitor_alpha, "monitor_alpha"),
+            monitor_alpha=check.as_level(monitor_alpha, "monitor_alpha"),
             uncertified=cast(Any, check.as_choice(uncertified, UNCERTIFIED, "uncertified")),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             fingerprint=fingerprint_of(len(array), qualified, array[qualified]),
@@ -245,7 +246,7 @@ class Campaign(Displayed):
         ``audit`` says who else is to be reviewed.
         """
         array = check.as_scores(scores)
-        texts = None if ids is None else as_candidates(ids, len(array))
+        texts = None if ids is None else as_candidates(ids, scores)
         name = self._new_name(pool)
         if self.due:
             self.update()
@@ -277,7 +278,7 @@ class Campaign(Displayed):
         own, thrown once; ``draws`` says of each why: ``l`` listed, ``b`` listed and drawn, ``a`` drawn.
         """
         array = check.as_scores(scores)
-        texts = as_candidates(ids, len(array))
+        texts = as_candidates(ids, scores)
         name = self._new_name(pool)
         if self.due:
             raise InvalidInput("pool: an update is due; call update() and screen with its threshold.")

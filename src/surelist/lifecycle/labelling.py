@@ -122,7 +122,7 @@ class Labelling(Displayed):
         self, collection: ScoredCollection, target: Any, alpha: float, labels: int, purpose: str | None,
         columns: dict[str, str] | None, options: dict[str, Any],
     ) -> None:  # fmt: skip
-        alpha, labels = check.as_alpha(alpha), check.as_count(labels, "labels")
+        alpha, labels = check.as_level(alpha, calls=2), check.as_count(labels, "labels")
         sizes = collection.sizes
         require_purpose(purpose, groups_given=None not in sizes, level=4)
         targets = as_targets(target, list(sizes))

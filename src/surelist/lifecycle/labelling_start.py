@@ -50,6 +50,7 @@ class ArrayCollection:
     """A collection in memory."""
 
     def __init__(self, scores: Any, ids: Any = None, groups: Any = None) -> None:
+        check.require_one_index(scores=scores, ids=ids, groups=groups)
         self._scores = check.as_scores(scores)
         check.require_rows(self._scores, "scores")
         self._ids = None if ids is None else check.as_ids(ids, len(self._scores))
@@ -211,7 +212,9 @@ def as_share(value: Any, name: str) -> float:
     """A share of the design: 0 or more, below 1."""
     number = check.as_positive(value, name) if value else 0.0
     if number >= 1:
-        raise InvalidInput(f"{name}: expected a share of at least 0 and below 1, got {value!r}.")
+        raise InvalidInput(
+            f"{name}: expected a share of at least 0 and below 1, got {value!r}.{check.share_meant(value)}"
+        )
     return number
 
 

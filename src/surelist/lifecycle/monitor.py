@@ -83,7 +83,7 @@ class Monitor(Displayed):
         if policy.withdrawn is not None:
             raise InvalidInput("policy: it promises nothing any more, so there is nothing to watch.")
         self._policy = policy
-        self.alpha = check.as_alpha(alpha)
+        self.alpha = check.as_level(alpha)
         self.claims = claims_of(policy, audit_rate)
         self.audit_rate = self.claims[0].audit_rate
         self.tallies = {claim.group: Tally(claim.group) for claim in self.claims}

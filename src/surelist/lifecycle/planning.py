@@ -86,7 +86,7 @@ def plan(
     >>> [round(row.list_size, 1) for row in plan.table if row.rule == "exact"]
     [10.1, 8.1]
     """
-    alpha = check.as_alpha(alpha)
+    alpha = check.as_level(alpha)
     pools = check.as_count(pools, "pools")
     wanted = [check.as_count(size, "sizes") for size in sizes or SIZES]
     if not isinstance(target, (Expected, PerPool, Recall)) or is_special(target):

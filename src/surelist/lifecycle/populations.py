@@ -83,6 +83,7 @@ def populations(
         raise InvalidInput("plan: a pilot replaces base_rate= and auc=; give one or the other.")
     if not isinstance(pilot, (tuple, list)) or len(pilot) != 2:
         raise InvalidInput("pilot: expected (scores, labels).")
+    check.require_one_index(**dict(zip(("scores", "labels"), pilot, strict=True)))
     scores = check.as_scores(pilot[0], "pilot scores")
     labels, _ = check.as_labels(pilot[1], "pilot labels")
     check.require_length(labels, len(scores), "pilot labels")

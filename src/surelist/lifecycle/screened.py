@@ -91,9 +91,10 @@ class Screened:
         return 60 + sum(map(len, self.ids)) + 30 * len(self.ids)
 
 
-def as_candidates(ids: Any, rows: int) -> list[str]:
-    """Candidate ids as text, unique and short enough to be kept."""
-    texts = check.as_ids(ids, rows)
+def as_candidates(ids: Any, scores: Any) -> list[str]:
+    """Candidate ids as text, one for each of the scores, unique and short enough to be kept."""
+    check.require_one_index(scores=scores, ids=ids)
+    texts = check.as_ids(ids, len(scores))
     for text in texts:
         if len(text) > LONGEST:
             raise InvalidInput(f"ids: expected at most {LONGEST} characters, got {text!r}.")
@@ -230,6 +231,7 @@ class PoolReviews:
 
 def _match(screened: Screened, labels: Any, ids: Any) -> tuple[NDArray[np.intp], Marks]:
     """Which rows of the shortlist were reviewed, and the mark of each."""
+    check.require_one_index(labels=labels, ids=ids)
     column = check._column(labels, "labels")
     qualified, missing = check.as_labels(column, missing="unqualified")
     present = ~np.isnan(check._numbers(column, "labels")) if missing else np.ones(len(qualified), dtype=bool)

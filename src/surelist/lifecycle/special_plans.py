@@ -162,6 +162,7 @@ def plan_pools(
             "pilot: whole pools need a pilot with pools, (scores, labels, pools); without one nothing is "
             "known of how much the candidates of one pool resemble one another."
         )
+    check.require_one_index(**dict(zip(("scores", "labels", "pools"), pilot, strict=True)))
     scores = check.as_scores(pilot[0], "pilot scores")
     labels, _ = check.as_labels(pilot[1], "pilot labels")
     check.require_length(labels, len(scores), "pilot labels")

@@ -89,7 +89,7 @@ class StopTest(Displayed):
     ) -> None:
         found = 0 if check.plain(found) == 0 else check.as_count(found, "found")
         rest, looks = check.as_count(rest, "rest"), check.as_count(looks, "looks")
-        plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_alpha(alpha), looks)
+        plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_level(alpha), looks)
         rng = np.random.default_rng()  # the system's randomness; what it gives is recorded
         order = rng.permutation(rng.choice(rest, plan.sizes[-1], replace=False)).tolist()
         created = datetime.now(UTC).isoformat(timespec="seconds")

@@ -108,7 +108,7 @@ def _also(text: str, start: float | None) -> AnyTarget:
     """One more promise of the same list, in the grammar of targets without a name."""
     kind, _, numbers = text.rpartition(":")
     if kind == "precision":
-        return Precision(_number(numbers, "also"), start)
+        return Precision(_share(numbers, "also"), start)
     if kind not in KINDS:
         raise InvalidInput(f"also: expected {ALSO}, got {text!r}.")
     return _target(KINDS[kind], numbers, None, text)
@@ -178,7 +178,8 @@ def _target(promise: PromiseKind, numbers: str, pool_size: PoolSize | None, text
     try:
         value = float(amount)
     except ValueError:
-        raise InvalidInput(f"target: expected numbers as in {GRAMMAR}, got {text!r}.") from None
+        meant = check.share_meant(amount) if promise == "recall" else ""
+        raise InvalidInput(f"target: expected numbers as in {GRAMMAR}, got {text!r}.{meant}") from None
     if promise == "recall":
         if slash:
             raise InvalidInput(f"target: recall is a share without a pool size, got {text!r}.")
@@ -194,6 +195,13 @@ def _sizes(size: PoolSize) -> Any:
     if low and dash:
         return tuple(_whole(_number(each, "pool_size")) for each in (low, high))
     return _whole(_number(size, "pool_size"))
+
+
+def _share(text: str, name: str) -> float:
+    try:
+        return _number(text, name)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error}{check.share_meant(text)}") from None
 
 
 def _number(value: Any, name: str) -> float:

@@ -25,7 +25,7 @@ from surelist.promises.certification import (
     required_of,
     steps_of,
 )
-from surelist.promises.direction import warn_of_scores
+from surelist.promises.direction import warn_of_doubts
 from surelist.promises.evidence import ArrayEvidence
 from surelist.promises.options import GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.policy import Policy
@@ -124,11 +124,16 @@ def calibrate(
         rule=rule, purpose=purpose, group_split=group_split, group_rows=group_rows,
         calibration_share=calibration_share, ties=ties, missing_labels=missing_labels,
     )  # fmt: skip
+    drawn = vars(labels) if isinstance(labels, SampledLabels) else {"labels": labels}
+    check.require_one_index(
+        scores=scores, labels=drawn["labels"], probability=drawn.get("probability"), groups=groups, ids=ids,
+        weights=getattr(weights, "ratios", weights), pools=pools,
+    )  # fmt: skip
     policy = certify_arrays(
         scores, labels, terms, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
         weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=unlabelled,
     )  # fmt: skip
-    warn_of_scores(policy, stacklevel=2)
+    warn_of_doubts(policy, stacklevel=2)
     return policy
 
 

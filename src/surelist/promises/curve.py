@@ -172,6 +172,7 @@ def pointwise_curve(
 def _curve(
     scores: Any, labels: Any, pool_size: float, alpha: float, rule: str, missing_labels: MissingLabels
 ) -> GuaranteeCurve:
+    check.require_one_index(scores=scores, labels=labels)
     array = check.as_scores(scores)
     qualified, _ = check.as_labels(labels, missing=missing_labels)
     check.require_rows(array, "scores")
@@ -179,7 +180,7 @@ def _curve(
     pool_size = check.as_positive(pool_size, "pool_size")
     if pool_size < 1:
         raise InvalidInput(f"pool_size: expected at least 1, got {pool_size:g}.")
-    alpha = check.as_alpha(alpha)
+    alpha = check.as_level(alpha, calls=2)
     n, thresholds = len(array), list_thresholds(array, pool_size)
     listed = count_at_least(array, thresholds)
     certified = certified_rates(n, count_at_least(array[qualified], thresholds), alpha, rule)

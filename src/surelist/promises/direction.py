@@ -1,4 +1,4 @@
-"""Does a higher score mean a better candidate? The sentence where it does not, and a Python warning.
+"""Does a higher score mean a better candidate? The sentence where it does not, and the Python warnings.
 
 The promise holds either way; the list is then longer than it need be. ``Policy.warnings`` says so
 wherever the AUC is below one half, the Python warning only where chance does not explain it.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 
+from surelist._scalars import alpha_meant
 from surelist.errors import ScoreWarning
 from surelist.promises.state import Certificate, Cutoff
 
@@ -27,8 +28,10 @@ def wrong_way(cutoff: Cutoff) -> str | None:
     )
 
 
-def warn_of_scores(policy: Certificate, stacklevel: int) -> None:
-    """One ``ScoreWarning`` for the caller who is ``stacklevel`` calls away."""
+def warn_of_doubts(policy: Certificate, stacklevel: int) -> None:
+    """One ``ScoreWarning`` for the caller who is ``stacklevel`` calls away; and where alpha was mistaken."""
+    if (doubt := alpha_meant(policy.alpha)) is not None:
+        warnings.warn(doubt, UserWarning, stacklevel + 1)
     for cutoff in policy.cutoffs:
         message = wrong_way(cutoff)
         if message is not None and _surely(cutoff):

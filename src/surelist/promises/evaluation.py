@@ -152,6 +152,7 @@ def evaluate(
     >>> sl.evaluate(policy, later, outcome).consistent
     True
     """
+    check.require_one_index(scores=scores, labels=labels, groups=groups, ids=ids, pools=pools)
     good, _ = check.as_labels(labels)
     codes, count = (None, 0) if pools is None else check.as_codes(pools, len(good))
     listed = _listed(policy, scores, groups, ids, pools)

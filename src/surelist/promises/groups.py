@@ -139,6 +139,7 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
     (3.75, 1.25)
     """
     k = check.as_positive(k, "k")
+    check.require_one_index(labels=labels, groups=groups)
     qualified, _ = check.as_labels(labels)
     check.require_rows(qualified, "labels")
     names = check.as_groups(groups)

@@ -214,6 +214,7 @@ class Policy(Displayed, Certificate):
         whole: for ``PerPool`` targets its size decides the threshold. Whether it is the kind of pool
         the promise is about is not said here: ``check_pool`` says it.
         """
+        check.require_one_index(scores=scores, groups=groups, ids=ids)
         array = self._chosen_score(scores)
         if self.of_one_pool:
             self.require_pool(array)
@@ -224,6 +225,7 @@ class Policy(Displayed, Certificate):
 
     def select_pools(self, scores: Any, pools: Any, groups: Any = None, ids: Any = None) -> Mask:
         """The same for the candidates of many pools; ``pools`` says which one each is in."""
+        check.require_one_index(scores=scores, pools=pools, groups=groups, ids=ids)
         if not (self.by_rank or self.filter.by_size):
             return self.select(scores, groups, ids)
         array = check.as_scores(self._chosen_score(scores))

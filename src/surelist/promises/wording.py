@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from surelist._numerals import about
+from surelist._scalars import alpha_meant
 from surelist.promises import phrases
 from surelist.promises.direction import wrong_way
 from surelist.promises.groups import joint_alpha
@@ -178,7 +179,8 @@ def list_length(cutoff: Cutoff, policy: Certificate) -> str | None:
 
 def warnings(policy: Certificate) -> tuple[str, ...]:
     """What does not break the promise and should be looked at all the same."""
-    lines = []
+    doubt = alpha_meant(policy.alpha)
+    lines = [] if doubt is None else [doubt]
     for cutoff in policy.cutoffs:
         whose = f" of group {cutoff.group!r}" if cutoff.group is not None else ""
         scores, first = cutoff.scores, cutoff.steps[0]

@@ -133,6 +133,7 @@ def score_bins(
     Tied scores share a bin. Rows without a label are left out: nobody knows whether they are
     qualified. This describes the labelled calibration rows; no promise rests on it.
     """
+    check.require_one_index(scores=scores, labels=labels)
     array, column = check.as_scores(scores), np.asarray(labels)
     qualified, missing = check.as_labels(column, missing=missing_labels)
     check.require_rows(array, "scores")

@@ -13,7 +13,7 @@ from surelist.errors import InvalidInput
 from surelist.promises.calibration import certify_arrays
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
-from surelist.promises.direction import warn_of_scores
+from surelist.promises.direction import warn_of_doubts
 from surelist.promises.evaluation import Evaluation, evaluate
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.options import CurveRule, GroupRows, GroupSplit, Rule, Ties
@@ -171,7 +171,7 @@ def calibrate_table(
     roles = Roles(names[0] if names else None, column, group, id, weight, pool, names[1:])
     if weight is None and weight_bound is None:
         policy = certify_source(source, roles, terms, unlabelled, drawn)
-        warn_of_scores(policy, stacklevel=2)
+        warn_of_doubts(policy, stacklevel=2)
         return policy
     if drawn is not None or len(names) > 1 or unlabelled is not None:
         raise InvalidInput("weight: goes with one score column and plain labels.")
@@ -184,7 +184,7 @@ def calibrate_table(
         weights=arrays.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact, seed=seed,
         pools=arrays.get("pool"),
     )  # fmt: skip
-    warn_of_scores(policy, stacklevel=2)
+    warn_of_doubts(policy, stacklevel=2)
     return remembering(policy.with_columns(**roles.names(*WITH_POOLS)), source, roles)
 
 
