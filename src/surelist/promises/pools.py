@@ -48,7 +48,8 @@ class PoolRows:
     """The qualified rows of whole pools: scores and pool numbers, best score first.
 
     ``values`` are what each row is worth (1 where labels are 0 and 1). By rank, a row's score is minus
-    its rank in its pool, tied rows sharing the best one.
+    its rank in its pool, tied rows sharing the best one. The last ``unscored`` pools have no row with a
+    score: whoever is qualified there is never listed, so they reach nothing.
     """
 
     pools: int
@@ -56,6 +57,7 @@ class PoolRows:
     scores: Floats
     codes: Ints
     values: Floats | None = None
+    unscored: int = 0
 
     @classmethod
     def of(
@@ -69,10 +71,12 @@ class PoolRows:
         return cls(pools, len(scores), scores[order], codes[order], worth)
 
     @classmethod
-    def of_qualified(cls, rows: int, pools: int, scores: Floats, codes: Ints) -> PoolRows:
+    def of_qualified(
+        cls, rows: int, pools: int, scores: Floats, codes: Ints, unscored: int = 0
+    ) -> PoolRows:
         """From the qualified rows alone; pools without any have no code."""
         order = np.argsort(-scores, kind="stable")
-        return cls(pools, rows, scores[order], codes[order])
+        return cls(pools, rows, scores[order], codes[order], unscored=unscored)
 
     @property
     def qualified(self) -> int:
@@ -92,6 +96,7 @@ class PoolRows:
         by_pool = np.argsort(self.codes, kind="stable")  # best first within each pool
         starts = np.cumsum(sizes) - sizes
         values = np.where(needed == 0, math.inf, -math.inf)
+        values[self.pools - self.unscored :] = -math.inf
         enough = np.flatnonzero((needed > 0) & (needed <= sizes))
         values[enough] = self.scores[by_pool[starts[enough] + needed[enough] - 1]]
         return values

@@ -26,10 +26,14 @@ LISTED = ROWS + "_listed"
 
 @dataclass(frozen=True)
 class PooledRows:
-    """The qualified rows of all pools, and how many rows and pools there are."""
+    """The qualified rows of all pools, and how many rows and pools there are.
+
+    ``unscored`` of the pools have no row with a score: nobody of them can be listed.
+    """
 
     rows: int
     pools: int
+    unscored: int
     scores: NDArray[np.float64]
     codes: NDArray[np.int64]
     missing_labels: int
@@ -52,7 +56,12 @@ def pooled_rows(
     )  # fmt: skip
     evidence = counted.evidence[None]
     columns, frame = evidence.scores.columns, evidence.scores.frame
-    pools = _pools(columns)
+    pools, unscored = _pools(columns)
+    if pools > evidence.rows:
+        raise InvalidInput(
+            f"column {columns.names['score']!r}: {unscored:,} of {pools:,} pools have no row with a score, and "
+            f"there are only {evidence.rows:,} rows with one; on_bad_rows=\"drop\" is for a few bad rows."
+        )
     if by_rank:
         assert columns.label is not None
         ranked = with_ranks(columns, keep_order=False).filter(columns.label == 1)
@@ -64,6 +73,7 @@ def pooled_rows(
     return PooledRows(
         evidence.rows,
         pools,
+        unscored,
         fetched[SCORE],
         codes,
         counted.missing_labels,
@@ -85,19 +95,24 @@ def pool_totals(counted: CalibrationRows, threshold: float) -> tuple[NDArray[Any
     return np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
 
 
-def _pools(columns: Columns) -> int:
-    """How many pools the usable rows are in; a row without one is an error."""
+def _pools(columns: Columns) -> tuple[int, int]:
+    """How many pools there are, and how many of them have no row with a score.
+
+    A pool whose rows are all dropped is still one: leaving it out would choose pools by their scores.
+    """
     if columns.pool is None:
         raise InvalidInput("pool: whole pools need the column that says which pool a row is in; pass pool=.")
-    named = columns.frame.filter(columns.usable).select(**{POOL: columns.pool})
-    asked = named.select(nw.col(POOL).n_unique().alias(ROWS), nw.col(POOL).null_count().alias(LISTED))
+    everyone = columns.frame.select(**{POOL: columns.pool})
+    asked = everyone.select(nw.col(POOL).n_unique().alias(ROWS), nw.col(POOL).null_count().alias(LISTED))
     pools, missing = columns.rows(asked, "counting pools")[0]
     if missing:
         raise InvalidInput(
             f"column {columns.names['pool']!r}: {missing:,} rows have no pool. Every row needs one, for "
             'example "unknown".'
         )
-    return int(pools)
+    scored = columns.frame.filter(columns.usable).select(**{POOL: columns.pool})
+    with_score = columns.rows(scored.select(nw.col(POOL).n_unique().alias(ROWS)), "counting pools")[0][0]
+    return int(pools), int(pools) - int(with_score)
 
 
 def _codes(values: Any) -> NDArray[np.int64]:

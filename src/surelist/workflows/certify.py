@@ -89,7 +89,7 @@ def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -
         source.open(), names=names, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
         by_rank=by_rank,
     )  # fmt: skip
-    rows = PoolRows.of_qualified(read.rows, read.pools, read.scores, read.codes)
+    rows = PoolRows.of_qualified(read.rows, read.pools, read.scores, read.codes, read.unscored)
     policy = certify_pools(
         rows, terms, read.summary, missing_labels=read.missing_labels, dropped_rows=read.dropped
     )
