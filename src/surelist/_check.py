@@ -42,7 +42,7 @@ DecimalMark = Literal["auto", ".", ","]
 
 _BLOCK = 1 << 16
 _LONG_NAME = 100
-_LOST = "integers beyond 2^53 lose their order as floats"
+LOST = "integers beyond 2^53 lose their order as floats"
 _NAMED = 'Map missing values to a name of their own, for example "unknown".'
 _MISSING = ("NoneType", "NAType", "NaTType")
 _NO_WORDS = " Turn words into 0 and 1, missing ones left missing; calibrate_table takes them with pos_label=."
@@ -69,7 +69,7 @@ def _require_exact(values: Any, array: NDArray[Any], name: str) -> None:
         sent = np.asarray(_unmasked(values), dtype=object).ravel()
         large = max((int(n) for n in sent if isinstance(n, numbers.Integral)), key=abs, default=0)
         if abs(large) > EXACT_INTEGER:
-            raise InvalidInput(f"{name}: {_LOST}, got {large}. Rescale them.")
+            raise InvalidInput(f"{name}: {LOST}, got {large}. Rescale them.")
 
 
 def require_finite(scores: Scores, name: str = "scores") -> None:

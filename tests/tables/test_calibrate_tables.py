@@ -174,15 +174,6 @@ def test_other_numbers(engine: Engine, kind: Any) -> None:
     same(calibrate(engine, table, sl.Expected(5, 100)), numbers, sl.Expected(5, 100))
 
 
-def test_integers_beyond_2_to_53_are_refused(engine: Engine) -> None:
-    if engine.text:
-        pytest.skip("text is read as float64")
-    data = sample(3)
-    data["score"] = [1, 2**53 + 1, 3]
-    with pytest.raises(sl.InvalidInput, match=r"2\^53"):
-        calibrate(engine, arrow(data, score=pa.int64()), sl.Expected(5, 100))
-
-
 @pytest.mark.parametrize("kind", [pa.int64(), pa.bool_(), pa.dictionary(pa.int32(), pa.string())], ids=str)
 def test_groups_of_other_types(engine: Engine, kind: Any) -> None:
     data = sample(600)

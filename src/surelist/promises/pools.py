@@ -71,9 +71,7 @@ class PoolRows:
         return cls(pools, len(scores), scores[order], codes[order], worth)
 
     @classmethod
-    def of_qualified(
-        cls, rows: int, pools: int, scores: Floats, codes: Ints, unscored: int = 0
-    ) -> PoolRows:
+    def of_qualified(cls, rows: int, pools: int, scores: Floats, codes: Ints, unscored: int = 0) -> PoolRows:
         """From the qualified rows alone; pools without any have no code."""
         order = np.argsort(-scores, kind="stable")
         return cls(pools, rows, scores[order], codes[order], unscored=unscored)

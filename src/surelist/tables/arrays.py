@@ -66,6 +66,7 @@ def read_columns(
         )
     if on_bad_rows == "drop":
         finite = np.isfinite(fetched[SCORE])
+        bad_rows.stop_for(roles, bad_rows.lost_order(roles, int(np.count_nonzero(~finite))))
         fetched = {alias: np.asarray(values)[finite] for alias, values in fetched.items()}
     _stop_for_bad_rows(roles, fetched[SCORE], fetched.get(LABEL), every_label)
     named = {SCORE: "score", LABEL: "label", GROUP: "group", ID: "id", POOL: "pool"}

@@ -97,25 +97,37 @@ def calibration_state(columns: Columns) -> nw.Expr:
 
 def unusable_scores(columns: Columns, count: int) -> list[Problem]:
     """Null, NaN, infinite or unreadable scores."""
-    expected = "a finite number"
-    if columns.schema[columns.names["score"]].is_integer():
-        expected = "a whole number within 2^53 of 0 (larger ones lose their order as floats)"
+    problems = lost_order(columns, count)
+    count -= sum(each.count for each in problems)
     remedy = 'give every candidate a score, or drop these rows with on_bad_rows="drop"'
-    message = f"expected {expected} in every row"
-    return _rows("score", columns, "score", message, count, _unusable(columns), remedy)
+    message = "expected a finite number in every row"
+    return problems + _rows("score", columns, "score", message, count, _unusable(columns), remedy)
+
+
+def lost_order(columns: Columns, unusable: int) -> list[Problem]:
+    """Whole numbers that lose their order as floats: never dropped, since they may be the best scores."""
+    if not unusable or columns.too_large is None:
+        return []
+    lost = columns.frame.filter(columns.too_large).select(nw.len().alias(ROWS))
+    count = int(columns.rows(lost, "looking for large scores")[0][0])
+    return _rows("score", columns, "score", check.LOST, count, columns.too_large, "rescale them")
 
 
 def mostly_dropped(columns: Columns, dropped: int, rows: int) -> list[Problem]:
     """Dropping was asked for, and would leave less than half: then the column is wrong, not its rows."""
-    if dropped * 2 <= rows:
-        return []
+    problems = lost_order(columns, dropped)
+    if problems or dropped * 2 <= rows:
+        return problems
     message = f"expected a finite number in at least half of the {rows:,} rows"
     remedy = 'on_bad_rows="drop" is for a few bad rows; check the column, e.g. for decimal commas'
     return _rows("mostly dropped", columns, "score", message, dropped, _unusable(columns), remedy)
 
 
 def _unusable(columns: Columns) -> nw.Expr:
-    return nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0)) == 0
+    bad = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0)) == 0
+    if columns.too_large is None:
+        return bad
+    return bad & (nw.when(columns.too_large).then(nw.lit(1)).otherwise(nw.lit(0)) == 0)
 
 
 def wrong_labels(columns: Columns, count: int) -> list[Problem]:
@@ -186,6 +198,7 @@ def rows_that_stop(
     state = calibration_state(columns)
     wheres = {
         "no usable score": _unusable(columns),
+        check.LOST: columns.too_large,
         "label is neither 0 nor 1": state == LABEL_WRONG,
         "no label": state == LABEL_MISSING if unlabelled else None,
         "no group": None if columns.group is None else columns.group.is_null(),

@@ -59,8 +59,8 @@ def pooled_rows(
     pools, unscored = _pools(columns)
     if pools > evidence.rows:
         raise InvalidInput(
-            f"column {columns.names['score']!r}: {unscored:,} of {pools:,} pools have no row with a score, and "
-            f"there are only {evidence.rows:,} rows with one; on_bad_rows=\"drop\" is for a few bad rows."
+            f"column {columns.names['score']!r}: {unscored:,} of {pools:,} pools have no row with a score, "
+            f'and there are only {evidence.rows:,} rows with one; on_bad_rows="drop" is for a few bad rows.'
         )
     if by_rank:
         assert columns.label is not None

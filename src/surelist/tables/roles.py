@@ -26,6 +26,7 @@ SCORE, LABEL, GROUP, ID, POOL, STATE, ROWS, TIE, ROW, RANK = (
     PREFIX + name for name in ("score", "label", "group", "id", "pool", "state", "rows", "tie", "row", "rank")
 )
 EXACT_INTEGER = 1 << 53
+_IS_2_TO_53 = "^[^1-9]*" + "[^0-9]*".join(("9", "007", "199", "254", "740", "992")) + "[^0-9]*$"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Columns:
     names: dict[str, str]
     score: nw.Expr
     usable: nw.Expr  # True where there is a finite score; false or null elsewhere
+    too_large: nw.Expr | None = None  # True at whole numbers that lose their order as floats
     label: nw.Expr | None = None
     label_missing: nw.Expr | None = None
     group: nw.Expr | None = None
@@ -77,8 +79,8 @@ def find_columns(table: Table, **names: str | None) -> Columns:
     schema = dict(table.frame.collect_schema())
     table, numeric = _parsed(table, wanted, schema)
     schema |= {name: nw.Float64() for name in (SCORE, LABEL)}
-    score, usable = _score(numeric["score"], schema)
-    roles: dict[str, Any] = {}
+    score, usable, too_large = _score(table, wanted["score"], numeric["score"], schema)
+    roles: dict[str, Any] = {"too_large": too_large}
     if "label" in wanted:
         roles["label"], roles["label_missing"] = _label(table, numeric["label"], schema)
     if "group" in wanted:
@@ -97,11 +99,12 @@ def number_columns(table: Table, names: Mapping[str, str]) -> tuple[Table, dict[
     frame, numbers = table.frame, dict[str, nw.Expr]()
     for role, name in names.items():
         require_column(table, role, name)
-        alias = f"{PREFIX}number_{role}"
+        alias = name
         if table.file and schema[name] == nw.String:
+            alias = f"{PREFIX}number_{role}"
             frame = table.engine.with_numbers(frame, name, alias, label=False, style=style_of(table, name))
-            schema[alias], name = nw.Float64(), alias
-        number, usable = _score(name, schema)
+            schema[alias] = nw.Float64()
+        number, usable, _ = _score(table, name, alias, schema)
         numbers[role] = nw.when(usable).then(number)
     return table.with_frame(frame), numbers
 
@@ -131,26 +134,35 @@ def _parsed(table: Table, names: dict[str, str], schema: dict[str, Any]) -> tupl
     return table.with_frame(frame), numeric
 
 
-def _score(name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
-    """The score as float64, and where it is finite.
+def _score(
+    table: Table, name: str, parsed: str, schema: dict[str, Any]
+) -> tuple[nw.Expr, nw.Expr, nw.Expr | None]:
+    """The score as float64, where it is usable, and where a whole number lost its order as a float.
 
-    Asked by name: DuckDB answers ``abs(x) <= largest`` from Parquet statistics, which leave NaN out.
+    ``parsed`` holds the numbers of a file's text. Asked by name: DuckDB answers ``abs(x) <= largest`` from
+    Parquet statistics, which leave NaN out.
     """
-    kind, column = schema[name], nw.col(name)
-    if kind == nw.Float64:
-        return column, column.is_finite()
-    if kind.is_integer():
-        # Beyond 2^53 integers lose their order as floats.
-        return column.cast(nw.Float64), (column <= EXACT_INTEGER) & (column >= -EXACT_INTEGER)
+    kind, column = schema[parsed], nw.col(parsed)
+    if parsed != name:
+        # as a float 2^53 + 1 is 2^53: what was written tells them apart; engines look there only if needed
+        exact = nw.col(name).str.contains(f"[{style_of(table, name).decimal}eE]|{_IS_2_TO_53}")
+        within = (column < EXACT_INTEGER) & (column > -EXACT_INTEGER)
+        return column, column.is_finite() & (within | exact), column.is_finite() & ~within & ~exact
+    if kind.is_integer() or kind == nw.Decimal:
+        return column.cast(nw.Float64), ~_beyond(column), _beyond(column)
     if kind.is_numeric() or kind == nw.Boolean:
-        number = column.cast(nw.Float64)
-        return number, number.is_finite()
+        number = column if kind == nw.Float64 else column.cast(nw.Float64)
+        return number, number.is_finite(), None
     if kind == nw.String:
         raise InvalidInput(
             f"column {name!r}: expected numbers, got text. Convert it first, or give the file itself: "
             "decimal commas, thousands and percent signs are understood there."
         )
     raise InvalidInput(f"column {name!r}: expected numbers, got a column of type {kind}. Convert it first.")
+
+
+def _beyond(number: nw.Expr) -> nw.Expr:
+    return (number > EXACT_INTEGER) | (number < -EXACT_INTEGER)
 
 
 def _label(table: Table, name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
