@@ -5,7 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest_plugins = ["tests.helpers.engines", "tests.helpers.service", "tests.helpers.slow"]
+pytest_plugins = [
+    "tests.helpers.randomness",
+    "tests.helpers.engines",
+    "tests.helpers.service",
+    "tests.helpers.slow",
+]
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ can compute the same numbers: u is the first 13 hexadecimal digits of the hash o
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Iterable
 
 from surelist._dataclasses import dataclass
+from surelist._randomness import fresh_bytes
 
 HEX_DIGITS = 13
 
@@ -34,7 +34,7 @@ class Salt:
 
     @classmethod
     def draw(cls) -> Salt:
-        return cls(secrets.token_hex(32))
+        return cls(fresh_bytes(32).hex())
 
     @property
     def hash(self) -> str:

@@ -14,6 +14,7 @@ import surelist as sl
 from surelist.drawing.shown import Display, as_html
 from surelist.examples import population
 from surelist.promises.curve import pointwise_curve
+from tests.helpers.randomness import seeded
 
 EVIL = "<script>alert('x')</script>&\"<img src=x onerror=y>"
 ALLOWED = {"div", "strong", "table", "tr", "th", "td", "details", "summary", "ul", "li", "pre", "br"}
@@ -49,6 +50,7 @@ def rows() -> tuple[Any, Any, Any]:
 
 
 @cache
+@seeded("objects that show themselves")
 def objects() -> dict[str, Any]:
     scores, labels, groups = rows()
     rng = np.random.default_rng(5)

@@ -24,7 +24,7 @@ LOADED = (
     "scipy.special",
     "scipy.stats",
 )
-OPTIONS = ("-x", "-q", "-p", "no:cacheprovider")
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "tests.helpers.randomness")
 MOST_SECONDS = 100  # of work, however busy the machine is
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 import surelist as sl
 from surelist.examples import population
+from tests.helpers.randomness import seeded
 
 rng = np.random.default_rng(20)
 SCORES, LABELS = population(rng, 2_000)
@@ -93,4 +94,5 @@ KINDS: dict[str, Callable[[], sl.Policy]] = {
 @cache
 def policy_of(kind: str) -> sl.Policy:
     """The policy of one kind, made once."""
-    return KINDS[kind]()
+    with seeded(f"policy of kind {kind}"):
+        return KINDS[kind]()

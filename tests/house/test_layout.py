@@ -24,6 +24,7 @@ EVERYWHERE = {
     "_dataclasses",
     "_files",
     "_numerals",
+    "_randomness",
     "_scalars",
     "_shapes",
     "_scipy",
@@ -36,6 +37,7 @@ PLAN = {
     "_dataclasses": set(),
     "_files": set(),
     "_numerals": set(),
+    "_randomness": set(),
     "_scalars": set(),
     "_shapes": set(),
     "_scipy": set(),
@@ -70,6 +72,7 @@ NUMBERS_ONLY = (
     "score_summary",
     "ties",
     "_check",
+    "_randomness",
 )
 TABLES = {"pandas", "polars", "pyarrow", "duckdb", "narwhals", "sklearn", "pickle"}
 HEAVY = {

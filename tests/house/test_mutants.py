@@ -41,7 +41,7 @@ MUTANTS = [
     ("recall on all rows", "promises/targets.py", "bounds.critical_count(qualified, self.share, level.alpha)", "bounds.critical_count(rows, self.share, level.alpha) - (rows - qualified)", "bounds/test_guarantees.py::test_recall_fails_at_most_alpha"),
     ("every group at full alpha", "promises/groups.py", "return alpha / groups", "return alpha", "promises/test_simulations.py::test_disjoint_groups_hold_together"),
     ("a group forgotten when selecting", "filters.py", "for each in self.groups:\n            rows = np.flatnonzero", "for each in self.groups[:1]:\n            rows = np.flatnonzero", "promises/test_simulations.py::test_disjoint_groups_hold_together"),
-    ("the same thinning for everyone", "promises/shift.py", "secrets.randbits(SEED_BITS) if seed is None", "0 if seed is None", "promises/test_statements.py::test_a_promise_with_weights_is_false_at_most_as_often_as_alpha_says"),
+    ("the same thinning for everyone", "promises/shift.py", "fresh_bits(SEED_BITS) if seed is None", "0 if seed is None", "promises/test_statements.py::test_a_promise_with_weights_is_false_at_most_as_often_as_alpha_says"),
     ("a count bound after looking", "promises/policy.py", 'fixed = cutoff.level.rule == "exact" and not', "fixed = not", "promises/test_statements.py::test_after_looking_only_the_papers_bound_on_the_excess_is_given"),
     ("a count bound with ties", "promises/policy.py", 'cutoff.level.rule == "exact" and not cutoff.steps[0].tied', 'cutoff.level.rule == "exact"', "promises/test_statements.py::test_no_count_bound_on_the_excess_where_scores_are_tied"),
     ("recall from one qualified row on", "promises/targets.py", "if qualified < fewest:", "if qualified < 1:", "promises/test_statements.py::test_a_refused_recall_says_how_many_qualified_rows_it_takes_and_nothing_that_recall_does_not_have"),
@@ -136,7 +136,8 @@ def test_mutant_is_caught(tmp_path, forks, file, original, mutant, tests):
     text = (package / file).read_text()
     assert text.count(original) == 1, f"{original!r} is not in {file} exactly once: update the mutant"
     (package / file).write_text(text.replace(original, mutant))
-    for each in (tests.partition("::")[0], "helpers/simulated_pools.py"):
+    helpers = ("helpers/simulated_pools.py", "helpers/randomness.py", "helpers/seeded/sitecustomize.py")
+    for each in (tests.partition("::")[0], *helpers):
         copy = tmp_path / "tests" / each
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TESTS / each, copy)

@@ -23,6 +23,7 @@ from surelist.promises.terms import make_terms
 from surelist.tables.arrays import read_columns
 from surelist.ties import Salt
 from tests.helpers.engines import Engine, arrow, write_csv, write_parquet
+from tests.helpers.randomness import seeded
 from tests.tables.test_calibrate_tables import BY_GROUP, sample
 
 
@@ -240,6 +241,7 @@ POOL_TARGETS = {
 
 
 @cache
+@seeded("policies for many pools")
 def pool_policy(kind: str) -> sl.Policy:
     past = sample(5000, seed=3)
     past["label"] = (np.random.default_rng(1).random(5000) < 0.9).astype(int).tolist()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._randomness import fresh_generator
+
 
 def coins(candidates: int) -> NDArray[np.float64]:
     """One number from 0 to 1 per candidate, fresh at every call; drawn are those below the audit rate."""
-    return np.random.default_rng().random(candidates)
+    return fresh_generator().random(candidates)

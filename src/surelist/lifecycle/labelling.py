@@ -1,9 +1,8 @@
 """Few labels: from a scored collection without a single label to a certified list.
 
-``Labelling`` draws which rows to label, takes the labels in any order, and certifies the list from them
-[theory: few-labels] [theory: collection-recall]. How rows are drawn is in ``block_draw``, how the pilot
-chooses the block in ``block_design``, what the finished tests say in ``block_test``, the start in
-``labelling_start``, the file in ``labelling_file``. Rows are drawn once, by the system's randomness.
+``Labelling`` draws once which rows to label, takes the labels in any order, and certifies the list from
+them [theory: few-labels] [theory: collection-recall]. Rows are drawn in ``block_draw``, the pilot chooses the
+block in ``block_design``, the start is in ``labelling_start``, the tests in ``block_test``.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._files import Versions
+from surelist._randomness import fresh_generator
 from surelist._version import __version__
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
@@ -130,7 +130,7 @@ class Labelling(Displayed):
             as_share(options[name], name)
         if labels < len(sizes):
             raise InvalidInput(f"labels: expected at least {len(sizes)}, one per group, got {labels}.")
-        rng = np.random.default_rng()  # the system's randomness; what it gives is recorded
+        rng = fresh_generator()  # what it gives is recorded
         designs = []
         for number, (group, size) in enumerate(sizes.items()):
             share = labels // len(sizes) + (number < labels % len(sizes))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist._dataclasses import dataclass
 from surelist._files import Versions, hold
+from surelist._randomness import fresh_generator
 from surelist._version import __version__
 from surelist.bounds.rest import RestLooks, most_left, rest_looks
 from surelist.drawing import axes
@@ -90,7 +91,7 @@ class StopTest(Displayed):
         found = 0 if check.plain(found) == 0 else check.as_count(found, "found")
         rest, looks = check.as_count(rest, "rest"), check.as_count(looks, "looks")
         plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_level(alpha), looks)
-        rng = np.random.default_rng()  # the system's randomness; what it gives is recorded
+        rng = fresh_generator()  # what it gives is recorded
         order = rng.permutation(rng.choice(rest, plan.sizes[-1], replace=False)).tolist()
         created = datetime.now(UTC).isoformat(timespec="seconds")
         state = StopState(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
-
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist._dataclasses import dataclass
+from surelist._randomness import fresh_bytes
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ class Draw:
 
     @classmethod
     def fresh(cls) -> Draw:
-        return cls(secrets.token_hex(32))
+        return cls(fresh_bytes(32).hex())
 
     @property
     def uniform(self) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
+from surelist._randomness import fresh_generator
 from surelist._scipy import special
 from surelist.errors import PoolWarning
 from surelist.promises.phrases import percent
@@ -63,7 +64,7 @@ def chance_of_spread(
     arrangements that spread at least as much as the one at hand. The turns form a group with the identity in
     it: such a share is at most x with probability at most x.
     """
-    rng = np.random.default_rng() if rng is None else rng  # from the system's randomness
+    rng = fresh_generator() if rng is None else rng
     sizes, totals = _part(np.asarray(sizes), np.asarray(totals), rng)
     rows, pools = int(sizes.sum()), len(sizes)
     turns = min(TURNS, rows // 2)

@@ -5,7 +5,6 @@ Also what a promise asks for so that it holds although the ratios are somewhat w
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._dataclasses import dataclass, replace
+from surelist._randomness import fresh_bits
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.promises.state import Certificate, SeedFrom, Shift
 from surelist.promises.targets import AnyTarget, Expected, Precision, Recall
@@ -126,7 +126,7 @@ def keep_rows(
     bound = check.as_positive(bound, "weight_bound")
     ratio = check.as_weights(weights, rows, bound) / bound
     origin: SeedFrom = "system" if seed is None else "caller"
-    seed = secrets.randbits(SEED_BITS) if seed is None else seed
+    seed = fresh_bits(SEED_BITS) if seed is None else seed
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InvalidInput(f"seed: expected a whole number of at least 0, got {seed!r}.")
     # a stream of our own: the same seed elsewhere must not be the same numbers as here

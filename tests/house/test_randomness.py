@@ -1,0 +1,191 @@
+"""Where randomness comes from: promises draw through one function, tests replace it there, nothing else is left to chance."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import surelist as sl
+from surelist._randomness import fresh_bits, fresh_bytes
+from surelist.examples import population
+from surelist.lifecycle.audit_draw import coins
+from surelist.promises.draws import Draw
+from surelist.ties import Salt
+from tests.helpers.randomness import seeded
+from tests.house.test_layout import modules, source_of
+
+# tokens, cookies, ids and names of files: no promise rests on them
+SECRETS = {
+    "_files",
+    "cli.service",
+    "service.jobs",
+    "service.record.access",
+    "service.sandbox",
+    "service.team_pages",
+    "service.uploads",
+    "tables.engines.duckdb",
+}
+TOKENS = {"secrets.token_hex", "secrets.token_urlsafe"}
+SEEDED = {"Generator", "default_rng"}  # of numpy.random; the latter with a seed
+FRESH = re.compile(r"(secrets|random|uuid|os\.(urandom|getrandom)|([\w.]*\.)?SystemRandom)(\.|$)")
+IN_SQL = re.compile(
+    r"\b(random|rand|randn|uuid|gen_random_uuid|setseed)\(\)|\b(tablesample|using sample)\b", re.I
+)
+
+
+def dotted(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else "?"
+
+
+def unseeded(module: str) -> Iterator[str]:
+    """Every use of randomness in a module that starts from no seed."""
+    tree = source_of(module)
+    called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in ("os", "numpy", "random", "secrets", "uuid"):
+            names = (f"{node.module}.{each.name}" for each in node.names)
+            yield from (name for name in names if FRESH.match(name) or name == "numpy.random")
+        elif isinstance(node, ast.ImportFrom) and node.module == "numpy.random":
+            yield from (f"numpy.random.{each.name}" for each in node.names if each.name not in SEEDED)
+        elif isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if FRESH.match(each.name) and each.name != "secrets")
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and IN_SQL.search(node.value):
+            yield node.value
+        elif isinstance(node, (ast.Attribute, ast.Name)):
+            name = dotted(node)
+            call = called.get(id(node))
+            if name.endswith("default_rng"):
+                first = call.args[0] if call and call.args else None
+                if call and (first is None or (isinstance(first, ast.Constant) and first.value is None)):
+                    yield f"{name}()"
+            elif re.match(r"(np|numpy)\.random\.\w+$", name):
+                if name.rpartition(".")[2] not in SEEDED:
+                    yield name
+            elif FRESH.match(name) and "." in name:
+                yield name
+
+
+@pytest.mark.parametrize("module", [each for each in modules() if each != "_randomness"])
+def test_promises_draw_through_one_function(module):
+    """Tokens, cookies, ids and names of files alone may use ``secrets``."""
+    assert set(unseeded(module)) <= (TOKENS if module in SECRETS else set())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import numpy as np\nrng = np.random.default_rng()",
+        "import numpy as np\nrng = np.random.default_rng(None)",
+        "from numpy.random import default_rng\nrng = default_rng()",
+        "import numpy as np\nx = np.random.rand(3)",
+        "import numpy as np\nx = np.random.SeedSequence().entropy",
+        "import numpy as np\nx = np.random.PCG64()",
+        "from numpy import random\nx = random.rand(3)",
+        "from numpy.random import SeedSequence",
+        "import secrets\nx = secrets.randbits(53)",
+        "from secrets import randbits",
+        "import os\nx = os.urandom(8)",
+        "from os import urandom",
+        "import random",
+        "def f():\n    from random import SystemRandom",
+        "import uuid",
+        "x = 'SELECT random() FROM t'",
+    ],
+)
+def test_another_source_of_randomness_is_noticed(monkeypatch, code):
+    monkeypatch.setitem(globals(), "source_of", lambda module: ast.parse(code))
+    assert set(unseeded("promises.shift")) - TOKENS
+
+
+def test_every_exception_is_still_needed():
+    assert {module for module in modules() if set(unseeded(module)) & TOKENS} == SECRETS
+
+
+CODE = "from surelist._randomness import fresh_bytes; print(fresh_bytes().hex())"
+FRESH_CHANCE = 2.0**-256  # that two fresh draws of 32 bytes are the same
+
+
+def drawn_by_a_process(**environment: str) -> str:
+    run = subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, check=True,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    return run.stdout.strip()
+
+
+def every_kind_of_draw() -> dict[str, object]:
+    """What each promise that draws has drawn."""
+    scores, labels = population(np.random.default_rng(3), 2_000)
+    target = sl.Expected(5, 100)
+    weighted = sl.calibrate(scores, labels, target, weights=1 - scores / 2, weight_bound=1.0)
+    return {
+        "thinning": weighted.shift.seed,
+        "bets": Draw.fresh().key,
+        "ties": Salt.draw().key,
+        "labelling": sl.Labelling(scores, target, labels=200).ask().tolist(),
+        "stop test": sl.StopTest(50, 2_000, 0.9).ask().tolist(),
+        "audit": coins(100).tolist(),
+    }
+
+
+def test_in_tests_promises_draw_what_the_tests_name_says():
+    def drawn_in(name: str) -> tuple[list[dict[str, object]], list[str]]:
+        with seeded(name):
+            return [every_kind_of_draw() for _ in range(2)], [drawn_by_a_process() for _ in range(2)]
+
+    (one, two), processes = first = drawn_in("a test")
+    (other, _), others = drawn_in("another")
+    assert drawn_in("a test") == first
+    assert not [kind for kind in one if one[kind] in (two[kind], other[kind])]
+    assert len({*processes, *others}) == 4
+
+
+def test_a_fork_draws_other_numbers_than_its_parent():
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(writing, fresh_bytes())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with open(reading, "rb") as file:
+        assert file.read() != fresh_bytes()
+
+
+@pytest.mark.fresh_randomness
+def test_every_promise_draws_afresh():
+    """The draws with the fewest values: 53 bits of thinning; the others have far more."""
+    first, second = every_kind_of_draw(), every_kind_of_draw()
+    assert 6 * 2.0**-53 < 1e-9
+    assert all(first[kind] != second[kind] for kind in first)
+
+
+@pytest.mark.fresh_randomness
+def test_no_variable_of_the_environment_makes_promises_predictable():
+    """The seeds of tests come by a module that tests put on the path; surelist itself reads nothing of the kind."""
+    assert 3 * FRESH_CHANCE < 1e-9
+    with seeded("a test"):
+        found = {drawn_by_a_process(PYTHONPATH="", PYTHONHASHSEED="0") for _ in range(3)}
+    assert len(found) == 3
+
+
+@pytest.mark.fresh_randomness
+def test_every_fresh_bit_is_a_fair_coin():
+    draws, bits = 4_096, 53
+    ones = np.zeros(bits)
+    for _ in range(draws):
+        ones += [drawn >> place & 1 for drawn in (fresh_bits(bits),) for place in range(bits)]
+    most = binom.isf(1e-10 / bits / 2, draws, 0.5)
+    assert 2 * bits * binom.sf(most, draws, 0.5) < 1e-9
+    assert ones.max() <= most
+    assert ones.min() >= draws - most
+    assert fresh_bits(3) < 8
