@@ -198,7 +198,7 @@ def test_stop_without_a_certificate_ends_with_exit_code_3(place, capsys):
         "start",
         "candidates.csv",
         "--found",
-        "5",
+        "60",
         "--recall",
         "0.9",
         "--looks",
@@ -206,6 +206,7 @@ def test_stop_without_a_certificate_ends_with_exit_code_3(place, capsys):
         "-o",
         "stop.json",
     )
+    capsys.readouterr()
     while (
         run("stop", "next", "stop.json", "-o", "sheet.csv") == 0 and "Nothing" not in capsys.readouterr().out
     ):
@@ -214,7 +215,67 @@ def test_stop_without_a_certificate_ends_with_exit_code_3(place, capsys):
         capsys.readouterr()
     code = run("stop", "status", "stop.json")
     said = capsys.readouterr().out
-    assert (code == 3) == ("Not certified after the last look" in said)
+    assert code == 3
+    assert "Lost: " in said
+
+
+def test_stop_record_refuses_a_label_that_differs_or_takes_it_as_a_correction(place, capsys):
+    run("stop", "start", "candidates.csv", "--found", "150", "--recall", "0.9", "-o", "stop.json")
+    run("stop", "next", "stop.json", "-o", "sheet.csv", "--count", "4")
+    fill("sheet.csv", ["0"] * 1500)
+    assert run("stop", "record", "stop.json", "sheet.csv") == 0
+    before = Path("stop.json").read_text()
+    fill("sheet.csv", ["1"] * 1500, slice(1, 2))
+    with open("sheet.csv", newline="") as file:
+        row = list(csv.DictReader(file))[1]["surelist_row"]
+    capsys.readouterr()
+    assert run("stop", "record", "stop.json", "sheet.csv") == 2
+    assert f"row {row} is 0 on record and 1 here. Nothing was recorded." in capsys.readouterr().err
+    assert Path("stop.json").read_text() == before
+    assert run("stop", "record", "stop.json", "sheet.csv", "--correct") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "4 of them drawn with 1 hit" in said
+    assert f"1 label corrected, on record: item {row} from not relevant to relevant" in said
+    assert run("stop", "record", "stop.json", "sheet.csv", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["hits"] == 1
+    sheet = Path("sheet.csv").read_text()
+    stranger = next(i for i in map(str, range(1500)) if int(i) not in json.loads(before)["order"])
+    Path("sheet.csv").write_text(sheet.replace(f"\n{row},", f"\n{stranger},"))
+    assert run("stop", "record", "stop.json", "sheet.csv") == 2
+    assert f"row {stranger} was not drawn" in capsys.readouterr().err
+
+
+def test_label_record_gives_a_way_back_from_a_mistyped_label_until_something_rests_on_it(place, capsys):
+    start = ("label", "start", "candidates.csv", "--at-least", "20", "--labels", "100", "-o", "work.json")
+    assert run(*start) == 0
+    run("label", "next", "work.json", "-o", "pilot.csv")
+    right = [str(int(float(label))) for label in place]
+    wrong = ["1" if label == "0" else "0" for label in right]
+    fill("pilot.csv", wrong)
+    assert run("label", "record", "work.json", "pilot.csv") == 0  # the pilot is complete, the block chosen
+    fill("pilot.csv", right)
+    capsys.readouterr()
+    assert run("label", "record", "work.json", "pilot.csv") == 2
+    assert "on record and" in (said := capsys.readouterr().err)
+    assert "--correct" in said
+    assert run("label", "record", "work.json", "pilot.csv", "--correct") == 0
+    assert "25 corrected; 75 to come." in capsys.readouterr().out
+    run("label", "next", "work.json", "-o", "sheet.csv")
+    fill("sheet.csv", right)
+    assert run("label", "record", "work.json", "sheet.csv") == 0
+    fill("pilot.csv", wrong)
+    capsys.readouterr()
+    assert run("label", "record", "work.json", "pilot.csv", "--correct") == 2
+    assert "labels of the block that the pilot chose are here" in capsys.readouterr().err
+    fill("sheet.csv", wrong, slice(0, 1))
+    assert run("label", "record", "work.json", "sheet.csv", "--correct") == 0  # nobody has seen the result
+    fill("sheet.csv", right)
+    assert run("label", "record", "work.json", "sheet.csv", "--correct") == 0
+    assert run("label", "status", "work.json") == 0
+    fill("sheet.csv", wrong, slice(0, 1))
+    capsys.readouterr()
+    assert run("label", "record", "work.json", "sheet.csv", "--correct") == 2
+    assert "the result was shown with it" in capsys.readouterr().err
 
 
 def test_groups_share_alpha_and_may_have_targets_of_their_own(place, capsys):

@@ -116,6 +116,8 @@ MUTANTS = [
     ("the pilot's ranks among all rows choose the block", "lifecycle/labelling_start.py", "if design.within is None else (design.within, design.apart)", "if True else (design.within, design.apart)", "lifecycle/test_labelling.py::test_the_block_for_future_pools_knows_nothing_of_where_the_other_rows_lie"),
     ("rows of the pilot drawn again", "lifecycle/block_draw.py", "RankDraw(_around(apart, table[:, 0])", "RankDraw(table[:, 0]", "lifecycle/test_labelling_level.py::test_every_blocks_sample_is_uniform"),
     ("the sample left off the list", "lifecycle/labelling.py", "mask[rows] = True", "pass", "lifecycle/test_labelling_level.py::test_recall_of_the_collection_and_why_the_sample_stays_on_the_list"),
+    ("a missing label is found", "lifecycle/stopping.py", 'known = state.labels.count("1")', "known = self.hits", "lifecycle/test_stopping.py::test_a_missing_label_is_not_counted_as_found"),
+    ("a hit taken back after its look is no hit", "lifecycle/stopping.py", 'kept[at] = "x" if mark == "0" and at < looked else mark', "kept[at] = mark", "lifecycle/test_stopping.py::test_a_hit_that_is_taken_back_after_its_look_stays_a_hit_and_is_not_found"),
     ("a missing label is no hit", "lifecycle/stopping.py", "return len(self._state.labels) - self._state.labels.count(\"0\")", "return self._state.labels.count(\"1\")", "lifecycle/test_labelling.py::test_a_missing_label_is_a_hit_and_hits_count"),
 ]  # fmt: skip
 

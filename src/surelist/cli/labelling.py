@@ -44,6 +44,9 @@ record_options = stacked(
     click.argument("sheet", type=click.Path(path_type=Path)),
     label_option,
     click.option("--final", is_flag=True, help="Blank labels of this sheet will not come."),
+    click.option(
+        "--correct", is_flag=True, help="Labels that differ from those on record correct them, on record."
+    ),
     as_json,
 )
 
@@ -130,11 +133,19 @@ def next_label(**given: Any) -> None:
 @label.command(name="record", no_args_is_help=True)
 @record_options
 def record_label(json_: bool, **given: Any) -> None:
-    """Take a filled-in SHEET (.csv, .xlsx) back; in parts, in any order, and again."""
+    """Take a filled-in SHEET (.csv, .xlsx) back; in parts, in any order, and again.
+
+    With --correct a mistyped label can be mended: a pilot's until labels of the block are recorded, any other
+    until status has shown the result.
+    """
     from surelist.workflows.labelling import record_labels
 
     done = record_labels(**given)
-    _say(json_, f"{done.new:,} new labels; {done.waiting:,} to come.", new=done.new, waiting=done.waiting)
+    corrected = f", {done.corrected:,} corrected" if done.corrected else ""
+    _say(
+        json_, f"{done.new:,} new labels{corrected}; {done.waiting:,} to come.", new=done.new,
+        waiting=done.waiting, corrected=done.corrected,
+    )  # fmt: skip
 
 
 @label.command(name="status", no_args_is_help=True)
@@ -216,11 +227,15 @@ def next_stop(**given: Any) -> None:
 @stop.command(name="record", no_args_is_help=True)
 @record_options
 def record_stop(json_: bool, **given: Any) -> None:
-    """Take a filled-in SHEET back, in its order; a label that will not come counts as relevant."""
+    """Take a filled-in SHEET back, in its order; a label that will not come counts as relevant.
+
+    With --correct a label is mended, on record. One that turns out not to be relevant after it was counted at
+    a look stays a hit; one that turns out to be relevant may withdraw a certificate.
+    """
     from surelist.workflows.labelling import record_items
 
     test = record_items(**given)
-    _say(json_, test.describe(), drawn=test.drawn, hits=test.hits, certified=test.certified)
+    _say(json_, test.describe(), drawn=test.drawn, hits=test.hits, certified=test.certified, lost=test.lost)
 
 
 @stop.command(name="status", no_args_is_help=True)
@@ -228,15 +243,15 @@ def record_stop(json_: bool, **given: Any) -> None:
 @plot_option
 @as_json
 def status_stop(state: Path, plot: Path | None, json_: bool) -> int:
-    """Certified, go on, or not certified after the last look (exit code 3)."""
+    """Certified, go on, or lost: more hits than the last look allows (exit code 3)."""
     from surelist.workflows import labelling
 
     test = labelling.load_stop(state)
     if plot is not None:
         test.plot(path=plot)
     _say(
-        json_, test.describe(), drawn=test.drawn, hits=test.hits, certified=test.certified, over=test.over,
-        recall_now=test.recall_now,
+        json_, test.describe(), drawn=test.drawn, hits=test.hits, certified=test.certified,
+        lost=test.lost, over=test.over, recall_now=test.recall_now,
     )  # fmt: skip
     return 3 if test.over and not test.certified else 0
 

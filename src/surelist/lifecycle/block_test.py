@@ -21,6 +21,7 @@ from surelist.lifecycle.block_level import pool_rates
 from surelist.lifecycle.labelling_file import Design, Sample
 from surelist.promises.few_labels import BlockSample, ControlSample, CountTarget, about, needed_count
 from surelist.promises.proofs import refuse
+from surelist.promises.state import Cutoff, Step
 from surelist.promises.target_file import target_of
 from surelist.promises.targets import AtLeast, Expected, Level, PerPool, Recall
 
@@ -61,6 +62,16 @@ def run_tests(design: Design) -> BlockVerdict:
     if passed:
         return max(passed, key=lambda verdict: verdict.threshold)
     return _refused(design)
+
+
+def cutoff_of(design: Design) -> Cutoff:
+    """The threshold that the labels certify, with its proof; raises the refusal where there is none."""
+    verdict = run_tests(design)
+    if verdict.refusal is not None:
+        raise verdict.refusal
+    level, target = Level(design.alpha, "exact"), target_of(design.target)
+    step = Step(0, verdict.count, verdict.threshold, share=listed_share(design, verdict))
+    return Cutoff(design.group, target, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof)
 
 
 def listed_share(design: Design, verdict: BlockVerdict) -> float | None:

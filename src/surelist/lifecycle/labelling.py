@@ -23,26 +23,29 @@ from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle import labelling_file, labelling_text
-from surelist.lifecycle.block_test import BlockVerdict, listed_share, run_tests
-from surelist.lifecycle.labelling_file import MISSING, WAITING, Design, LabellingState, Sample
+from surelist.lifecycle.block_test import BlockVerdict, cutoff_of, run_tests
+from surelist.lifecycle.labelling_file import MISSING, WAITING, LabellingState, Sample
 from surelist.lifecycle.labelling_start import (
     ArrayCollection,
     LabelTarget,
     ScoredCollection,
-    as_row,
+    as_rows,
     as_share,
     as_targets,
+    correct_labels,
     fix_block,
     make_design,
     marks_of,
+    open_rows,
+    policy_columns,
     samples,
+    spelled,
     stage,
 )
 from surelist.lifecycle.monitor_file import in_file, state_text
 from surelist.promises.policy import Policy
-from surelist.promises.state import Cutoff, Step
 from surelist.promises.target_file import target_of
-from surelist.promises.targets import Level, Recall
+from surelist.promises.targets import Recall
 from surelist.promises.terms import require_purpose
 
 Ints = NDArray[np.int64]
@@ -177,8 +180,7 @@ class Labelling(Displayed):
         for design in self._state.designs:
             sample, members = stage(design)
             rows.extend(sample.rows[at] for at in members.tolist() if sample.labels[at] == WAITING)
-        most = len(rows) if count is None else check.as_count(count, "count")
-        return np.array(rows[:most], dtype=np.int64)
+        return np.array(rows[: None if count is None else check.as_count(count, "count")], dtype=np.int64)
 
     def ids(self, rows: Any) -> list[str]:
         """The candidate ids of drawn rows."""
@@ -229,9 +231,9 @@ class Labelling(Displayed):
         Rows in any order and in parts. A label that contradicts an earlier one is an error. A missing
         label counts as not qualified; for ``Recall``, which needs every label, it is an error.
         """
-        numbers = [as_row(row) for row in (rows.tolist() if hasattr(rows, "tolist") else list(rows))]
+        numbers = as_rows(rows)
         marks = marks_of(labels, len(numbers))
-        stage = self._open_rows()
+        stage = open_rows(self._state.designs)
         new: list[tuple[Sample, int, str]] = []
         seen: dict[int, str] = {}
         for row, mark in zip(numbers, marks, strict=True):
@@ -239,8 +241,9 @@ class Labelling(Displayed):
             known = seen.get(row, sample.labels[at])
             if known != WAITING and known != mark:
                 raise InvalidInput(
-                    f"labels: row {row} was {_spelled(known)} before and is {_spelled(mark)} now. The first "
-                    "stays; a label that was wrong means starting again with a fresh draw."
+                    f"labels: row {row} was {spelled(known)} before and is {spelled(mark)} now. The first "
+                    "stays. One that was wrong is corrected while nothing rests on it; after that it means "
+                    "starting again with a fresh draw."
                 )
             if known == WAITING:
                 if row not in stage:
@@ -258,6 +261,20 @@ class Labelling(Displayed):
             fix_block(design)
         return len(new)
 
+    def correct(self, rows: Any, labels: Any) -> int:
+        """Correct labels that were told, on record, while nothing rests on them; returns how many changed.
+
+        Those of a pilot until a label of the block has come, all others until the result was shown
+        (``policy``, ``describe`` and displays of a finished labelling). After that a fresh draw is the way.
+        """
+        return correct_labels(self._state, self._where, as_rows(rows), labels)
+
+    @property
+    def told(self) -> dict[int, int | None]:
+        """The label of every row whose label has come; None: it will not."""
+        marks = {row: sample.labels[at] for row, (sample, at) in self._where.items()}
+        return {row: int(mark) if mark in "01" else None for row, mark in marks.items() if mark != WAITING}
+
     def close(self) -> int:
         """Stop waiting for this stage's labels that have not come; returns how many. Not for ``Recall``."""
         rows = self.ask()
@@ -273,13 +290,14 @@ class Labelling(Displayed):
                 "made before would be another look."
             )
         designs = self._state.designs
-        cutoffs = tuple(_cutoff(design, run_tests(design)) for design in designs)
+        self.see()
+        cutoffs = tuple(cutoff_of(design) for design in designs)
         grouped = designs[0].group is not None
         return Policy(
             cutoffs=cutoffs, alpha=self.alpha, rule="exact", created=self._state.created,
             version=__version__, purpose=self._state.purpose,
             group_split="bonferroni" if grouped else None, group_rows="own" if grouped else None,
-            columns=_roles(self.columns),
+            columns=policy_columns(self.columns),
         )  # fmt: skip
 
     def select(self, scores: Any, groups: Any = None) -> NDArray[np.bool_]:
@@ -335,7 +353,7 @@ class Labelling(Displayed):
     @property
     def needs_all(self) -> bool:
         """Whether every label that is asked for has to come."""
-        return any(self._open_rows().values())
+        return any(open_rows(self._state.designs).values())
 
     def dumps(self) -> str:
         """The state as text; ``loads`` goes on from it."""
@@ -363,38 +381,20 @@ class Labelling(Displayed):
         work._versions = versions
         return work
 
+    @property
+    def seen(self) -> bool:
+        """Whether the result was shown: from then on no label is corrected."""
+        return self._state.seen
+
+    def see(self) -> None:
+        """The result is about to be shown, where all labels are here."""
+        self._state.seen |= self.done
+
     def _verdicts(self) -> list[BlockVerdict]:
-        return [] if not self.done else [run_tests(design) for design in self._state.designs]
+        self.see()
+        return [run_tests(design) for design in self._state.designs] if self.done else []
 
     def _drawn(self, row: int) -> tuple[Sample, int]:
         if row not in self._where:
             raise InvalidInput(f"rows: row {row} was not drawn for labelling; ask() says which rows were.")
         return self._where[row]
-
-    def _open_rows(self) -> dict[int, bool]:
-        """The rows of the stages at hand; True where the label must come."""
-        open_rows: dict[int, bool] = {}
-        for design in self._state.designs:
-            sample, members = stage(design)
-            must = isinstance(target_of(design.target), Recall)
-            open_rows.update({sample.rows[at]: must for at in members.tolist()})
-        return open_rows
-
-
-def _roles(columns: dict[str, str] | None) -> dict[str, str] | None:
-    """What a policy remembers of a table: its columns, not where it was or who read it."""
-    if columns is None:
-        return None
-    return {role: name for role, name in columns.items() if role in ("score", "group", "id")}
-
-
-def _cutoff(design: Design, verdict: BlockVerdict) -> Cutoff:
-    if verdict.refusal is not None:
-        raise verdict.refusal
-    level, target = Level(design.alpha, "exact"), target_of(design.target)
-    step = Step(0, verdict.count, verdict.threshold, share=listed_share(design, verdict))
-    return Cutoff(design.group, target, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof)
-
-
-def _spelled(mark: str) -> str:
-    return {"0": "not qualified", "1": "qualified", MISSING: "said not to come"}[mark]

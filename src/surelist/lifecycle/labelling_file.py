@@ -5,6 +5,7 @@ It holds row numbers, ids, scores and labels of drawn rows only. ``labelling`` b
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
@@ -66,9 +67,19 @@ class Design:
     within: list[int] | None = field(default=None, metadata=MAY_BE_ABSENT)
 
 
+@dataclass(frozen=True)
+class Correction:
+    """A label that was corrected: what it was, what it is said to be, and how many had come by then."""
+
+    row: int
+    was: str
+    now: str
+    labels: int
+
+
 @dataclass(kw_only=True)
 class LabellingState:
-    """All that a labelling knows, in the order of its file."""
+    """All that a labelling knows, in the order of its file. ``seen``: its result was shown."""
 
     format: Literal[1] = 1
     kind: Literal["surelist labelling"] = "surelist labelling"
@@ -79,6 +90,8 @@ class LabellingState:
     purpose: str | None
     columns: dict[str, str] | None
     designs: list[Design]
+    corrected: list[Correction] = field(default_factory=list)
+    seen: bool = False
 
 
 def loads(text: str, path: Path) -> LabellingState:
@@ -90,6 +103,8 @@ def loads(text: str, path: Path) -> LabellingState:
     groups = [each.group for each in state.designs]
     hold(len(set(groups)) == len(groups), "a group appears twice")
     hold(len(groups) == 1 or None not in groups, "only some designs name a group")
+    rows = {row for design in state.designs for row in [*_rows(design.pilot), *design.main.rows]}
+    verify_corrections(state.corrected, rows)
     for each in state.designs:
         hold(each.alpha == state.alpha / len(groups), "a group's alpha is not its share of alpha")
         _verify(each)
@@ -129,8 +144,19 @@ def _verify(design: Design) -> None:
     hold(not set(design.pilot.rows) & set(design.main.rows), "a row is in the pilot and in the block")
 
 
+def verify_corrections(corrected: list[Correction], rows: Collection[int]) -> None:
+    """Every correction is of a label that may have been told."""
+    for each in corrected:
+        hold(each.row in rows, "a correction is of none of its rows")
+        hold({each.was, each.now} <= set("01-") and each.labels > 0, "a correction is impossible")
+
+
+def _rows(sample: Sample | None) -> list[int]:
+    return [] if sample is None else sample.rows
+
+
 def _length(sample: Sample | None) -> int:
-    return 0 if sample is None else len(sample.rows)
+    return len(_rows(sample))
 
 
 def _verify_sample(sample: Sample, design: Design, blocks: int) -> None:

@@ -18,7 +18,7 @@ from surelist.errors import InvalidInput
 from surelist.lifecycle import block_draw
 from surelist.lifecycle.block_design import Layout, choose_block, lay_out
 from surelist.lifecycle.block_test import need, run_fallback
-from surelist.lifecycle.labelling_file import MISSING, WAITING, Design, Sample
+from surelist.lifecycle.labelling_file import MISSING, WAITING, Correction, Design, LabellingState, Sample
 from surelist.promises.target_file import target_fields, target_of
 from surelist.promises.targets import AtLeast, Expected, PerPool, Recall
 
@@ -151,6 +151,23 @@ def stage(design: Design) -> tuple[Sample, Ints]:
     return design.main, design.main.inside(design.chosen)
 
 
+def open_rows(designs: list[Design]) -> dict[int, bool]:
+    """The rows of the stages at hand; True where the label must come."""
+    rows: dict[int, bool] = {}
+    for design in designs:
+        sample, members = stage(design)
+        must = isinstance(target_of(design.target), Recall)
+        rows.update({sample.rows[at]: must for at in members.tolist()})
+    return rows
+
+
+def policy_columns(columns: dict[str, str] | None) -> dict[str, str] | None:
+    """What a policy remembers of a table: its columns, not where it was or who read it."""
+    if columns is None:
+        return None
+    return {role: name for role, name in columns.items() if role in ("score", "group", "id")}
+
+
 def fix_block(design: Design) -> None:
     """Fix the block once the pilot is complete, before any label that tests it is asked for.
 
@@ -177,6 +194,48 @@ def fix_block(design: Design) -> None:
         design.alpha * (1 - design.fallback),
         otherwise,
     )
+
+
+def correct_labels(
+    state: LabellingState, where: Mapping[int, tuple[Sample, int]], rows: list[int], labels: Any
+) -> int:
+    """Replace labels that were told, all or none of them; the block is chosen anew where a pilot changed."""
+    flags, _ = check.as_labels(labels) if rows else (np.zeros(0, dtype=np.bool_), 0)
+    check.require_length(flags, len(rows), "labels")
+    changes = []
+    for row, mark in zip(rows, ("1" if each else "0" for each in flags.tolist()), strict=True):
+        sample, at = where.get(row, (None, 0))
+        if sample is None or sample.labels[at] == WAITING:
+            raise InvalidInput(f"rows: row {row} has no label yet; there is none to correct.")
+        design = next(each for each in state.designs if any(sample is part for part in samples(each)))
+        why = _decided(design, sample, seen=state.seen)
+        if sample.labels[at] != mark and why is not None:
+            raise InvalidInput(
+                f"labels: row {row} was {spelled(sample.labels[at])}, and {why}. It can no longer be "
+                "corrected; a label that was wrong means starting again with a fresh draw."
+            )
+        if sample.labels[at] != mark:
+            changes.append((design, sample, row, at, mark))
+    come = sum(sample.labels[at] != WAITING for sample, at in where.values())
+    for design, sample, row, at, mark in changes:
+        state.corrected.append(Correction(row, sample.labels[at], mark, come))
+        sample.labels = sample.labels[:at] + mark + sample.labels[at + 1 :]
+        if sample is design.pilot:
+            design.chosen = None
+            fix_block(design)
+    return len(changes)
+
+
+def _decided(design: Design, sample: Sample, *, seen: bool) -> str | None:
+    """What rests on the labels of this sample already; None while they can be corrected.
+
+    A pilot may choose the block in any way at all until a label that tests the block is known.
+    """
+    if seen:
+        return "the result was shown with it"
+    if sample is design.pilot and set(design.main.labels) != {WAITING}:
+        return "labels of the block that the pilot chose are here"
+    return None
 
 
 def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, LabelTarget]:
@@ -218,10 +277,11 @@ def as_share(value: Any, name: str) -> float:
     return number
 
 
-def marks_of(labels: Any, length: int) -> list[str]:
-    """One sign per label: 0, 1 or missing."""
+def marks_of(labels: Any, length: int | None) -> list[str]:
+    """One sign per label: 0, 1 or missing; as many as asked for, or any number."""
     qualified, missing = check.as_labels(labels, missing="unqualified")
-    check.require_length(qualified, length, "labels")
+    if length is not None:
+        check.require_length(qualified, length, "labels")
     marks = ["1" if each else "0" for each in qualified.tolist()]
     if missing:
         array = np.asarray(labels, dtype=object)
@@ -229,6 +289,16 @@ def marks_of(labels: Any, length: int) -> list[str]:
             if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
                 marks[at] = MISSING
     return marks
+
+
+def spelled(mark: str) -> str:
+    """A label's sign in words."""
+    return {"0": "not qualified", "1": "qualified", MISSING: "said not to come"}[mark]
+
+
+def as_rows(rows: Any) -> list[int]:
+    """Row numbers, from an array or any sequence."""
+    return [as_row(row) for row in (rows.tolist() if hasattr(rows, "tolist") else list(rows))]
 
 
 def as_row(value: Any) -> int:

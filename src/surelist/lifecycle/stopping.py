@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass
+from surelist._dataclasses import dataclass, field
 from surelist._files import Versions, hold
 from surelist._randomness import fresh_generator
 from surelist._version import __version__
@@ -24,6 +24,8 @@ from surelist.bounds.rest import RestLooks, most_left, rest_looks
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
+from surelist.lifecycle.labelling_file import Correction, verify_corrections
+from surelist.lifecycle.labelling_start import marks_of
 from surelist.lifecycle.monitor_file import in_file, parse_state, state_text
 from surelist.promises.phrases import counted, percent
 
@@ -32,7 +34,10 @@ LOOKS = 10
 
 @dataclass(kw_only=True)
 class StopState:
-    """All that a stop test knows, in the order of its file. ``labels``: 0, 1, or - (missing: a hit)."""
+    """All that a stop test knows, in the order of its file.
+
+    ``labels``: 0, 1, - (missing: a hit) or x (not relevant, and taken back after its look: a hit still).
+    """
 
     format: Literal[1] = 1
     kind: Literal["surelist stop test"] = "surelist stop test"
@@ -46,6 +51,7 @@ class StopState:
     version: str = __version__
     order: list[int]  # items in the order of drawing, up to the last look
     labels: str
+    corrected: list[Correction] = field(default_factory=list)
 
 
 class StopTest(Displayed):
@@ -130,13 +136,29 @@ class StopTest(Displayed):
 
     @property
     def certified(self) -> bool:
-        """Whether the recall is certified; it stays so."""
+        """Whether the recall is certified; it stays so unless a label behind it is corrected."""
         return self._certified_at is not None
+
+    @property
+    def lost(self) -> bool:
+        """Whether more hits were drawn than the last look allows: the recall asked for is out of reach."""
+        return self.hits >= len(self.sizes) and self.sizes[-1] < self._state.rest
 
     @property
     def over(self) -> bool:
         """Whether nothing more is to be drawn."""
-        return self.certified or self.drawn == self.sizes[-1]
+        return self.certified or self.lost
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Items in the order of drawing, up to the last look."""
+        return tuple(self._state.order)
+
+    @property
+    def told(self) -> dict[int, int | None]:
+        """The label of every item whose label has come, in the order of drawing; None: missing."""
+        marks = (None if mark == "-" else int(mark == "1") for mark in self._state.labels)
+        return dict(zip(self._state.order, marks, strict=False))
 
     @property
     def _certified_at(self) -> int | None:
@@ -151,43 +173,82 @@ class StopTest(Displayed):
     def ask(self, count: int | None = None) -> NDArray[np.int64]:
         """Items of the rest to label now, in this order: up to the next look, or the first ``count`` of them.
 
-        Asking again returns the same items until their labels have come.
+        The next look is the next that can still be passed. Asking again returns the same items until their
+        labels have come.
         """
         if self.over:
             return np.zeros(0, dtype=np.int64)
-        end = next(size for size in self.sizes if size > self.drawn)
+        end = self.sizes[self._next_look]
         if count is not None:
             end = min(end, self.drawn + check.as_count(count, "count"))
         return np.array(self._state.order[self.drawn : end], dtype=np.int64)
 
+    @property
+    def _next_look(self) -> int:
+        """The next look that can still be passed; drawing the whole rest always can."""
+        return next(
+            look
+            for look, size in enumerate(self.sizes)
+            if size > self.drawn and (look >= self.hits or size == self._state.rest)
+        )
+
     def tell(self, labels: Any) -> None:
         """Take in labels in the order of ``ask``; a missing one (None or NaN) counts as relevant."""
-        good, missing = check.as_labels(labels, missing="unqualified")
-        asked = len(self.ask())
-        if len(good) > asked:
-            raise InvalidInput(f"labels: expected at most the {asked:,} that ask() names, got {len(good):,}.")
-        marks = ["1" if each else "0" for each in good.tolist()]
-        if missing:
-            for at, value in enumerate(np.asarray(labels, dtype=object).tolist()):
-                if value is None or value != value:
-                    marks[at] = "-"
+        marks = marks_of(labels, None)
+        due = len(self.ask())
+        if self.lost:  # labels that were made before that was known count as found
+            due = self.sizes[-1] - self.drawn
+        if len(marks) > due:
+            raise InvalidInput(f"labels: expected at most the {due:,} that ask() names, got {len(marks):,}.")
         self._state.labels += "".join(marks)
+
+    def correct(self, items: Any, labels: Any) -> None:
+        """Correct labels that were told, on record.
+
+        Before its look a correction simply replaces the label. After its look a label can become relevant,
+        which may withdraw a certificate; one that is not relevant after all stays a hit of that look, and is
+        no longer counted as found [theory: stop-test].
+        """
+        numbers = [check.plain(item) for item in (items.tolist() if hasattr(items, "tolist") else items)]
+        marks = marks_of(labels, len(numbers))
+        place = {item: at for at, item in enumerate(self._state.order[: self.drawn])}
+        for item in numbers:
+            if item not in place:
+                raise InvalidInput(f"items: item {item!r} has no label yet; there is none to correct.")
+        looked = max((size for size in self.sizes if size <= self.drawn), default=0)
+        kept = list(self._state.labels)
+        for item, mark in zip(numbers, marks, strict=True):
+            at = place[item]
+            was = kept[at].replace("x", "0")
+            if was != mark:
+                self._state.corrected.append(Correction(item, was, mark, self.drawn))
+                kept[at] = "x" if mark == "0" and at < looked else mark
+        self._state.labels = "".join(kept)
 
     @property
     def recall_now(self) -> float:
         """The recall certified by the looks so far, all of them together at alpha: a statement of its own.
 
-        A look at j items with h hits rules out every number left that would give so few hits with
-        probability at most alpha divided by the number of looks planned.
+        Of what is known to be relevant. A look at j items with h hits rules out every number left that would
+        give so few hits with probability at most alpha divided by the number of looks planned; a missing
+        label is a hit there, and is not found. A test that is lost has its last look at the hit that lost it.
         """
-        best = 0.0
-        for size in self.sizes:
-            if size <= self.drawn:
-                hits = size - self._state.labels[:size].count("0")
-                left = most_left(self._state.rest, size, hits, self._state.alpha / len(self.sizes))
-                whole = self._state.found + left
-                best = max(best, (self._state.found + hits) / whole if whole else 1.0)
-        return best
+        state, level = self._state, self._state.alpha / len(self.sizes)
+        known = state.labels.count("1")
+        left = [state.rest - state.labels.count("0") - state.labels.count("x")]  # whatever else was drawn
+        for drawn, hits in self._looked_at():
+            left.append(most_left(state.rest, drawn, hits, level))
+        whole = state.found + min(most for most in left if most >= known)
+        return (state.found + known) / whole if whole else 1.0
+
+    def _looked_at(self) -> list[tuple[int, int]]:
+        """Items drawn and hits at each look so far."""
+        labels, last = self._state.labels, self.sizes[-1]
+        looks = [(size, size - labels[:size].count("0")) for size in self.sizes[:-1] if size <= self.drawn]
+        if self.lost:
+            hits = [at for at, mark in enumerate(labels) if mark != "0"]
+            return [*looks, (hits[len(self.sizes) - 1], len(self.sizes) - 1)]
+        return [*looks, (last, self.hits)] if self.drawn == last else looks
 
     def describe(self) -> str:
         """Certified, go on, or the recall that can be certified now."""
@@ -197,6 +258,7 @@ class StopTest(Displayed):
             f"own draw; {state.found:,} relevant found, {state.rest:,} items not reviewed, {self.drawn:,} of "
             f"them drawn with {counted(self.hits, 'hit')}.",
             self._verdict(),
+            *self._corrections(),
             "Nothing is assumed about the review before or about the items: only that the labels are right, "
             "that every item not reviewed is in the rest, and that the draw is not repeated.",
         ]
@@ -222,7 +284,7 @@ class StopTest(Displayed):
         return Display(line + self._state_word(), self._verdict(), facts, folded=[("In full", [full])])
 
     def _state_word(self) -> str:
-        return "certified" if self.certified else "not certified" if self.over else "go on"
+        return "certified" if self.certified else "lost" if self.lost else "go on"
 
     def _verdict(self) -> str:
         state = self._state
@@ -231,22 +293,36 @@ class StopTest(Displayed):
                 f"Certified: what the review found and the hits of this draw{self._kept()} hold at least "
                 f"{percent(state.recall)} of all relevant items. Stop."
             )
-        if self.drawn == self.sizes[-1]:
+        if self.lost:
+            found = state.found + state.labels.count("1")
             return (
-                f"Not certified after the last look. Certified now: a recall of {_down(self.recall_now)}. "
+                f"Lost: {counted(self.hits, 'hit')}, and the last look allows {len(self.sizes) - 1:,}, so no "
+                f"further label can certify {percent(state.recall)}. Found in all: "
+                f"{counted(found, 'relevant item')}. Certified now: a recall of {_down(self.recall_now)}. "
                 "Review more, by any method, and the rest of that can be tested again with alpha of its own."
             )
-        look = next(number for number, size in enumerate(self.sizes) if size > self.drawn)
-        more = self.sizes[look] - self.drawn
-        now = f" Certified now: a recall of {_down(self.recall_now)}." if look else ""
-        return (
-            f"Go on: label {counted(more, 'more item')}; certified then with at most {counted(look, 'hit')} "
-            f"in all.{now}"
-        )
+        look = self._next_look
+        more = counted(self.sizes[look] - self.drawn, "more item")
+        now = f" Certified now: a recall of {_down(self.recall_now)}." if self.drawn >= self.sizes[0] else ""
+        if self.sizes[look] == state.rest:
+            return f"Go on: label {more}, all that are left; then everything is reviewed.{now}"
+        return f"Go on: label {more}; certified then with at most {counted(look, 'hit')} in all.{now}"
 
     def _kept(self) -> str:
         missing = self._state.labels.count("-")
         return f", with {counted(missing, 'item')} kept whose label is missing," if missing else ""
+
+    def _corrections(self) -> list[str]:
+        """What was corrected, in the order of the record; the first few by name."""
+        made = self._state.corrected
+        if not made:
+            return []
+        named = [f"item {each.row} from {_word(each.was)} to {_word(each.now)}" for each in made[:5]]
+        more = [f"{len(made) - 5:,} more"] if len(made) > 5 else []
+        return [
+            f"{counted(len(made), 'label')} corrected, on record: {', '.join([*named, *more])}. A label "
+            "that is not relevant after all stays a hit of the looks it was counted in."
+        ]
 
     def save(self, path: str | Path) -> None:
         """Write the state as JSON; never half-written, and never over what someone else wrote."""
@@ -269,11 +345,12 @@ class StopTest(Displayed):
                 "an item is none of the rest",
             )
             hold(
-                set(state.labels) <= set("01-") and len(state.labels) <= len(order),
+                set(state.labels) <= set("01-x") and len(state.labels) <= len(order),
                 "its labels are impossible",
             )
             test = cls.__new__(cls)
             test._resume(state, plan, versions)
+            verify_corrections(state.corrected, set(order[: len(state.labels)]))
             certified = test._certified_at
             hold(
                 certified is None or len(state.labels) == plan.sizes[certified],
@@ -284,6 +361,10 @@ class StopTest(Displayed):
 
 def _plan(found: int, rest: int, recall: float, alpha: float, looks: int) -> RestLooks:
     return rest_looks(found, rest, check.as_fraction(recall, "recall"), alpha, looks)
+
+
+def _word(mark: str) -> str:
+    return {"0": "not relevant", "1": "relevant", "-": "missing"}[mark]
 
 
 def _down(share: float) -> str:

@@ -6,6 +6,7 @@ row number and an empty label.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,26 +62,41 @@ class Recorded:
     work: Labelling
     new: int
     waiting: int
+    corrected: int
 
 
-def record_labels(state: Path, sheet: Path, *, label: str, final: bool) -> Recorded:
-    """Take a sheet back. Blank labels are still to come, or with ``final`` will not come."""
+def record_labels(state: Path, sheet: Path, *, label: str, final: bool, correct: bool = False) -> Recorded:
+    """Take a sheet back. Blank labels are still to come, or with ``final`` will not come.
+
+    A label that differs from the one on record is refused, or with ``correct`` replaces it, as long as
+    nothing rests on it.
+    """
     rows, labels = _read_sheet(sheet, label)
     with updating(state):
         work = Labelling.load(state)
         known = [(row, mark) for row, mark in zip(rows, labels, strict=True) if mark is not None]
+        changed = _changed(work.told, dict(known))
+        if changed and not correct:
+            raise InvalidInput(_difference(changed))
+        work.correct([*changed], [now for _, now in changed.values()])
         new = work.tell([row for row, _ in known], [mark for _, mark in known]) if known else 0
         if final:
             waiting = set(work.ask().tolist())
             gone = [row for row, mark in zip(rows, labels, strict=True) if mark is None and row in waiting]
             new += work.tell(gone, [None] * len(gone)) if gone else 0
         work.save(state)
-    return Recorded(work, new, len(work.ask()))
+    return Recorded(work, new, len(work.ask()), len(changed))
 
 
 def load_labelling(state: Path) -> Labelling:
-    """Read and verify a labelling's state."""
-    return Labelling.load(state)
+    """Read and verify a labelling's state; that the result of a finished one is seen goes on record."""
+    work = Labelling.load(state)
+    if work.done and not work.seen:
+        with updating(state):
+            work = Labelling.load(state)
+            work.see()
+            work.save(state)
+    return work
 
 
 def finish_labelling(work: Labelling, *, policy: Path | None, shortlist: Path | None) -> Policy:
@@ -146,27 +162,67 @@ def next_items(state: Path, output: Path, *, count: int | None, label: str) -> i
     return len(rows)
 
 
-def record_items(state: Path, sheet: Path, *, label: str, final: bool) -> StopTest:
-    """Take a sheet back, in the order of drawing; ``final``: a blank will not come and counts as relevant."""
+def record_items(state: Path, sheet: Path, *, label: str, final: bool, correct: bool = False) -> StopTest:
+    """Take a sheet back, in the order of drawing; ``final``: a blank will not come and counts as relevant.
+
+    A label that differs from the one on record is refused, or with ``correct`` taken as a correction of it.
+    """
     rows, labels = _read_sheet(sheet, label)
     by_row = dict(zip(rows, labels, strict=True))
     with updating(state):
         test = StopTest.load(state)
-        known: list[float | None] = []
-        for row in test.ask().tolist():
-            mark = by_row.get(row)
-            if mark is None and not (final and row in by_row):
-                break
-            known.append(mark)
-        later = [row for row in test.ask().tolist()[len(known) :] if by_row.get(row) is not None]
-        if later:
-            raise InvalidInput(
-                f"labels: row {later[0]} has a label, and one drawn before it has none. Labels count in the "
-                "order of the sheet; fill the gap, or say that it stays blank (--final)."
-            )
-        test.tell(known)
+        strangers = sorted(set(rows) - set(test.order))
+        if strangers:
+            raise InvalidInput(f"column {ROW!r}: row {strangers[0]} was not drawn; use the sheet of next.")
+        changed = _changed(test.told, by_row)
+        if changed and not correct:
+            raise InvalidInput(_difference(changed))
+        test.correct([*changed], [now for _, now in changed.values()])
+        if not test.certified:  # else the sheet holds what is known
+            _tell_in_order(test, by_row, final=final)
         test.save(state)
     return test
+
+
+def _tell_in_order(test: StopTest, by_row: Mapping[int, float | None], *, final: bool) -> None:
+    known: list[float | None] = []
+    waiting = test.order[test.drawn :]
+    for row in waiting:
+        mark = by_row.get(row)
+        if mark is None and not (final and row in by_row):
+            break
+        known.append(mark)
+    later = [row for row in waiting[len(known) :] if by_row.get(row) is not None]
+    if later:
+        raise InvalidInput(
+            f"labels: row {later[0]} has a label, and one drawn before it has none. Labels count in the "
+            "order of the sheet; fill the gap, or say that it stays blank (--final)."
+        )
+    if known:
+        test.tell(known)
+
+
+def _changed(
+    told: Mapping[int, float | None], given: Mapping[int, float | None]
+) -> dict[int, tuple[float | None, float]]:
+    """Rows whose label on record is another than the one given now: both; a blank says nothing."""
+    return {
+        row: (told[row], now)
+        for row, now in given.items()
+        if now is not None and row in told and told[row] != now
+    }
+
+
+def _difference(changed: Mapping[int, tuple[float | None, float]]) -> str:
+    words: dict[float | None, str] = {None: "missing", 0: "0", 1: "1"}
+    named = [
+        f"row {row} is {words[was]} on record and {words[now]} here" for row, (was, now) in changed.items()
+    ]
+    more = f", and {len(named) - 5:,} more" if len(named) > 5 else ""
+    return (
+        f"labels: {'; '.join(named[:5])}{more}. Nothing was recorded. If the sheet is right, record it with "
+        "--correct, which keeps both on record; if not, mend the sheet."
+    )
 
 
 def load_stop(state: Path) -> StopTest:
