@@ -30,21 +30,22 @@ class Chance:
 
     def __init__(self, name: str) -> None:
         self.seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
-        self.calls = 0
+        self.calls, self.latest = 0, -1
         self.default_rng = np.random.default_rng
 
     def _next(self) -> np.random.Generator:
         self.calls += 1
         return self.default_rng([self.seed, self.calls])
 
-    def token_hex(self, size: int = 32) -> str:
-        return self._next().bytes(size).hex()
-
-    def randbits(self, bits: int) -> int:
-        return int.from_bytes(self._next().bytes(16), "big") >> (128 - bits)
+    def system(self, size: int) -> bytes:
+        drawn = self._next().bytes(size)
+        self.latest = int.from_bytes(drawn, "big")
+        return drawn
 
     def generator(self, seed: Any = None) -> np.random.Generator:
-        return self._next() if seed is None else self.default_rng(seed)
+        """One from fresh bits is the one of the latest call; other seeds stay what they are."""
+        fresh = isinstance(seed, int) and seed == self.latest
+        return self.default_rng([self.seed, self.calls] if fresh else seed)
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -52,8 +53,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     chance = Chance(request["name"])
     with (
         warnings.catch_warnings(),
-        patch("secrets.token_hex", chance.token_hex),
-        patch("secrets.randbits", chance.randbits),
+        patch("surelist._randomness._system", chance.system),
         patch("numpy.random.default_rng", chance.generator),
     ):
         warnings.simplefilter("ignore")
