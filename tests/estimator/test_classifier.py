@@ -150,7 +150,8 @@ def test_groups_go_with_fit_and_predict():
     limits = np.where(groups == "b", model.policy_.thresholds["b"], model.policy_.thresholds["a"])
     np.testing.assert_array_equal(model.predict(X, groups=groups), (scores >= limits).astype(int))
     masks = {"a": groups == "a", "b": groups == "b"}
-    overlapping = clone(model).set_params(group_split="bonferroni").fit(X, y, groups=masks)
+    again = sl.ShortlistClassifier.outermost(model).set_params(group_split="bonferroni")
+    overlapping = again.fit(X, y, groups=masks)
     assert [cutoff.rows for cutoff in overlapping.policy_.cutoffs] == [
         cutoff.rows for cutoff in model.policy_.cutoffs
     ]
@@ -193,6 +194,16 @@ def test_dataframes_keep_their_names_on_the_way_in():
         clone(inside).set_output(transform="default"), target=TARGET, random_state=0
     )
     np.testing.assert_array_equal(model.predict(frame), plain.fit(X, y).predict(X))
+
+
+def test_set_output_passes_through_to_the_steps():
+    frame = pd.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])])
+    steps = make_pipeline(StandardScaler(), LogisticRegression())
+    model = sl.ShortlistClassifier(steps, target=TARGET, random_state=0).set_output(transform="pandas")
+    assert list(model.fit(frame, y).estimator_[-1].feature_names_in_) == list(frame.columns)
+    assert isinstance(model.estimator_[0].transform(frame), pd.DataFrame)
+    assert isinstance(model.set_output(transform="default").estimator_[0].transform(frame), np.ndarray)
+    assert not hasattr(make(), "set_output")  # LogisticRegression has none
 
 
 def test_metadata_reaches_the_estimator_and_only_it():

@@ -9,11 +9,13 @@ import warnings
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy import stats
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
-from sklearn.ensemble import BaggingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectKBest, SequentialFeatureSelector
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -26,6 +28,7 @@ from sklearn.model_selection import (
     learning_curve,
     validation_curve,
 )
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -145,6 +148,57 @@ def test_workers_of_cross_validation_warn_too():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ)
     assert run.returncode == 0, run.stderr
     assert "NestedFitWarning" in run.stderr
+
+
+AROUND = {
+    "bagging": lambda model, jobs: BaggingClassifier(model, 2, random_state=0, n_jobs=jobs),
+    "voting": lambda model, jobs: VotingClassifier([("a", model), ("b", model)], n_jobs=jobs),
+    "stacking": lambda model, jobs: StackingClassifier([("a", model)], cv=2, n_jobs=jobs),
+    "calibrated": lambda model, jobs: CalibratedClassifierCV(model, cv=2, ensemble=True, n_jobs=jobs),
+    "one against the rest": lambda model, jobs: OneVsRestClassifier(model, n_jobs=jobs),
+    "bagged pipeline": lambda model, jobs: BaggingClassifier(
+        make_pipeline(FunctionTransformer(np.abs), model), 2, random_state=0, n_jobs=jobs
+    ),
+}
+
+
+def made_inside(fitted):
+    """The shortlist classifiers that something fitted."""
+    if hasattr(fitted, "calibrated_classifiers_"):
+        return [each.estimator for each in fitted.calibrated_classifiers_]
+    return [each[-1] if isinstance(each, Pipeline) else each for each in fitted.estimators_]
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_what_is_around_it_is_noticed_in_workers_too(around):
+    with warnings.catch_warnings(), parallel_config("threading"):  # no frame of the caller is on their stack
+        warnings.simplefilter("ignore")
+        fitted = AROUND[around](make(), 2).fit(X, y)
+    for each in made_inside(fitted):
+        assert "outermost estimator" in each.policy_.nested
+        assert each.policy_.conditions[-1] == each.policy_.nested
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("around", ["bagging", "voting"])
+def test_what_is_around_it_is_noticed_in_worker_processes_too(around):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = AROUND[around](make(), 2).fit(X, y)
+    assert all("is not known. It was a copy" in each.policy_.nested for each in made_inside(fitted))
+
+
+def test_a_copy_says_that_it_is_one_and_its_owner_can_vouch_for_it():
+    copy = clone(make())
+    with pytest.warns(sl.NestedFitWarning, match=r"a copy made by scikit-learn's clone") as noted:
+        copy.fit(X, y)
+    assert noted[0].filename == __file__
+    assert copy.policy_.conditions[-1].startswith(
+        "Whether ShortlistClassifier was the outermost estimator is not"
+    )
+    vouched = sl.ShortlistClassifier.outermost(copy).fit(X, y)
+    assert vouched.policy_.nested is None
+    assert vouched.policy_.threshold == copy.policy_.threshold
 
 
 def test_no_false_alarms():

@@ -26,7 +26,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 from surelist import _check as check
 from surelist.errors import InvalidInput, NestedFitWarning
 from surelist.estimator.inside_out import outermost
-from surelist.estimator.surroundings import in_search, objections, surroundings
+from surelist.estimator.surroundings import COPIED, explains_copy, in_search, objections, surroundings
 from surelist.promises.calibration import calibrate
 from surelist.promises.options import GroupRows, GroupSplit, Rule
 from surelist.promises.policy import Policy
@@ -52,10 +52,11 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     calibration rows must be left to chance), the estimator is fitted on one part and ``target`` is certified
     on the other. What is inside, a whole pipeline or search, never sees the calibration rows. What is around
     it has seen them all, and then the promise is not covered: with a ``SelectKBest`` before it, on 600 rows
-    of 1,000 noise columns, it is false in more than nine fits of ten. A fit inside a pipeline, a search or
-    cross-validation warns (``NestedFitWarning``), and ``outermost`` turns such a model inside out. A search
-    over anything but the estimator is refused: what is promised is fixed before looking. What scikit-learn
-    does not do itself (features chosen beforehand on all rows, a loop over fits) cannot be seen.
+    of 1,000 noise columns, it is false in more than nine fits of ten. A fit inside a pipeline, an ensemble, a
+    search or cross-validation, and every fit of a copy made by ``clone``, warns (``NestedFitWarning``) and
+    says so in ``policy_.conditions``; ``outermost`` moves ``ShortlistClassifier`` to the outside. A search
+    over anything but the estimator is refused: what is promised is fixed before looking. What makes no
+    copies (features chosen beforehand on all rows, a loop over fits) cannot be seen.
 
     A model fitted elsewhere is declared, with ``prefit=True`` or scikit-learn's ``FrozenEstimator``; then all
     rows given to ``fit`` are calibration rows and must be new.
@@ -106,6 +107,8 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     [0, 1]
     """
 
+    _copied = False  # whether clone made it
+
     def __init__(
         self,
         estimator: Any,
@@ -147,7 +150,15 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         ``ShortlistClassifier(GridSearchCV(B(), grid), target=T)``: the search then compares the models and
         not their shortlists. Names of steps stay; parameters are renamed to fit.
         """
-        return outermost(nested, cls)[0]
+        made: ShortlistClassifier = outermost(nested, cls)[0]
+        made._copied = False
+        return made
+
+    def __sklearn_clone__(self) -> ShortlistClassifier:
+        """A copy that knows that it is one: what copies an estimator does so to fit it itself."""
+        copy: ShortlistClassifier = super().__sklearn_clone__()
+        copy._copied = True
+        return copy
 
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> ShortlistClassifier:
         """Fit the estimator on one part of the rows and certify the target on the other."""
@@ -157,7 +168,8 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         check.as_flag(self.prefit, "prefit")
         nested = self._warn_if_nested()
         self._require_counts()
-        check.require_one_index(X=X, y=y, **({} if isinstance(groups, Mapping) else {"groups": groups}))
+        columns = {"X": X, "y": y, "groups": groups}
+        check.require_one_index(**{k: v for k, v in columns.items() if not isinstance(v, Mapping)})
         X, y = indexable(X, y)
         y = column_or_1d(y, warn=True)
         check.require_rows(y, "y")
@@ -197,6 +209,13 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         """The estimator's own decision function."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
+
+    @_has("set_output")  # type: ignore[untyped-decorator]
+    def set_output(self, *, transform: Any = None) -> ShortlistClassifier:
+        """As scikit-learn's, for the steps of the estimator."""
+        for each in (self.estimator, getattr(self, "estimator_", self.estimator)):
+            each.set_output(transform=transform)
+        return self
 
     def get_metadata_routing(self) -> Any:
         """``groups`` is ours, where requested; all metadata goes to the estimator's fit."""
@@ -271,13 +290,15 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def _warn_if_nested(self) -> str | None:
         """The warning goes into the policy's conditions too: a policy outlives it."""
         around, caller = surroundings(self)
-        reasons = objections(around, frozen=self._frozen())
-        if not reasons:
-            return None
-        why = " ".join(reasons)
-        must = f"ShortlistClassifier must be the outermost estimator. {why}"
-        warnings.warn(must, NestedFitWarning, stacklevel=caller + 1)
-        return f"ShortlistClassifier was not the outermost estimator. {why}"
+        why = " ".join(objections(around, frozen=self._frozen()))
+        found = f"ShortlistClassifier was not the outermost estimator. {why}" if why else None
+        if found is None and self._copied and not explains_copy(around):
+            why = COPIED
+            found = f"Whether ShortlistClassifier was the outermost estimator is not known. {why}"
+        if found is not None:
+            must = f"ShortlistClassifier must be the outermost estimator. {why}"
+            warnings.warn(must, NestedFitWarning, stacklevel=caller + 1)
+        return found
 
     def _routed(self, groups: Any, params: dict[str, Any]) -> Any:
         if get_config()["enable_metadata_routing"]:

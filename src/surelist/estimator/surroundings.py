@@ -2,10 +2,12 @@
 
 The rows that certify a promise must not have had a part in the score. Inside ``fit`` the rows are split, so
 everything *inside* the meta-estimator is safe; what lies around it has already seen all rows. scikit-learn
-tells an estimator nothing of what calls it, so this module reads the call stack: a ``Pipeline`` or a
-search whose method is running has itself as ``self`` there, and the functions that cross-validate
-are known by module and name, also in the worker processes of ``n_jobs``. What is not on the stack (a loop of
-one's own, a row set filtered beforehand) cannot be seen.
+tells an estimator nothing of what calls it. Two things are known. Whatever fits an estimator of somebody's
+choice fits a copy made by ``clone``, and a copy says so, in worker processes and threads too; only a
+``Pipeline`` fits its last step itself. And the call stack, where it reaches that far, says who it was: a
+``Pipeline`` or a search whose method is running has itself as ``self`` there, and the functions that
+cross-validate are known by module and name. What does neither (a loop of one's own, a row set filtered
+beforehand) cannot be seen.
 """
 
 from __future__ import annotations
@@ -25,6 +27,13 @@ VALIDATION = "sklearn.model_selection._validation"
 
 Surrounding = Any  # the estimator that calls us, or VALIDATION
 
+COPIED = (
+    "It was a copy made by scikit-learn's clone, as ensembles, searches and cross-validation make it before "
+    "they fit it on rows of their choice, also in worker processes; around them the promise is not covered. "
+    "Put what is around it inside, ShortlistClassifier(BaggingClassifier(classifier), ...). If you made the "
+    "copy and it is the outermost estimator, fit ShortlistClassifier.outermost(copy) instead."
+)
+
 
 def surroundings(estimator: Any) -> tuple[list[Surrounding], int]:
     """The estimators of scikit-learn whose methods call ``estimator``'s, innermost first.
@@ -33,7 +42,7 @@ def surroundings(estimator: Any) -> tuple[list[Surrounding], int]:
     """
     around: list[Surrounding] = []
     frames = list(_frames(sys._getframe(1)))
-    caller = 1
+    caller = 2  # whoever calls fit
     for depth, frame in enumerate(frames):
         outer = _surrounding(frame, around[-1] if around else estimator)
         if outer is not None and all(outer is not each for each in around):
@@ -61,6 +70,11 @@ def objections(around: list[Surrounding], *, frozen: bool) -> list[str]:
             "cross-validate the model that goes inside."
         )
     return reasons
+
+
+def explains_copy(around: list[Surrounding]) -> bool:
+    """Whether something on the stack makes copies of what it fits; a ``Pipeline`` does not."""
+    return any(not isinstance(each, Pipeline) for each in around)
 
 
 def learns(step: Any) -> bool:
