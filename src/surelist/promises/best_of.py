@@ -27,11 +27,6 @@ def best_of(scores: Mapping[Any, Any], unlabelled: Any, terms: Terms, certify: C
     names = [check.group_name(name, "scores") for name in scores]
     if not names or len(set(names)) != len(names):
         raise InvalidInput(f"scores: expected one column per name, got the names {names!r}.")
-    if terms.rule == "fdr" and len(names) > 1:
-        raise InvalidInput(
-            'scores: rule="fdr" promises an average over lists, which has no alpha to share, and a list '
-            "chosen after looking is not an average one; give one score."
-        )
     others = _others(unlabelled, list(scores))
     asked = replace(terms, scores=len(names))
     wanted = any(isinstance(each, (Expected, Precision, Budget)) for each in terms.all_targets)

@@ -21,10 +21,12 @@ from surelist.promises.certification import (
     certify,
     cutoff_of,
     make_policy,
+    refuse_estimated,
     require_labels,
     required_of,
     steps_of,
 )
+from surelist.promises.combinations import require_proof
 from surelist.promises.direction import warn_of_doubts
 from surelist.promises.evidence import ArrayEvidence
 from surelist.promises.options import GroupRows, GroupSplit, Rule, Ties
@@ -140,18 +142,19 @@ def calibrate(
 def certify_arrays(
     scores: Any, labels: Any, terms: Terms, *, groups: Any = None, ids: Any = None, weights: Any = None,
     weight_bound: float | None = None, weights_exact: bool = False, seed: int | None = None,
-    pools: Any = None, unlabelled: Any = None,
+    pools: Any = None, unlabelled: Any = None, alike: bool = True,
 ) -> Policy:  # fmt: skip
-    """Certify ``terms`` from columns in memory."""
+    """Certify ``terms`` from columns in memory; ``alike``: unlabelled scores are as those of rows kept."""
+    factor = weights.factor if isinstance(weights, DensityRatio) else None
+    require_proof(scores, labels, terms, factor, unlabelled)
     if isinstance(weights, DensityRatio):
-        factor = weights.factor
         weights, weight_bound, weights_exact = weights.unpack(weight_bound, weights_exact)
         if factor is not None:
             return with_margin(
                 terms, factor,
                 lambda wider: certify_arrays(
                     scores, labels, wider, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
-                    weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=unlabelled,
+                    weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=unlabelled, alike=False,
                 ),
             )  # fmt: skip
     if isinstance(scores, Mapping):
@@ -159,7 +162,7 @@ def certify_arrays(
             scores, unlabelled, terms,
             lambda column, asked, others: certify_arrays(
                 column, labels, asked, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
-                weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=others,
+                weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=others, alike=alike,
             ),
         )  # fmt: skip
     array = check.as_scores(scores)
@@ -170,7 +173,7 @@ def certify_arrays(
     if read.sampled and (kept is not None or pools is not None):
         raise InvalidInput("labels: labels that were drawn go without weights= and pools=; leave them out.")
     kept = read.kept if kept is None else kept
-    rows = RowSet(array, read.labels, pools, unlabelled)
+    rows = RowSet(array, read.labels, pools, unlabelled, alike)
     facts: dict[str, Any] = {"missing_labels": read.missing, "shift": shift, "thinning": read.thinning}
     if terms.also or any(is_special(each, rows) for each in terms.all_targets):
         _require_plain(terms, ids)
@@ -179,6 +182,9 @@ def certify_arrays(
         _require_use(unlabelled, terms)
         texts = _calibration_ids(ids, terms.ties, len(array))
         members = _members(groups, terms, len(array))
+        refuse_estimated(
+            {name: _counted(array, read.labels, members.get(name)) for name in terms.targets}, terms
+        )
         evidence = {
             name: ArrayEvidence.of(array, read.labels, _both(members.get(name), kept), texts, terms, kept)
             for name in terms.targets
@@ -224,7 +230,7 @@ def _warn_of_pools(rows: RowSet, policy: Policy) -> None:
     if policy.grouped or isinstance(rows.labels, SampledLabels):
         return
     codes, pools = check.as_codes(rows.pools, len(rows.scores))
-    listed = rows.labels & (rows.scores >= policy.cutoffs[0].steps[0].threshold)
+    listed = (rows.labels > 0) & (rows.scores >= policy.cutoffs[0].steps[0].threshold)  # or an amount
     sizes, totals = (np.bincount(each, minlength=pools) for each in (codes, codes[listed]))
     warn_of_pools(pool_effect(sizes, totals, policy.alpha), policy.alpha, policy.cutoffs[0].target)
 
@@ -260,6 +266,13 @@ def _members(groups: Any, terms: Terms, rows: int) -> dict[str | None, NDArray[n
     known = [str(name) for name in terms.targets]
     masks = pool_members(groups, known, rows, overlapping=terms.overlapping)
     return dict(masks.items())
+
+
+def _counted(scores: Any, qualified: Any, member: NDArray[np.bool_] | None) -> tuple[int, int]:
+    """Rows and qualified rows of a group, before any thinning."""
+    if member is None:
+        return len(scores), int(np.count_nonzero(qualified))
+    return int(np.count_nonzero(member)), int(np.count_nonzero(qualified & member))
 
 
 def _both(a: NDArray[np.bool_] | None, b: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:

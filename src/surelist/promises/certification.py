@@ -36,7 +36,7 @@ def certify(
     ``salt`` is for tests; by default it is drawn here, after the ids are fixed.
     """
     require_labels(terms, missing_labels)
-    _refuse_estimated(evidence, terms)
+    refuse_estimated({name: (each.rows, each.qualified) for name, each in evidence.items()}, terms)
     required = requirements(evidence, terms)  # refuses before a salt is drawn
     if terms.ties == "hash":
         salt = salt or Salt.draw()
@@ -50,16 +50,18 @@ def certify(
     return make_policy(cutoffs, terms, missing_labels=missing_labels, salt=salt, **facts)
 
 
-def _refuse_estimated(evidence: Mapping[str | None, Evidence], terms: Terms) -> None:
-    """Targets that were estimated from these very rows were chosen after looking at them."""
+def refuse_estimated(counts: Mapping[str | None, tuple[int, int]], terms: Terms) -> None:
+    """Targets that were estimated from these very rows were chosen after looking at them.
+
+    ``counts``: rows and qualified rows per group; of all rows, also where some of them are kept only.
+    """
     seen = terms.estimated_from
-    if seen is None or {str(name) for name in evidence} != set(seen):
+    if seen is None or {str(name) for name in counts} != set(seen):
         return
     total = sum(rows for rows, _ in seen.values())
     if all(
-        rows_of_group.qualified == seen[str(name)][1]
-        and rows_of_group.rows == (total if terms.group_rows == "all" else seen[str(name)][0])
-        for name, rows_of_group in evidence.items()
+        qualified == seen[str(name)][1] and rows in (seen[str(name)][0], total)
+        for name, (rows, qualified) in counts.items()
     ):
         raise InvalidInput(
             "target: these targets by group were estimated from rows with the same counts in every group: "

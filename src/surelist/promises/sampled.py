@@ -7,7 +7,6 @@ are thinned to one, after which the kept rows are ordinary calibration rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +22,8 @@ from surelist.promises.draws import Draw
 from surelist.promises.phrases import number, percent
 from surelist.promises.proofs import Certified, refuse
 from surelist.promises.state import Thinning
-from surelist.promises.targets import AnyTarget, Expected, Level
+from surelist.promises.targets import Expected, Level
+from surelist.promises.terms import Terms
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -98,9 +98,10 @@ class Audited:
 
     def conditions(self, target: Expected, level: Level) -> tuple[str, ...]:
         labelled = (
-            f"Every row that scores at least {number(self.edge)} was labelled, and each of the others with "
-            f"probability {percent(self.audit_rate)}, by a draw of its own that depends on nothing else. "
-            "Edge and rate were fixed before."
+            f"Every row that scores at least {number(self.edge)} was to be labelled, and each of the others "
+            f"with probability {percent(self.audit_rate)}, by a draw of its own that depends on nothing "
+            "else; whoever was drawn has a label, but for those counted here as not qualified. Edge and rate "
+            "were fixed before."
         )
         every = f"All {number(self.unlabelled)} rows without a label are in: none was left out."
         return phrases.common_conditions(
@@ -169,11 +170,26 @@ def _or_none(needed: int, rows: int) -> str:
     return f"{needed:,}" if needed <= rows else f"more than the {rows:,} rows there are, as"
 
 
-def thin(scores: Floats, sampled: SampledLabels, targets: Sequence[AnyTarget]) -> tuple[Mask, Mask, Thinning]:
-    """Rows to keep and who is qualified: kept flags are i.i.d. with the lowest rate, whatever the label.
+def require_drawn(missing: Mask, missing_labels: str) -> int:
+    """How many labels are ``missing`` although they were certain to be drawn; refused unless allowed.
 
-    Below ``lowest_score`` labels are not needed: rows are kept at the lowest rate, drawn or not, and count
-    as not qualified.
+    They were drawn, so they are kept as not qualified and never taken for rows that were not.
+    """
+    count = int(np.count_nonzero(missing))
+    if count and missing_labels != "unqualified":
+        raise InvalidInput(
+            f"labels: expected a label at every row that was certain to be drawn, got none at row "
+            f"{int(missing.argmax())} ({count:,} in all). Taken for rows that were not drawn they would "
+            'break the promise; get them, or missing_labels="unqualified" keeps them as not qualified.'
+        )
+    return count
+
+
+def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, Mask, Thinning, int]:
+    """Rows to keep, who is qualified, and how many drawn labels are missing.
+
+    Kept flags are i.i.d. with the lowest rate, whatever the label. Below ``lowest_score`` labels are not
+    needed: rows are kept at the lowest rate, drawn or not, and count as not qualified.
     """
     rows = len(scores)
     drawn, good = sampled.read(rows)
@@ -181,19 +197,21 @@ def thin(scores: Floats, sampled: SampledLabels, targets: Sequence[AnyTarget]) -
     lowest = _lowest_rate(sampled, rates)
     low_score = sampled.lowest_score
     needed = np.ones(rows, dtype=bool) if low_score is None else scores >= float(low_score)
-    if low_score is not None and not all(isinstance(each, Expected) for each in targets):
+    if low_score is not None and not all(isinstance(each, Expected) for each in terms.all_targets):
         raise InvalidInput(
             "lowest_score: goes with Expected only, other promises need labels at every score; leave it out."
         )
     _require_rates(rates, needed, lowest)
+    lost = needed & ~drawn & (rates == 1)
+    missing = require_drawn(lost, terms.missing_labels)
     draw = Draw.fresh()
     coins = draw.coins(rows)
     with np.errstate(divide="ignore"):
-        chance = np.where(needed, np.where(drawn, lowest / rates, 0.0), lowest)
+        chance = np.where(needed, np.where(drawn | lost, lowest / rates, 0.0), lowest)
     kept = coins < chance
     if not kept.any():
         raise InvalidInput("lowest_rate: no calibration row was kept; the rate is far too small.")
-    return kept, good & needed, Thinning(lowest, low_score, rows, draw.key)
+    return kept, good & needed, Thinning(lowest, low_score, rows, draw.key), missing
 
 
 def _probabilities(values: Any, rows: int) -> Floats:

@@ -23,7 +23,7 @@ from surelist.promises.other_scores import require_others
 from surelist.promises.pools import PoolRows, certify_next_pool
 from surelist.promises.proofs import Certified
 from surelist.promises.reference import certify_budget, certify_false_share, certify_precision
-from surelist.promises.sampled import SampledLabels, certify_audited, thin
+from surelist.promises.sampled import SampledLabels, certify_audited, require_drawn, thin
 from surelist.promises.state import Cutoff, Step, Thinning
 from surelist.promises.targets import AnyTarget, Budget, Expected, Level, PerPool, Precision
 from surelist.promises.terms import Terms
@@ -50,10 +50,10 @@ def read_labels(labels: Any, scores: Floats, terms: Terms) -> Read:
     """Labels for the targets asked for; rows are thinned where labels were drawn at many rates."""
     if isinstance(labels, SampledLabels):
         if labels.above is None:
-            kept, good, thinning = thin(scores, labels, terms.all_targets)
-            return Read(good, 0, kept, thinning)
+            kept, good, thinning, missing = thin(scores, labels, terms)
+            return Read(good, missing, kept, thinning)
         drawn, _ = labels.read(len(scores))
-        return Read(labels, int(np.count_nonzero(~drawn & (scores >= float(labels.above)))))
+        return Read(labels, require_drawn(~drawn & (scores >= float(labels.above)), terms.missing_labels))
     read = check.as_values if any(has_values(each) for each in terms.all_targets) else check.as_labels
     return Read(*read(labels, missing=terms.missing_labels))
 
@@ -66,6 +66,7 @@ class RowSet:
     labels: Any
     pools: Any = None
     unlabelled: Any = None
+    alike: bool = True  # whether unlabelled scores come from the population of these rows
 
     def kept(self, mask: NDArray[np.bool_]) -> RowSet:
         """Only some of the rows; unlabelled scores are others' and stay."""
@@ -96,7 +97,7 @@ def is_special(target: AnyTarget, rows: RowSet) -> bool:
     if isinstance(target, (Precision, Budget)) or of_whole_pools(target) or has_values(target):
         return True
     if rows.unlabelled is not None and isinstance(target, Expected):
-        return chain_helps(len(rows.scores), len(rows.unlabelled))
+        return rows.alike and chain_helps(len(rows.scores), len(rows.unlabelled))
     return isinstance(rows.labels, SampledLabels)
 
 

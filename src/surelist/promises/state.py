@@ -105,7 +105,8 @@ class Thinning:
         )
         return (
             f"Labels were drawn with known probabilities of at least {percent(self.lowest_rate)}{where}, by "
-            "draws that depend on nothing but what the probabilities were computed from; of "
+            "draws that depend on nothing but what the probabilities were computed from, and whoever was "
+            "drawn has a label, but for those counted here as not qualified; of "
             f"{self.rows_before:,} rows those were kept that one common rate would have drawn. Coins thrown "
             "once, from the system's randomness; lowest rate and score fixed before."
         )

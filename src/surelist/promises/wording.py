@@ -375,7 +375,8 @@ def _about_ratios(policy: Certificate, shift: Shift) -> list[str]:
         f"{_seed(shift)}"
     ]
     asked = policy.cutoffs[0].target
-    counts = isinstance(asked, Expected) and asked.pool_size is not None and asked.of == "count"
+    exact = policy.cutoffs[0].proof is None  # the other scores of a rank chain move with the ratios
+    counts = exact and isinstance(asked, Expected) and asked.pool_size is not None
     if shift.within is None and not shift.weights_exact and counts and not policy.grouped:
         assert isinstance(asked, Expected)
         left = asked.pool_size * at_least(asked.k / asked.pool_size, SOMEWHAT_WRONG)

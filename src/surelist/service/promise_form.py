@@ -152,18 +152,24 @@ def _numbers(
     return found
 
 
+EMPTY = {"missing_labels": "unqualified"}
+
+
 def _drawn(columns: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """How labels were drawn: above a score and a share below it, or by a column of probabilities."""
+    """How labels were drawn: above a score and a share below it, or by a column of probabilities.
+
+    The page asks nothing more of empty labels: one that was certain to be drawn counts as not qualified.
+    """
     if columns.get("labels") != "drawn":
         return {}
     if asked["probability"]:
         lowest = share_in(asked["lowest_rate"], "lowest_rate", "the lowest probability", most=100)
-        return {"probability": asked["probability"], "lowest_rate": lowest}
+        return {"probability": asked["probability"], "lowest_rate": lowest, **EMPTY}
     edge = number_in(
         asked["audited_below"], "audited_below", "the score from which all were labelled", least=-math.inf
     )
     rate = share_in(asked["audit_rate"], "audit_rate", "the share of the others that was drawn", most=100)
-    return {"audited_below": edge, "audit_rate": rate}
+    return {"audited_below": edge, "audit_rate": rate, **EMPTY}
 
 
 def _optional(asked: Mapping[str, Any], name: str, read: Any, what: str) -> dict[str, float]:
