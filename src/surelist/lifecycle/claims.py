@@ -17,6 +17,8 @@ from surelist._dataclasses import dataclass
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
 from surelist.lifecycle.monitor_file import Counts
+from surelist.promises.about import of_collection
+from surelist.promises.judging import not_of_these
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
@@ -117,6 +119,11 @@ class Claim:
 
 def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
     """What can be tested of a policy; raises where nothing can."""
+    if of_collection(policy):
+        raise InvalidInput(
+            f"policy: no later pool can show whether it holds: {not_of_these(policy)}. Watch a promise about "
+            "future pools, made from labelled rows."
+        )
     if not policy.grouped and len(policy.cutoffs) > 1:
         raise InvalidInput("policy: it makes several promises of one list; watch each on its own.")
     claims = tuple(_claim(cutoff, policy, audit_rate) for cutoff in policy.cutoffs)
@@ -149,7 +156,9 @@ def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
             "calibration samples, and for up to half of them a sound policy fails more often than that. "
             'Calibrate with rule="pac", which bounds the failure rate of this policy.'
         )
-    rate = 1 - check.as_fraction(cutoff.level.pool_alpha, "alpha")
+    rate = 1 - check.as_fraction(
+        policy.pool_alpha, "alpha"
+    )  # what is promised, all groups and scores together
     return Claim(cutoff.group, rate, target.k, target.sizes[0])
 
 

@@ -1,40 +1,34 @@
 """What a policy kept, on labelled rows it never saw: exact shares, and whether they fit its promise.
 
 Not a promise: a look back. "Speaks against" means that a true promise would show so little less than once in
-twenty times; a promise is false at most alpha of the time, and evaluation is how that is found out.
+twenty times; a promise is false at most alpha of the time, and evaluation is how that is found out. The tests
+are in ``judging``.
 """
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
 from surelist._dataclasses import asdict, dataclass
-from surelist._scipy import special
+from surelist.bounds.looking_back import clustered_interval
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
-from surelist.promises.phrases import counted, number
+from surelist.promises.judging import LEVEL, Mask, Pools, RowsSeen, judge, kept_by_pool
 from surelist.promises.policy import Policy
-from surelist.promises.pools import NextPool
-from surelist.promises.reference import FalseShare, ListedBudget
-from surelist.promises.state import Cutoff
-from surelist.promises.targets import Budget, Expected, PerPool, Precision, Recall
-
-LEVEL = 0.05
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Share:
-    """``count`` of ``of``, with an interval that covers the true share at least 19 times in 20."""
+    """``count`` of ``of``, with an interval that covers the true share at least 19 times in 20.
+
+    Where pools are known, rows of one pool may resemble one another: pools are then the draws.
+    """
 
     count: int
     of: int
@@ -45,6 +39,15 @@ class Share:
     def exact(cls, count: int, of: int) -> Share:
         return cls(count, of, *bounds.exact_interval(of, count, LEVEL))
 
+    @classmethod
+    def seen(cls, won: Mask, of: Mask, pools: Pools | None) -> Share:
+        """Who of whom, in pools or not."""
+        count, total = int(np.count_nonzero(won)), int(np.count_nonzero(of))
+        if pools is None:
+            return cls.exact(count, total)
+        ends = clustered_interval(pools.counts(won), pools.counts(of), pools.largest, LEVEL)
+        return cls(count, total, *ends)
+
     def __str__(self) -> str:
         if self.of == 0:
             return "none"
@@ -54,11 +57,11 @@ class Share:
 
 @dataclass(frozen=True)
 class Kept:
-    """What the list of some rows held: of ``rows`` candidates, and of a group where there is one."""
+    """What the list of some rows held, of all candidates or of a group."""
 
     group: str | None
-    listed: Share  # of all rows
-    found: Share  # listed and qualified, of all rows
+    listed: Share  # of these rows
+    found: Share  # listed and qualified, of these rows; of everybody's where that is promised of a group
     recall: Share  # listed, of the qualified
     precision: Share  # qualified, of the listed
 
@@ -66,6 +69,8 @@ class Kept:
 @dataclass(frozen=True, repr=False)
 class Evaluation(Displayed):
     """The rows as a whole and by group; pools that kept the promise, where it is about pools.
+
+    ``consistent`` is None where such rows cannot speak for or against the promise; ``verdict`` says why.
 
     Examples
     --------
@@ -82,7 +87,7 @@ class Evaluation(Displayed):
     promise: str
     kept: tuple[Kept, ...]
     pools: Share | None
-    consistent: bool
+    consistent: bool | None
     verdict: str
 
     def describe(self) -> str:
@@ -124,8 +129,11 @@ class Evaluation(Displayed):
             )
         ]
         facts += [] if self.pools is None else [("pools that kept it", str(self.pools))]
-        line = "consistent with the promise" if self.consistent else "the rows speak against the promise"
-        return Display(line, self.verdict, facts, folded=[("The promise", [self.promise])])
+        lines = {
+            True: "consistent with the promise", False: "the rows speak against the promise",
+            None: "these rows cannot speak for or against the promise",
+        }  # fmt: skip
+        return Display(lines[self.consistent], self.verdict, facts, folded=[("The promise", [self.promise])])
 
 
 def evaluate(
@@ -133,13 +141,15 @@ def evaluate(
 ) -> Evaluation:
     """How the policy did on labelled rows that took no part in making it.
 
-    ``pools`` says which pool a row is in; promises about single pools are then judged pool by pool. For
-    other arguments see ``calibrate``. Rows that made the policy, or chose it, prove nothing here.
+    ``pools`` says which pool a row is in; promises about single pools are then judged pool by pool, and for
+    all others pools are the draws, whose candidates may resemble one another: leave it out where rows are
+    independent. For other arguments see ``calibrate``. Rows that made the policy, or chose it, prove nothing
+    here.
 
     Returns
     -------
     Evaluation
-        Shares with exact intervals, and a verdict.
+        Shares with exact intervals, and a verdict; ``consistent`` is None where rows cannot say.
 
     Examples
     --------
@@ -154,16 +164,20 @@ def evaluate(
     """
     check.require_one_index(scores=scores, labels=labels, groups=groups, ids=ids, pools=pools)
     good, _ = check.as_labels(labels)
-    codes, count = (None, 0) if pools is None else check.as_codes(pools, len(good))
+    drawn = None if pools is None else Pools(*check.as_codes(pools, len(good)))
     listed = _listed(policy, scores, groups, ids, pools)
     check.require_length(good, len(listed), "labels")
     check.require_rows(good, "labels")
-    kept = [_kept(None, listed, good)]
-    if policy.grouped:
-        members = _members(groups, policy)
-        kept += [_kept(name, listed & mask, good & mask, mask) for name, mask in members.items()]
-    by_pool = None if codes is None else _pools(policy, listed, good, codes, count)
-    consistent, verdict = _judge(policy, kept, by_pool)
+    everyone = RowsSeen(np.ones(len(good), dtype=np.bool_), listed, good, drawn)
+    members = _members(groups, policy) if policy.grouped else {}
+    kept = [_kept(None, everyone, everyone)]
+    whole = policy.group_rows == "all"
+    for name, mask in members.items():
+        seen = everyone.of(mask)
+        kept.append(_kept(name, seen, everyone if whole else seen))
+    enough = kept_by_pool(policy, everyone, members)
+    by_pool = None if enough is None else Share.exact(int(np.count_nonzero(enough)), len(enough))
+    consistent, verdict = judge(policy, everyone, members)
     return Evaluation(policy.promise, tuple(kept), by_pool, consistent, verdict)
 
 
@@ -183,91 +197,9 @@ def _members(groups: Any, policy: Policy) -> dict[str, Mask]:
     return {str(cutoff.group): names == cutoff.group for cutoff in policy.cutoffs}
 
 
-def _kept(group: str | None, listed: Mask, good: Mask, rows: Mask | None = None) -> Kept:
-    total = len(listed) if rows is None else int(np.count_nonzero(rows))
-    on_list, qualified = int(np.count_nonzero(listed)), int(np.count_nonzero(good))
-    both = int(np.count_nonzero(listed & good))
+def _kept(group: str | None, seen: RowsSeen, of: RowsSeen) -> Kept:
+    both, pools = seen.listed & seen.good, seen.pools
     return Kept(
-        group, Share.exact(on_list, total), Share.exact(both, total), Share.exact(both, qualified),
-        Share.exact(both, on_list),
+        group, Share.seen(seen.listed, seen.rows, pools), Share.seen(both, of.rows, pools),
+        Share.seen(both, seen.good, pools), Share.seen(both, seen.listed, pools),
     )  # fmt: skip
-
-
-def _pools(policy: Policy, listed: Mask, good: Mask, codes: NDArray[np.int64], pools: int) -> Share | None:
-    """In how many pools the list holds what is promised of each."""
-    target = policy.cutoffs[0].target
-    if not isinstance(target, PerPool) or policy.grouped:
-        return None
-    held, available = (np.bincount(codes[mask], minlength=pools) for mask in (listed & good, good))
-    if target.recall is None:
-        enough = held >= target.k
-    else:
-        share = check.as_fraction(target.recall, "recall")
-        enough = held * share.denominator >= available * share.numerator
-    return Share.exact(int(np.count_nonzero(enough)), pools)
-
-
-def _judge(policy: Policy, kept: list[Kept], pools: Share | None) -> tuple[bool, str]:
-    """The smallest chance, over the promises, of so little if each were only just true."""
-    judged = [_chance(cutoff, _rows_of(cutoff, kept), pools) for cutoff in policy.cutoffs]
-    known = [each for each in judged if each is not None]
-    if not known:
-        return (
-            True,
-            "These rows alone cannot speak for or against this promise: it is about averages over pools.",
-        )
-    chance, finding = min(known)
-    if chance * len(known) < LEVEL:
-        rare = f"which a true one shows {_rarely(chance)} of the time"
-        return False, f"These rows speak against the promise: {finding}, {rare}."
-    return True, f"Consistent with the promise: {finding}."
-
-
-def _rows_of(cutoff: Cutoff, kept: list[Kept]) -> Kept:
-    return next(each for each in kept if each.group == cutoff.group)
-
-
-def _chance(cutoff: Cutoff, kept: Kept, pools: Share | None) -> tuple[float, str] | None:
-    target, proof = cutoff.target, cutoff.proof
-    if isinstance(proof, FalseShare):
-        return None
-    if isinstance(target, PerPool):
-        if pools is None:
-            return None
-        return _pools_short(cutoff, pools)
-    if isinstance(target, Recall):
-        return _fewer(kept.recall, target.share, "of the qualified are listed")
-    if isinstance(target, Precision):
-        return _fewer(kept.precision, target.share, "of the list is qualified")
-    if isinstance(target, Expected) and (target.pool_size is None or target.of == "value"):
-        return None
-    if not isinstance(target, (Expected, Budget)):
-        return None
-    k = proof.k if isinstance(proof, ListedBudget) else float(getattr(target, "k", math.nan))
-    return _fewer(kept.found, k / float(target.pool_size), "of all candidates are qualified and listed")
-
-
-def _pools_short(cutoff: Cutoff, pools: Share) -> tuple[float, str] | None:
-    """P(so many pools fall short); None where that varies with the calibration rows in no known way."""
-    missed = pools.of - pools.count
-    finding = f"{counted(missed, 'pool')} of {number(pools.of)} fell short"
-    if missed == 0:
-        return 1.0, finding
-    if cutoff.level.rule != "exact":
-        return float(special.bdtrc(missed - 1, pools.of, cutoff.level.pool_alpha)), finding
-    if not isinstance(cutoff.proof, NextPool):
-        return None
-    # as many new pools below the rank-th of the calibration pools, all of them exchangeable
-    return 1.0 - bounds.pool_tail(cutoff.proof.pools, missed, pools.of, cutoff.proof.rank), finding
-
-
-def _fewer(share: Share, promised: float, what: str) -> tuple[float, str] | None:
-    """P(so few or fewer) where the share is exactly what is promised."""
-    if share.of == 0:
-        return None
-    finding = f"{100 * share.count / share.of:.4g}% {what}, {100 * promised:.4g}% are promised"
-    return float(special.bdtr(share.count, share.of, promised)), finding
-
-
-def _rarely(chance: float) -> str:
-    return f"{100 * chance:.2g}%" if chance >= 1e-6 else "less than 0.0001%"

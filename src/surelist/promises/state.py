@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from surelist._dataclasses import dataclass, field
+from surelist._dataclasses import dataclass, field, replace
 from surelist._shapes import MAY_BE_ABSENT
 from surelist.filters import Threshold
-from surelist.promises.groups import split_alpha
+from surelist.promises.groups import joint_alpha, split_alpha
 from surelist.promises.options import GroupRows, GroupSplit
 from surelist.promises.phrases import number, percent
 from surelist.promises.proofs import Proof
@@ -178,3 +178,11 @@ class Certificate(Facts):
         if self.grouped:
             return split_alpha(alpha, len(self.cutoffs), self.group_split or "bonferroni")
         return alpha / len(self.cutoffs)
+
+    @property
+    def pool_alpha(self) -> float:
+        """By a rule of two levels: how often a pool falls short for any group, if rows did not mislead."""
+        level = self.cutoffs[0].level
+        if self.group_split == "sidak":
+            return joint_alpha(level.pool_alpha, len(self.cutoffs))
+        return replace(level, alpha=self.alpha).pool_alpha

@@ -287,7 +287,7 @@ class EvaluationView(BaseModel):
     promise: str
     kept: list[KeptView]
     pools: ShareView | None
-    consistent: bool
+    consistent: bool | None
     verdict: str
 
 

@@ -1,0 +1,233 @@
+"""Do labelled rows speak against a promise? For each kind of promise an exact test, or why there is none.
+
+A test says at most how often a true promise shows so little [theory: looking-back]. ``evaluation`` counts and
+prints; what a promise is about is decided in ``about``.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist import bounds
+from surelist._dataclasses import dataclass
+from surelist._scipy import special
+from surelist.bounds.looking_back import clustered_chance, short_pools
+from surelist.promises.about import about, collection_size
+from surelist.promises.phrases import counted, number
+from surelist.promises.pools import NextPool
+from surelist.promises.reference import ListedBudget
+from surelist.promises.state import Certificate, Cutoff
+from surelist.promises.targets import Budget, Expected, PerPool, Precision, Recall
+
+LEVEL = 0.05
+CANNOT = "These rows cannot speak for or against this promise"
+AVERAGE = "it is about averages over pools of any size, and one very large pool could make up for many others"
+AMOUNTS = "it is about averages of amounts, and rows are counted here"
+NO_POOLS = "it is about single pools, and nothing says which pool each row is in"
+OF_DRAWS = "how often it fails is an average over draws of the collection, of which this is one"
+ONE_LIST = "it is about an average over draws of rows and pool together, and this is one list"
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Pools:
+    """Which pool each row is in, as a number below ``count``."""
+
+    codes: NDArray[np.int64]
+    count: int
+
+    def counts(self, mask: Mask) -> NDArray[np.int64]:
+        """How many rows of each pool are of these."""
+        return np.bincount(self.codes[mask], minlength=self.count)
+
+    @cached_property
+    def largest(self) -> int:
+        return int(np.bincount(self.codes).max())
+
+
+@dataclass(frozen=True)
+class RowsSeen:
+    """The rows of one group, or all: who they are, who of them is listed and who is qualified."""
+
+    rows: Mask
+    listed: Mask
+    good: Mask
+    pools: Pools | None = None
+
+    def of(self, group: Mask) -> RowsSeen:
+        return RowsSeen(self.rows & group, self.listed & group, self.good & group, self.pools)
+
+
+Finding = tuple[float, str]  # at most how often a true promise shows this, and what was seen
+
+
+def judge(policy: Certificate, everyone: RowsSeen, groups: dict[str, Mask]) -> tuple[bool | None, str]:
+    """Whether the rows fit the promise, None where they cannot say, and the sentence."""
+    if policy.withdrawn is not None:
+        return None, "Nothing is promised any more, so there is nothing to judge."
+    judged = _pools_judged(policy, everyone, groups) or [
+        _judged(policy, cutoff, _of(everyone, cutoff, groups), everyone) for cutoff in policy.cutoffs
+    ]
+    findings = [each for each in judged if not isinstance(each, str)]
+    unknown = list(dict.fromkeys(each for each in judged if isinstance(each, str)))
+    if not findings:
+        return None, f"{CANNOT}: {'; '.join(unknown)}."
+    rest = "".join(f" Of another part they cannot say anything: {each}." for each in unknown)
+    chance, finding = min(findings)
+    chance = min(1.0, chance * len(findings))
+    if chance < LEVEL:
+        rare = f"which a true one shows at most {_rarely(chance)} of the time"
+        return False, f"These rows speak against the promise: {finding}, {rare}.{rest}"
+    return True, f"Consistent with the promise: {finding}.{rest}"
+
+
+def _of(everyone: RowsSeen, cutoff: Cutoff, groups: dict[str, Mask]) -> RowsSeen:
+    return everyone if cutoff.group is None else everyone.of(groups[cutoff.group])
+
+
+def _judged(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> Finding | str:
+    """The finding for one cutoff, or why there is none."""
+    what, target = about(cutoff), cutoff.target
+    if what == "population":
+        return _share_short(policy, cutoff, seen, everyone)
+    if what == "collection":
+        return not_of_these(policy)
+    if what == "this pool":
+        return ONE_LIST
+    if isinstance(target, PerPool):
+        return _exactly_short(policy, cutoff, target, seen, everyone)
+    return AMOUNTS if isinstance(target, Expected) and target.of == "value" else AVERAGE
+
+
+def not_of_these(policy: Certificate) -> str:
+    """Why rows say nothing about a promise of a collection."""
+    of = counted(collection_size(policy), "candidate")
+    return f"it is about the {of} it was made from, and about no others"
+
+
+def _share_short(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> Finding | str:
+    """P(so few or fewer) where the share is exactly what is promised; rows of one pool may be alike."""
+    won, of, promised, words, nobody = _share(policy, cutoff, seen, everyone)
+    count, total = int(np.count_nonzero(won)), int(np.count_nonzero(of))
+    if total == 0:
+        return nobody
+    finding = f"{100 * count / total:.4g}% {words}, {100 * promised:.4g}% are promised"
+    if seen.pools is None:
+        return float(special.bdtr(count, total, promised)), finding
+    pools = seen.pools
+    return clustered_chance(pools.counts(won), pools.counts(of), pools.largest, promised), finding
+
+
+def _share(
+    policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen
+) -> tuple[Mask, Mask, float, str, str]:
+    """Who counts, out of whom, the share promised, the words for it, and what to say of nobody."""
+    target, found = cutoff.target, seen.listed & seen.good
+    whose = "" if cutoff.group is None else f" in group {cutoff.group!r}"
+    if isinstance(target, Recall):
+        words, nobody = f"of the qualified{whose} are listed", "none of the rows is qualified"
+        return found, seen.good, target.share, words, nobody
+    if isinstance(target, Precision):
+        return found, seen.listed, target.share, "of the list is qualified", "none of the rows is listed"
+    assert isinstance(target, (Expected, Budget))
+    proof: Any = cutoff.proof
+    k = proof.k if isinstance(proof, ListedBudget) else float(getattr(target, "k", 0.0))
+    rows = everyone.rows if policy.group_rows == "all" else seen.rows
+    words = f"of all candidates{whose} are qualified and listed"
+    if policy.group_rows == "all":
+        words = f"of all candidates are{whose}, qualified and listed"
+    return found, rows, k / float(target.pool_size), words, f"none of the rows is{whose}"
+
+
+def kept_by_pool(policy: Certificate, everyone: RowsSeen, groups: dict[str, Mask]) -> Mask | None:
+    """Which pools that the promise covers kept it for every group; None where it is not about pools."""
+    if everyone.pools is None or any(about(cutoff) != "next pool" for cutoff in policy.cutoffs):
+        return None
+    kept, covered = (np.ones(everyone.pools.count, dtype=np.bool_) for _ in range(2))
+    for cutoff in policy.cutoffs:
+        assert isinstance(cutoff.target, PerPool)
+        seen = _of(everyone, cutoff, groups)
+        kept &= _enough(cutoff.target, seen, everyone.pools)
+        covered &= _covered(policy, cutoff.target, seen, everyone) >= 1
+    return np.asarray(kept[covered])
+
+
+def _enough(target: PerPool, seen: RowsSeen, pools: Pools) -> Mask:
+    held, available = pools.counts(seen.listed & seen.good), pools.counts(seen.good)
+    if target.recall is None:
+        return np.asarray(held >= target.k)
+    share = check.as_fraction(target.recall, "recall")
+    return np.asarray(held * share.denominator >= available * share.numerator)
+
+
+def _covered(policy: Certificate, target: PerPool, seen: RowsSeen, everyone: RowsSeen) -> NDArray[np.int64]:
+    """The size of each pool that the promise covers, 0 for the others."""
+    assert everyone.pools is not None
+    sizes = everyone.pools.counts(everyone.rows if policy.group_rows == "all" else seen.rows)
+    return np.where(sizes >= (1 if target.pool_size is None else target.sizes[0]), sizes, 0)
+
+
+def _pools_judged(
+    policy: Certificate, everyone: RowsSeen, groups: dict[str, Mask]
+) -> list[Finding | str] | None:
+    """Promises of two levels bound the share of pools that fall short for any group: one binomial test."""
+    if policy.cutoffs[0].level.rule == "exact":
+        return None
+    kept = kept_by_pool(policy, everyone, groups)
+    if kept is None:
+        return None
+    if len(kept) == 0:
+        return [_none_covered(policy.cutoffs[0].target)]
+    missed = int(np.count_nonzero(~kept))
+    chance = special.bdtrc(missed - 1, len(kept), policy.pool_alpha) if missed else 1.0
+    return [(float(chance), _fell_short(missed, len(kept)))]
+
+
+def _exactly_short(
+    policy: Certificate, cutoff: Cutoff, target: PerPool, seen: RowsSeen, everyone: RowsSeen
+) -> Finding | str:
+    """P(so many pools fall short) over calibrations and pools together; for the best of several, the sum."""
+    if everyone.pools is None:
+        return NO_POOLS
+    if cutoff.proof is not None and not isinstance(cutoff.proof, NextPool):
+        return OF_DRAWS
+    sizes = _covered(policy, target, seen, everyone)
+    if not sizes.any():
+        return _none_covered(target)
+    missed = int(np.count_nonzero(~_enough(target, seen, everyone.pools) & (sizes > 0)))
+    pools = int(np.count_nonzero(sizes))
+    finding = _fell_short(missed, pools)
+    if cutoff.group is not None:
+        finding = f"in group {cutoff.group!r} {finding}"
+    if missed == 0:
+        return 1.0, finding
+    scores = 1 if policy.choice is None else len(policy.choice.scores)
+    return min(1.0, scores * _chance_short(cutoff, target, sizes[sizes > 0], missed)), finding
+
+
+def _chance_short(cutoff: Cutoff, target: PerPool, sizes: NDArray[np.int64], missed: int) -> float:
+    pools = len(sizes)
+    if isinstance(cutoff.proof, NextPool):
+        # as many new pools below the rank-th of the calibration pools, all of them exchangeable
+        return 1.0 - bounds.pool_tail(cutoff.proof.pools, missed, pools, cutoff.proof.rank)
+    # the highest threshold and the smallest pool: the others fall short less often
+    fewest = min(step.critical_count for step in cutoff.steps)
+    return short_pools(cutoff.rows, fewest, target.k, int(sizes.min()), pools, missed)
+
+
+def _fell_short(missed: int, pools: int) -> str:
+    return f"{counted(missed, 'pool')} of {number(pools)} fell short"
+
+
+def _none_covered(target: Any) -> str:
+    return f"it covers pools of {number(target.sizes[0])} or more candidates, and none of these is as large"
+
+
+def _rarely(chance: float) -> str:
+    return f"{100 * chance:.2g}%" if chance >= 1e-6 else "0.0001%"
