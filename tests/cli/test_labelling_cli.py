@@ -78,13 +78,17 @@ def test_recall_puts_the_sample_on_the_list_and_refuses_with_exit_code_3(place, 
         drawn = {row["candidate"] for row in csv.DictReader(file)}
     with open("list.csv", newline="") as file:
         assert drawn <= {row["candidate"] for row in csv.DictReader(file)}
-    run("label", "start", "candidates.csv", "--recall", "0.99", "--labels", "20", "-o", "few.json")
+    run("label", "start", "candidates.csv", "--recall", "0.95", "--labels", "60", "-o", "few.json")
     run("label", "next", "few.json", "-o", "few.csv")
     fill("few.csv", place)
     run("label", "record", "few.json", "few.csv")
     capsys.readouterr()
     assert run("label", "status", "few.json") == 3
     assert "Not certifiable" in capsys.readouterr().err
+    start = ("label", "start", "candidates.csv", "--recall", "0.95", "--labels", "30", "-o", "never.json")
+    assert run(*start) == 2
+    assert "--labels: 30 labels cannot certify at least 95%" in capsys.readouterr().err
+    assert not Path("never.json").exists()
 
 
 def test_what_does_not_fit_is_said_and_changes_nothing(place, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -138,10 +139,46 @@ def test_not_certifiable_says_what_was_needed():
     with pytest.raises(sl.NotCertifiable, match="qualified are needed among the 75 labelled of the best"):
         _ = work.policy
     assert "Not certifiable" in work.describe()
-    recall = sl.Labelling(scores, sl.Recall(0.99), labels=30)
+    recall = sl.Labelling(scores, sl.Recall(0.9), labels=30)
     finish(recall, np.zeros(3000))
     with pytest.raises(sl.NotCertifiable, match="0 of the 30 candidates drawn are qualified"):
         _ = recall.policy
+
+
+@pytest.mark.parametrize(
+    ("target", "size", "labels"),
+    [
+        (sl.Recall(0.95), 1500, 30),
+        (sl.Recall(0.9), 60, 3),
+        (sl.Expected(60, 100), 400, 4),
+        (sl.PerPool(30, 40), 500, 3),
+        (sl.AtLeast(90), 100, 4),
+    ],
+)
+def test_a_labelling_that_can_never_certify_is_refused_at_the_start_with_the_number_that_could(
+    target, size, labels
+):
+    """The number named can, where every label is qualified; one less is refused again."""
+    scores = np.arange(float(size))
+    with pytest.raises(sl.InvalidInput, match=r"cannot certify .* however they turn out; .* could") as error:
+        sl.Labelling(scores, target, labels=labels)
+    enough = int(re.search(r"; ([\d,]+) could", str(error.value))[1].replace(",", ""))
+    with pytest.raises(sl.InvalidInput, match="cannot certify"):
+        sl.Labelling(scores, target, labels=enough - 1)
+    work = sl.Labelling(scores, target, labels=enough)
+    finish(work, np.ones(size))
+    assert work.policy
+
+
+def test_where_no_number_of_labels_could_that_is_said_and_groups_count_each():
+    with pytest.raises(sl.InvalidInput, match="no number of labels of these 50 candidates could"):
+        sl.Labelling(np.arange(50.0), sl.AtLeast(51), labels=20)
+    groups = np.arange(1000) % 2
+    with pytest.raises(sl.InvalidInput, match="15 labels in each of 2 groups cannot") as error:
+        sl.Labelling(np.arange(1000.0), sl.Recall(0.95), labels=30, groups=groups, purpose="a test")
+    enough = int(re.search(r"; ([\d,]+) could", str(error.value))[1])
+    assert enough % 2 == 0
+    sl.Labelling(np.arange(1000.0), sl.Recall(0.95), labels=enough, groups=groups, purpose="a test")
 
 
 def test_groups_share_alpha_and_labels():

@@ -24,10 +24,10 @@ from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle import labelling_file, labelling_text
 from surelist.lifecycle.block_test import BlockVerdict, cutoff_of, run_tests
+from surelist.lifecycle.labelling_enough import LabelTarget
 from surelist.lifecycle.labelling_file import MISSING, WAITING, LabellingState, Sample
 from surelist.lifecycle.labelling_start import (
     ArrayCollection,
-    LabelTarget,
     ScoredCollection,
     as_rows,
     as_share,

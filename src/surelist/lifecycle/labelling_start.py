@@ -16,16 +16,15 @@ from surelist import _check as check
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 from surelist.lifecycle import block_draw
-from surelist.lifecycle.block_design import Layout, choose_block, lay_out
+from surelist.lifecycle.block_design import choose_block
 from surelist.lifecycle.block_test import need, run_fallback
+from surelist.lifecycle.labelling_enough import LabelTarget, require_enough
 from surelist.lifecycle.labelling_file import MISSING, WAITING, Correction, Design, LabellingState, Sample
 from surelist.promises.target_file import target_fields, target_of
 from surelist.promises.targets import AtLeast, Expected, PerPool, Recall
 
 Ints = NDArray[np.int64]
 BINS = 1 << 17
-
-LabelTarget = Expected | PerPool | AtLeast | Recall
 
 
 @dataclass(frozen=True)
@@ -101,10 +100,7 @@ def make_design(
     """Draw everything that may be asked of one group."""
     size = collection.sizes[group]
     future = isinstance(target, (Expected, PerPool))
-    if isinstance(target, Recall):
-        layout = Layout(0, 0, 0, (size,), labels, 0.0)
-    else:
-        layout = lay_out(size, labels, need(target, size), alpha=alpha, future=future, **options)
+    layout = require_enough(target, size, labels, alpha, options, len(collection.sizes))
     drawn, apart, within = [], np.zeros(0, dtype=np.int64), None
     if layout.pilot_labels:
         part = block_draw.set_aside(size, layout.apart, rng) if future else None
