@@ -122,7 +122,7 @@ def upload(client, name: str, body: bytes, action: str = "/drafts", start: str =
     return client.post(action, data={"csrf": token(client.get(start).text)}, files={"file": (name, body)})
 
 
-def send(client, page: Any, **fields: str) -> Any:
+def send(client, page: Any, **fields: Any) -> Any:
     return client.post(str(page.url).partition("?")[0], data={"csrf": token(page.text), **fields})
 
 
@@ -132,6 +132,40 @@ def text(page: Any) -> str:
 
 
 COLUMNS = {"score": "score", "label": "label", "decimal": "auto"}
+
+
+def hiring() -> bytes:
+    rows = [f"{n / 300},{('Hired', 'Offer declined', 'Rejected', 'n/a')[n % 4]}" for n in range(300)]
+    return "\n".join(["score,label", *rows, ""]).encode()
+
+
+def test_several_values_of_the_label_may_count_on_the_page(local_client):
+    columns = upload(local_client, "hiring.csv", hiring())
+    boxes = re.findall(r'<input type="checkbox" id="v\d" name="pos_label" value="([^"]*)">', columns.text)
+    assert sorted(boxes) == ["Hired", "Offer declined", "Rejected", "n/a"]
+    shown = re.findall(r'name="label_shown" value="([^"]*)"', columns.text)
+    assert sorted(shown) == ["Hired", "Offer declined", "Rejected"]  # n/a is no label
+    sent: dict[str, Any] = {**COLUMNS, "labels": "unqualified", "pos_label_of": "label", "label_shown": shown}
+    promise = send(local_client, columns, **sent, pos_label=["Hired", "Offer declined"])
+    assert str(promise.url).endswith("/promise")
+    said = text(promise)
+    assert (
+        "'Hired' and 'Offer declined' mean qualified (150 rows); not qualified: 'Rejected' (75 rows)" in said
+    )
+    assert "no label: 'n/a' (75 rows)" in said
+    again = local_client.get(str(promise.url).removesuffix("/promise"))
+    assert len(re.findall(r'name="pos_label" value="[^"]*" checked', again.text)) == 2
+
+
+def test_several_labels_by_the_api(local_client):
+    asked = "calibrate?score=score&label=label&k=5&pool_size=100&missing_labels=unqualified"
+    refused = post(local_client, f"{asked}&pos_label=Hired", hiring(), "text/csv")
+    assert refused.status_code == 400
+    assert "'Offer declined' (75 rows), 'Rejected' (75 rows)" in refused.json()["error"]["message"]
+    both = f"{asked}&pos_label=Hired&pos_label=Offer+declined"
+    made = post(local_client, both, hiring(), "text/csv").json()
+    named = post(local_client, f"{both}&neg_label=Rejected", hiring(), "text/csv").json()
+    assert [each["policy"]["cutoffs"][0]["qualified"] for each in (made, named)] == [150, 150]
 
 
 def test_a_german_workbook_on_the_page(local_client, german):
@@ -144,12 +178,12 @@ def test_a_german_workbook_on_the_page(local_client, german):
     assert "numbers from 0." in said
     assert "is read as 0." in said
     assert "none empty" in said
-    assert "Which value of “label” means qualified?" in said
+    assert "Which values of “label” mean qualified?" in said
     assert f"Ja {sum(LABELS)} rows" in said
     assert "checked" not in re.search(r'<fieldset id="pos_label".*?</fieldset>', columns.text, re.S)[0]
     open_still = send(local_client, columns, **COLUMNS)
     assert open_still.status_code == 400
-    assert "Choose below which value means qualified" in text(open_still)
+    assert "Choose below which values mean qualified" in text(open_still)
     elsewhere = send(local_client, columns, **COLUMNS, pos_label="Ja", pos_label_of="id")
     assert elsewhere.status_code == 400  # a value of another column says nothing
     promise = send(local_client, columns, **COLUMNS, pos_label="Ja", pos_label_of="label")
@@ -315,4 +349,4 @@ def test_templates_and_words(local_client):
     assert local_client.get("/template.pdf").status_code == 400
     assert "This month’s applicants".lower() in text(local_client.get("/glossary")).lower()
     page = upload(local_client, "past-candidates.xlsx", excel)
-    assert "Which value of “qualified” means qualified?" in text(page)
+    assert "Which values of “qualified” mean qualified?" in text(page)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @promise_options
 @special_options
 @options("alpha", "rule", "calibration_share", "group", "target", "purpose", "group_split", "group_rows")
-@options("ties", "id", "missing_labels", "pos_label")
+@options("ties", "id", "missing_labels", "pos_label", "neg_label")
 @click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
 @reading_options
 @plot_option
@@ -73,7 +73,7 @@ def calibrate(**given: Any) -> None:
     wanted = asked(given)
     roles, terms, drawn = roles_of(wanted), terms_of(wanted, target_asked(wanted)), drawn_labels(wanted)
     with _input(given["past"]) as path:
-        hints = Hints(given["sheet"], given["decimal"], given["pos_label"])
+        hints = Hints(given["sheet"], given["decimal"], given["pos_label"], given["neg_label"])
         source = Source(
             path, given["engine"], given["spark_master"], given["on_bad_rows"], PROGRESS, hints=hints
         )
@@ -153,7 +153,7 @@ def select(
 @click.option("--group", help="Column with the group; default: as calibrated.")
 @click.option("--id", help="Column with candidate ids; default: as calibrated.")
 @click.option("--pool", help="Column with the pool; default: as calibrated.")
-@options("pos_label", "sheet", "decimal", "engine")
+@options("pos_label", "neg_label", "sheet", "decimal", "engine")
 @plot_option
 @as_json
 def evaluate(table: str, policy_path: str, plot: Path | None, json_: bool, **given: Any) -> None:
@@ -198,7 +198,7 @@ def show(policy_path: str, plot: Path | None, json_: bool) -> None:
 @click.command(no_args_is_help=True)
 @click.argument("past", type=click.Path(allow_dash=True))
 @options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
-@options("pos_label", "sheet", "decimal")
+@options("pos_label", "neg_label", "sheet", "decimal")
 @expect_option
 @plot_option
 @as_json
@@ -215,7 +215,7 @@ def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **giv
     from surelist.workflows import tables as workflows
     from surelist.workflows.source import Hints
 
-    read = {name: given.pop(name) for name in ("sheet", "decimal", "pos_label")}
+    read = {name: given.pop(name) for name in ("sheet", "decimal", "pos_label", "neg_label")}
     with _input(past) as path:
         guarantees = workflows.curve(path, hints=Hints(**read), **given)
     k = guarantees.suggested if expect is None else expect

@@ -42,7 +42,7 @@ pool_option = click.option(
 @click.option("--base-rate", type=SHARE, help="Guess: share of qualified candidates.")
 @click.option("--auc", type=SHARE, help="Guess: area under the score's ROC curve.")
 @click.option("--pilot", type=click.Path(path_type=Path), help="Instead of a guess: a table of pilot rows.")
-@options("score", "label", "missing_labels", "pos_label", "sheet", "decimal")
+@options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "decimal")
 @click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
 @click.option("--sizes", help="Calibration sizes to tabulate, e.g. 300,1000,3000.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the pilot's resampling.")
@@ -207,7 +207,7 @@ def campaign() -> None:
     "--audit-rate", type=SHARE, metavar="SHARE",
     help="Learn from candidates drawn with this probability, listed or not; the threshold may fall then.",
 )  # fmt: skip
-@options("score", "label", "missing_labels", "pos_label", "sheet", "decimal")
+@options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "decimal")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write.")
 @as_json
 def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
@@ -337,7 +337,7 @@ def _report(campaign: Campaign, json_: bool, **more: Any) -> int:
 def _hints(given: dict[str, Any]) -> Hints:
     from surelist.workflows.source import Hints
 
-    return Hints(given["sheet"], given["decimal"], given["pos_label"])
+    return Hints(given["sheet"], given["decimal"], given["pos_label"], given["neg_label"])
 
 
 def _numbers(text: str, option: str) -> list[int]:

@@ -102,7 +102,12 @@ OPTIONS: dict[str, Option] = {
     "missing_labels": Option(
         "error", MissingLabels, "Rows without a label: stop, or count them as not qualified."
     ),
-    "pos_label": Option(None, str, "The value of the label that means qualified, such as yes.", "VALUE"),
+    "pos_label": Option(
+        (), list[str], "A value of the label that means qualified, such as yes. Repeat.", "VALUE"
+    ),
+    "neg_label": Option(
+        (), list[str], "A value that means not qualified; needed where there are several. Repeat.", "VALUE"
+    ),
     "sheet": Option(None, str, "Sheet of an Excel file, where several hold something.", "NAME"),
     "decimal": Option(
         "auto", DecimalMark, "The decimal mark of numbers in text; auto: as the whole column shows it."

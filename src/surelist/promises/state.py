@@ -148,7 +148,7 @@ class Facts:
     missing_labels: int = 0
     dropped_rows: int = 0
     shift: Shift | None = None
-    columns: dict[str, str] | None = None  # by role; and what was said of reading: pos_label, sheet, decimal
+    columns: dict[str, str] | None = None  # by role; and what was said of reading: see Hints
     created: str
     version: str
     looks: Looks | None = field(default=None, metadata=MAY_BE_ABSENT)  # of a campaign

@@ -23,7 +23,7 @@ from surelist.service.uploads import Draft, Upload
 from surelist.service.workers import run
 from surelist.workflows import facts as workflow_facts
 from surelist.workflows import tables as workflows
-from surelist.workflows.source import NO_HINTS, Hints, Source
+from surelist.workflows.source import LABELS, NO_HINTS, Hints, Source
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def evaluate(view: View, digest: str, upload: Upload, columns: Mapping[str, str 
     """How a policy did on labelled rows; whoever has seen that has looked at them."""
     policy = view.policy(digest).policy
     with named(upload, "the upload"):
-        source = source_of(upload, "the upload", Hints(pos_label=(policy.columns or {}).get("pos_label")))
+        source = source_of(upload, "the upload", Hints.of(policy.columns or {}, LABELS))
         rows, found = run(workflows.evaluate_source, source, policy, columns)
     asked = {"everyone": f"how the policy {digest[:12]} did"}
     question = {"targets": asked, "alpha": policy.alpha, "rule": policy.rule}

@@ -51,7 +51,8 @@ class CampaignOptions(Options):
         "with every pool.",
     )  # fmt: skip
     missing_labels: MissingLabels = option("missing_labels")
-    pos_label: Name | None = option("pos_label")
+    pos_label: list[Name] = option("pos_label")
+    neg_label: list[Name] = option("neg_label")
     sheet: Name | None = option("sheet")
     decimal: DecimalMark = option("decimal")
     name: Name = Field(default="campaign", description="What people call the campaign.")
@@ -126,7 +127,8 @@ async def start(
     key: IdempotencyKey = None,
 ) -> Any:
     """Start a campaign from past candidates. 422 if its first threshold is not certifiable."""
-    columns = options.model_dump(include={"score", "label", "id", "missing_labels", "pos_label", "decimal"})
+    said = {"score", "label", "id", "missing_labels", "pos_label", "neg_label", "decimal"}
+    columns = options.model_dump(include=said)
     about = {"name": options.name, "note": options.note}
     async with past_body(request, runtime, options.sheet) as past:
         bound = key_of(key, "campaign", options.model_dump_json(), past.upload.sha256)

@@ -9,7 +9,7 @@ from surelist._numerals import count, number
 from surelist.service.jobs import Problem
 from surelist.service.looking import Profile
 from surelist.service.page_words import ASK_DECIMAL
-from surelist.workflows.tables import Column
+from surelist.workflows.tables import NO_LABEL, Column
 
 MEANINGS = {"score": "the score", "label": "the label"}
 FIELDS = {
@@ -55,14 +55,16 @@ def _plain(value: float) -> str:
 
 
 def values_of(profile: Profile, label: str | None) -> dict[str, Any] | None:
-    """The values of the label column with counts, where it is not 0 and 1: which one means qualified?
+    """The values of the label column with counts, where it is not 0 and 1: which ones mean qualified?
 
-    None is chosen beforehand: whether “yes” or “no” is the good answer depends on the question.
+    With each goes whether it is no label at all unless somebody says so, such as n/a. None is chosen
+    beforehand: whether “yes” or “no” is the good answer depends on the question.
     """
     column = column_of(profile, label)
     if column is None or column.labels or not column.values:
         return None
-    return {"column": column.name, "values": column.values, "missing": column.missing}
+    values = [(value, rows, value.lower() in NO_LABEL) for value, rows in column.values]
+    return {"column": column.name, "values": values, "missing": column.missing}
 
 
 def column_of(profile: Profile, name: str | None) -> Column | None:
@@ -108,9 +110,9 @@ def unchosen(columns: Mapping[str, Any], profile: Profile) -> list[dict[str, Any
         if not columns[role]
     ]
     amounts = columns.get("labels") == "value"
-    if not missing and not amounts and columns["pos_label"] is None and values_of(profile, columns["label"]):
+    if not missing and not amounts and not columns["pos_label"] and values_of(profile, columns["label"]):
         said = f"“{columns['label']}” is not 0 and 1"
-        missing = [_open("pos_label", said, "Choose below which value means qualified.")]
+        missing = [_open("pos_label", said, "Choose below which values mean qualified.")]
     return missing[:1]
 
 

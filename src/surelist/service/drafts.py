@@ -32,7 +32,8 @@ from surelist.service.uploads import Draft, Upload
 from surelist.service.visitor import Me, Visitor, to
 
 NOTHING: dict[str, Any] = {
-    "missing_labels": "error", "decimal": "auto", "pos_label": None, "pool": None, "labels": "all",
+    "missing_labels": "error", "decimal": "auto", "pos_label": [], "neg_label": [], "pool": None,
+    "labels": "all",
 }  # fmt: skip
 ELSEWHERE = {"campaign pool": "/campaigns/pools", "collection": "/collections"}  # uploads of other stories
 router = APIRouter()

@@ -188,7 +188,7 @@ def reviews_in_file(
 
 def hints_of(columns: Mapping[str, Any]) -> Hints:
     """What a person said on the page about reading the file; the sheet was chosen before."""
-    return Hints(decimal=columns.get("decimal") or "auto", pos_label=columns.get("pos_label"))
+    return Hints(None, columns.get("decimal") or "auto", columns.get("pos_label"), columns.get("neg_label"))
 
 
 # -- selecting

@@ -73,14 +73,15 @@ class CalibrateOptions(Options):
     ties: Ties = option("ties")
     id: Name | None = option("id")
     missing_labels: MissingLabels = option("missing_labels")
-    pos_label: Name | None = option("pos_label")
+    pos_label: list[Name] = option("pos_label")
+    neg_label: list[Name] = option("neg_label")
     sheet: Name | None = option("sheet")
     decimal: DecimalMark = option("decimal")
     name: Name = Field(default="policy", description="What people call the policy.")
 
     def request(self) -> CalibrationRequest:
         asked = self.model_dump()
-        hints = Hints(None, self.decimal, self.pos_label)
+        hints = Hints(None, self.decimal, self.pos_label, self.neg_label)
         terms = terms_of(asked, target_asked(asked))
         return CalibrationRequest(roles_of(asked), terms, drawn_labels(asked), hints)
 
@@ -92,14 +93,15 @@ class CurveOptions(Options):
     alpha: float = option("curve.alpha", gt=0, lt=1)
     rule: CurveRule = option("curve.rule")
     missing_labels: MissingLabels = option("missing_labels")
-    pos_label: Name | None = option("pos_label")
+    pos_label: list[Name] = option("pos_label")
+    neg_label: list[Name] = option("neg_label")
     sheet: Name | None = option("sheet")
     decimal: DecimalMark = option("decimal")
 
     @property
     def hints(self) -> Hints:
         """How the file is to be read."""
-        return Hints(None, self.decimal, self.pos_label)
+        return Hints(None, self.decimal, self.pos_label, self.neg_label)
 
     def split(self) -> tuple[Roles, dict[str, Any]]:
         """Which column is what, and everything else."""

@@ -10,7 +10,8 @@ import re
 ASK_DECIMAL = ". Say which mark"
 FIELDS = {  # the first word of an error names what was asked
     "alpha": "How often it may be false", "k": "How many qualified", "pool_size": "Pool size",
-    "missing_labels": "Labels", "pos_label": "The value that means qualified", "labels": "Labels",
+    "missing_labels": "Labels", "pos_label": "The values that mean qualified",
+    "neg_label": "The values that mean qualified", "labels": "Labels",
     "unlabelled": "Scores of other candidates", "target": "The promise", "rule": "When it was fixed",
     "lowest_rate": "The lowest probability", "probability": "Probability", "pools": "Pool", "groups": "Group",
     "ids": "Candidate id", "scores": "Score", "start": "The list to begin with",
@@ -19,6 +20,8 @@ WORDS = (
     (r',? or drop these rows with on_bad_rows="drop"', ""),
     (r'on_bad_rows="drop" is for a few bad rows; check', "check"),
     (r'missing_labels="unqualified" keeps them as', "“Labels” below can keep them as"),
+    (r"Name every other value that means qualified with pos_label=, and each that does not with neg_label=\.",
+     "Rename those that mean the same, then choose all that mean qualified."),
     (r', ties="hash"', ""),
     (r" \(start=\)", " (the list to begin with)"),
     (r"; pass unlabelled=", ": choose a file of them"),

@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from starlette.datastructures import FormData
+
 from surelist import _numerals as numerals
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
@@ -32,16 +34,18 @@ FIXED = {
 ROLES = ("score", "label", "group", "id", "pool")
 
 
-def columns_of(form: Mapping[str, Any]) -> dict[str, Any]:
+def columns_of(form: FormData) -> dict[str, Any]:
     """The columns a person confirmed."""
     chosen: dict[str, Any] = {role: str(form.get(role) or "") or None for role in ROLES}
     labels = "unqualified" if form.get("missing_labels") else str(form.get("labels") or "all")
     chosen["labels"] = labels if labels in LABELS else "all"
     chosen["missing_labels"] = "unqualified" if labels == "unqualified" else "error"
     chosen["decimal"] = {",": ",", ".": "."}.get(str(form.get("decimal") or ""), "auto")
-    said = str(form.get("pos_label") or "")
-    # a value belongs to the column it was chosen from
-    chosen["pos_label"] = said if said and form.get("pos_label_of") == chosen["label"] else None
+    # values belong to the column they were chosen from; those shown and not ticked mean not qualified
+    shown = form.get("pos_label_of") == chosen["label"]
+    said = [str(each) for each in form.getlist("pos_label") if each] if shown else []
+    chosen["pos_label"] = said
+    chosen["neg_label"] = [str(n) for n in form.getlist("label_shown") if n not in said] if said else []
     chosen["attributes"] = [str(form.get(n)) for n in ("attribute1", "attribute2") if form.get(n)]
     return chosen
 

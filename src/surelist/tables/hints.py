@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, get_args
 
 from surelist import _check as check
@@ -10,46 +12,69 @@ from surelist._check import DecimalMark
 from surelist._dataclasses import dataclass, field
 from surelist.errors import InvalidInput
 
-REMEMBERED = ("sheet", "decimal", "pos_label")
+LABELS = ("pos_label", "neg_label")
+REMEMBERED = ("sheet", "decimal", *LABELS)
 
 
 @dataclass(frozen=True)
 class Hints:
-    """Which sheet to read, how decimals are written, and which label means qualified."""
+    """Which sheet to read, how decimals are written, and which labels mean qualified and not qualified.
+
+    ``pos_label`` and ``neg_label`` are given as a value or a sequence of values, and kept as texts.
+    """
 
     sheet: str | None = None
     decimal: DecimalMark = "auto"
-    pos_label: str | None = None
+    pos_label: Any = ()
+    neg_label: Any = ()
 
     def __post_init__(self) -> None:
         check.as_choice(self.decimal, get_args(DecimalMark), "decimal")
-        if self.pos_label is not None:
-            if not isinstance(self.pos_label, (str, int, float)):
-                raise InvalidInput(
-                    f"pos_label: expected the value that means qualified, got {self.pos_label!r}."
-                )
-            text = str(self.pos_label).strip()
-            if not text:
-                raise InvalidInput("pos_label: expected the value that means qualified, got nothing.")
-            object.__setattr__(self, "pos_label", text)
+        for name, meaning in (("pos_label", "qualified"), ("neg_label", "not qualified")):
+            object.__setattr__(self, name, _labels(getattr(self, name), name, meaning))
+        if self.neg_label and not self.pos_label:
+            raise InvalidInput("neg_label: goes with pos_label=, the values that mean qualified.")
 
     def remembered(self) -> dict[str, str | None]:
-        """What was said, for a policy to remember."""
+        """What was said, for a policy to remember; several labels as a JSON list."""
         return {
-            "pos_label": self.pos_label, "sheet": self.sheet,
+            "pos_label": _joined(self.pos_label), "neg_label": _joined(self.neg_label), "sheet": self.sheet,
             "decimal": None if self.decimal == "auto" else self.decimal,
         }  # fmt: skip
 
     @classmethod
-    def of(cls, remembered: Mapping[str, str]) -> Hints:
+    def of(cls, remembered: Mapping[str, str], names: Sequence[str] = REMEMBERED) -> Hints:
         """What a policy remembers."""
-        known: dict[str, Any] = {name: remembered[name] for name in REMEMBERED if name in remembered}
+        known: dict[str, Any] = {name: remembered[name] for name in names if name in remembered}
+        for name in LABELS:
+            if str(known.get(name, "")).startswith("["):
+                known[name] = json.loads(known[name])
         return cls(**known)
 
     @property
     def mark(self) -> str | None:
         """The decimal mark, where it was said."""
         return None if self.decimal == "auto" else self.decimal
+
+
+def _labels(given: Any, name: str, meaning: str) -> tuple[str, ...]:
+    """One value or several, as texts."""
+    if given is None:
+        return ()
+    several = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
+    values = list(given) if several else [given]
+    for each in values:
+        if not isinstance(each, (str, Real)):
+            raise InvalidInput(f"{name}: expected the value that means {meaning}, got {check.shown(each)}.")
+        if not str(each).strip():
+            raise InvalidInput(f"{name}: expected the value that means {meaning}, got nothing.")
+    return tuple(dict.fromkeys(str(check.plain(each)).strip() for each in values))
+
+
+def _joined(labels: Sequence[str]) -> str | None:
+    if len(labels) == 1 and not labels[0].startswith("["):
+        return labels[0]
+    return json.dumps(labels, ensure_ascii=False) if labels else None
 
 
 NO_HINTS = Hints()

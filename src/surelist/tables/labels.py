@@ -39,14 +39,14 @@ Counts = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class LabelReading:
-    """Which value of a column means qualified, and how often each value occurs; blank ones are missing.
+    """Which values of a column mean qualified, and how often each value occurs; blank ones are missing.
 
     ``qualified`` and ``unlabelled`` are the texts as they are in the table, so that rows count as they
     are said to: engines do not agree on what is a blank and what is lower case.
     """
 
     column: str
-    positive: str
+    positive: tuple[str, ...]
     counts: Counts
     missing: int
     no_label: Counts = ()
@@ -54,12 +54,18 @@ class LabelReading:
     unlabelled: tuple[str, ...] = ()
 
     def describe(self) -> str:
-        yes = sum(count for value, count in self.counts if _same(value, self.positive))
-        others = [(value, count) for value, count in self.counts if not _same(value, self.positive)]
+        yes = sum(count for value, count in self.counts if _is_one_of(value, self.positive))
+        others = [(value, count) for value, count in self.counts if not _is_one_of(value, self.positive)]
         rest = f"; not qualified: {listed(others)}" if others else ""
         empty = f"; empty: {_rows(self.missing)}" if self.missing else ""
         words = f"; no label: {listed(self.no_label)}" if self.no_label else ""
-        return f"{self.column}: {self.positive!r} means qualified ({_rows(yes)}){rest}{empty}{words}."
+        return f"{self.column}: {_said(self.positive)} qualified ({_rows(yes)}){rest}{empty}{words}."
+
+
+def _said(labels: Sequence[str]) -> str:
+    """'a' means; 'a' and 'b' mean."""
+    *first, last = map(repr, labels)
+    return f"{', '.join(first)} and {last} mean" if first else f"{last} means"
 
 
 def _texts(table: Table, column: str) -> list[tuple[str | None, int]]:
@@ -106,33 +112,51 @@ def choice(table: Table, column: str) -> str:
     return f"the values are {listed(counts)}{empty}; say which one means qualified with pos_label="
 
 
-def read_labels(table: Table, column: str, positive: str) -> LabelReading:
-    """The labels of a column, where one value was said to mean qualified; it must be there."""
+def read_labels(
+    table: Table, column: str, positive: Sequence[str], negative: Sequence[str] = ()
+) -> LabelReading:
+    """The labels of a column, where some values were said to mean qualified; they must be there.
+
+    One other value means not qualified; where there are several, each has to be named.
+    """
     texts = _texts(table, column)
     counts, missing = _merged(texts)
-    if not any(_same(value, positive) for value, _ in counts):
-        there = f"the values are {listed(counts)}" if counts else "it is empty"
-        raise InvalidInput(f"pos_label: no row of column {column!r} has {positive!r}; {there}.")
+    for each in positive:
+        if not any(_is_one_of(value, [each]) for value, _ in counts):
+            there = f"the values are {listed(counts)}" if counts else "it is empty"
+            raise InvalidInput(f"pos_label: no row of column {column!r} has {each!r}; {there}.")
+        if _is_one_of(each, negative):
+            raise InvalidInput(f"neg_label: {each!r} was said to mean qualified too; say one of both.")
+    said = (*positive, *negative)
+    others = [each for each in counts if not _is_one_of(each[0], said) and not _is_no_label(each[0], said)]
+    if others and (negative or len(others) > 1):
+        raise InvalidInput(
+            f"pos_label: {_said(positive)} qualified, and column {column!r} also holds {listed(others)}. "
+            "Name every other value that means qualified with pos_label=, and each that does not with "
+            "neg_label=."
+        )
     raw = [text for text, _ in texts if text is not None]
-    qualified = tuple(text for text in raw if _same(text.strip(), positive))
     return LabelReading(
-        column, positive, tuple(each for each in counts if not _is_no_label(each[0], positive)), missing,
-        tuple(each for each in counts if _is_no_label(each[0], positive)), qualified,
-        tuple(text for text in raw if not text.strip() or _is_no_label(text.strip(), positive)),
+        column, tuple(positive), tuple(each for each in counts if not _is_no_label(each[0], said)), missing,
+        tuple(each for each in counts if _is_no_label(each[0], said)),
+        tuple(text for text in raw if _is_one_of(text.strip(), positive)),
+        tuple(text for text in raw if not text.strip() or _is_no_label(text.strip(), said)),
     )  # fmt: skip
 
 
-def _is_no_label(value: str, positive: str) -> bool:
-    return value.lower() in NO_LABEL and not _same(value, positive)
+def _is_no_label(value: str, said: Sequence[str]) -> bool:
+    return value.lower() in NO_LABEL and not _is_one_of(value, said)
 
 
 def label_expressions(read: LabelReading, kind: Any) -> tuple[nw.Expr, nw.Expr]:
     """1 where the value means qualified and 0 elsewhere; and where there is none."""
-    number = _number(read.positive)
+    numbers = [number for number in map(_number, read.positive) if number is not None]
     value = nw.col(read.column)
-    if kind.is_numeric() and number is not None:
+    if kind.is_numeric() and numbers:
         missing = value.is_null() | ~value.is_finite() if kind.is_float() else value.is_null()
-        marked = value == number
+        marked = value == numbers[0]
+        for number in numbers[1:]:
+            marked = marked | (value == number)
     else:
         text = value.cast(nw.String)
         missing, marked = text.is_null(), text.is_in(list(read.qualified))
@@ -141,11 +165,11 @@ def label_expressions(read: LabelReading, kind: Any) -> tuple[nw.Expr, nw.Expr]:
     return nw.when(~missing).then(nw.when(marked).then(nw.lit(1)).otherwise(nw.lit(0))), missing
 
 
-def _same(value: str, positive: str) -> bool:
-    if value.lower() == positive.lower():
-        return True
-    one, other = _number(value), _number(positive)
-    return one is not None and one == other
+def _is_one_of(value: str, labels: Sequence[str]) -> bool:
+    number = _number(value)
+    return any(
+        value.lower() == each.lower() or (number is not None and number == _number(each)) for each in labels
+    )
 
 
 def _number(text: str) -> float | None:

@@ -89,7 +89,7 @@ def reading_of(table: Table, names: Mapping[str, str | None]) -> Reading:
         if not made.style.plain or made.others:
             numbers.append(NumberReading(score, made, _not_numbers(table, score, made.style)))
     read = None
-    if label is not None and table.hints.pos_label is not None:
+    if label is not None and table.hints.pos_label:
         read = labels_of(table, label)
     return Reading(origin.describe() if origin is not None else None, tuple(numbers), read)
 
@@ -114,10 +114,9 @@ def decision_of(table: Table, column: str) -> Decision:
 
 def labels_of(table: Table, column: str) -> LabelReading:
     """How labels are read where somebody said which value means qualified, worked out once."""
-    assert table.hints.pos_label is not None
     key = f"label {column}"
     if key not in table.known:
-        table.known[key] = read_labels(table, column, table.hints.pos_label)
+        table.known[key] = read_labels(table, column, table.hints.pos_label, table.hints.neg_label)
     read: LabelReading = table.known[key]
     return read
 

@@ -126,7 +126,7 @@ def _parsed(table: Table, names: dict[str, str], schema: dict[str, Any]) -> tupl
     for role, alias in (("score", SCORE), ("label", LABEL)):
         if role in names and table.file and schema[names[role]] == nw.String:
             label = role == "label"
-            if label and table.hints.pos_label is not None:
+            if label and table.hints.pos_label:
                 continue
             style = NumberStyle() if label else style_of(table, names[role])
             frame = table.engine.with_numbers(frame, names[role], alias, label=label, style=style)
@@ -167,7 +167,7 @@ def _beyond(number: nw.Expr) -> nw.Expr:
 
 def _label(table: Table, name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
     kind, column = schema[name], nw.col(name)
-    if table.hints.pos_label is not None:
+    if table.hints.pos_label:
         return label_expressions(labels_of(table, name), kind)
     if kind == nw.Boolean:
         return column.cast(nw.Int8), column.is_null()

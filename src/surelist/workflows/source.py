@@ -12,12 +12,12 @@ from surelist._check import EngineName, OnBadRows
 from surelist._dataclasses import dataclass, replace
 from surelist._files import refuse_inputs
 from surelist.errors import InvalidInput
-from surelist.tables.hints import NO_HINTS, REMEMBERED, Hints, Origin
+from surelist.tables.hints import LABELS, NO_HINTS, REMEMBERED, Hints, Origin
 from surelist.tables.reading import Reading, reading_of
 from surelist.tables.roles import require_column
 from surelist.tables.sources import Table, files_of, open_adopted, open_table
 
-__all__ = ["NO_HINTS", "REMEMBERED", "Hints", "Origin", "Source"]
+__all__ = ["LABELS", "NO_HINTS", "REMEMBERED", "Hints", "Origin", "Source"]
 
 # keywords of calibrate, in the words of tables; "known groups: ..." is no keyword
 _ARRAYS = re.compile(r"(?<![\w'\"])(?<!known )(pool|group|id)s(?==|:)")

@@ -30,7 +30,8 @@ from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
 from surelist.tables.evidence import calibration_problems
 from surelist.tables.excel import SheetNeeded
-from surelist.tables.hints import NO_HINTS, Hints, Origin
+from surelist.tables.hints import LABELS, NO_HINTS, Hints, Origin
+from surelist.tables.labels import NO_LABEL
 from surelist.tables.profile import (
     Profile,
     category_counts,
@@ -55,6 +56,7 @@ from surelist.workflows.selection import (
 from surelist.workflows.source import Source, words_of_tables
 
 __all__ = [
+    "NO_LABEL",
     "Column",
     "Hints",
     "Origin",
@@ -96,7 +98,7 @@ def calibrate_table(
     group_split: GroupSplit = "bonferroni", group_rows: GroupRows = "own",
     calibration_share: float = 0.5, ties: Ties = "include", weight_bound: float | None = None,
     weights_exact: bool = False, seed: int | None = None, missing_labels: MissingLabels = "error",
-    on_bad_rows: OnBadRows = "error", pos_label: Any = None, sheet: str | None = None,
+    on_bad_rows: OnBadRows = "error", pos_label: Any = None, neg_label: Any = None, sheet: str | None = None,
     decimal: DecimalMark = "auto", engine: EngineName = "auto", spark_master: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Policy:  # fmt: skip
@@ -119,8 +121,10 @@ def calibrate_table(
         ``"drop"`` leaves out rows without a finite score, and says so in the policy; the promise
         is then about candidates who have one. Rows without a *label* are never dropped.
     pos_label
-        The label that means qualified, such as ``"yes"``; every other one does not, and an empty one
-        is missing. Without it labels are 0 and 1, or true and false.
+        The label that means qualified, such as ``"yes"``, or several of them; the one other label does
+        not, and an empty one is missing. Without it labels are 0 and 1, or true and false.
+    neg_label
+        The labels that mean not qualified, where there are several: a label that is in neither is an error.
     sheet, decimal
         Which sheet of an Excel file; the decimal mark of numbers in text, ``"."`` or ``","``. By default
         the whole column decides, and where it does not ("1,234") that is an error. How a file was read is
@@ -158,7 +162,7 @@ def calibrate_table(
     0.936
     """
     source = Source(
-        table, engine, spark_master, on_bad_rows, progress, hints=Hints(sheet, decimal, pos_label)
+        table, engine, spark_master, on_bad_rows, progress, hints=Hints(sheet, decimal, pos_label, neg_label)
     )
     terms = make_terms(
         target, groups_given=group is not None, alpha=alpha, rule=rule, purpose=purpose,
@@ -190,7 +194,8 @@ def calibrate_table(
 
 def read_table(
     table: Any, *, score: str | None = None, label: str | None = None, pos_label: Any = None,
-    sheet: str | None = None, decimal: DecimalMark = "auto", engine: EngineName = "auto",
+    neg_label: Any = None, sheet: str | None = None, decimal: DecimalMark = "auto",
+    engine: EngineName = "auto",
 ) -> Reading:  # fmt: skip
     r"""What would be understood of a file, before anything is done with it; ``sentences`` says it in words.
 
@@ -210,18 +215,18 @@ def read_table(
     >>> sl.read_table("past.csv", score="risk").sentences[-1]
     "risk: '0,31' read as 0.31 (decimal comma)."
     """
-    hints = Hints(sheet, decimal, pos_label)
+    hints = Hints(sheet, decimal, pos_label, neg_label)
     return Source(table, engine, hints=hints).reading(score=score, label=label)
 
 
 def evaluate_table(
     table: Any, policy: Policy, *, score: str | None = None, label: str | None = None,
     group: str | None = None, id: str | None = None, pool: str | None = None, engine: EngineName = "auto",
-    pos_label: Any = None, sheet: str | None = None, decimal: DecimalMark = "auto",
+    pos_label: Any = None, neg_label: Any = None, sheet: str | None = None, decimal: DecimalMark = "auto",
 ) -> Evaluation:  # fmt: skip
     """How a policy did on a table of labelled candidates that took no part in making it.
 
-    Columns and the label that means qualified are by default those the policy was calibrated on;
+    Columns and the labels that mean qualified are by default those the policy was calibrated on;
     ``pool`` says which pool a row is in.
 
     Returns
@@ -240,8 +245,9 @@ def evaluate_table(
     True
     """
     given = {"score": score, "label": label, "group": group, "pool": pool, "id": id}
-    remembered = (policy.columns or {}).get("pos_label")
-    hints = Hints(sheet, decimal, remembered if pos_label is None else pos_label)
+    hints = Hints(sheet, decimal, pos_label, neg_label)
+    if not hints.pos_label:
+        hints = replace(Hints.of(policy.columns or {}, LABELS), sheet=sheet, decimal=decimal)
     return evaluate_source(Source(table, engine, hints=hints), policy, given)[1]
 
 
