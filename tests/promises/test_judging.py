@@ -12,6 +12,7 @@ import surelist as sl
 from surelist.bounds.looking_back import clustered_chance, clustered_interval, short_pools
 from surelist.examples import population
 from surelist.promises.about import about
+from surelist.workflows.sql import selection_sql
 from tests.helpers.promise_kinds import GROUPS, KINDS, LABELS, OTHERS, SCORES, policy_of
 
 LATER, OUTCOME = population(np.random.default_rng(9), 4_000)
@@ -197,3 +198,10 @@ def test_two_levels_for_groups_promise_what_all_groups_together_keep():
     assert at_most_one_in_twenty(accused, 60)
     short = (groups == "north") & np.repeat(rng.random(60) < 0.3, 100)
     assert sl.evaluate(policy, (~short).astype(float), ~short, groups=groups, pools=pools).consistent is False
+
+
+@pytest.mark.parametrize("kind", ["collection, recall", "collection, at least"])
+def test_a_promise_about_a_collection_does_not_leave_as_sql(kind):
+    """A threshold in a warehouse goes to other tables, and the list of a recall holds its sample too."""
+    with pytest.raises(sl.InvalidInput, match="it is about the 2,000 candidates it was made from"):
+        selection_sql(policy_of(kind), score="risk")

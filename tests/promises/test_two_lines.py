@@ -166,3 +166,13 @@ def test_a_list_of_the_candidates_in_hand_says_how_many_are_on_it():
 )
 def test_where_the_length_of_the_list_is_not_known_none_is_said(kind):
     assert "about" not in policy_of(kind).two_lines.what
+
+
+@pytest.mark.parametrize("kind", ["next pool", "next pool by rank", "expected over whole pools"])
+def test_what_was_worked_out_from_pools_is_about_pools_that_come_as_they_came(kind):
+    """Pools are the draws: a candidate who comes alone, or in a pool of another kind, is not covered."""
+    meaning = policy_of(kind).two_lines.meaning
+    assert (
+        "It is about pools that come as those of the calibration rows came, with the same score." in meaning
+    )
+    assert not any("It is about candidates who come" in each for each in meaning)

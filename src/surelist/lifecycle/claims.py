@@ -17,8 +17,7 @@ from surelist._dataclasses import dataclass
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
 from surelist.lifecycle.monitor_file import Counts
-from surelist.promises.about import of_collection
-from surelist.promises.judging import not_of_these
+from surelist.promises.about import not_of_these, of_collection
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff

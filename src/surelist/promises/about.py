@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from surelist.promises.phrases import counted
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import AtLeast, Expected, PerPool
 
@@ -34,7 +35,8 @@ def of_collection(policy: Certificate) -> bool:
     return any(about(cutoff) == "collection" for cutoff in policy.cutoffs)
 
 
-def collection_size(policy: Certificate) -> int:
-    """How many candidates that collection has, of all groups."""
+def not_of_these(policy: Certificate) -> str:
+    """Why other rows say nothing about a promise of a collection."""
     proofs: list[Any] = [cutoff.proof for cutoff in policy.cutoffs]
-    return sum(proof.collection for proof in proofs)
+    of = counted(sum(proof.collection for proof in proofs), "candidate")
+    return f"it is about the {of} it was made from, and about no others"

@@ -17,7 +17,7 @@ from surelist import bounds
 from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.bounds.looking_back import clustered_chance, short_pools
-from surelist.promises.about import about, collection_size
+from surelist.promises.about import about, not_of_these
 from surelist.promises.phrases import counted, number
 from surelist.promises.pools import NextPool
 from surelist.promises.reference import ListedBudget
@@ -103,12 +103,6 @@ def _judged(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsS
     if isinstance(target, PerPool):
         return _exactly_short(policy, cutoff, target, seen, everyone)
     return AMOUNTS if isinstance(target, Expected) and target.of == "value" else AVERAGE
-
-
-def not_of_these(policy: Certificate) -> str:
-    """Why rows say nothing about a promise of a collection."""
-    of = counted(collection_size(policy), "candidate")
-    return f"it is about the {of} it was made from, and about no others"
 
 
 def _share_short(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> Finding | str:

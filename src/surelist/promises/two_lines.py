@@ -10,6 +10,8 @@ from typing import Any
 
 from surelist._dataclasses import dataclass
 from surelist._numerals import about, count, floored, number, of_every, one_in
+from surelist.promises.about import about as about_what
+from surelist.promises.about import of_collection
 from surelist.promises.proofs import Proof
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import AnyTarget, AtLeast, Budget, Expected, PerPool, Precision, Recall
@@ -19,6 +21,7 @@ SHOWN = 3  # groups that are named; the exact sentence has all
 ANY_LIST = "A single list may hold fewer or more; it is their average that is at least so large."
 TIED = "“About”: whoever scores as much as the last one on the list is on it too."
 LIKE_THEM = "It is about candidates who come as those of the calibration rows came, with the same score."
+POOLS_LIKE_THEM = "It is about pools that come as those of the calibration rows came, with the same score."
 LONG_RUN = "In the long run: over many pools taken together. A single pool may lie below it, or above."
 
 
@@ -40,6 +43,10 @@ def two_lines(policy: Certificate) -> TwoLines:
 
 def _is(proof: Proof | None, *kinds: str) -> bool:
     return proof is not None and proof.kind in kinds
+
+
+def _of_pools(proof: Proof | None) -> bool:
+    return _is(proof, "next-pool") or getattr(proof, "unit", None) == "pool"
 
 
 def _sentence(text: str) -> str:
@@ -170,13 +177,13 @@ def _sure_of_pools(policy: Certificate, several: bool) -> str:
 
 
 def _meaning(policy: Certificate) -> tuple[str, ...]:
-    target, proof = policy.cutoffs[0].target, policy.cutoffs[0].proof
+    target = policy.cutoffs[0].target
     kinds = [cutoff.target for cutoff in policy.cutoffs]
     lines = []
     if any(isinstance(each, Expected | Budget) for each in kinds):
         lines.append(ANY_LIST)
-    long_run = any(isinstance(each, Recall | Precision) for each in kinds)
-    if long_run and not _is(proof, "control-sample", "false-share"):
+    shares = [each for each in policy.cutoffs if isinstance(each.target, Recall | Precision)]
+    if any(about_what(each) == "population" for each in shares):
         lines.append(LONG_RUN)
     if isinstance(target, Budget) or any(listed_per(each, policy) for each in policy.cutoffs):
         lines.append(TIED if isinstance(target, AtLeast) else _estimated(policy))
@@ -199,7 +206,7 @@ def _about_sure(policy: Certificate) -> list[str]:
     often, rows = one_in(policy.alpha, "time"), "rows that came by chance"
     if _is(proof, "block-sample", "control-sample"):
         rows = "labels of candidates who were drawn by chance"
-    elif _is(proof, "next-pool") or getattr(proof, "unit", None) == "pool":
+    elif _of_pools(proof):
         rows = "pools that came by chance"
     return [
         f"How sure: the promise is worked out from {rows}. Whoever works in this way, again and again from "
@@ -211,16 +218,16 @@ def _about_sure(policy: Certificate) -> list[str]:
 def _about(policy: Certificate) -> list[str]:
     """Whom it is about, and what was done to get there."""
     proof, lines = policy.cutoffs[0].proof, []
-    if _is(proof, "control-sample") or getattr(proof, "about", None) == "collection":
+    if of_collection(policy):
         lines.append("It is about these very candidates and this list; nothing is assumed about scores.")
-    elif _is(proof, "false-share"):
+    elif about_what(policy.cutoffs[0]) == "this pool":
         lines.append("It is about lists of this one pool, on average over all that was left to chance.")
     elif policy.shift is not None:
         lines.append("It is about pools that differ from the calibration rows as the weights say.")
     elif _is(proof, "block-sample"):
         lines.append("It is about candidates who come as those of the collection came, with the same score.")
     else:
-        lines.append(LIKE_THEM)
+        lines.append(POOLS_LIKE_THEM if _of_pools(proof) else LIKE_THEM)
     if policy.choice is not None:
         several = len(policy.choice.scores)
         lines.append(f"Of {count(several)} scores {policy.choice.chosen!r} was taken, which is counted in.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from surelist._check import Dialect
 from surelist.errors import InvalidInput
+from surelist.promises.about import not_of_these, of_collection
 from surelist.promises.policy import Policy
 from surelist.tables.sql import filter_sql
 
@@ -20,7 +21,8 @@ def selection_sql(
     """One boolean expression that is true for exactly the candidates that ``select`` shortlists.
 
     Columns are by default those the policy was calibrated on. Refused, with the reason, is what SQL cannot
-    say: secret ties, ranks, thresholds that go by a pool's own size, a campaign, a promise withdrawn.
+    say: secret ties, ranks, thresholds that go by a pool's own size, a campaign, a promise withdrawn, or one
+    about the very candidates it was made from.
     """
     if policy.withdrawn is not None:
         raise InvalidInput("policy: it promises nothing any more; calibrate on fresh rows.")
@@ -31,6 +33,11 @@ def selection_sql(
         )
     if policy.of_one_pool:
         raise InvalidInput("policy: it selects from the pool it was made with, and from no other.")
+    if of_collection(policy):
+        raise InvalidInput(
+            f"policy: {not_of_these(policy)}; as SQL it would go to other tables. Write the list of those "
+            "candidates instead."
+        )
     remembered = policy.columns or {}
     if policy.choice is not None and score not in (None, policy.choice.chosen):
         raise InvalidInput(f"score: this policy was made for {policy.choice.chosen!r}, got {score!r}.")
