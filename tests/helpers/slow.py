@@ -40,7 +40,6 @@ SLOW = {
     "estimator/test_outermost.py",
     "house/test_docs.py::test_examples_run_and_print_what_the_page_says",
     "house/test_ecosystem.py::test_figures_of_the_readme_are_those_of_the_commands_it_names",
-    "house/test_mutants.py",
     "house/test_site.py::test_the_site_builds_strictly_and_needs_no_network",
     "house/test_what_is_installed.py",
     "lifecycle/test_block_level.py",
