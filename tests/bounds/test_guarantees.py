@@ -302,12 +302,42 @@ def test_excess_bound_both_forms():
     rng = np.random.default_rng(0)
     scores = rng.random(1_000)
     bound = sl.calibrate(scores, scores > 0.5, sl.Expected(5, 100), alpha=0.1).excess_bound[None]
-    assert (round(bound.paper, 2), round(bound.count, 2)) == (7.84, 1.97)
+    assert (round(bound.paper, 2), round(bound.count, 2)) == (7.84, 2.08)
+    broken = sl.calibrate(scores, scores > 0.5, sl.Expected(5, 100), alpha=0.1, ties="hash", ids=range(1_000))
+    assert round(broken.excess_bound[None].count, 2) == 1.97
 
 
 def test_excess_bound_is_the_beta_quantile():
     """delta(t) of the c-th of n uniforms exceeds the bound with probability alpha exactly."""
     n, k, m, alpha = 200, 5, 100, 0.1
     count = bounds.critical_count(n, Fraction(k, m), alpha)
-    top = (bounds.excess_count(n, count, k, m, alpha) + k) / m
+    top = (bounds.excess_count(n, count, k, m, alpha, untied=True) + k) / m
     assert 1 - float(exact_tail(n, Fraction(top), count)) == pytest.approx(alpha, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "k", "m"), [(5, 1, 50), (12, 1, 10), (30, 1, 10), (100, 5, 100)])
+def test_excess_bound_holds_with_probability_1_minus_alpha_whatever_the_ties(n, k, m):
+    """A first atom and a second one: every pair of counts, in full. The law of untied scores fails here."""
+    from scipy.stats import binom
+
+    alpha = 0.1
+    needed = bounds.critical_count(n, Fraction(k, m), alpha)
+    tops = [(bounds.excess_count(n, r, k, m, alpha) + k) / m for r in range(needed, n + 1)]
+    untied = (bounds.excess_count(n, needed, k, m, alpha, untied=True) + k) / m
+    worst, fooled = 0.0, 0.0
+    for total in (*(min(1.0, top * (1 + 1e-9)) for top in tops[:4]), untied * (1 + 1e-9)):
+        for first in np.linspace(0, total * 0.999, 12):
+            false = seen = 0.0
+            for at_first in range(needed):  # with more the list ends at the first atom
+                chance = binom.pmf(at_first, n, first)
+                rest = binom.pmf(np.arange(n - at_first + 1), n - at_first, (total - first) / (1 - first))
+                for more, part in enumerate(rest):
+                    if at_first + more >= needed:
+                        false += chance * part * (total > tops[at_first + more - needed])
+                        seen += chance * part * (total > untied and at_first + more == needed)
+            ends = binom.pmf(np.arange(needed, n + 1), n, first)
+            false += float(ends[[first > top for top in tops]].sum())
+            worst, fooled = max(worst, false), max(fooled, seen)
+    assert worst <= alpha * (1 + 1e-9)
+    assert worst > alpha / 4
+    assert n >= 30 or fooled > alpha

@@ -148,3 +148,39 @@ def test_targets_estimated_from_the_calibration_rows_are_refused_also_where_weig
             sl.calibrate(SCORES, LABELS, targets, **asked, **more)
     scores, labels = population(np.random.default_rng(5), 2_000)
     assert sl.calibrate(scores, labels, targets, **asked, **thinned).grouped
+
+
+TWO = {"a": SCORES, "b": SCORES**2}
+
+
+@pytest.mark.parametrize(
+    ("target", "more"),
+    [(sl.PerPool(3, 100), {}), (sl.PerPool(1), {"pools": np.repeat(np.arange(100), 20), "alpha": 0.4})],
+)
+def test_after_a_choice_the_sentence_adds_up_what_every_score_may_fail_over_the_rows(target, more):
+    """Said was each score's own level, 1 % where 5.1 % was measured, and two lines said another one."""
+    alpha = more.get("alpha", 0.1)
+    one = sl.calibrate(SCORES, LABELS, target, rule="pac", **more)
+    two = sl.calibrate(TWO, LABELS, target, rule="pac", **more)
+    level = two.cutoffs[0].level
+    assert level.calibration_alpha == pytest.approx(alpha / 4)
+    rows, pool, half = (f"{each:.6g}%" for each in (50 * alpha, 25 * alpha, 50 * alpha))
+    assert f"at least 1 - {half}, except with probability at most {half} over" in one.promise
+    assert f"at least 1 - {pool}, except with probability at most {rows} over" in two.promise
+    said = {0.1: ("1 calibration in 20", "1 pool in 40"), 0.4: ("1 calibration in 5", "1 pool in 10")}[alpha]
+    assert all(each in two.two_lines.sure for each in said)
+
+
+def test_how_often_the_long_run_rate_lies_above_alpha_is_about_alpha_and_not_a_share_of_it():
+    """After a choice of three "about 43 % of samples" was said, and it was of a third of alpha."""
+    three = {**TWO, "c": SCORES**3}
+    remark = "for {} of samples the long-run rate{} lies above {}."
+    one, best = (sl.calibrate(each, LABELS, sl.PerPool(3, 100)) for each in (SCORES, three))
+    assert any(remark.format("about 42%", "", "alpha") in each for each in one.conditions)
+    assert any(remark.format("at most about 0%", "", "alpha") in each for each in best.conditions)
+    grouped = sl.calibrate(
+        SCORES, LABELS, dict.fromkeys(("north", "south"), sl.PerPool(2, 50)), groups=GROUPS, purpose="a test"
+    )
+    assert any(
+        "long-run rate of a group lies above its share of alpha" in each for each in grouped.conditions
+    )

@@ -271,11 +271,13 @@ def test_after_looking_only_the_papers_bound_on_the_excess_is_given(rule):
     assert "more than asked for" not in sl.calibrate(SCORES, LABELS, TARGET, rule=rule).describe()
 
 
-def test_no_count_bound_on_the_excess_where_scores_are_tied():
+def test_where_scores_are_tied_the_bound_on_the_excess_counts_all_who_reach_the_threshold():
     rounded = np.round(SCORES, 1)
-    assert sl.calibrate(rounded, LABELS, TARGET).excess_bound[None].count is None
+    tied = sl.calibrate(rounded, LABELS, TARGET)
     hashed = sl.calibrate(rounded, LABELS, TARGET, ties="hash", ids=range(3_000))
-    assert hashed.excess_bound[None].count is not None
+    assert tied.excess_bound[None].count > 2 * hashed.excess_bound[None].count
+    assert tied.excess_bound[None].paper is None
+    assert hashed.excess_bound[None].paper is not None
 
 
 def test_the_count_bound_on_the_excess_is_false_for_some_k_of_a_curve_far_too_often():

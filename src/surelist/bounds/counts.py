@@ -187,12 +187,20 @@ def excess_paper(n: int, pool_size: float, alpha: float) -> float:
     return pool_size / n + pool_size * math.sqrt(2 * math.log(2 / alpha) / n)
 
 
-def excess_count(n: int, count: int, k: float, pool_size: float, alpha: float) -> float:
-    """The same from the count: m (BetaQuantile(1-alpha; c, n-c+1) - k/m), untied scores."""
+def excess_count(
+    n: int, count: int, k: float, pool_size: float, alpha: float, *, untied: bool = False
+) -> float:
+    """The same from the ``count`` of rows that reach the threshold, whatever the ties.
+
+    m (BetaQuantile(1-alpha; count+1, n-count) - k/m); for scores known to be ``untied``, where the count is
+    the one that was needed, m (BetaQuantile(1-alpha; count, n-count+1) - k/m) [theory: dkw].
+    """
     n, count, alpha = check.as_count(n, "n"), check.as_count(count, "count"), check.as_alpha(alpha)
     if count > n:
         raise InvalidInput(f"count: expected at most n={n}, got {count}.")
-    return pool_size * float(special.betainccinv(count, n - count + 1, alpha)) - k
+    above = count if untied else count + 1
+    top = float(special.betainccinv(above, n - above + 1, alpha)) if above <= n else 1.0
+    return pool_size * top - k
 
 
 @lru_cache(maxsize=4096)

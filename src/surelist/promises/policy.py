@@ -106,9 +106,9 @@ class Policy(Displayed, Certificate):
     def excess_bound(self) -> dict[str | None, ExcessBound]:
         """How far above the target the list may lie, per disjoint group; for ``Expected`` targets.
 
-        ``paper``: Proposition 3 (monotone score without atoms). ``count``: from the count
-        alone, far tighter; only for a target fixed beforehand and untied scores (ties broken by hash
-        are untied), else None. See [theory: dkw].
+        ``paper``: Proposition 3; None where ties let in more rows than it allows. ``count``: from the
+        rows that reach the threshold, far tighter, whatever the ties; only for a target fixed
+        beforehand, else None. See [theory: dkw].
         """
         by_group: dict[str | None, ExcessBound] = {}
         if self.withdrawn is not None or self.missing_labels or not wording.covered(self):
@@ -315,10 +315,15 @@ def _rows_of(values: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def _excess(cutoff: Cutoff, target: Expected) -> ExcessBound:
-    n, count = cutoff.rows, cutoff.steps[0].critical_count
+    n, step = cutoff.rows, cutoff.steps[0]
     alpha, m = cutoff.level.alpha, target.pool_size
+    untied = step.tie_break is not None
+    reached = step.critical_count if untied else step.reached
+    if reached is None:
+        return ExcessBound(None, None)
     dkw = bounds.critical_count(n, target.rate, alpha, "dkw")
-    paper = bounds.excess_paper(n, m, alpha) if count <= dkw else None
+    paper = bounds.excess_paper(n, m, alpha) if reached <= dkw else None
     # the law of one count: after looking, the count at hand is one of many
-    fixed = cutoff.level.rule == "exact" and not cutoff.steps[0].tied
-    return ExcessBound(paper, bounds.excess_count(n, count, target.k, m, alpha) if fixed else None)
+    fixed = cutoff.level.rule == "exact"
+    count = bounds.excess_count(n, reached, target.k, m, alpha, untied=untied) if fixed else None
+    return ExcessBound(paper, count)

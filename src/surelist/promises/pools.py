@@ -39,7 +39,7 @@ DRAWN_ALIKE = (
 )
 ON_AVERAGE_OVER_POOLS = (
     "The failure rate is an average over calibration pools: for the pools at hand the long-run rate may lie "
-    'above alpha, about half the time if they are many. rule="pac" bounds it.'
+    'above alpha, up to about half the time if they are many. rule="pac" bounds it.'
 )
 
 

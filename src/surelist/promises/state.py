@@ -18,6 +18,7 @@ from surelist.promises.targets import AnyTarget, Level
 from surelist.score_summary import ScoreSummary
 from surelist.ties import Salt
 
+TWO_LEVELS = ("pac", "bernstein")  # one over the calibration rows and one over each pool
 SeedFrom = Literal["system", "caller", "version 1"]
 
 
@@ -174,7 +175,7 @@ class Certificate(Facts):
     @property
     def each_alpha(self) -> float:
         """The level at which each cutoff is certified: alpha split over scores, groups and promises."""
-        alpha = self.alpha / (len(self.choice.scores) if self.choice else 1)
+        alpha = self.alpha / self.chosen_of
         if self.grouped:
             return split_alpha(alpha, len(self.cutoffs), self.group_split or "bonferroni")
         return alpha / len(self.cutoffs)
@@ -186,3 +187,26 @@ class Certificate(Facts):
         if self.group_split == "sidak":
             return joint_alpha(level.pool_alpha, len(self.cutoffs))
         return replace(level, alpha=self.alpha).pool_alpha
+
+    @property
+    def chosen_of(self) -> int:
+        """How many scores the one in use was chosen of."""
+        return len(self.choice.scores) if self.choice else 1
+
+    @property
+    def two_levels(self) -> tuple[float, float]:
+        """Of a rule that has two, without groups: over the rows, and over a pool [theory: best-of].
+
+        Over the rows the promise fails where any of the scores would, over a pool where the chosen one does.
+        """
+        level = self.cutoffs[0].level
+        return self.alpha * level.calibration_share, level.pool_alpha
+
+    @property
+    def said_level(self) -> Level:
+        """The level of the promise as a whole, whichever score was chosen."""
+        level = self.cutoffs[0].level
+        if level.rule not in TWO_LEVELS:
+            return replace(level, alpha=self.alpha)
+        rows, pool = self.two_levels
+        return Level(rows + pool, level.rule, rows / (rows + pool))

@@ -164,15 +164,16 @@ def _at_most(share: float, what: str, one: str = "ends", several: str = "end") -
 
 
 def _sure_of_pools(policy: Certificate, several: bool) -> str:
-    level, proof = policy.cutoffs[0].level, policy.cutoffs[0].proof
+    proof = policy.cutoffs[0].proof
     work = "labellings" if _is(proof, "block-sample") else "calibrations"
     if policy.rule == "exact" or several:
         what = "one of its promises" if several and not policy.grouped else "a list"
         falls = "is broken" if what != "a list" else "falls short"
         return f"over {work} and pools together, {what} {falls} at most {one_in(policy.alpha, 'time')}"
+    over_rows, over_pool = policy.two_levels
     return (
-        f"{_at_most(level.calibration_alpha, 'calibration', 'misleads', 'mislead')}; after any other, a list "
-        f"falls short in at most {one_in(level.pool_alpha, 'pool')}"
+        f"{_at_most(over_rows, 'calibration', 'misleads', 'mislead')}; after any other, a list "
+        f"falls short in at most {one_in(over_pool, 'pool')}"
     )
 
 

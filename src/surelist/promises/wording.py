@@ -64,8 +64,7 @@ def _confidence(policy: Certificate, before: bool) -> str:
         pool = any(isinstance(each.target, PerPool) for each in policy.cutoffs)
         return f"wrong with probability at most {alpha} over the draw of {drawn}{' and the pool' * pool}"
     if policy.cutoffs[0].proof is not None:
-        whole = replace(level, alpha=policy.alpha)
-        return _proof(policy.cutoffs[0]).wrong(whole, policy.cutoffs[0].rows)
+        return _proof(policy.cutoffs[0]).wrong(policy.said_level, policy.cutoffs[0].rows)
     rows = _rows(policy)
     if not isinstance(policy.cutoffs[0].target, PerPool):
         drawn = "its rows and pools" if policy.looks is not None else rows
@@ -74,8 +73,10 @@ def _confidence(policy: Certificate, before: bool) -> str:
         thinned = ", their thinning" if policy.shift is not None and covered(policy) else ""
         return f"wrong for at most {alpha} of draws of calibration rows{thinned} and pool together"
     if policy.group_split == "sidak" and not before:
-        each = (level.calibration_alpha, level.pool_alpha)
-        both = [percent(joint_alpha(part, len(policy.cutoffs))) for part in each]
+        joint = [
+            joint_alpha(each, len(policy.cutoffs)) for each in (level.calibration_alpha, level.pool_alpha)
+        ]
+        both = [percent(joint[0] * policy.chosen_of), percent(joint[1])]
         return (
             f"wrong with probability at most {alpha}, and with at most {both[0]} over the draw of {rows}, "
             f"{both[1]} over the pool"
@@ -86,9 +87,10 @@ def _confidence(policy: Certificate, before: bool) -> str:
             f"wrong with probability at most {alpha}, {percent(share)} of which is over the draw of "
             f"{rows} and {percent(1 - share)} over the pool"
         )
+    over_rows, over_pool = policy.two_levels
     return (
-        f"right for each pool with probability at least 1 - {percent(level.pool_alpha)}, except with "
-        f"probability at most {percent(level.calibration_alpha)} over the draw of {rows}"
+        f"right for each pool with probability at least 1 - {percent(over_pool)}, except with "
+        f"probability at most {percent(over_rows)} over the draw of {rows}"
     )
 
 
@@ -285,8 +287,8 @@ def _about_target(policy: Certificate, target: AnyTarget) -> list[str]:
         sentences = ["The size of a pool does not depend on how good its candidates look."]
         if policy.rule == "exact":
             sentences.append(
-                f"The failure rate is an average over calibration samples: for {_often_above(policy)} of "
-                'samples the long-run rate lies above alpha. rule="pac" bounds it for this sample.'
+                f"The failure rate is an average over calibration samples: for {_often_above(policy)}. "
+                'rule="pac" bounds it for this sample.'
             )
         return sentences
     return [
@@ -296,14 +298,22 @@ def _about_target(policy: Certificate, target: AnyTarget) -> list[str]:
 
 
 def _often_above(policy: Certificate) -> str:
+    """How often the long-run rate lies above alpha; of several scores any may be the one that does."""
+    alpha = policy.each_alpha * policy.chosen_of if policy.grouped else policy.alpha
     shares = [
-        cutoff.target.often_above(step.pool_size, cutoff.rows, step.critical_count, cutoff.level)
+        cutoff.target.often_above(
+            step.pool_size, cutoff.rows, step.critical_count, replace(cutoff.level, alpha=alpha)
+        )
         for cutoff in policy.cutoffs
         for step in (cutoff.steps[0], cutoff.steps[-1])
         if isinstance(cutoff.target, PerPool)
     ]
-    low, high = (f"{100 * share:.0f}%" for share in (min(shares), max(shares)))
-    return f"about {low if low == high else f'{low} to {high}'}"
+    ends = [min(1.0, policy.chosen_of * share) for share in (min(shares), max(shares))]
+    low, high = (f"{100 * share:.0f}%" for share in ends)
+    exactly = policy.chosen_of == 1 and (policy.grouped or len(policy.cutoffs) == 1)
+    often = f"{'about' if exactly else 'at most about'} {low if low == high else f'{low} to {high}'}"
+    whose, bound = (" of a group", "its share of alpha") if policy.grouped else ("", "alpha")
+    return f"{often} of samples the long-run rate{whose} lies above {bound}"
 
 
 def _seed(shift: Shift) -> str:

@@ -91,13 +91,11 @@ def _usual(
 
 def _excess(policy: Policy) -> list[dict[str, Any]]:
     """How much more than asked for a list may hold: by count for a fixed target, else the paper's bound."""
-    tied = {cutoff.group for cutoff in policy.cutoffs if cutoff.steps[0].tied}
     shown = []
     for group, bound in policy.excess_bound.items():
-        fixed = bound.count is not None
-        value = bound.count if fixed else bound.paper
-        if value is not None and group not in tied:
-            shown.append({"group": group, "count": value, "fixed": fixed})
+        value = bound.paper if bound.count is None else bound.count
+        if value is not None:
+            shown.append({"group": group, "count": value})
     return shown
 
 
