@@ -231,6 +231,19 @@ def test_what_is_missing_is_said(keywords, message):
         sl.calibrate([1.0, 2, 3, 4], labels, target, **keywords)
 
 
+def test_a_refusal_of_weights_for_whole_pools_comes_before_any_draw():
+    """With ratios of one in a million hardly a row would be kept, and that would be another refusal."""
+    with pytest.raises(sl.InvalidInput, match="whole pools cannot be thinned"):
+        sl.calibrate(
+            [1.0, 2, 3, 4],
+            [1, 0, 1, 1],
+            sl.PerPool(k=1),
+            pools=[1, 1, 2, 2],
+            weights=[1e-6] * 4,
+            weight_bound=1.0,
+        )
+
+
 def test_too_few_pools_say_how_many():
     scores, labels, pools = one_row_each(np.arange(5))
     with pytest.raises(sl.NotCertifiable, match="this alpha needs 9") as refused:

@@ -169,13 +169,16 @@ def certify_arrays(
     check.require_rows(array, "scores")
     read = read_labels(labels, array, terms)
     check.require_length(read.labels, len(array), "labels")
-    kept, shift = keep_rows(weights, weight_bound, weights_exact, seed, len(array))
-    if read.sampled and (kept is not None or pools is not None):
+    if read.sampled and (weights is not None or pools is not None):
         raise InvalidInput("labels: labels that were drawn go without weights= and pools=; leave them out.")
-    kept = read.kept if kept is None else kept
     rows = RowSet(array, read.labels, pools, unlabelled, alike)
+    special = bool(terms.also) or any(is_special(each, rows) for each in terms.all_targets)
+    if special and weights is not None and pools is not None:
+        raise InvalidInput("pools: whole pools cannot be thinned row by row; leave weights and rates out.")
+    kept, shift = keep_rows(weights, weight_bound, weights_exact, seed, len(array))
+    kept = read.kept if kept is None else kept
     facts: dict[str, Any] = {"missing_labels": read.missing, "shift": shift, "thinning": read.thinning}
-    if terms.also or any(is_special(each, rows) for each in terms.all_targets):
+    if special:
         _require_plain(terms, ids)
         policy = _certify_rows(rows if kept is None else rows.kept(kept), terms, facts)
     else:

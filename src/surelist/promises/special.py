@@ -70,10 +70,6 @@ class RowSet:
 
     def kept(self, mask: NDArray[np.bool_]) -> RowSet:
         """Only some of the rows; unlabelled scores are others' and stay."""
-        if self.pools is not None:
-            raise InvalidInput(
-                "pools: whole pools cannot be thinned row by row; leave weights and rates out."
-            )
         return replace(self, scores=self.scores[mask], labels=self.labels[mask])
 
 
