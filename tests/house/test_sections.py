@@ -21,8 +21,8 @@ ABOUT_THE_PAGE = {"testing", "slips"}  # these say how the others are tested, an
 
 PROOFS = {
     "looking-back": [
-        "promises/test_judging.py::test_of_pools_at_the_boundary_at_most_one_in_twenty_speaks_against",
-        "promises/test_judging.py::test_how_many_pools_fall_short_is_counted_over_all_orders",
+        "bounds/test_looking_back.py::test_of_pools_at_the_boundary_at_most_one_in_twenty_speaks_against",
+        "bounds/test_looking_back.py::test_how_many_pools_fall_short_is_counted_over_all_orders",
         "promises/test_judging.py::test_the_best_of_several_scores_over_whole_pools_is_accused_at_most_one_time_in_twenty",
         "promises/test_judging.py::test_a_promise_is_judged_by_what_it_is_about",
     ],
