@@ -169,3 +169,12 @@ def test_a_promise_about_a_collection_does_not_leave_as_sql(kind):
     """A threshold in a warehouse goes to other tables, and the list of a recall holds its sample too."""
     with pytest.raises(sl.InvalidInput, match="it is about the 2,000 candidates it was made from"):
         selection_sql(policy_of(kind), score="risk")
+
+
+def test_the_best_of_several_by_two_levels_is_watched_for_what_is_said_of_a_pool():
+    policy = sl.calibrate(
+        {"model": SCORES, "rating": SCORES**2}, LABELS, sl.PerPool(3, 50), rule="pac", alpha=0.2
+    )
+    said = 100 * (1 - float(sl.Monitor(policy).claims[0].rate))
+    assert said == pytest.approx(100 * policy.pool_alpha)
+    assert f"with probability at least 1 - {said:.6g}%" in policy.promise

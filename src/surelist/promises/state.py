@@ -186,7 +186,7 @@ class Certificate(Facts):
         level = self.cutoffs[0].level
         if self.group_split == "sidak":
             return joint_alpha(level.pool_alpha, len(self.cutoffs))
-        return replace(level, alpha=self.alpha).pool_alpha
+        return self.two_levels[1] if len(self.cutoffs) == 1 else replace(level, alpha=self.alpha).pool_alpha
 
     @property
     def chosen_of(self) -> int:
