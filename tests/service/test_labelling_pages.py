@@ -90,6 +90,40 @@ def test_from_no_labels_to_a_policy(team):
     )
 
 
+def test_the_labelling_page_says_of_answers_that_do_not_count_yet_that_they_do_not(team):
+    """Not that all are answered, and below that none is."""
+    ident = begin(team).url.path.rpartition("/")[2]
+    page = team.ann.get(f"/labellings/{ident}").text
+    assert "None of them is answered yet." in page
+    asked = answer(team, ident)
+    page = team.ann.get(f"/labellings/{ident}").text
+    assert "All of them are answered; these answers do not count yet." in page
+    before_the_design = page.partition("<details")[0]
+    assert "None yet." in before_the_design
+    assert f"of {asked}" not in before_the_design
+    page = team.ann.post(f"/labellings/{ident}/tell").text
+    assert f"{asked} of {asked} in the pilot, which chooses whom to ask next" in page
+    assert "None of them is answered yet." in page
+    assert f"{asked} answers count" in page
+
+
+def test_answers_that_came_by_api_are_not_asked_for_on_the_page(team):
+    started = team.ann.client.post(
+        "/api/v1/labellings?score=score&id=person&labels=60", content=COLLECTION, headers=CSV
+    ).json()
+    address = f"/api/v1/labellings/{started['id']}"
+    rows = [each["row"] for each in team.ann.client.get(f"{address}/next").json()]
+    for row in rows[:3]:
+        sent = {"labels": [{"row": row, "qualified": False}]}
+        assert team.ann.client.post(f"{address}/labels", json=sent).status_code == 200
+    page = team.ann.get(f"/selections/{started['id']}/review").text
+    assert f"Label {len(rows) - 3} candidates" in page
+    file = team.ann.get(f"/selections/{started['id']}/reviews.csv").text
+    assert len(file.splitlines()) == len(rows) - 3 + 1
+    assert f"{len(rows) - 3} candidates to label now" in team.ann.get(f"/labellings/{started['id']}").text
+    assert verify(team.runtime.registry.database).intact
+
+
 def test_answers_that_will_not_come_end_a_stage(team):
     ident = begin(team).url.path.rpartition("/")[2]
     answer(team, ident, leave=3)
@@ -125,7 +159,9 @@ def test_a_promise_about_the_collection_gives_its_list(team):
     told = team.runtime.registry.entries(action="labelling.told", subject=ident)[0].facts
     names = {line.split(",")[0] for line in listed}
     begun = team.runtime.registry.one("labelling.started", ident, "labelling").facts["state"]
-    threshold = labelling_record.resumed(begun, [told]).policy.threshold
+    answered = labelling_record.Answered(begun)
+    answered.tell(told)
+    threshold = answered.work.policy.threshold
     above = np.flatnonzero(threshold <= SCORES).tolist()  # and the sample, whatever it scores
     assert names == {f"p{row:05d}" for row in (*above, *told["rows"])}
     facts = team.runtime.registry.entries(action="labelling.listed")[0].facts
@@ -264,7 +300,9 @@ def test_a_labelling_goes_on_when_the_service_ended_between_an_answer_and_the_ne
     ).json()
     address, registry = f"/api/v1/labellings/{started['id']}", team.runtime.registry
     rows = [each["row"] for each in team.ann.client.get(f"{address}/next").json()]
-    registry.book.tell(started["id"], "ann", {"rows": rows, "labels": [1] * len(rows)}, 0).result()
+    told = {"rows": rows, "labels": [1] * len(rows)}
+    marks, _ = labelling_record.told(registry.entries(action="labelling.started")[0].facts["state"], "", told)
+    registry.labellings.tell(started["id"], "ann", told, marks, 0).result()
     if not laid_out:
         team.runtime.spool.drop_result(team.runtime.spool.result(started["id"]))
     now = team.ann.client.get(address).json()
@@ -356,7 +394,10 @@ def test_a_policy_that_was_saved_without_the_length_of_its_list_is_still_certifi
     view = team.runtime.registry
     started = view.entries(action="labelling.started")[0].facts["state"]
     told = [each.facts for each in view.entries(action="labelling.told")[::-1]]
-    work = labelling_record.resumed(started, told)
+    answered = labelling_record.Answered(started)
+    for each in told:
+        answered.tell(each)
+    work = answered.work
     (cutoff,) = work.policy.cutoffs
     assert cutoff.steps[0].share is not None
     for changes, same in (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
 
 from surelist.errors import InvalidInput
@@ -110,22 +108,3 @@ def test_notes_are_vouched_for_until_their_list_is_removed(registry, book):
     assert problems(registry) == []
     with pytest.raises(InvalidInput, match="1 to 4,000"):
         book.write_note(LIST, "ann", "x", " ")
-
-
-def test_a_record_of_the_first_version_is_read_and_brought_up_to_date(tmp_path):
-    path = tmp_path / "r.db"
-    database = Database(str(path))
-    database.prepare()
-    registry = Registry(database)
-    registry.append("ann", "x.y", "z", {}).result()
-    registry.close()
-    with sqlite3.connect(path) as old:
-        old.executescript("DROP TABLE notes; DROP INDEX reviews_by_selection; UPDATE meta SET value = '1'")
-    old.close()
-    assert verify(Database(str(path), read_only=True)).intact
-    assert sqlite3.connect(path).execute("SELECT value FROM meta").fetchall() == [("1",)]
-    database.prepare()
-    assert database.read("SELECT value FROM meta") == [("2",)]
-    assert database.read("SELECT * FROM notes") == []
-    assert verify(database).intact
-    database.close()

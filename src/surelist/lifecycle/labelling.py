@@ -233,7 +233,7 @@ class Labelling(Displayed):
         """
         numbers = as_rows(rows)
         marks = marks_of(labels, len(numbers))
-        stage = open_rows(self._state.designs)
+        stage = open_rows(self._state.designs, {row: self._drawn(row) for row in numbers})
         new: list[tuple[Sample, int, str]] = []
         seen: dict[int, str] = {}
         for row, mark in zip(numbers, marks, strict=True):

@@ -147,14 +147,29 @@ def stage(design: Design) -> tuple[Sample, Ints]:
     return design.main, design.main.inside(design.chosen)
 
 
-def open_rows(designs: list[Design]) -> dict[int, bool]:
-    """The rows of the stages at hand; True where the label must come."""
+def open_rows(
+    designs: list[Design], among: Mapping[int, tuple[Sample, int]] | None = None
+) -> dict[int, bool]:  # fmt: skip
+    """The rows of the stages at hand; True where the label must come.
+
+    Only those ``among`` which are given with their places: many answers may come one by one.
+    """
     rows: dict[int, bool] = {}
     for design in designs:
-        sample, members = stage(design)
         must = isinstance(target_of(design.target), Recall)
-        rows.update({sample.rows[at]: must for at in members.tolist()})
+        if among is None:
+            sample, members = stage(design)
+            rows.update({sample.rows[at]: must for at in members.tolist()})
+        else:
+            rows.update({row: must for row, place in among.items() if _is_asked(design, *place)})
     return rows
+
+
+def _is_asked(design: Design, sample: Sample, at: int) -> bool:
+    """Whether the row at this place of a sample is of the design's stage at hand."""
+    if design.chosen is None:
+        return sample is design.pilot
+    return sample is design.main and sample.enters[at] <= design.chosen <= sample.leaves[at]
 
 
 def policy_columns(columns: dict[str, str] | None) -> dict[str, str] | None:

@@ -113,7 +113,7 @@ def to_review(spool: Spool, pool: str) -> tuple[list[str], list[str]]:
         return names[: work.listed], names[work.listed :]
 
 
-def running(view: View, limit: int = 100) -> list[dict[str, Any]]:
+def running(view: View, limit: int | None = None) -> list[dict[str, Any]]:
     """Campaigns with what is due, newest first; those that were withdrawn come with why."""
     rows = []
     for entry in view.campaigns.all(limit):

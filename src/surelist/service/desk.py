@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from surelist.service import answers, campaign_views, life, reviewing
@@ -11,59 +12,59 @@ from surelist.service.record.view import View
 from surelist.service.uploads import Spool
 
 RECENT = 8  # policies on the worklist
-SEARCHED = 2000  # of the latest selections
+PAGE = 100  # policies read at once
+SHOWN = 200  # of the latest selections and policies
+SEARCHED = 2000  # of the latest ones
 STATES = {"": "all", "use": "in use", "withdrawn": "withdrawn", "retired": "retired"}
 
 
 def worklist(view: View, spool: Spool) -> dict[str, Any]:
     """Alarms, reviews that are due, and the latest policies with how they stand."""
-    saved = view.policies(200)
-    names = {each.hash: each.name for each in saved}
-    recent = [each for each in saved if each.in_use][:RECENT]
+    recent = list(islice((each for each in _newest(view) if each.in_use), RECENT))
     return {
-        "alarms": [answers.policy(each) for each in saved if each.withdrawn and not each.retired],
-        "due": _due(view, spool, names),
+        "alarms": [answers.policy(each) for each in view.alarmed()],
+        "due": _due(view, spool),
         "policies": [{**answers.policy(each), "standing": life.standing(view, each)} for each in recent],
-        "labellings": _labellings(view),
+        "labellings": [
+            {"id": each.subject, "at": each.at, **each.facts} for each in view.running_labellings()
+        ],
         "campaigns": campaign_views.running(view, RECENT + 1),
-        "total": len(saved),
+        "any": bool(recent or view.policies(1)),
         "kept_here": {each.id for each in spool.results()},
     }
 
 
-def _labellings(view: View) -> list[dict[str, Any]]:
-    """Labellings that have not led to a policy yet."""
-    listed = view.listed()
-    begun = [each for each in view.labellings() if each.subject not in listed]
-    running = [each for each in begun if view.policy_of(each.subject) is None]
-    return [{"id": each.subject, "at": each.at, **each.facts} for each in running]
+def _newest(view: View) -> Iterator[SavedPolicy]:
+    """All policies that may be seen, newest first, read as they are wanted."""
+    before = None
+    while saved := view.policies(PAGE, before):
+        yield from saved
+        before = saved[-1].entry.seq
 
 
-def _due(view: View, spool: Spool, names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _due(view: View, spool: Spool) -> list[dict[str, Any]]:
     """Lists whose reviews are not finished: those that count, and those that are kept for reviewing."""
     kept = {each.id: each for each in spool.results()}
-    finished = view.finished()
+    waiting = view.unfinished([each.id for each in kept.values() if each.notes.get("id")])
+    names = view.policy_names([entry.facts["policy"] for entry in waiting])
+    view.read_titles(waiting)
     due = []
-    for entry in view.selections(None, 500):
-        facts = entry.facts
-        if entry.subject in finished:
-            continue
-        here = kept.get(entry.subject)
-        if facts.get("watched") or (here is not None and here.notes.get("id")):
-            made = reviewing.progress(view.marks(entry.subject), reviewing.to_review(facts))
-            due.append(
-                {"entry": entry, "name": view.title(entry), "policy": names.get(facts["policy"], ""),
-                 "digest": facts["policy"], "progress": made, "kept": here is not None,
-                 "until": reviewing.until(here.until) if here else None}
-            )  # fmt: skip
+    for entry in waiting:
+        facts, here = entry.facts, kept.get(entry.subject)
+        made = reviewing.progress(view.marks(entry.subject), reviewing.to_review(facts))
+        due.append(
+            {"entry": entry, "name": view.title(entry), "policy": names.get(facts["policy"], ""),
+             "digest": facts["policy"], "progress": made, "kept": here is not None,
+             "until": reviewing.until(here.until) if here else None}
+        )  # fmt: skip
     return due
 
 
-def policies(view: View, search: str, state: str) -> list[dict[str, Any]]:
-    """Policies on record that fit, newest first."""
-    saved = view.policies(500)
-    fitting = [each for each in saved if state in ("", _state(each)) and _matches(_words_of(each), search)]
-    return [answers.policy(each) for each in fitting]
+def policies(view: View, search: str, state: str) -> tuple[list[dict[str, Any]], bool]:
+    """The latest policies on record that fit, newest first, and whether there are more."""
+    fitting = (e for e in _newest(view) if state in ("", _state(e)) and _matches(_words_of(e), search))
+    found = list(islice(fitting, SHOWN + 1))
+    return [answers.policy(each) for each in found[:SHOWN]], len(found) > SHOWN
 
 
 def _state(saved: SavedPolicy) -> str:
@@ -84,9 +85,11 @@ def _words_of(saved: SavedPolicy) -> Sequence[str]:
 
 def selections(view: View, search: str, policy: str | None) -> list[dict[str, Any]]:
     """Selections on record that fit, newest first."""
-    names = {each.hash: each.name for each in view.policies(500)}
+    made = view.selections(policy, SEARCHED if search else SHOWN)
+    names = view.policy_names([entry.facts["policy"] for entry in made])
+    view.read_titles(made)
     rows = []
-    for entry in view.selections(policy, SEARCHED if search else 200):
+    for entry in made:
         facts = entry.facts
         row = {
             **answers.selection(entry), "title": view.title(entry), "note": view.note(entry),

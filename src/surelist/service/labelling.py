@@ -9,16 +9,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from surelist.errors import InvalidInput
 from surelist.promises.targets import AtLeast, Expected, Recall
-from surelist.service import reviewing, worklist
+from surelist.service import life, reviewing, worklist
 from surelist.service.errors import NotFound
 from surelist.service.jobs import escaped, named, new_id
 from surelist.service.promise_form import number_in, share_in
 from surelist.service.record.chain import Entry
+from surelist.service.record.labellings import AnswersSoFar
 from surelist.service.record.log import Key, Written
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
@@ -97,8 +99,8 @@ def _start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | 
         "kept_until": reviewing.until(time.time() + seconds),
     }  # fmt: skip
     columns: dict[str, str | None] = {"score": asked["score"], "id": asked["id"] or ROW, "group": ROW}
-    upload = _laid_out(runtime, state, [], draft.upload.path, columns)  # ids that repeat are refused now
-    keep_stage(runtime, ident, upload, 0, seconds, columns)
+    upload = _laid_out(runtime, state, "", draft.upload.path, columns)  # ids that repeat are refused now
+    keep_stage(runtime, ident, upload, (0, str(len(sizes))), seconds, columns)
     runtime.spool.keep_collection(ident, draft, seconds, columns)  # before the draw counts: it needs them
     try:
         made = view.start_labelling(ident, facts, key).result()
@@ -110,18 +112,35 @@ def _start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | 
     return made
 
 
-def status(view: View, ident: str) -> LabellingStatus:
+@dataclass(frozen=True)
+class LabellingOnRecord:
+    """A labelling as it stands on record: how it began, the answers that count, what follows from them."""
+
+    entry: Entry
+    progress: AnswersSoFar
+    now: LabellingStatus
+
+    @property
+    def state(self) -> str:
+        """The draw."""
+        return str(self.entry.facts["state"])
+
+
+def standing(view: View, ident: str) -> LabellingOnRecord:
     """What to label now, or what can be promised: from the record alone."""
-    return run(labelling_record.status, view.labelling(ident).facts["state"], view.told(ident))
+    entry, progress = view.labelling(ident), view.progress(ident)
+    return LabellingOnRecord(
+        entry, progress, run(labelling_record.status, entry.facts["state"], progress.marks)
+    )
 
 
 def _laid_out(
-    runtime: Runtime, state: str, told: list[dict[str, Any]], path: Path, columns: Mapping[str, str | None]
+    runtime: Runtime, state: str, marks: str, path: Path, columns: Mapping[str, str | None]
 ) -> Upload | None:
     """The rows of the stage at hand as a list to be answered."""
     output = runtime.spool.new_path("csv")
     try:
-        if not run(labelling_record.write_stage, state, told, path, output):
+        if not run(labelling_record.write_stage, state, marks, path, output):
             return None
         upload = Upload(output, output.stat().st_size, workflow_facts.sha256_of(output), "csv")
         run(worklist.build, output, list_of(upload), columns)
@@ -132,40 +151,47 @@ def _laid_out(
 
 
 def keep_stage(
-    runtime: Runtime, ident: str, upload: Upload | None, stages: int, seconds: int,
+    runtime: Runtime, ident: str, upload: Upload | None, place: tuple[int, str], seconds: int,
     columns: Mapping[str, str | None],
 ) -> None:  # fmt: skip
-    """Keep the list that is answered after so many stages; none where nothing is left to answer."""
+    """Keep the list to be answered after an entry of the log, in a stage; none where nothing is left."""
     if upload is not None:
-        runtime.spool.keep_result(ident, upload, seconds, {**columns, "stages": str(stages)})
+        told, stage = place
+        runtime.spool.keep_result(ident, upload, seconds, {**columns, "told": str(told), "stage": stage})
 
 
-def stage_at_hand(runtime: Runtime, view: View, ident: str, now: LabellingStatus) -> Draft | None:
-    """The list to be answered now, as long as the collection is kept.
+def stage_at_hand(runtime: Runtime, view: View, ident: str) -> Draft | None:
+    """The list of those to be answered now and of nobody else, as long as the collection is kept.
 
-    Laid out here where the service ended between an answer and what follows from it.
+    Laid out here where answers came by API, or the service ended between an answer and what follows from it.
     """
     with _LAYING_OUT:
-        kept = runtime.spool.result(ident)
-        known = None if kept is None else kept.notes.get("stages")
-        told = view.told(ident)
-        if now.waiting and (kept is None or known not in (None, str(len(told)))):
-            _next_stage(runtime, view, ident, told)
+        if not laid_out(runtime, view, ident):
+            _lay_out(runtime, standing(view, ident))
     return runtime.spool.result(ident)
 
 
-def _next_stage(runtime: Runtime, view: View, ident: str, told: list[dict[str, Any]]) -> None:
+def laid_out(runtime: Runtime, view: View, ident: str) -> bool:
+    """Whether the list that is kept is that of those to be answered now; or nobody is kept any more."""
+    kept = runtime.spool.result(ident)
+    if kept is None:
+        return runtime.spool.collection(ident) is None
+    return kept.notes.get("told") == str(view.progress(ident).seq)
+
+
+def _lay_out(runtime: Runtime, at: LabellingOnRecord) -> None:
     """Lay out what is to be answered now, in the place of what was answered before."""
+    ident = at.entry.subject
     kept, before = runtime.spool.collection(ident), runtime.spool.result(ident)
     upload, columns = None, {} if kept is None else dict(kept.notes)
-    if kept is not None:
-        state = view.labelling(ident).facts["state"]
+    if kept is not None and at.now.waiting:
         try:
-            upload = _laid_out(runtime, state, told, kept.upload.path, columns)
+            upload = _laid_out(runtime, at.state, at.progress.marks, kept.upload.path, columns)
         except InvalidInput:  # ids that repeat among these rows
             columns["id"] = ROW
-            upload = _laid_out(runtime, state, told, kept.upload.path, columns)
-        keep_stage(runtime, ident, upload, len(told), int(kept.until - time.time()), columns)
+            upload = _laid_out(runtime, at.state, at.progress.marks, kept.upload.path, columns)
+        place = (at.progress.seq, at.now.stage)
+        keep_stage(runtime, ident, upload, place, int(kept.until - time.time()), columns)
     if before is not None:
         runtime.spool.drop_result(before, replaced=upload is not None)
 
@@ -176,73 +202,74 @@ def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | Non
 
 
 def _tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | None) -> Written:
-    now = status(view, ident)
-    if now.done:
+    at = standing(view, ident)
+    if at.now.done:
         raise InvalidInput("labels: all are in. Nothing is left to answer.")
-    answers = answers_of(runtime, view, ident, now)
-    rows = [row for row in now.waiting if row in answers]
-    if len(rows) < len(now.waiting):
+    waiting, answers = at.now.waiting, answers_of(runtime, view, ident)
+    rows = [row for row in waiting if row in answers]
+    if len(rows) < len(waiting):
         if not missing:
             raise InvalidInput(
-                f"labels: {len(now.waiting) - len(rows):,} of {len(now.waiting):,} are not in yet, or "
+                f"labels: {len(waiting) - len(rows):,} of {len(waiting):,} are not in yet, or "
                 "disputed. Answer them, or say that they will not come."
             )
-        rows = list(now.waiting)
+        rows = list(waiting)
     told = {"rows": rows, "labels": [None if row not in answers else int(answers[row]) for row in rows]}
-    return _count(runtime, view, ident, told, key)
+    return _count(runtime, view, at.entry, at.progress, told, key)
 
 
 def take(
     runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool | None], key: Key | None
 ) -> Entry:
     """Labels of rows that are asked for now, given at once; None for one that will not come."""
-    return view.once(key, lambda: _take(runtime, view, ident, labels, key)).entry
-
-
-def _take(
-    runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool | None], key: Key | None
-) -> Written:
-    waiting = set(status(view, ident).waiting)
-    for row in labels:
-        if row not in waiting:
-            raise InvalidInput(f"labels: row {row:,} is not asked for now. Ask which are, and label those.")
     told = {"rows": list(labels), "labels": [None if each is None else int(each) for each in labels.values()]}
-    return _count(runtime, view, ident, told, key)
+
+    def job() -> Written:
+        return _count(runtime, view, view.labelling(ident), view.progress(ident), told, key)
+
+    return view.once(key, lambda: life.retried(job)).entry
 
 
-def _count(runtime: Runtime, view: View, ident: str, told: dict[str, Any], key: Key | None) -> Written:
-    """Put labels on record that fit, and lay out what is asked for next."""
-    before = view.told(ident)
-    run(labelling_record.status, view.labelling(ident).facts["state"], [*before, told])  # or refuses them
-    written = view.tell_labels(ident, told, len(before), key).result()
+def _count(
+    runtime: Runtime, view: View, entry: Entry, before: AnswersSoFar, told: dict[str, Any], key: Key | None
+) -> Written:
+    """Put labels on record that fit; where a stage ends with them, lay out the next one."""
+    ident = entry.subject
+    marks, now = run(labelling_record.told, entry.facts["state"], before.marks, told)  # or refuses them
+    written = view.tell_labels(ident, told, marks, before, key).result()
     with _LAYING_OUT:
-        _next_stage(runtime, view, ident, view.told(ident))
+        kept = runtime.spool.result(ident)
+        if kept is not None and (now.done or kept.notes.get("stage") != now.stage):
+            _lay_out(runtime, standing(view, ident))
     return written
 
 
 def asked_now(runtime: Runtime, view: View, ident: str, limit: int) -> list[dict[str, Any]]:
     """The rows to label now with all their columns, as long as the collection is kept."""
-    now = status(view, ident)
-    waiting, kept = set(now.waiting), stage_at_hand(runtime, view, ident, now)
+    at = standing(view, ident)
+    waiting = set(at.now.waiting)
     if not waiting:
         return []
+    kept = runtime.spool.result(ident)
+    if kept is None or kept.notes.get("stage") != at.now.stage:  # those told since are left out below
+        kept = stage_at_hand(runtime, view, ident)
     if kept is None:
         raise NotFound("candidates: they are no longer kept here.")
     with Worklist(list_of(kept.upload)) as work:
-        at = work.names.index(ROW)
+        place = work.names.index(ROW)
         laid_out = (work.candidates(range(n, n + 500)) for n in range(1, work.length + 1, 500))
-        rows = [each for part in laid_out for each in part if int(each.cells[at]) in waiting]
+        rows = [each for part in laid_out for each in part if int(each.cells[place]) in waiting]
         return [
-            {"row": int(each.cells[at]), "candidate": each.id,
-             "columns": dict(zip(work.names[:at], each.cells[:at], strict=True))
-             | dict(zip(work.names[at + 1 :], each.cells[at + 1 :], strict=True))}
+            {"row": int(each.cells[place]), "candidate": each.id,
+             "columns": dict(zip(work.names[:place], each.cells[:place], strict=True))
+             | dict(zip(work.names[place + 1 :], each.cells[place + 1 :], strict=True))}
             for each in rows[:limit]
         ]  # fmt: skip
 
 
-def answers_of(runtime: Runtime, view: View, ident: str, now: LabellingStatus) -> dict[int, bool]:
+def answers_of(runtime: Runtime, view: View, ident: str) -> dict[int, bool]:
     """Row numbers with what people agree on, of the stage at hand."""
-    kept = stage_at_hand(runtime, view, ident, now)
+    kept = stage_at_hand(runtime, view, ident)
     if kept is None:
         return {}
     outcomes = view.marks(ident).outcomes()
@@ -252,18 +279,30 @@ def answers_of(runtime: Runtime, view: View, ident: str, now: LabellingStatus) -
 
 def shown(runtime: Runtime, view: View, ident: str) -> dict[str, Any]:
     """What the page of a labelling shows."""
-    entry, now = view.labelling(ident), status(view, ident)
-    answered = len(answers_of(runtime, view, ident, now).keys() & set(now.waiting))
+    at = standing(view, ident)
+    answered = len(answers_of(runtime, view, ident).keys() & set(at.now.waiting))
     return {
-        "entry": entry, "facts": entry.facts, "now": now, "answered": answered,
+        "entry": at.entry, "facts": at.entry.facts, "now": at.now, "answered": answered,
         "saved": view.policy_of(ident), "kept": runtime.spool.result(ident) is not None,
-        "stages": len(view.told(ident)), "collection": runtime.spool.collection(ident) is not None,
+        "stages": (stages := _stages(at.now)), "counted": sum(each["here"] for each in stages),
+        "collection": runtime.spool.collection(ident) is not None,
     }  # fmt: skip
+
+
+def _stages(now: LabellingStatus) -> list[dict[str, Any]]:
+    """Stage by stage, the answers that count; after a pilot comes another stage of its group."""
+    groups = [group for group, *_ in now.stages]
+    return [
+        {"group": group, "here": here, "asked": asked, "qualified": qualified,
+         "pilot": group in groups[number:]}
+        for number, (group, here, asked, qualified) in enumerate(now.stages, 1)
+    ]  # fmt: skip
 
 
 def save(view: View, ident: str, name: str, note: str, key: Key | None) -> str:
     """The certified policy on record; its hash."""
-    now = status(view, ident)
+    at = standing(view, ident)
+    now = at.now
     if now.policy is None:
         raise InvalidInput("policy: nothing is certified yet. Label first.")
     if not now.future:
@@ -271,19 +310,18 @@ def save(view: View, ident: str, name: str, note: str, key: Key | None) -> str:
             "policy: this promise is about the list of these very candidates, not about future pools. "
             "Download the list instead."
         )
-    facts = {"labelling": ident, "file": view.labelling(ident).facts["file"], "note": note}
+    facts = {"labelling": ident, "file": at.entry.facts["file"], "note": note}
     return view.save_policy(now.policy, name, facts, key).result().entry.subject
 
 
 def make_list(runtime: Runtime, view: View, ident: str, key: Key | None) -> Path:
     """The certified list of the collection itself, as a file of its own; that it was made goes on record."""
-    kept, now = runtime.spool.collection(ident), status(view, ident)
-    if now.policy is None or kept is None:
+    kept, at = runtime.spool.collection(ident), standing(view, ident)
+    if at.now.policy is None or kept is None:
         raise InvalidInput("list: nothing is certified yet, or the candidates are no longer kept here.")
     output = runtime.spool.new_path("csv")
     try:
-        state = view.labelling(ident).facts["state"]
-        listed = run(labelling_record.write_list, state, view.told(ident), kept.upload.path, output)
+        listed = run(labelling_record.write_list, at.state, at.progress.marks, kept.upload.path, output)
         output = escaped(output)  # people open it in a spreadsheet
         facts = {"shortlisted": listed, "result_sha256": workflow_facts.sha256_of(output)}
         view.list_labelled(ident, facts, key).result()

@@ -121,7 +121,8 @@ def _kept(runtime: Runtime, upload: Upload) -> Upload:
 
 
 def _answer(view: View, ident: str) -> dict[str, Any]:
-    entry, now = view.labelling(ident), labelling.status(view, ident)
+    at = labelling.standing(view, ident)
+    entry, now = at.entry, at.now
     return {
         "id": ident,
         **{name: entry.facts[name] for name in ("name", "target", "alpha", "labels", "candidates")},

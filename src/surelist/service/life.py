@@ -158,15 +158,18 @@ def require_complete(split: int, left: int, missing: bool, then: str) -> None:
 
 def life(view: View, saved: SavedPolicy) -> dict[str, Any]:
     """What the page of a policy shows of its life."""
-    made = view.selections(saved.hash, SHOWN)[::-1]
+    newest = view.selections(saved.hash, SHOWN + 1)
+    made = newest[:SHOWN][::-1]
+    view.read_titles(made)
     closings, watched = view.closings(saved.hash), standing(view, saved)
     pools = [_pool(view, each, closings) for each in made]
     gaps = [100 * pool["gap"] for pool in pools if pool["gap"] is not None]
     shares = [100 * p["listed"] / p["candidates"] for p in pools if p["candidates"]]
+    waiting = None if watched.waiting is None else _pool(view, view.selection(watched.waiting), closings)
     return {
-        "watched": watched, "pools": pools[::-1], "reviewed": len(closings),
+        "watched": watched, "pools": pools[::-1], "more": len(newest) > SHOWN,
         "needs_audit": watched.standing is None and watching.needs_audit(saved.policy),
-        "waiting": next((pool for pool in pools if pool["id"] == watched.waiting), None),
+        "waiting": waiting,
         "evidence": history.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
         "lengths": history.lengths(shares) if len(shares) > 1 else None,
         "gaps": history.drifts(gaps) if len(gaps) > 1 else None,

@@ -58,7 +58,7 @@ async def home(me: Me, token: str | None = None) -> Response:
     view = await me.view()
     waiting = await me.runtime.read(desk.worklist, view, me.spool)
     maker = not view.actor.limited and view.actor.role != "viewer"
-    if not waiting["total"] and not waiting["campaigns"] and maker:
+    if not waiting["any"] and not waiting["campaigns"] and maker:
         return me.show("home.html", like=None)
     return me.show("worklist.html", **waiting, maker=maker, viewer=view.actor.role == "viewer")
 
@@ -75,8 +75,10 @@ async def new_policy(me: Me, like: str | None = None) -> Response:
 @router.get("/policies")
 async def policies(me: Me, q: str = "", state: str = "") -> Response:
     view = await me.view()
-    found = await me.runtime.read(desk.policies, view, q[:200], state if state in desk.STATES else "")
-    return me.show("policies.html", policies=found, search=q[:200], state=state, states=desk.STATES)
+    found, more = await me.runtime.read(desk.policies, view, q[:200], state if state in desk.STATES else "")
+    return me.show(
+        "policies.html", policies=found, more=more, search=q[:200], state=state, states=desk.STATES
+    )  # fmt: skip
 
 
 @router.get("/policies/compare")

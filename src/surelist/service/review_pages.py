@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput
-from surelist.service import answers, campaigns, jobs, life, reviewing
+from surelist.service import answers, campaigns, jobs, labelling, life, reviewing
 from surelist.service.errors import Forbidden
 from surelist.service.record.marks import Marks
 from surelist.service.record.view import View
@@ -26,16 +26,26 @@ router = APIRouter()
 @router.get("/selections/{ident}/review")
 async def review(ident: str, me: Me, request: Request) -> Response:
     view = await me.view("operator")
+    await _require_laid_out(me, view, ident)
     closed = await me.runtime.read(view.reviews_closed, ident)
     spot = Spot.of(request.query_params, "all" if closed else "open")
     done = reviewing.Spot.of({"at": request.query_params.get("done", "")}).at
     return await me.runtime.read(_screen, me, view, ident, spot, done)
 
 
+async def _require_laid_out(me: Visitor, view: View, ident: str) -> None:
+    """A labelling asks for others once answers count; those that came by API are not on its list yet."""
+    entry = await me.runtime.read(view.subject, ident)
+    if entry.action == "labelling.started" and not await me.runtime.read(
+        labelling.laid_out, me.runtime, view, ident
+    ):
+        await me.runtime.work(labelling.stage_at_hand, me.runtime, view, ident)
+
+
 def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -> Response:
     entry = view.subject(ident)
     saved = view.policy(entry.facts["policy"]) if "policy" in entry.facts else None
-    labelling = entry.action == "labelling.started"
+    asked = entry.action == "labelling.started"
     marks, reviewer = view.marks(ident), view.actor.name
     kept, work = reviewing.opened(me.spool, ident, marks, reviewer)
     with work:
@@ -44,9 +54,9 @@ def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -
         last = work.candidate(done) if done is not None and 1 <= done <= work.length else None
         return me.show(
             "review.html", entry=entry, facts=entry.facts, policy=saved and answers.policy(saved),
-            spot=spot, **shown, labelling=labelling,
+            spot=spot, **shown, labelling=asked,
             detail=current, filters=FILTERS, names=work.names, length=work.length, listed=work.listed,
-            progress=reviewing.counted(work) if labelling else reviewing.progress(marks, work.length),
+            progress=reviewing.counted(work) if asked else reviewing.progress(marks, work.length),
             reviewers=marks.reviewers(), me=reviewer,
             until=reviewing.until(kept.until), closed=view.reviews_closed(ident),
             notes=view.notes(ident, current["id"]) if current else [],
@@ -132,7 +142,7 @@ def _require_listed(me: Visitor, view: View, ident: str, candidates: list[str]) 
 @router.get("/selections/{ident}/reviews.csv")
 async def reviews_file(ident: str, me: Me) -> Response:
     view = await me.view("operator")
-    await me.runtime.read(view.subject, ident)
+    await _require_laid_out(me, view, ident)
     text = await me.runtime.read(_reviews_csv, me, view, ident)
     headers = {"Content-Disposition": f'attachment; filename="reviews-{ident}.csv"'}
     return Response(text.encode("utf-8-sig"), media_type="text/csv; charset=utf-8", headers=headers)

@@ -150,7 +150,7 @@ def _days(text: str) -> int | None:
 
 
 def _described(view: View, team: Team) -> dict[str, Any]:
-    policies = {each.hash: each.name for each in view.policies(500)}
+    policies = view.policy_names()
     logins = team.last_logins()
     people = [_person(each, view, logins, policies) for each in team.tokens()]
     return {

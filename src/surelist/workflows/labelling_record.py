@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from surelist._dataclasses import dataclass, replace
-from surelist.errors import NotCertifiable
+from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
 from surelist.promises.targets import Expected, PerPool
@@ -16,7 +16,7 @@ from surelist.tables.sources import open_table
 from surelist.workflows.label_tables import TableCollection, write_certified
 from surelist.workflows.labelling import ROW, check_scores, write_rows
 
-Told = Sequence[Mapping[str, Any]]  # answers in order: rows and their labels, None for one that will not come
+Told = Mapping[str, Any]  # answers: rows and their labels, None for one that will not come
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,42 @@ class LabellingStatus:
     def done(self) -> bool:
         return not self.waiting
 
+    @property
+    def stage(self) -> str:
+        """Tells the stages apart: each group goes on from its pilot once."""
+        return str(len(self.stages))
+
+
+class Answered:
+    """A labelling and the answers that count, also as ``marks``: one sign per drawn row, in their order."""
+
+    def __init__(self, text: str, marks: str = "") -> None:
+        self.work = Labelling.loads(text)
+        drawn = self.work.drawn
+        self._at = {row: at for at, row in enumerate(drawn)}
+        self._marks = ["?"] * len(drawn)
+        if marks and len(marks) != len(drawn):
+            raise InvalidInput(f"marks: expected one for each of {len(drawn):,} rows, got {len(marks):,}.")
+        given = {row: _LABELS[mark] for row, mark in zip(drawn, marks, strict=False) if mark != "?"}
+        while rows := [row for row in self.work.ask().tolist() if row in given]:  # stage by stage
+            self.tell({"rows": rows, "labels": [given.pop(row) for row in rows]})
+        if given:
+            raise InvalidInput(f"marks: row {next(iter(given))} has one, but was never asked for.")
+
+    def tell(self, told: Told) -> None:
+        """More answers; one that is not asked for or contradicts another is an error, and none is taken."""
+        self.work.tell(told["rows"], told["labels"])
+        for row, label in zip(told["rows"], told["labels"], strict=True):
+            self._marks[self._at[row]] = _SIGNS[label]
+
+    @property
+    def marks(self) -> str:
+        return "".join(self._marks)
+
+
+_SIGNS = {None: "-", 0: "0", 1: "1"}
+_LABELS = {sign: label for label, sign in _SIGNS.items()}
+
 
 def begin(
     collection: Path, target: Any, *, labels: int, alpha: float, score: str, group: str | None = None,
@@ -51,14 +87,6 @@ def begin(
     return work.dumps(), dict(held.sizes)
 
 
-def resumed(text: str, told: Told) -> Labelling:
-    """The labelling after all answers so far; one that contradicts another is an error."""
-    work = Labelling.loads(text)
-    for answers in told:
-        work.tell(answers["rows"], answers["labels"])
-    return work
-
-
 def certifies(work: Labelling, policy: Policy) -> bool:
     """Whether the labels give this policy; earlier versions did not keep how much of the rows it lists."""
     made = work.policy.cutoffs
@@ -68,9 +96,23 @@ def certifies(work: Labelling, policy: Policy) -> bool:
     return policy.cutoffs in (made, before)
 
 
-def status(text: str, told: Told) -> LabellingStatus:
+def status(text: str, marks: str) -> LabellingStatus:
     """What to label now, or what can be promised."""
-    work = resumed(text, told)
+    return _status(Answered(text, marks).work)
+
+
+def told(text: str, marks: str, answers: Told) -> tuple[str, LabellingStatus]:
+    """The marks after these answers, and where the labelling stands then."""
+    now = Answered(text, marks)
+    waiting = set(now.work.ask().tolist())
+    for row in answers["rows"]:
+        if row not in waiting:
+            raise InvalidInput(f"labels: row {row:,} is not asked for now. Ask which are, and label those.")
+    now.tell(answers)
+    return now.marks, _status(now.work)
+
+
+def _status(work: Labelling) -> LabellingStatus:
     rows = tuple(work.ask().tolist())
     policy, refusal = None, None
     if not rows:
@@ -84,9 +126,9 @@ def status(text: str, told: Told) -> LabellingStatus:
     )
 
 
-def write_list(text: str, told: Told, collection: Path, output: Path) -> int:
+def write_list(text: str, marks: str, collection: Path, output: Path) -> int:
     """The certified list of the collection itself, with all columns; returns its length."""
-    work = resumed(text, told)
+    work = Answered(text, marks).work
     table = open_table(collection)
     score = str((work.columns or {})["score"])
     drawn = work.drawn
@@ -95,9 +137,9 @@ def write_list(text: str, told: Told, collection: Path, output: Path) -> int:
     return count_rows(open_table(output))
 
 
-def write_stage(text: str, told: Told, collection: Path, output: Path) -> int:
+def write_stage(text: str, marks: str, collection: Path, output: Path) -> int:
     """The rows to label now with all their columns and their row number, as a file; returns how many."""
-    work = resumed(text, told)
+    work = Answered(text, marks).work
     rows = work.ask().tolist()
     if rows:
         table = open_table(collection)
@@ -107,4 +149,4 @@ def write_stage(text: str, told: Told, collection: Path, output: Path) -> int:
     return len(rows)
 
 
-__all__ = ["ROW", "LabellingStatus", "begin", "resumed", "status", "write_list", "write_stage"]
+__all__ = ["ROW", "Answered", "LabellingStatus", "begin", "status", "told", "write_list", "write_stage"]

@@ -54,7 +54,7 @@ class Campaigns:
         self._actor.require_all_policies()
         return self._log.one(STARTED, ident, "campaign")
 
-    def all(self, limit: int = 100) -> list[Entry]:
+    def all(self, limit: int | None = None) -> list[Entry]:
         """Newest first."""
         if self._actor.limited:
             return []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +21,7 @@ from surelist.service.errors import DiskFull, StorageError
 
 APPEND_LOCK = 7_395_112_264
 PATIENCE_SECONDS = 15
+VALUES_AT_ONCE = 500
 
 Rows = list[tuple[Any, ...]]
 
@@ -51,6 +52,17 @@ def transaction(connection: Connection) -> Iterator[Connection]:
         connection.rollback()
         raise
     connection.commit()
+
+
+def batched(values: Iterable[str]) -> Iterator[list[str]]:
+    """All of them, in parts that fit into one statement each."""
+    every = list(values)
+    return (every[start : start + VALUES_AT_ONCE] for start in range(0, len(every), VALUES_AT_ONCE))
+
+
+def slots(values: Sequence[Any]) -> str:
+    """A place in a statement for each."""
+    return ", ".join("?" * len(values))
 
 
 def is_postgres(address: str) -> bool:

@@ -42,6 +42,7 @@ CREATE TABLE notes (
     selection TEXT NOT NULL, candidate TEXT NOT NULL, text TEXT NOT NULL, seq BIGINT PRIMARY KEY NOT NULL
 );
 CREATE INDEX notes_by_candidate ON notes (selection, candidate);
+CREATE TABLE progress (labelling TEXT PRIMARY KEY, seq BIGINT NOT NULL, marks TEXT NOT NULL);
 CREATE TABLE tokens (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, policy TEXT, digest TEXT NOT NULL,
     created TEXT NOT NULL, expires TEXT, revoked TEXT
@@ -55,7 +56,7 @@ CREATE TABLE replays (
 
 # a policy's selections without reading through the log; also for records made before it existed
 _JSON_TEXT = {"sqlite": "json_extract(details, '$.{}')", "postgresql": "(details::json ->> '{}')"}
-_BY_DETAIL = {"policy": "selection.made", "file": "rows.looked"}  # and the looks at a file
+_BY_DETAIL = {"policy": "selection.made", "file": "rows.looked", "labelling": "policy.saved"}
 # the few selections whose reviews are to show whether the promise still holds
 _WATCHED = (
     "CREATE INDEX IF NOT EXISTS log_watched ON log ({policy}, seq) "

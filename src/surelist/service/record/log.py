@@ -88,19 +88,21 @@ class Log:
         self,
         action: str | None = None,
         subject: str | None = None,
-        limit: int = 100,
+        limit: int | None = 100,
         before: int | None = None,
     ) -> list[Entry]:
-        """Entries of the log, newest first."""
-        conditions, values = ["1 = 1"], []
+        """Entries of the log, newest first; all of them without a limit."""
+        conditions: list[str] = ["1 = 1"]
+        values: list[Any] = []
         for sql, value in (("action = ?", action), ("subject = ?", subject), ("seq < ?", before)):
             if value is not None:
                 conditions.append(sql)
                 values.append(value)
-        rows = self.database.read(
-            f"SELECT {COLUMNS} FROM log WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT ?",
-            [*values, limit],
-        )
+        sql = f"SELECT {COLUMNS} FROM log WHERE {' AND '.join(conditions)} ORDER BY seq DESC"
+        if limit is None:
+            rows = self.database.read(sql, values)
+        else:
+            rows = self.database.read(f"{sql} LIMIT ?", [*values, limit])
         return [Entry(*row) for row in rows]
 
     def replayed(self, actor: str, key: Key) -> Entry | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,8 +19,9 @@ from surelist.promises import policy_file
 from surelist.promises.policy import Policy
 from surelist.service.errors import Conflict
 from surelist.service.record.chain import Entry
-from surelist.service.record.connections import Connection
+from surelist.service.record.connections import Connection, batched, slots
 from surelist.service.record.database import Database
+from surelist.service.record.labellings import LabellingBook
 from surelist.service.record.log import COLUMNS, Key, Log, Written
 from surelist.service.record.reviews import ReviewBook
 from surelist.service.record.writer import Batch
@@ -63,6 +65,7 @@ class Registry(Log):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.book = ReviewBook(self)
+        self.labellings = LabellingBook(self)
         self._loaded = lru_cache(maxsize=256)(self._load)
 
     # -- writing
@@ -118,15 +121,26 @@ class Registry(Log):
         """A policy by its hash (or a beginning of it that fits only one), checked against it."""
         entry = self.one("policy.saved", digest, "policy")
         policy = self._loaded(entry.subject, entry.details)
-        later = [
-            next(iter(self.entries(action=action, subject=entry.subject, limit=1)), None) for action in LATER
-        ]
+        later = [self.latest(action, [entry.subject]).get(entry.subject) for action in LATER]
         return SavedPolicy(entry.subject, policy, entry, *later)
 
     def policies(self, limit: int = 100, before: int | None = None) -> list[SavedPolicy]:
         """Newest first."""
-        entries = self.entries(action="policy.saved", limit=limit, before=before)
-        later = [self.latest(action) for action in LATER]
+        return self._with_later(self.entries(action="policy.saved", limit=limit, before=before))
+
+    def alarmed(self) -> list[SavedPolicy]:
+        """All whose promise was withdrawn and that nobody has retired since, newest first."""
+        rows = self.database.read(
+            f"SELECT {COLUMNS} FROM log WHERE action = 'policy.saved' "
+            "AND subject IN (SELECT subject FROM log WHERE action = 'policy.withdrawn') "
+            "AND subject NOT IN (SELECT subject FROM log WHERE action = 'policy.retired') ORDER BY seq DESC"
+        )
+        return self._with_later([Entry(*row) for row in rows])
+
+    def _with_later(self, entries: Sequence[Entry]) -> list[SavedPolicy]:
+        """Policies with what became of them."""
+        subjects = [entry.subject for entry in entries]
+        later = [self.latest(action, subjects) for action in LATER]
         return [
             SavedPolicy(
                 e.subject, self._loaded(e.subject, e.details), e, *(each.get(e.subject) for each in later)
@@ -134,9 +148,31 @@ class Registry(Log):
             for e in entries
         ]
 
-    def latest(self, action: str) -> dict[str, Entry]:
-        """The latest entry of a kind about each subject."""
-        return {entry.subject: entry for entry in reversed(self.entries(action=action, limit=10_000))}
+    def names(self, policies: Sequence[str] | None = None) -> dict[str, str]:
+        """What policies are called, these or all, newest first."""
+        name = self.database.json_text("name")
+        sql = f"SELECT seq, subject, {name} FROM log WHERE action = 'policy.saved'"
+        parts = [(sql, [])] if policies is None else [
+            (f"{sql} AND subject IN ({slots(each)})", each) for each in batched(dict.fromkeys(policies))
+        ]  # fmt: skip
+        saved = sorted((row for each in parts for row in self.database.read(*each)), reverse=True)
+        called = {str(subject): str(text) for _, subject, text in saved}
+        return called | {
+            subject: str(entry.facts["name"])
+            for subject, entry in self.latest("policy.described", list(called)).items()
+        }
+
+    def latest(self, action: str, subjects: Sequence[str]) -> dict[str, Entry]:
+        """The latest entry of a kind about each of these subjects, of those that have one."""
+        found = {}
+        for each in batched(subjects):
+            rows = self.database.read(
+                f"SELECT {COLUMNS} FROM log WHERE seq IN (SELECT max(seq) FROM log "
+                f"WHERE action = ? AND subject IN ({slots(each)}) GROUP BY subject)",
+                [action, *each],
+            )
+            found.update({entry.subject: entry for entry in (Entry(*row) for row in rows)})
+        return found
 
     def selection(self, name: str) -> Entry:
         return self.one("selection.made", name, "selection")
@@ -164,17 +200,32 @@ class Registry(Log):
         )
         return [Entry(*row) for row in rows]
 
-    def looks(self, rows: str, file: str, limit: int = 100) -> list[Entry]:
+    def unfinished(self, kept: Sequence[str]) -> list[Entry]:
+        """Selections whose reviews have not ended: those that count, and these; newest first."""
+        made = "action = 'selection.made'"
+        found = self.database.read(
+            f"SELECT {COLUMNS} FROM log WHERE {made} AND {self.database.json_text('watched')} IS NOT NULL "
+            "AND subject NOT IN (SELECT subject FROM log WHERE action = 'reviews.closed')"
+        )
+        for each in batched(kept):
+            found += self.database.read(
+                f"SELECT {COLUMNS} FROM log WHERE {made} AND subject IN ({slots(each)}) "
+                "AND subject NOT IN (SELECT subject FROM log WHERE action = 'reviews.closed')",
+                each,
+            )
+        entries = {row[0]: Entry(*row) for row in found}
+        return [entries[seq] for seq in sorted(entries, reverse=True)]
+
+    def looks(self, rows: str, file: str) -> list[Entry]:
         """Looks at these rows or this file; looks before there were fingerprints are known by the file."""
         part = self.database.json_text("file")
         entries = self.database.read(
             f"SELECT {COLUMNS} FROM log WHERE seq IN ("
             "SELECT seq FROM log WHERE action = 'rows.looked' AND subject IN (?, ?) "
-            f"UNION SELECT seq FROM log WHERE action = 'rows.looked' AND {part} = ?) "
-            "ORDER BY seq DESC LIMIT ?",
-            [rows, file, file, limit],
+            f"UNION SELECT seq FROM log WHERE action = 'rows.looked' AND {part} = ?) ORDER BY seq",
+            [rows, file, file],
         )
-        return [Entry(*row) for row in reversed(entries)]
+        return [Entry(*row) for row in entries]
 
     def _load(self, digest: str, details: str) -> Policy:
         text = json.loads(details)["policy"]

@@ -16,7 +16,7 @@ from typing import Any
 from surelist.errors import InvalidInput
 from surelist.service.errors import Conflict
 from surelist.service.record.chain import Entry, canonical
-from surelist.service.record.connections import Connection
+from surelist.service.record.connections import Connection, batched, slots
 from surelist.service.record.log import COLUMNS, Key, Log, Written
 from surelist.service.record.marks import CODES, QUALIFIED, Marks, MarksOnRecord
 from surelist.service.record.writer import Batch
@@ -126,19 +126,6 @@ class ReviewBook:
         facts = {"policy": policy, "counts": dict(closing.counts)}
         return self._log.append(actor, "reviews.closed", selection, facts, key=key, before=before, also=also)
 
-    def tell(
-        self, labelling: str, actor: str, told: dict[str, Any], stages: int, key: Key | None = None
-    ) -> Future[Written]:
-        """Answers of one stage of a labelling, which come after ``stages`` others."""
-
-        def before(batch: Batch) -> None:
-            batch.flush()
-            known = "SELECT count(*) FROM log WHERE subject = ? AND action = 'labelling.told'"
-            if batch.connection.execute(known, [labelling])[0][0] != stages:
-                raise Outdated("labels: somebody else has just sent this stage. Load the page again.")
-
-        return self._log.append(actor, "labelling.told", labelling, told, key=key, before=before)
-
     def forget_list(self, selection: str, actor: str, reason: str, key: Key | None = None) -> Future[Written]:
         """The candidates of a selection are no longer kept: their notes go, and the record says when."""
 
@@ -207,12 +194,14 @@ def require_open(batch: Batch, selection: str) -> None:
 def _require_room(batch: Batch, selection: str, candidates: set[str], listed: int) -> None:
     """No more different candidates than there are to review."""
     counted = "SELECT count(DISTINCT candidate) FROM reviews WHERE selection = ?"
-    if batch.connection.execute(counted, [selection])[0][0] + len(candidates) <= listed:
+    reviewed = batch.connection.execute(counted, [selection])[0][0]
+    if reviewed + len(candidates) <= listed:
         return
-    known = batch.connection.execute(
-        "SELECT DISTINCT candidate FROM reviews WHERE selection = ?", [selection]
-    )
-    together = len(candidates | {each for (each,) in known})
+    known: set[str] = set()
+    for names in batched(candidates):
+        sql = f"SELECT DISTINCT candidate FROM reviews WHERE selection = ? AND candidate IN ({slots(names)})"
+        known |= {each for (each,) in batch.connection.execute(sql, [selection, *names])}
+    together = reviewed + len(candidates - known)
     if together > listed:
         raise InvalidInput(
             f"reviews: to be reviewed here are {listed:,} candidates, but {together:,} different ones "

@@ -24,7 +24,8 @@ class Team:
 
     def last_logins(self) -> dict[str, str]:
         """When somebody last logged in with a token, by token."""
-        return {ident: entry.at for ident, entry in self._registry.latest("session.begun").items()}
+        tokens = [token.id for token in access.list_tokens(self._registry)]
+        return {ident: entry.at for ident, entry in self._registry.latest("session.begun", tokens).items()}
 
     def add(
         self, name: str, role: str, policies: Sequence[str], days: int | None, key: Key | None

@@ -1,8 +1,8 @@
 """``surelist verify-log``: recompute the whole chain and check what hangs on it. Changes nothing.
 
 Beside the log a record has tables that the log vouches for: reviews (their hash and their selection), notes,
-tokens (role, scope, expiry, end), salts, sessions and idempotency keys. A row that the log does not
-explain is a problem, as is an entry that contradicts an earlier one.
+the answers of labellings, tokens (role, scope, expiry, end), salts, sessions and idempotency keys. A row
+that the log does not explain is a problem, as is an entry that contradicts an earlier one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from surelist.service.record.chain import GENESIS, Entry
 from surelist.service.record.connections import Connection
 from surelist.service.record.database import Database
 from surelist.service.record.guards import check_guards
+from surelist.service.record.labellings import marks_hash
 from surelist.service.record.log import COLUMNS
 from surelist.service.record.marks import CODES, MARKS, Marks
 from surelist.service.record.reviews import note_hash, reviews_hash, total_of
@@ -112,7 +113,8 @@ class _Story:
         self._connection, self._verdict = connection, verdict
         self._policies: dict[str, bool] = {}  # saved, and whether in use
         self._loaded: dict[str, Policy] = {}
-        self._labellings: dict[str, Any] = {}
+        self._labellings: dict[str, labelling_record.Answered] = {}
+        self._told: dict[str, int] = {}  # labelling: the last entry with answers
         self._salted: set[str] = set()
         self._selections: dict[str, int] = {}  # and how many were shortlisted
         self._tokens: dict[str, dict[str, Any]] = {}
@@ -149,7 +151,7 @@ class _Story:
         policy = Policy.loads(text, salt_text=secret[0][0] if secret else None)
         self._loaded[entry.subject] = policy
         work = self._labellings[facts["labelling"]] if facts.get("labelling") else None
-        if work is not None and not labelling_record.certifies(work, policy):
+        if work is not None and not labelling_record.certifies(work.work, policy):
             self._problem(entry, "the labels on record do not certify this policy")
         if policy.salt_hash is not None:
             self._salted.add(entry.subject)
@@ -268,10 +270,13 @@ class _Story:
 
     def _labelling_started(self, entry: Entry, facts: dict[str, Any]) -> None:
         self._selections[entry.subject] = facts["labels"]
-        self._labellings[entry.subject] = labelling_record.resumed(facts["state"], [])
+        self._labellings[entry.subject] = labelling_record.Answered(facts["state"])
 
     def _labelling_told(self, entry: Entry, facts: dict[str, Any]) -> None:
-        self._labellings[entry.subject].tell(facts["rows"], facts["labels"])
+        self._labellings[entry.subject].tell(facts)
+        self._told[entry.subject] = entry.seq
+        if facts["sha256"] != marks_hash(self._labellings[entry.subject].marks):
+            self._problem(entry, "the answers so far are not those it says")
 
     def _settings_changed(self, entry: Entry, facts: dict[str, Any]) -> None:
         if facts["before"].keys() != chosen.checked(facts["settings"]).keys():
@@ -309,6 +314,7 @@ class _Story:
         for campaign in self._campaigns.unheard():
             self._add(f"the reviews of campaign {campaign} raise the alarm, but it was not withdrawn")
         self._compare_notes()
+        self._compare_progress()
         self._compare_tokens()
         for (policy,) in self._connection.execute("SELECT policy FROM salts"):
             if policy not in self._salted:
@@ -327,6 +333,14 @@ class _Story:
                 self._add(f"the note of entry {seq} is not what the log says, or was to be removed")
         for seq in self._notes:
             self._add(f"the note of entry {seq} is gone, and the log does not say that it was removed")
+
+    def _compare_progress(self) -> None:
+        known = {name: (seq, self._labellings[name].marks) for name, seq in self._told.items()}
+        for labelling, *row in self._connection.execute("SELECT labelling, seq, marks FROM progress"):
+            if known.pop(labelling, None) != tuple(row):
+                self._add(f"the answers kept for labelling {labelling} are not those in the log")
+        for labelling in known:
+            self._add(f"the answers of labelling {labelling} are in the log, but no longer kept beside it")
 
     def _compare_tokens(self) -> None:
         rows = self._connection.execute(

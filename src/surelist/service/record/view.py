@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -18,6 +17,7 @@ from surelist.service.errors import NotFound
 from surelist.service.record.access import Actor
 from surelist.service.record.campaigns import Campaigns
 from surelist.service.record.chain import Entry
+from surelist.service.record.labellings import AnswersSoFar
 from surelist.service.record.log import Key, Written
 from surelist.service.record.marks import Marks
 from surelist.service.record.record import Registry, SavedPolicy
@@ -29,6 +29,7 @@ class View:
 
     def __init__(self, registry: Registry, actor: Actor) -> None:
         self._registry, self.actor = registry, actor
+        self._described: dict[str, Entry | None] = {}  # by selection: its latest name and note
 
     # -- reading
 
@@ -89,25 +90,18 @@ class View:
         self.actor.require_all_policies()
         return self._registry.one("labelling.started", ident, "labelling")
 
-    def labellings(self, limit: int = 20) -> list[Entry]:
-        """Newest first; none for a token of some policies."""
-        if self.actor.limited:
-            return []
-        return self._registry.entries(action="labelling.started", limit=limit)
+    def running_labellings(self) -> list[Entry]:
+        """Those that led neither to a list nor to a policy yet; none for a token of some policies."""
+        return [] if self.actor.limited else self._registry.labellings.running()
 
-    def told(self, ident: str) -> list[dict[str, Any]]:
-        """The answers of a labelling that count, oldest first."""
-        entries = self._registry.entries(action="labelling.told", subject=ident, limit=1000)
-        return [entry.facts for entry in reversed(entries)]
-
-    def listed(self) -> set[str]:
-        """The labellings whose certified list was made."""
-        return set(self._registry.latest("labelling.listed"))
+    def progress(self, ident: str) -> AnswersSoFar:
+        """The answers of a labelling that count."""
+        self.actor.require_all_policies()
+        return self._registry.labellings.progress(ident)
 
     def policy_of(self, labelling: str) -> str | None:
         """The policy that a labelling led to, if it was saved."""
-        made = self._registry.entries(action="policy.saved", limit=500)
-        return next((e.subject for e in made if e.facts.get("labelling") == labelling), None)
+        return self._registry.labellings.policy_of(labelling)
 
     def notes(self, selection: str, candidate: str) -> list[dict[str, Any]]:
         return self._registry.book.notes(self.subject(selection).subject, candidate)
@@ -119,22 +113,39 @@ class View:
         """The entry that ended the reviews of a selection, if one did."""
         return self._registry.book.closed(self.subject(selection).subject)
 
-    def finished(self) -> set[str]:
-        """The selections whose reviews have ended."""
-        return set(self._registry.latest("reviews.closed"))
+    def unfinished(self, kept: Sequence[str]) -> list[Entry]:
+        """Selections whose reviews have not ended: those that count, and these; newest first."""
+        return [
+            entry for entry in self._registry.unfinished(kept) if self.actor.may_use(entry.facts["policy"])
+        ]  # fmt: skip
 
-    @cached_property
-    def _described(self) -> dict[str, Entry]:
-        return self._registry.latest("selection.described")
+    def alarmed(self) -> list[SavedPolicy]:
+        """Policies whose promise was withdrawn and that nobody has retired since."""
+        return [each for each in self._registry.alarmed() if self.actor.may_use(each.hash)]
+
+    def policy_names(self, policies: Sequence[str] | None = None) -> dict[str, str]:
+        """What policies are called, these or all that may be seen."""
+        named = self._registry.names(self.actor.policies if policies is None else policies)
+        return {digest: name for digest, name in named.items() if self.actor.may_use(digest)}
+
+    def read_titles(self, entries: Sequence[Entry]) -> None:
+        """Read at once what these selections are called, for ``title`` and ``note``."""
+        new = [entry.subject for entry in entries if entry.subject not in self._described]
+        found = self._registry.latest("selection.described", new)
+        self._described |= {each: found.get(each) for each in new}
+
+    def _description(self, entry: Entry) -> Entry:
+        self.read_titles([entry])
+        return self._described[entry.subject] or entry
 
     def title(self, entry: Entry) -> str:
         """What a selection is called: its latest name, else the day it was made."""
-        facts = self._described.get(entry.subject, entry).facts
+        facts = self._description(entry).facts
         return str(facts.get("name") or f"Shortlist of {entry.at[:10]}")
 
     def note(self, entry: Entry) -> str:
         """What people noted about a selection last."""
-        return str(self._described.get(entry.subject, entry).facts.get("note", ""))
+        return str(self._description(entry).facts.get("note", ""))
 
     def watched(self, policy: str) -> list[Entry]:
         """The selections that count for or against a policy's promise, in the order of screening."""
@@ -266,12 +277,12 @@ class View:
         return self._registry.append(self.actor.name, "labelling.started", ident, facts, key=key)
 
     def tell_labels(
-        self, ident: str, told: dict[str, Any], stages: int, key: Key | None = None
+        self, ident: str, told: dict[str, Any], now: str, before: AnswersSoFar, key: Key | None = None
     ) -> Future[Written]:
-        """Answers that count from now on; refused if another stage was told meanwhile."""
+        """Answers that count from now on and lead to the marks ``now``; refused if others came meanwhile."""
         self.actor.require("operator")
-        self.labelling(ident)
-        return self._registry.book.tell(ident, self.actor.name, told, stages, key)
+        self.actor.require_all_policies()
+        return self._registry.labellings.tell(ident, self.actor.name, told, now, before.seq, key)
 
     def list_labelled(self, ident: str, facts: dict[str, Any], key: Key | None = None) -> Future[Written]:
         """The certified list of a collection was made."""
