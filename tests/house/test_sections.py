@@ -54,6 +54,11 @@ PROOFS = {
         "promises/test_simulations.py::test_non_monotone_score_with_heavy_ties",
         "promises/test_list_length.py::test_exact_rule_is_close_to_the_oracle",
     ],
+    "together": [
+        "promises/test_combinations.py::test_maps_of_rows_and_splits_together_are_false_at_most_alpha",
+        "promises/test_combinations.py::test_missing_labels_of_drawn_rows_count_as_not_qualified_and_keep_the_level",
+        "promises/test_combinations.py::test_labels_known_above_a_score_go_with_that_one_score",
+    ],
     "random-pool-size": ["promises/test_list_length.py::test_random_pool_sizes_with_known_mean"],
     "groups": [
         "promises/test_simulations.py::test_disjoint_groups_hold_together",

@@ -184,3 +184,47 @@ def test_how_often_the_long_run_rate_lies_above_alpha_is_about_alpha_and_not_a_s
     assert any(
         "long-run rate of a group lies above its share of alpha" in each for each in grouped.conditions
     )
+
+
+def test_a_budget_is_kept_on_average_by_one_score_and_not_by_the_shortest_of_several():
+    """Twenty of a hundred were allowed, and the shortest of two lists had 20.5 on average."""
+    with pytest.raises(sl.InvalidInput, match="a budget is kept on average"):
+        sl.calibrate(TWO, LABELS, sl.Budget(10, 100), unlabelled={"a": OTHERS, "b": OTHERS**2})
+    one = sl.calibrate({"a": SCORES}, LABELS, sl.Budget(10, 100), unlabelled={"a": OTHERS})
+    assert one.threshold == sl.calibrate(SCORES, LABELS, sl.Budget(10, 100), unlabelled=OTHERS).threshold
+
+
+@pytest.mark.parametrize("many", [10, 4_000])
+def test_audited_labels_go_without_other_scores_however_many(many):
+    labels = sl.SampledLabels(audited(), probability=0.1, above=0.8)
+    with pytest.raises(sl.InvalidInput, match="unlabelled: does not go with labels that were drawn"):
+        sl.calibrate(SCORES, labels, sl.Expected(5, 100), unlabelled=OTHERS[:many])
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_maps_of_rows_and_splits_together_are_false_at_most_alpha(drawn):
+    """Missing labels, labels by probability or ratios, ties by hash, two groups, two scores: at the boundary.
+
+    The top of either score holds just less than the target; only a list that goes below it is right.
+    """
+    rng, runs, alpha, false, n = np.random.default_rng(8), 250, 0.2, 0, 400
+    target = dict.fromkeys("xy", sl.Expected(10 + 1e-6, 100))
+    for _ in range(runs):
+        kind, groups = rng.random(n), np.where(rng.random(n) < 0.5, "x", "y")
+        labels, rates = (kind < 0.5).astype(float), np.where(rng.random(n) < 0.5, 1.0, 0.5)
+        scores = {
+            "a": np.where((kind < 0.1) | (kind > 0.8), 1.0, 0.0),
+            "b": np.where(abs(kind - 0.15) < 0.05, 1.0, 0.0),
+        }
+        labels[(kind >= 0.5) & (rates == 1) & (rng.random(n) < 0.5)] = np.nan  # and never reviewed
+        given, asked = labels, {"weights": rates, "weight_bound": 1.0}
+        if drawn:
+            labels[(rates < 1) & (rng.random(n) < 0.5)] = np.nan
+            given, asked = sl.SampledLabels(labels, probability=rates, lowest_rate=0.5), {}
+        policy = sl.calibrate(
+            scores, given, target, groups=groups, purpose="a test", ids=range(n), ties="hash", alpha=alpha,
+            group_split="sidak", missing_labels="unqualified", **asked,
+        )  # fmt: skip
+        false += max(policy.thresholds.values()) == 1
+    assert stats.binom.sf(false - 1, runs, alpha) > 1e-6, false
+    assert false > 0, false

@@ -1,7 +1,8 @@
 """Conditions that have no proof together are refused here, before anything is certified.
 
 ``certify_arrays`` asks, through which arrays, tables, command line, API and estimator all go. Each condition
-is fine alone; a refusal names the two that are not and the way out.
+is fine alone; a refusal names the two that are not and the way out. What goes together, and why, is in
+[theory: together].
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from surelist.errors import InvalidInput
 from surelist.promises.sampled import SampledLabels
-from surelist.promises.targets import Expected, Precision
+from surelist.promises.targets import Budget, Expected, Precision
 from surelist.promises.terms import Terms
 
 
@@ -29,6 +30,11 @@ def _several_scores(labels: Any, terms: Terms) -> None:
         raise InvalidInput(
             'scores: rule="fdr" promises an average over lists, which has no alpha to share, and a list '
             "chosen after looking is not an average one; give one score."
+        )
+    if any(isinstance(each, Budget) for each in terms.all_targets):
+        raise InvalidInput(
+            "scores: a budget is kept on average over draws of the unlabelled scores, and a list chosen "
+            "among several after looking is not an average one; give one score."
         )
     if isinstance(labels, SampledLabels) and labels.above is not None:
         raise InvalidInput(

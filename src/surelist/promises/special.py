@@ -92,9 +92,10 @@ def is_special(target: AnyTarget, rows: RowSet) -> bool:
     """Whether a target, or how its labels came about, needs more than counts."""
     if isinstance(target, (Precision, Budget)) or of_whole_pools(target) or has_values(target):
         return True
-    if rows.unlabelled is not None and isinstance(target, Expected):
-        return rows.alike and chain_helps(len(rows.scores), len(rows.unlabelled))
-    return isinstance(rows.labels, SampledLabels)
+    if isinstance(rows.labels, SampledLabels):
+        return True
+    other_scores = rows.unlabelled is not None and isinstance(target, Expected) and rows.alike
+    return other_scores and chain_helps(len(rows.scores), len(rows.unlabelled))
 
 
 def special_cutoff(rows: RowSet, target: AnyTarget, level: Level, most: float = math.inf) -> Cutoff | None:
