@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surelist.bounds.usual import beta_binomial, usual_count
+from surelist.bounds.usual import Certifiable, beta_binomial, usual_count
 
 SHARES = (0.02, 0.1, 0.3, 0.5, 0.77, 0.9, 0.98)
 
@@ -42,6 +42,37 @@ def test_and_where_the_threshold_is_the_last_qualified_row_of_a_flat_score(neede
             above += law.pmf(others) * there.sf(high)
         assert below <= miss
         assert above <= miss
+
+
+@pytest.mark.parametrize("region", [1.0, 0.5])
+def test_and_among_calibrations_that_certify_only(region):
+    """Every outcome of calibration: rows in the region that can be qualified, the rank of the needed one,
+    and how many qualified come after it; given that there are enough of them, whatever the share."""
+    rows, needed, listed, miss = 18, 4, 20, 0.05
+    ends: dict[tuple[int, int], tuple[int, int]] = {}
+    plain = 0.0
+    for share in (0.02, 0.1, 0.2, 0.3, 0.5, 0.8):
+        there = stats.binom(listed, share)
+        total = below = above = without = 0.0
+        for inside in range(needed, rows + 1):
+            for rank in range(needed, inside + 1):
+                first = stats.binom.pmf(inside, rows, region) * stats.nbinom.pmf(rank - needed, needed, share)
+                for more in range(inside - rank + 1):
+                    chance = first * stats.binom.pmf(more, inside - rank, share)
+                    at = rank - needed, needed + more
+                    if at not in ends:
+                        given = Certifiable(rows, needed, needed + more)
+                        ends[at] = usual_count(listed, needed, needed, rank - needed, miss, given)
+                    low, high = ends[at]
+                    alone, _ = usual_count(listed, needed, needed, rank - needed, miss)
+                    total += chance
+                    below += chance * there.cdf(low - 1)
+                    above += chance * there.sf(high)
+                    without += chance * there.cdf(alone - 1)
+        assert below <= miss * total, share
+        assert above <= miss * total, share
+        plain = max(plain, without / total)
+    assert plain > 2 * miss, "a world in which it matters"
 
 
 def test_the_law_against_scipy_and_the_ends():

@@ -8,7 +8,7 @@ from scipy import stats
 
 import surelist as sl
 from surelist.examples import population
-from surelist.promises.usual import usual
+from surelist.promises.usual import Usual, usual
 from tests.helpers.promise_kinds import KINDS, policy_of
 
 SAID = {"expected", "per pool", "per pool, two levels", "recall"}
@@ -27,6 +27,44 @@ def test_most_lists_hold_what_is_usual(decimals):
         assert said is not None
         outside += not said.low <= int((listed & truth).sum()) <= said.high
     assert stats.binom.sf(outside - 1, runs, 0.1) > 1e-4, outside / runs
+
+
+SHAPES = {
+    "flat": lambda at: 0.1 + 0 * at,
+    "rising": lambda at: 0.4 * at**3,
+    "jump": lambda at: np.where(at > 0.9, 0.7, 0.033),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("target", "rows"), [(sl.Expected(8, 100), 60), (sl.Recall(0.9), 150)])
+def test_most_lists_hold_what_is_usual_where_the_target_is_barely_certifiable(shape, target, rows):
+    """Lists are made only where the rows sufficed, in a few of ten calibrations: those are counted."""
+    rng, made, tried, below, above = np.random.default_rng(4), 0, 0, 0, 0
+
+    def draw(size: int) -> tuple[np.ndarray, np.ndarray]:
+        scores = rng.random(size)
+        return scores, rng.random(size) < SHAPES[shape](scores)
+
+    while made < 80:
+        tried += 1
+        try:
+            policy = sl.calibrate(*draw(rows), target)
+        except sl.NotCertifiable:
+            continue
+        pool, truth = draw(500)
+        listed = policy.select(pool)
+        said = usual(policy, 500, int(listed.sum()))
+        assert said is not None, "said of every list, or the choice of those it is said of would count"
+        held = int((listed & truth).sum())
+        made, below, above = made + 1, below + (held < said.low), above + (held > said.high)
+    assert made / tried < 0.5
+    assert stats.binom.sf(max(below, above) - 1, made, 0.05) > 1e-6, (below / made, above / made)
+
+
+def test_where_any_number_is_usual_that_is_said():
+    said = Usual(listed=7, low=0, high=7, rows=40, qualified=9)
+    assert said.sentence == "7 listed here; any number of them qualified would be usual."
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,7 +89,7 @@ def test_the_sentence_has_the_numbers_and_says_how_they_come():
 
 def test_a_pool_smaller_than_any_that_is_covered_and_missing_labels_have_none():
     assert usual(policy_of("per pool"), 99, 7) is None
-    assert usual(policy_of("expected"), 100, 1) is None, "nothing is said by 0 to 1 of 1"
+    assert usual(policy_of("expected"), 100, 4) is None, "of so few nearly any number is usual"
     labels = np.where(np.arange(400) % 7, population(np.random.default_rng(1), 400)[1], np.nan)
     scores = population(np.random.default_rng(1), 400)[0]
     policy = sl.calibrate(scores, labels, sl.Expected(5, 100), missing_labels="unqualified")

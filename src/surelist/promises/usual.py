@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from surelist._dataclasses import dataclass
 from surelist._numerals import count
-from surelist.bounds.usual import usual_count
-from surelist.promises.state import Certificate
+from surelist.bounds.usual import Certifiable, usual_count
+from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import Expected, PerPool, Recall
 
 FIXED_BEFORE = ("exact", "pac", "bernstein")
 MISS = 0.05  # per side
+SHORTEST = 5  # candidates on a list; of fewer nearly any number is usual
 MOST = 1_000_000  # candidates on a list; beyond, chance is no longer what matters
 
 
@@ -32,6 +33,8 @@ class Usual:
 
     @property
     def sentence(self) -> str:
+        if (self.low, self.high) == (0, self.listed):
+            return f"{count(self.listed)} listed here; any number of them qualified would be usual."
         span = count(self.low) if self.low == self.high else f"{count(self.low)} to {count(self.high)}"
         return f"{count(self.listed)} listed here; about {span} qualified would be usual."
 
@@ -42,14 +45,15 @@ class Usual:
             f"{count(self.rows)} calibration rows score high enough to be listed, and "
             f"{count(self.qualified)} of them are qualified. A list of {count(self.listed)} drawn from "
             "candidates of the same kind holds a number in this range about 9 times in 10: the chance in "
-            "this list and the chance in those rows are both counted in. It rests on what the promise rests "
-            "on, and is no promise: a number outside it proves nothing yet, and is a reason to look."
+            "this list, in those rows and in whether they sufficed is counted in. It rests on what the "
+            "promise rests on, and is no promise: a number outside it proves nothing yet, and is a reason to "
+            "look."
         )
 
 
 def usual(policy: Certificate, candidates: int, listed: int) -> Usual | None:
     """How many qualified would be usual on this list; None where that cannot be said."""
-    if not 1 <= listed <= MOST or not _known(policy):
+    if not SHORTEST <= listed <= MOST or not _known(policy):
         return None
     cutoff = policy.cutoffs[0]
     step = cutoff.steps[0]
@@ -58,10 +62,17 @@ def usual(policy: Certificate, candidates: int, listed: int) -> Usual | None:
     if step.share is None or step.reached is None:
         return None
     rows = round(step.share * cutoff.rows)
-    low, high = usual_count(listed, step.critical_count, step.reached, rows - step.reached, MISS)
-    if (low, high) == (0, listed):
-        return None  # a list so short that any number is usual
+    given = Certifiable(cutoff.rows, _fewest(cutoff, step.critical_count), cutoff.qualified)
+    low, high = usual_count(listed, step.critical_count, step.reached, rows - step.reached, MISS, given)
     return Usual(listed, low, high, rows, step.reached)
+
+
+def _fewest(cutoff: Cutoff, count: int) -> int:
+    """How many qualified rows there had to be for the promise to be certified at all."""
+    target = cutoff.target
+    if not isinstance(target, Recall):
+        return count
+    return target.fewest(cutoff.level)
 
 
 def _known(policy: Certificate) -> bool:
