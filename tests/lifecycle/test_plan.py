@@ -8,8 +8,9 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import surelist as sl
-from surelist.lifecycle.planning import smallest_rows
+from surelist.lifecycle.planning import smallest_rows, steady_rows
 from surelist.lifecycle.populations import Binormal
+from surelist.lifecycle.special_plans import _pools_needed
 from surelist.promises.targets import Level
 from tests.helpers.simulated_pools import DISTANCE
 
@@ -80,6 +81,39 @@ def test_smallest_n_is_the_smallest(target, assurance):
 
     assert holds(found)
     assert not any(holds(n) for n in range(1, found))
+
+
+@pytest.mark.parametrize(
+    "target", [TARGET, sl.Expected(12, 100), sl.Expected(16, 100), sl.PerPool(4, 80), sl.PerPool(2, 30)]
+)
+@pytest.mark.parametrize("assurance", [0.5, 0.9])
+def test_from_the_number_named_on_it_stays_certifiable_with_that_probability(target, assurance):
+    """34 rows make 5 of 100 certifiable with 90 %, and 36 rows with 84 %: 40 and more always do."""
+    level = Level(0.1)
+    found = steady_rows(target, level, 0.19, assurance)
+
+    def holds(n):
+        return binom.sf(target.requirements(n, n, level)[0].count - 1, n, 0.19) >= assurance
+
+    assert not holds(found - 1)
+    assert all(holds(n) for n in range(found, 2 * found + 200))
+    if target == TARGET and assurance == 0.9:
+        assert smallest_rows(target, level, 0.19, assurance) == 34
+        assert not holds(36)
+        assert found == 40
+        assert (
+            "40 or more make it certifiable with probability 90%"
+            in sl.plan(TARGET, base_rate=0.19, auc=AUC).recommendation()
+        )
+
+
+def test_from_the_number_of_pools_named_on_it_stays_certifiable():
+    for never in (0.01, 0.03):
+        half, sure = _pools_needed(0.1, never)
+        for each, assurance in ((half, 0.5), (sure, 0.9)):
+            chances = [binom.cdf((m + 1) // 10 - 1, m, never) for m in range(1, 1000)]
+            assert chances[each.rows - 2] < assurance
+            assert min(chances[each.rows - 1 :]) >= assurance
 
 
 def test_targets_beyond_the_qualified_there_are():

@@ -38,7 +38,10 @@ class PlanRow:
 
 @dataclass(frozen=True)
 class Needed:
-    """Smallest n that certifies with this assurance; ``interval`` from a pilot's base rate."""
+    """The n from which on any number certifies with this assurance; ``interval`` from a pilot's base rate.
+
+    Counts are whole numbers, so that a few numbers below it may do as well, and some between them do not.
+    """
 
     assurance: float
     rule: str
@@ -55,7 +58,7 @@ class Plan(Displayed):
     >>> import surelist as sl
     >>> plan = sl.plan(sl.Expected(5, 100), base_rate=0.19, auc=0.85, sizes=[300, 1_000])
     >>> plan.needs(0.9)
-    34
+    40
     """
 
     target: AnyTarget
@@ -72,7 +75,7 @@ class Plan(Displayed):
     start: float | None = None  # of a precision promise: where its walk should begin
 
     def needs(self, assurance: float, rule: str = "exact") -> int | None:
-        """Smallest n for one of the assurances planned."""
+        """The n from which on one of the assurances planned is reached, by every larger number too."""
         for each in self.needed:
             if each.assurance == assurance and each.rule == rule:
                 return each.rows
@@ -82,7 +85,9 @@ class Plan(Displayed):
     def recommended(self) -> int | None:
         """What to gather: certifiable with probability 90 %, and as many as pay for themselves."""
         if not self.needed:  # by simulation: the smallest size of the table that will do
-            return next((row.rows for row in self.table if row.assurance >= 0.9), None)
+            short = [at for at, row in enumerate(self.table) if row.assurance < 0.9]
+            after = self.table[short[-1] + 1 :] if short else self.table
+            return after[0].rows if after else None
         rows = self.needs(0.9)
         return None if rows is None else max(rows, self.enough or 0)
 
@@ -98,7 +103,10 @@ class Plan(Displayed):
             )
         more = ""
         if rows > needed:
-            more = f" {needed:,} make it certifiable with probability 90%; those beyond pay for themselves."
+            more = (
+                f" {needed:,} or more make it certifiable with probability 90%; the others save more reviews "
+                "than they cost."
+            )
         return f"Gather about {numerals.at_least(rows)} calibration {self.unit}.{more}"
 
     def describe(self, paper: bool = False) -> str:
@@ -177,12 +185,12 @@ def _cell(row: PlanRow) -> str:
 
 
 def _needs(each: Needed, unit: str) -> str:
-    rows = f"no number of {unit}" if each.rows is None else f"{each.rows:,} {unit}"
+    rows = f"no number of {unit}" if each.rows is None else f"{each.rows:,} {unit} or more"
     span = ""
     if each.interval is not None:
         low, high = (("never" if end is None else f"{end:,}") for end in each.interval)
         span = f" ({low} to {high} by the pilot's base rate)"
     if each.rule == "labelling":
-        chosen = rows.replace("rows", "labels")
+        chosen = rows.removesuffix(" or more").replace("rows", "labels")
         return f"Certifiable with probability {each.assurance:.0%} from chosen labels: about {chosen}."
     return f"Certifiable with probability {each.assurance:.0%} under rule {each.rule}: {rows}{span}."

@@ -23,6 +23,7 @@ import numpy as np
 from surelist import _check as check
 from surelist import bounds
 from surelist._scipy import special
+from surelist.bounds._tails import smallest
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row
 from surelist.lifecycle.plan import Needed, Plan, PlanRow
@@ -41,6 +42,7 @@ SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000
 POINTS = 64  # quantiles per expectation
 HOPELESS = 0.005  # below this assurance no list length is given
 MOST = 10**9
+TEETH = 32
 PAPER = {Expected: "dkw", PerPool: "bernstein"}
 
 
@@ -111,7 +113,8 @@ def plan(
         table += [labelling_row(target, alpha, n, best, size, seed) for n in wanted]
         needed += labelling_needs(target, alpha, best, seed)
     table = [_with_excess(row, oracle) for row in table]
-    enough = _enough(target, Level(alpha, "exact"), best, pools, needed[1].rows)
+    first = smallest_rows(target, Level(alpha, "exact"), best.base_rate, 0.9)
+    enough = _enough(target, Level(alpha, "exact"), best, pools, first)
     return Plan(target, alpha, basis, best.base_rate, oracle, tuple(table), tuple(needed), pools, enough)
 
 
@@ -166,10 +169,10 @@ def _expected(
 def _needed(
     target: Target, level: Level, assurance: float, best: Population, rates: tuple[float, float] | None
 ) -> Needed:
-    rows = smallest_rows(target, level, best.base_rate, assurance)
+    rows = steady_rows(target, level, best.base_rate, assurance)
     interval = None
     if rates is not None:
-        low, high = (smallest_rows(target, level, rate, assurance) for rate in reversed(rates))
+        low, high = (steady_rows(target, level, rate, assurance) for rate in reversed(rates))
         interval = (low, high)
     return Needed(assurance, level.rule, rows, interval)
 
@@ -193,6 +196,42 @@ def smallest_rows(target: Target, level: Level, base_rate: float, assurance: flo
         if required > n and not _ever(target, level, base_rate):
             return None
         count = max(count + 1, min(required, n + 1))
+
+
+def steady_rows(target: Target, level: Level, base_rate: float, assurance: float) -> int | None:
+    """The n from which on P(Binomial(n, base_rate) >= c(n)) stays at or above assurance; None if never.
+
+    Counts are whole numbers: the chance falls wherever c(n) rises by one, and grows in between. So only the n
+    where a count begins matter, and the last of them that falls short; they rise but for their rounding, so
+    it is found by halving, and the next TEETH are looked at one by one.
+    """
+    first = smallest_rows(target, level, base_rate, assurance)
+    if first is None or isinstance(target, Recall):  # whose count does not depend on n
+        return first
+
+    def begins(count: int) -> int:
+        most = math.ceil(count / target.limit_rate(level)) + 1
+        return smallest(lambda n: first_count(target, n, n, level) >= count, count, most, min(most, at[0]))
+
+    def holds(count: int) -> bool:
+        at[0] = begins(count)
+        return bounds.binomial_tail(at[0], base_rate, first_count(target, at[0], at[0], level)) >= assurance
+
+    at = [first]
+    last = first_count(target, first, first, level)
+    step = 1
+    while not holds(last + step):
+        last, step = last + step, 2 * step
+        if at[0] > MOST:
+            return None
+    count = smallest(holds, last + 1, last + step)
+    last, checked = count - 1, 0
+    while checked < TEETH:
+        count, checked = count + 1, checked + 1
+        if not holds(count):
+            last, checked = count, 0
+    reached = _rows_with(last, base_rate, assurance)
+    return max(first, min(reached or MOST, begins(last + 1)))
 
 
 def _ever(target: Target, level: Level, base_rate: float) -> bool:

@@ -209,15 +209,19 @@ def _next_pools(
 
 
 def _pools_needed(alpha: float, never: float) -> tuple[Needed, ...]:
-    """The fewest pools of which, as often as assured, no more never reach the target than may."""
+    """From how many pools on, as often as assured, no more of them never reach the target than may.
+
+    One more pool that may fall short makes it more likely, each pool in between less.
+    """
     many = np.arange(1, MOST_POOLS)
     share = check.as_fraction(alpha, "alpha")
     ranks = (many + 1) * share.numerator // share.denominator
     sure = np.where(ranks > 0, special.bdtr(np.maximum(ranks - 1, 0), many, never), 0.0)
-    return tuple(
-        Needed(each, "exact", int(many[np.argmax(sure >= each)]) if (sure >= each).any() else None)
-        for each in (0.5, 0.9)
-    )
+    needed = []
+    for each in (0.5, 0.9):
+        last = int(many[sure < each].max(initial=0))
+        needed.append(Needed(each, "exact", last + 1 if last < many[-1] else None))
+    return tuple(needed)
 
 
 def _averages(
