@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -217,7 +218,8 @@ def test_maps_of_rows_and_splits_together_are_false_at_most_alpha(drawn):
             "b": np.where(abs(kind - 0.15) < 0.05, 1.0, 0.0),
         }
         labels[(kind >= 0.5) & (rates == 1) & (rng.random(n) < 0.5)] = np.nan  # and never reviewed
-        given, asked = labels, {"weights": rates, "weight_bound": 1.0}
+        given: Any = labels
+        asked: dict[str, Any] = {"weights": rates, "weight_bound": 1.0}
         if drawn:
             labels[(rates < 1) & (rng.random(n) < 0.5)] = np.nan
             given, asked = sl.SampledLabels(labels, probability=rates, lowest_rate=0.5), {}
