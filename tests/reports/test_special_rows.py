@@ -56,7 +56,7 @@ def test_special_policies_are_worked_out_anew_or_say_why_not(past, tmp_path, kin
     shown = json.loads((tmp_path / "r.json").read_text())["evidence"]
     assert shown["recomputed"] is (beyond is None)
     assert beyond is None or beyond in shown["beyond"]
-    assert bool(shown["curves"]) is not policy.of_pools
+    assert not shown["curves"]  # of counts at the whole alpha: not of a share, a choice, or several promises
     assert bool(shown["bins"]) is not policy.of_pools  # their intervals take rows for independent draws
     assert ("own" in shown) is (kind in ("precision", "budget") or policy.of_pools)
     report.write(tmp_path / "p.json", tmp_path / "r.html", past=past)

@@ -147,10 +147,8 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
             "past: labels of this policy were drawn, and curves of them would mislead; leave the rows out."
         )
     columns = _columns(table, policy)
-    shown = {**_evidence(columns, policy), "recomputed": beyond is None, "beyond": beyond}
-    shown |= _promise_curves(columns, policy)
-    if policy.of_pools:  # these take rows for independent draws, and here pools are the units
-        shown |= {"curves": {}, "bins": []}
+    shown = (_evidence if has_curves(policy) else _only_bins)(columns, policy)
+    shown |= {"recomputed": beyond is None, "beyond": beyond, **_promise_curves(columns, policy)}
     by = next((name for name in attributes if name in table.columns), None)
     if "group" not in columns and by is not None:
         columns = {**columns, **_columns(table, policy, group=by)}
@@ -165,10 +163,11 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
 
 
 def has_curves(policy: Policy) -> bool:
-    """Whether curves of the rows are about this promise: counts of rows, and nothing was chosen after looking
-    or shared by several promises."""
+    """Whether curves of the rows are about this promise: counts of rows as they were drawn, and nothing was
+    chosen after looking or shared by several promises."""
     several = policy.choice is not None or (len(policy.cutoffs) > 1 and not policy.grouped)
-    return not several and policy.thinning is None and all(each.proof is None for each in policy.cutoffs)
+    as_drawn = policy.thinning is None and policy.shift is None
+    return not several and as_drawn and all(each.proof is None for each in policy.cutoffs)
 
 
 def _shown(
