@@ -40,9 +40,12 @@ OnBadRows = Literal["error", "drop"]
 EngineName = Literal["auto", "duckdb", "polars", "spark"]
 DecimalMark = Literal["auto", ".", ","]
 
+KEEPING = 'missing_labels="unqualified" keeps them as not qualified'  # what to do about rows without a label
+
 _BLOCK = 1 << 16
 _LONG_NAME = 100
 LOST = "integers beyond 2^53 lose their order as floats"
+_DROPPED = "Dropping such rows would break the promise"
 _NAMED = 'Map missing values to a name of their own, for example "unknown".'
 _MISSING = ("NoneType", "NAType", "NaTType")
 _NO_WORDS = " Turn words into 0 and 1, missing ones left missing; calibrate_table takes them with pos_label=."
@@ -102,9 +105,13 @@ def _report_not_finite(scores: Scores, name: str, offset: int) -> None:
         raise InvalidInput(f"{name}: expected finite numbers, {found}. Every row needs a finite value.")
 
 
-def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tuple[Mask, int]:
-    """A boolean array (True = qualified) and how many missing labels were counted as False."""
-    as_choice(missing, get_args(MissingLabels), "missing_labels")
+def as_labels(values: Any, name: str = "labels", missing: str | None = None) -> tuple[Mask, int]:
+    """A boolean array (True = qualified) and how many missing labels were counted as False.
+
+    ``missing`` is the ``missing_labels`` that the caller was given; None where it takes none.
+    """
+    if missing is not None:
+        as_choice(missing, get_args(MissingLabels), "missing_labels")
     array = _column(values, name)
     if array.dtype.kind == "b":
         return array, 0
@@ -120,8 +127,7 @@ def as_labels(values: Any, name: str = "labels", missing: str = "error") -> tupl
         row = int(absent.argmax())
         raise InvalidInput(
             f"{name}: expected 0 or 1, got a missing label at row {row} ({count:,} in all). "
-            'Dropping such rows would break the promise; missing_labels="unqualified" keeps '
-            "them as not qualified."
+            + ("Every row needs one." if missing is None else f"{_DROPPED}; {KEEPING}.")
         )
     qualified = array == 1
     wrong = len(array) - int(np.count_nonzero(qualified)) - int(np.count_nonzero(array == 0)) - count

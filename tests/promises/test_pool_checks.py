@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import surelist as sl
 from surelist.examples import population
-from surelist.pool_counts import count_scores
+from surelist.pool_counts import PoolCounts, count_scores
 from surelist.promises import pool_checks
 from surelist.tables.shortlist import Selection
 from tests.helpers.engines import Engine
@@ -225,3 +227,51 @@ def test_a_group_of_an_earlier_policy_has_its_own_size():
     assert [each.message.partition(";")[0] for each in checks] == [
         "The pool has 7 candidates of group a", "The pool has 3 candidates of group b",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("decimals", [1, 2])
+def test_the_calibration_rows_themselves_are_noticed_also_where_scores_are_rounded(decimals):
+    scores, labels = population(np.random.default_rng(6), 1_000)
+    rounded = scores.round(decimals)
+    policy = sl.calibrate(rounded, labels, sl.Expected(5, 100))
+    noticed = [each for each in policy.check_pool(rounded[::-1]) if each.kind == "calibration rows"]
+    assert [each.warns for each in noticed] == [True]
+    assert "These seem to be the calibration rows themselves" in noticed[0].message
+    for seed in range(20):
+        other = population(np.random.default_rng(seed + 100), 1_000)[0].round(decimals)
+        assert not [
+            each for each in policy.check_pool(other) if each.kind == "calibration rows" and each.warns
+        ]
+    one_changed = rounded.copy()
+    one_changed[0] = rounded.max()
+    assert not [
+        each for each in policy.check_pool(one_changed) if each.warns and each.kind == "calibration rows"
+    ]
+
+
+def test_nothing_is_said_of_pools_that_are_alike_by_chance():
+    """Twelve rows of two scores: another pool of twelve often has the same counts."""
+    policy = sl.calibrate([0.5, 0.5, 0.9] * 4, [1] * 12, sl.Expected(1, 100), alpha=0.5)
+    assert not [
+        each
+        for each in policy.check_pool([0.5, 0.5, 0.9] * 4)
+        if each.kind == "calibration rows" and each.warns
+    ]
+
+
+@pytest.mark.parametrize("cells", [(2, 1), (3, 3, 2), (1, 4, 2)])
+def test_the_chance_of_being_alike_is_the_largest_over_all_laws(cells):
+    """Enumerated: no law of the ranges gives these counts a larger probability, and one attains it."""
+    rows = sum(cells)
+    marks = tuple(float(each) for each in range(len(cells)))
+    reached = tuple(sum(cells[at:]) for at in range(len(cells)))
+    known = pool_checks._Reference(
+        rows, marks, {m: r / rows for m, r in zip(marks, reached, strict=True)}, 0.0
+    )
+    counted = PoolCounts(rows, reached, 0, 0, 0)
+    bound = pool_checks._alike_by_chance(known, counted)
+    steps = 20
+    grid = [each for each in itertools.product(range(1, steps), repeat=len(cells)) if sum(each) == steps]
+    chances = [stats.multinomial.pmf(cells, rows, np.array(each) / steps) for each in grid]
+    assert max(chances) <= bound * (1 + 1e-12)
+    assert bound == pytest.approx(stats.multinomial.pmf(cells, rows, np.array(cells) / rows))

@@ -2,7 +2,7 @@
 
 Commands are imported when they are used, so that ``surelist --help`` is quick.
 Exit codes: 0 done, 1 failure, 2 bad usage or bad input, 3 not certifiable, 4 the monitor has
-raised an alarm, and whatever a command documents for itself.
+raised an alarm, 5 something deserves a look (with --strict), and whatever a command documents for itself.
 """
 
 from __future__ import annotations
@@ -158,7 +158,8 @@ def _run(argv: list[str] | None) -> int:
 
     words = sys.argv[1:] if argv is None else argv
     try:
-        with plain_warnings(words), nullcontext() if words[:1] == ["serve"] else PROGRESS.running():
+        silent = words[:1] == ["serve"] or "--quiet" in words
+        with plain_warnings(words), nullcontext() if silent else PROGRESS.running():
             outcome = cli.main(args=argv, prog_name="surelist", standalone_mode=False, color=_colour())
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Exit as request:

@@ -24,9 +24,13 @@ from surelist.cli.options import (
     in_flags,
     options,
     plot_option,
+    policy_argument,
     promise_options,
+    read_policy,
     reading_options,
     special_options,
+    strict_option,
+    warn,
 )
 from surelist.cli.progress import PROGRESS
 from surelist.errors import InvalidInput
@@ -47,13 +51,15 @@ if TYPE_CHECKING:
 @reading_options
 @plot_option
 @as_json
-def calibrate(**given: Any) -> None:
+@strict_option
+def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
     """Certify a target from PAST candidates.
 
     PAST is a file, glob or folder of CSV or Parquet, an Excel file, or - for CSV on stdin. How it
     was read (decimal commas, which label means qualified) is printed first and goes into the policy.
 
-    Exit code 3 when the target is not certifiable; nothing is written then.
+    Exit code 3 when the target is not certifiable; nothing is written then. With --strict, exit code 5
+    when the policy has warnings; it is written all the same.
 
     \b
     Example:
@@ -80,16 +86,18 @@ def calibrate(**given: Any) -> None:
         for each in (source, Source(given["unlabelled"])):
             each.refuse_as_output(given["output"])
         source = replace(source, table=source.open())
-        _print_reading(source.reading(score=roles.score, label=roles.label).sentences, given["json_"])
+        read = source.reading(score=roles.score, label=roles.label)
+        _print_reading(read.sentences, quiet or given["json_"])
         policy = certify_source(source, roles, terms, given["unlabelled"], drawn)
     _save_policy(policy, given["output"])
     _draw(policy, given["plot"])
-    quiet = given["output"] == "-"
-    if given["json_"] and not quiet:
+    said = quiet or given["output"] == "-"
+    if given["json_"] and not said:
         click.echo(json.dumps({"policy": given["output"], **_summary(policy)}))
-    elif not quiet:
+    elif not said:
         _print_policy(replace(policy, reading=None))  # how the file was read stands above already
         click.echo(f"\nWritten to {given['output']}.")
+    return policy.warnings
 
 
 @click.command(no_args_is_help=True)
@@ -110,14 +118,16 @@ def calibrate(**given: Any) -> None:
 @reading_options
 @plot_option
 @as_json
+@strict_option
 def select(
     pool: str, policy_path: str, output: str, pool_column: str | None, plot: Path | None, json_: bool,
-    **given: Any,
-) -> None:  # fmt: skip
+    quiet: bool, **given: Any,
+) -> Sequence[str]:  # fmt: skip
     """Shortlist the candidates of a POOL.
 
     POOL is a file, glob or folder of CSV or Parquet, an Excel file, or - for CSV on stdin. The shortlist
     has the pool's columns and order, an .xlsx also rank and reason; --engine spark writes a folder.
+    With --strict, exit code 5 when nobody is listed or the pool has warnings; it is written all the same.
 
     \b
     Example:
@@ -132,17 +142,19 @@ def select(
         source = Source(path, given.pop("engine"), given.pop("spark_master"), progress=PROGRESS, hints=hints)
         opened = replace(source, table=source.open())
         score = given["score"] or (policy.columns or {}).get("score")
-        _print_reading(opened.reading(score=score).sentences, json_)
+        _print_reading(opened.reading(score=score).sentences, quiet or json_)
         done = workflows.select_table(opened.table, policy, output=target, pool=pool_column, **given)
     _draw(done, plot)
+    found = [*([] if done.shortlisted else ["Nobody is on the shortlist."]), *done.warnings]
     if json_:
         click.echo(json.dumps({**done.to_dict(), "output": output}), err=output == "-")
-        return
-    lines = [each for each in done.describe(checks=("share",)).splitlines() if each not in done.warnings]
-    click.echo("\n".join(lines), err=True)
-    for warning in done.warnings:
-        click.echo(f"{click.style('warning:', fg='yellow', bold=True)} {warning}", err=True)
-    click.echo(policy.promise_of(done.candidates), err=True)
+    elif not quiet:
+        lines = [each for each in done.describe(checks=("share",)).splitlines() if each not in done.warnings]
+        click.echo("\n".join(lines), err=True)
+        for each in done.warnings:
+            warn(each)
+        click.echo(policy.promise_of(done.candidates), err=True)
+    return found
 
 
 @click.command(no_args_is_help=True)
@@ -156,10 +168,14 @@ def select(
 @options("pos_label", "neg_label", "sheet", "decimal", "engine")
 @plot_option
 @as_json
-def evaluate(table: str, policy_path: str, plot: Path | None, json_: bool, **given: Any) -> None:
+@strict_option
+def evaluate(
+    table: str, policy_path: str, plot: Path | None, json_: bool, quiet: bool, **given: Any
+) -> Sequence[str]:
     """Compare what a policy kept with its promise, on a TABLE of labelled candidates it never saw.
 
-    Shares come with exact 95% intervals. Rows that made the policy prove nothing here.
+    Shares come with exact 95% intervals. Do not use calibration rows. With --strict, exit code 5 when the
+    rows speak against the promise.
 
     \b
     Example:
@@ -171,23 +187,23 @@ def evaluate(table: str, policy_path: str, plot: Path | None, json_: bool, **giv
     with _input(table) as path:
         evaluation = workflows.evaluate_table(path, policy, **given)
     _draw(evaluation, plot)
-    click.echo(json.dumps(evaluation.to_dict()) if json_ else evaluation.describe())
+    if not quiet:
+        click.echo(json.dumps(evaluation.to_dict()) if json_ else evaluation.describe())
+    return (evaluation.verdict,) if evaluation.consistent is False else ()
 
 
 @click.command(no_args_is_help=True)
-@click.argument("policy_path", metavar="POLICY", type=click.Path())
+@policy_argument
 @plot_option
 @as_json
 def show(policy_path: str, plot: Path | None, json_: bool) -> None:
-    """Print what a POLICY promises, what the promise rests on, and the evidence.
+    """Print what a POLICY promises, what the promise rests on, and the evidence. - reads it from stdin.
 
     \b
     Example:
       surelist show policy.json
     """
-    from surelist.workflows import selection as workflows
-
-    policy = workflows.load_policy(policy_path)
+    policy = read_policy(policy_path)
     _draw(policy, plot)
     if json_:
         click.echo(json.dumps(_summary(policy)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from surelist.cli.options import (
     options,
     plot_option,
     promise_options,
+    strict_option,
 )
 from surelist.promises.options import PROMISES
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from surelist.workflows.source import Hints
 
 ALARM = 4
+SURPRISING = 1e-4  # p-value of a drift that deserves a look: as for the pools of select
 
 id_option = option("id", default="id")
 state_argument = click.argument("state", type=click.Path(path_type=Path))
@@ -95,10 +98,12 @@ def plan(**given: Any) -> None:
 @option("decimal")
 @plot_option
 @as_json
-def drift(past: Path, pool: Path, plot: Path | None, json_: bool, **given: Any) -> None:
+@strict_option
+def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, **given: Any) -> Sequence[str]:
     """Have the scores moved? Compare a POOL with the calibration rows PAST; no labels are needed.
 
     It warns and proves nothing: a promise may break without any drift of scores, and hold in spite of one.
+    With --strict, exit code 5 when a gap as large has a probability below 0.0001 without drift.
 
     \b
     Example:
@@ -109,7 +114,9 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, **given: Any) 
     moved = living.drift(past, pool, **given)
     if plot is not None:
         moved.plot(path=plot)
-    click.echo(json.dumps(asdict(moved)) if json_ else moved.describe())
+    if not quiet:
+        click.echo(json.dumps(asdict(moved)) if json_ else moved.describe())
+    return (moved.describe(),) if moved.p_value < SURPRISING else ()
 
 
 @click.command(no_args_is_help=True)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from os.path import realpath
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 
 from surelist.errors import InvalidInput
 from surelist.promises.options import OPTIONS, PROMISES, PromiseKind
+
+if TYPE_CHECKING:
+    from surelist.promises.policy import Policy
 
 Decorator = Callable[[Any], Any]
 FLAGS: dict[str, PromiseKind] = {
@@ -52,6 +57,51 @@ def _refuse_names_of_files(plot: Path, given: Mapping[str, Any]) -> None:
         if each.name != "plot" and isinstance(path, str | Path) and realpath(path) == realpath(plot):
             name = each.opts[-1] if isinstance(each, click.Option) else each.human_readable_name
             raise InvalidInput(f"plot: {plot} is {name} too; choose another name for the picture.")
+
+
+policy_argument = click.argument("policy_path", metavar="POLICY", type=click.Path(allow_dash=True))
+
+
+def read_policy(path: str) -> Policy:
+    """The policy in a file, or on stdin."""
+    from surelist.workflows.selection import load_policy, policy_of
+
+    return policy_of(sys.stdin.read(), "stdin") if path == "-" else load_policy(path)
+
+
+STRICT = 5  # exit code of a command that was asked to be strict and found something to look at
+
+
+def strict_option(command: Callable[..., Sequence[str]]) -> Any:
+    """``--strict`` and ``--quiet``, for commands that return what deserves a look, one sentence each."""
+
+    @wraps(command)
+    def checked(*, strict: bool, quiet: bool, **given: Any) -> int:
+        if quiet and given["json_"]:
+            raise click.UsageError("--quiet and --json do not go together; leave one out.")
+        noted: list[str] = []
+        shown = warnings.showwarning
+
+        def note(message: Warning | str, *rest: Any, **more: Any) -> None:
+            noted.append(str(message))
+            shown(message, *rest, **more)
+
+        with warnings.catch_warnings():
+            warnings.showwarning = note
+            found = command(quiet=quiet, **given)
+        for each in found if quiet else ():
+            warn(each)
+        return STRICT if strict and (noted or found) else 0
+
+    return stacked(
+        click.option("--strict", is_flag=True, help=f"Exit with code {STRICT} if something deserves a look."),
+        click.option("--quiet", is_flag=True, help="Print warnings and errors only."),
+    )(checked)
+
+
+def warn(sentence: str) -> None:
+    """One warning on stderr."""
+    click.echo(f"{click.style('warning:', fg='yellow', bold=True)} {in_flags(sentence)}", err=True)
 
 
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +28,7 @@ from surelist.lifecycle.claims import Claim, claims_of, reviews_of
 from surelist.lifecycle.monitor_file import Alarm, Tally, Watch, in_file
 from surelist.lifecycle.seen import Memory, as_name
 from surelist.promises.phrases import counted, number, percent
-from surelist.promises.policy import Policy
+from surelist.promises.policy import Policy, as_policy
 
 Standing = Literal["holding", "too early to say", "alarm"]
 UNKNOWN = ", whatever the missing reviews would say; in the alarm they speak for the promise."
@@ -58,6 +59,8 @@ class Monitor(Displayed):
 
     Parameters
     ----------
+    policy
+        A ``Policy``, or the path of its file.
     alpha
         How often a false alarm may be raised, over the whole future.
     audit_rate
@@ -77,9 +80,10 @@ class Monitor(Displayed):
     True
     """
 
-    def __init__(self, policy: Policy, alpha: float = 0.05, *, audit_rate: float | None = None) -> None:
-        if not isinstance(policy, Policy):
-            raise InvalidInput(f"policy: expected a Policy, got {type(policy).__name__}.")
+    def __init__(
+        self, policy: Policy | str | PathLike[str], alpha: float = 0.05, *, audit_rate: float | None = None
+    ) -> None:
+        policy = as_policy(policy)
         if policy.withdrawn is not None:
             raise InvalidInput("policy: it promises nothing any more, so there is nothing to watch.")
         self._policy = policy

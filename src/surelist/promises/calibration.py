@@ -20,6 +20,7 @@ from surelist.promises.best_of import best_of
 from surelist.promises.certification import (
     certify,
     cutoff_of,
+    fitting_advice,
     make_policy,
     refuse_estimated,
     require_labels,
@@ -131,10 +132,11 @@ def calibrate(
         scores=scores, labels=drawn["labels"], probability=drawn.get("probability"), groups=groups, ids=ids,
         weights=getattr(weights, "ratios", weights), pools=pools,
     )  # fmt: skip
-    policy = certify_arrays(
-        scores, labels, terms, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
-        weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=unlabelled,
-    )  # fmt: skip
+    with fitting_advice(terms):
+        policy = certify_arrays(
+            scores, labels, terms, groups=groups, ids=ids, weights=weights, weight_bound=weight_bound,
+            weights_exact=weights_exact, seed=seed, pools=pools, unlabelled=unlabelled,
+        )  # fmt: skip
     warn_of_doubts(policy, stacklevel=2)
     return policy
 

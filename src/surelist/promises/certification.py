@@ -6,11 +6,13 @@ few order statistics of the qualified scores. Arrays supply them in ``calibratio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from surelist import _check as check
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.promises.evidence import Evidence
@@ -21,6 +23,8 @@ from surelist.promises.targets import AnyTarget, Expected, Level, PerPool, Recal
 from surelist.promises.terms import Terms
 from surelist.score_summary import FINGERPRINT, Reached
 from surelist.ties import Salt
+
+EVERY_LABEL = "a promise of recall needs every label, so get them or promise a count"
 
 
 def certify(
@@ -69,12 +73,27 @@ def refuse_estimated(counts: Mapping[str | None, tuple[int, int]], terms: Terms)
         )
 
 
-def require_labels(terms: Terms, missing: int) -> None:
-    """A recall needs every label."""
-    recall = any(
+def needs_every_label(terms: Terms) -> bool:
+    """Whether one of the targets is a recall."""
+    return any(
         isinstance(each, Recall) or getattr(each, "recall", None) is not None for each in terms.all_targets
     )
-    if missing and recall:
+
+
+@contextmanager
+def fitting_advice(terms: Terms) -> Iterator[None]:
+    """Nobody is told to count missing labels as not qualified where a recall refuses that."""
+    try:
+        yield
+    except InvalidInput as error:
+        if check.KEEPING not in str(error) or not needs_every_label(terms):
+            raise
+        raise InvalidInput(str(error).replace(check.KEEPING, EVERY_LABEL)) from error
+
+
+def require_labels(terms: Terms, missing: int) -> None:
+    """A recall needs every label."""
+    if missing and needs_every_label(terms):
         raise InvalidInput(
             f"missing_labels: {missing:,} labels are missing, and Recall needs them all: a qualified "
             "row counted as not qualified would make the share kept look larger than it is. Get them, or "

@@ -7,6 +7,7 @@ are in ``judging``.
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.promises.judging import LEVEL, Mask, Pools, RowsSeen, judge, kept_by_pool
-from surelist.promises.policy import Policy
+from surelist.promises.policy import Policy, as_policy
 
 
 @dataclass(frozen=True)
@@ -137,14 +138,15 @@ class Evaluation(Displayed):
 
 
 def evaluate(
-    policy: Policy, scores: Any, labels: Any, *, groups: Any = None, ids: Any = None, pools: Any = None
-) -> Evaluation:
+    policy: Policy | str | PathLike[str], scores: Any, labels: Any, *, groups: Any = None, ids: Any = None,
+    pools: Any = None,
+) -> Evaluation:  # fmt: skip
     """How the policy did on labelled rows that took no part in making it.
 
-    ``pools`` says which pool a row is in; promises about single pools are then judged pool by pool, and for
-    all others pools are the draws, whose candidates may resemble one another: leave it out where rows are
-    independent. For other arguments see ``calibrate``. Rows that made the policy, or chose it, prove nothing
-    here.
+    ``policy`` may be the path of its file. ``pools`` says which pool a row is in; promises about single pools
+    are then judged pool by pool, and for all others pools are the draws, whose candidates may resemble one
+    another: leave it out where rows are independent. For other arguments see ``calibrate``. Do not use
+    calibration rows.
 
     Returns
     -------
@@ -162,6 +164,7 @@ def evaluate(
     >>> sl.evaluate(policy, later, outcome).consistent
     True
     """
+    policy = as_policy(policy)
     check.require_one_index(scores=scores, labels=labels, groups=groups, ids=ids, pools=pools)
     good, _ = check.as_labels(labels)
     drawn = None if pools is None else Pools(*check.as_codes(pools, len(good)))

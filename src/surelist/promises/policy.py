@@ -6,6 +6,7 @@ learned in ``calibration``, its file format in ``policy_file``, its sentences in
 
 from __future__ import annotations
 
+import os
 import textwrap
 import warnings
 from collections.abc import Mapping
@@ -305,6 +306,15 @@ class Policy(Displayed, Certificate):
     def withdraw(self, reason: str) -> Policy:
         """The same thresholds, promising nothing any more; ``promise`` says why."""
         return replace(self, withdrawn=reason)
+
+
+def as_policy(policy: Any) -> Policy:
+    """A policy, or the one in the file at this path."""
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, (str, os.PathLike)):
+        return Policy.load(Path(policy))
+    raise InvalidInput(f"policy: expected a Policy or the path of its file, got {check.shown(policy)}.")
 
 
 def _rows_of(values: Any, rows: NDArray[np.int64]) -> Any:

@@ -223,9 +223,12 @@ def _drift(cutoff: Cutoff, known: _Reference, counted: PoolCounts) -> PoolCheck:
 
 
 def _calibration_rows(cutoff: Cutoff, known: _Reference, counted: PoolCounts) -> list[PoolCheck]:
-    """Scores with many digits that occur again are the same rows, unless scores repeat anyway."""
+    """Scores with many digits that occur again are the same rows, unless scores repeat anyway.
+
+    Rounded scores repeat; of those only the whole of the calibration rows is recognised, by its counts.
+    """
     if any(step.tied for step in cutoff.steps) or len(known.marks) <= MARKS // 2:
-        return []
+        return _all_calibration_rows(cutoff, known, counted)
     chance = counted.candidates * known.coincidence
     warns = counted.met >= 3 and counted.equal == counted.met and chance < 0.05 * counted.met
     message = (
@@ -234,7 +237,43 @@ def _calibration_rows(cutoff: Cutoff, known: _Reference, counted: PoolCounts) ->
     )
     if warns:
         message += " Calibration rows in a pool break the promise: take them out."
-    return [PoolCheck("calibration rows", warns, message, cutoff.group)]
+    said = [PoolCheck("calibration rows", warns, message, cutoff.group)]
+    return said if warns else _all_calibration_rows(cutoff, known, counted) or said
+
+
+def _all_calibration_rows(cutoff: Cutoff, known: _Reference, counted: PoolCounts) -> list[PoolCheck]:
+    chance = _alike_by_chance(known, counted)
+    if chance >= LEVEL:
+        return []
+    message = (
+        f"The pool has {counted.candidates:,} candidates{_who(cutoff)}, as many as there were calibration "
+        "rows, and as many of them reach each score that the policy keeps; another pool is so alike with "
+        f"probability {numerals.chance(chance)}. These seem to be the calibration rows themselves, and "
+        "those in a pool break the promise."
+    )
+    return [PoolCheck("calibration rows", True, message, cutoff.group)]
+
+
+def _alike_by_chance(known: _Reference, counted: PoolCounts) -> float:
+    """At most how likely other rows have the calibration rows' counts in every range; 1 where they differ.
+
+    Of independent rows, whatever their law, so many in each range are never more likely than where these
+    counts are the expected ones.
+    """
+    at_least = [
+        (round(known.shares[mark] * known.rows), count)
+        for mark, count in zip(known.marks, counted.at_least, strict=True)
+        if mark in known.shares
+    ]
+    if counted.candidates != known.rows or counted.outside or any(a != b for a, b in at_least):
+        return 1.0
+    reached = [each for each, _ in at_least]
+    cells = [more - fewer for more, fewer in zip(reached, [*reached[1:], 0], strict=True)]
+    rows = known.rows
+    log = math.lgamma(rows + 1) + sum(
+        each * math.log(each / rows) - math.lgamma(each + 1) for each in cells if each
+    )
+    return math.exp(min(log, 0.0))
 
 
 def _coincidence(marks: Sequence[float], shares: Mapping[float, float], highest: float) -> float:

@@ -142,9 +142,7 @@ def wrong_labels(columns: Columns, count: int) -> list[Problem]:
 def missing_labels(columns: Columns, count: int) -> list[Problem]:
     """Rows without a label: never dropped, kept as not qualified on request."""
     missing = calibration_state(columns) == LABEL_MISSING
-    remedy = (
-        'dropping such rows would break the promise, missing_labels="unqualified" keeps them as not qualified'
-    )
+    remedy = f"dropping such rows would break the promise, {check.KEEPING}"
     return _rows("missing label", columns, "label", "missing labels", count, missing, remedy)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 from surelist.promises.calibration import certify_arrays, certify_pools
-from surelist.promises.certification import certify, requirements
+from surelist.promises.certification import certify, fitting_advice, requirements
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.pools import PoolRows
@@ -55,7 +55,7 @@ def remembering(policy: Policy, source: Source, roles: Roles) -> Policy:
 def _certified(
     source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | None
 ) -> Policy:
-    with words_of_tables():
+    with words_of_tables(), fitting_advice(terms):
         if terms.ties == "hash" and roles.id is None:
             raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
         more = drawn is not None or unlabelled is not None or bool(roles.other_score or terms.also)

@@ -19,7 +19,7 @@ from surelist import _check as check
 from surelist._check import DecimalMark, EngineName, OnBadRows
 from surelist.errors import InvalidInput
 from surelist.promises import pool_checks
-from surelist.promises.policy import Policy
+from surelist.promises.policy import Policy, as_policy
 from surelist.tables import shortlist
 from surelist.tables.arrays import read_columns
 from surelist.tables.hints import Hints
@@ -34,9 +34,14 @@ def load_policy(path: str | Path) -> Policy:
     return Policy.load(path)
 
 
+def policy_of(text: str, name: str) -> Policy:
+    """Read and verify a policy from the text of its file; ``name`` says in errors which one it is."""
+    return Policy.loads(text, name)
+
+
 def select_table(
     table: Any,
-    policy: Policy,
+    policy: Policy | str | os.PathLike[str],
     *,
     score: str | None = None,
     group: str | None = None,
@@ -61,6 +66,8 @@ def select_table(
 
     Parameters
     ----------
+    policy
+        A ``Policy``, or the path of its file.
     score, group, id
         Names of columns; by default those the policy was calibrated on.
     pool
@@ -94,6 +101,7 @@ def select_table(
     >>> sl.select_table(new, policy).table["name"].to_list()
     ['Ann', 'Cem']
     """
+    policy = as_policy(policy)
     remembered = policy.columns or {}
     names = {"score": score_column(policy, score)}
     if policy.grouped:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from surelist.promises.direction import warn_of_doubts
 from surelist.promises.evaluation import Evaluation, evaluate
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.options import CurveRule, GroupRows, GroupSplit, Rule, Ties
-from surelist.promises.policy import Policy
+from surelist.promises.policy import Policy, as_policy
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.special import has_values
 from surelist.promises.terms import Roles, Targets, make_terms
@@ -220,14 +221,14 @@ def read_table(
 
 
 def evaluate_table(
-    table: Any, policy: Policy, *, score: str | None = None, label: str | None = None,
+    table: Any, policy: Policy | str | PathLike[str], *, score: str | None = None, label: str | None = None,
     group: str | None = None, id: str | None = None, pool: str | None = None, engine: EngineName = "auto",
     pos_label: Any = None, neg_label: Any = None, sheet: str | None = None, decimal: DecimalMark = "auto",
 ) -> Evaluation:  # fmt: skip
     """How a policy did on a table of labelled candidates that took no part in making it.
 
-    Columns and the labels that mean qualified are by default those the policy was calibrated on;
-    ``pool`` says which pool a row is in.
+    ``policy`` may be the path of its file. Columns and the labels that mean qualified are by default those
+    it was calibrated on; ``pool`` says which pool a row is in.
 
     Returns
     -------
@@ -244,6 +245,7 @@ def evaluate_table(
     >>> sl.evaluate_table(later, policy).consistent
     True
     """
+    policy = as_policy(policy)
     given = {"score": score, "label": label, "group": group, "pool": pool, "id": id}
     hints = Hints(sheet, decimal, pos_label, neg_label)
     if not hints.pos_label:
