@@ -180,6 +180,7 @@ class Shortfall:
     simultaneous_rule: bool = False
     reason: str | None = None  # of rules that count something else than qualified rows
     rows_before: int | None = None
+    others: tuple[Shortfall, ...] = ()  # of the other groups that fall short
 
     def thinned_from(self, rows_before: int) -> Shortfall:
         """The same where these rows are what thinning by weights kept of more."""
@@ -228,8 +229,12 @@ class NotCertifiable(SurelistError):
 
 def error_body(error: Exception) -> dict[str, Any]:
     """An error as plain values: the same for ``--json`` and for HTTP."""
-    numbers = vars(error.shortfall) if isinstance(error, NotCertifiable) else {}
+    numbers = _numbers(error.shortfall) if isinstance(error, NotCertifiable) else {}
     return {"type": type(error).__name__, "message": str(error), **numbers}
+
+
+def _numbers(shortfall: Shortfall) -> dict[str, Any]:
+    return {**vars(shortfall), "others": [_numbers(each) for each in shortfall.others]}
 
 
 AGAIN = (
@@ -257,7 +262,7 @@ def _explain(s: Shortfall) -> str:
     if not s.qualified_available:
         column = "." if kept or s.group is not None else ": is it the right label column?"
         parts.append(f"None of these rows is qualified, and then nothing can be certified{column}")
-        return " ".join([*parts, AGAIN])
+        return " ".join([*parts, *map(_short, s.others), AGAIN])
     if s.largest_share is not None:
         parts.append(f"These rows could certify a share of at most {_rounded_down(s.largest_share)}.")
     elif s.largest_k:
@@ -269,6 +274,7 @@ def _explain(s: Shortfall) -> str:
         parts.append(f"About {s.rows_needed:,} calibration rows would do, at the {seen} seen here.")
     else:
         parts.append("At the share of qualified rows seen here no number of rows would do: ask for less.")
+    parts += [_short(each) for each in s.others]
     less = "a smaller share" if s.largest_share is not None else "a smaller k"
     looks = ""
     if s.simultaneous_rule:
@@ -278,6 +284,14 @@ def _explain(s: Shortfall) -> str:
         f"the promise. Fresh rows are{looks}."
     )
     return " ".join(parts)
+
+
+def _short(s: Shortfall) -> str:
+    """Of one more group that falls short."""
+    return (
+        f"Nor for group {s.group!r}: {s.target} needs {s.critical_count:,} qualified calibration rows and "
+        f"{s.qualified_available:,} of {s.rows:,} are."
+    )
 
 
 def _rounded_down(value: float) -> str:

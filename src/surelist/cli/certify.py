@@ -369,7 +369,7 @@ def _save_policy(policy: Policy, output: str) -> None:
 def _summary(policy: Policy) -> dict[str, Any]:
     from surelist.promises import policy_file
 
-    excess = {name or "": asdict(bound) for name, bound in policy.excess_bound.items()}
+    excess = {"" if name is None else str(name): asdict(bound) for name, bound in policy.excess_bound.items()}
     return {
         **policy_file.to_dict(policy),
         "conditions": list(policy.conditions),

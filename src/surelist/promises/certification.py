@@ -111,6 +111,7 @@ def make_policy(cutoffs: Sequence[Cutoff], terms: Terms, *, salt: Salt | None = 
         version=__version__,
         group_split=terms.group_split if terms.grouped else None,
         group_rows=terms.group_rows if terms.grouped else None,
+        group_keys=terms.group_keys,
         overlapping=terms.overlapping,
         purpose=terms.purpose,
         salt_hash=salt.hash if salt else None,
@@ -148,10 +149,17 @@ def _with_shares(step: Step, reached: Reached, total: int) -> Step:
 def requirements(
     evidence: Mapping[str | None, Evidence], terms: Terms
 ) -> dict[str | None, tuple[Requirement, ...]]:
-    """The counts each group's evidence has to meet, or ``NotCertifiable``."""
-    return {
-        name: required_of(evidence[name], name, target, terms.level) for name, target in terms.targets.items()
-    }
+    """The counts each group's evidence has to meet, or ``NotCertifiable`` for all that do not."""
+    required: dict[str | None, tuple[Requirement, ...]] = {}
+    short: list[Shortfall] = []
+    for name, target in terms.targets.items():
+        try:
+            required[name] = required_of(evidence[name], name, target, terms.level)
+        except NotCertifiable as refusal:
+            short.append(refusal.shortfall)
+    if short:
+        raise NotCertifiable(replace(short[0], others=tuple(short[1:])))
+    return required
 
 
 def required_of(

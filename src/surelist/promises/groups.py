@@ -107,7 +107,7 @@ def merge_groups(groups: Any, *, fewest: int = 200, name: str = "other") -> Grou
     return GroupMerge(tuple(kept), tuple(small), name, fewest)
 
 
-class GroupTargets(dict[str, Expected]):
+class GroupTargets(dict[Any, Expected]):
     """Targets by group that were estimated from rows, and what those rows are known by.
 
     ``estimated_from`` has, per group, the rows and the qualified rows: calibration refuses these very
@@ -151,7 +151,8 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
             f"pool_sizes: expected a mapping of group to the size of its pools, got {pool_sizes!r}. They "
             "have to be known, not estimated from rows."
         )
-    sizes = {check.group_name(key, "pool_sizes"): value for key, value in pool_sizes.items()}
+    keys = {check.group_name(key, "pool_sizes"): key for key in pool_sizes}
+    sizes = {name: pool_sizes[key] for name, key in keys.items()}
     known, codes = np.unique(names, return_inverse=True)
     unseen = sorted(set(sizes) - set(known.tolist()))
     if unseen:
@@ -167,7 +168,7 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
         if count == 0:
             raise InvalidInput(f"groups: group {name!r} has no qualified rows. Merge it: merge_groups.")
         try:
-            targets[name] = Expected(k * count / int(counts.sum()), sizes[name])
+            targets[keys[name]] = Expected(k * count / int(counts.sum()), sizes[name])
         except InvalidInput as error:
             raise InvalidInput(f"k: group {name!r}: {error} Ask for less.") from error
     rows = zip(members.tolist(), counts.tolist(), strict=True)

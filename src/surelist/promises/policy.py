@@ -27,6 +27,7 @@ from surelist.errors import InvalidInput, PoolWarning
 from surelist.filters import Filter, GroupFilter
 from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_display, policy_file, pool_checks, wording
+from surelist.promises.options import GroupKey
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import Expected, PerPool
 from surelist.promises.two_lines import TwoLines, two_lines
@@ -76,9 +77,9 @@ class Policy(Displayed, Certificate):
         )
 
     @property
-    def thresholds(self) -> dict[str | None, float]:
-        """Threshold per group, for the smallest pool that is covered."""
-        return {cutoff.group: cutoff.steps[0].threshold for cutoff in self.cutoffs}
+    def thresholds(self) -> dict[GroupKey | None, float]:
+        """Threshold per group, named as in the target, for the smallest pool that is covered."""
+        return {self.group_key(cutoff.group): cutoff.steps[0].threshold for cutoff in self.cutoffs}
 
     @cached_property
     def promise(self) -> str:
@@ -104,14 +105,14 @@ class Policy(Displayed, Certificate):
         return wording.conditions(self)
 
     @property
-    def excess_bound(self) -> dict[str | None, ExcessBound]:
+    def excess_bound(self) -> dict[GroupKey | None, ExcessBound]:
         """How far above the target the list may lie, per disjoint group; for ``Expected`` targets.
 
         ``paper``: Proposition 3; None where ties let in more rows than it allows. ``count``: from the
         rows that reach the threshold, far tighter, whatever the ties; only for a target fixed
         beforehand, else None. See [theory: dkw].
         """
-        by_group: dict[str | None, ExcessBound] = {}
+        by_group: dict[GroupKey | None, ExcessBound] = {}
         if self.withdrawn is not None or self.missing_labels or not wording.covered(self):
             return by_group
         if self.looks is not None or self.overlapping:  # best of looks, lists that help one another
@@ -122,7 +123,7 @@ class Policy(Displayed, Certificate):
             return by_group  # they would be bounds of the kept rows' population, not of the pool's
         for cutoff in self.cutoffs:
             if isinstance(cutoff.target, Expected) and cutoff.proof is None:
-                by_group[cutoff.group] = _excess(cutoff, cutoff.target)
+                by_group[self.group_key(cutoff.group)] = _excess(cutoff, cutoff.target)
         return by_group
 
     @cached_property
@@ -163,7 +164,7 @@ class Policy(Displayed, Certificate):
         backed = f"{policy_display.evidence(cutoff)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
         width = 96 if cutoff.proof is not None else 10_000
         lines = [f"  {shown}", textwrap.fill(f"evidence: {backed}", width, **INDENTED)]
-        bound = self.excess_bound.get(cutoff.group)
+        bound = self.excess_bound.get(self.group_key(cutoff.group))
         if bound is not None and bound.count is not None:
             lines.append(
                 f"    at most {numerals.number(bound.count, 3)} qualified more than asked for, with "

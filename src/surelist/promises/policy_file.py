@@ -34,7 +34,7 @@ NEW_IN_2: dict[str, dict[str, Any]] = {  # what files of version 1 do not say: n
     "shift": {"seed_from": "version 1"},
 }
 ONLY_IN_2 = {
-    "": {"choice", "thinning", "reading", "nested"},
+    "": {"choice", "thinning", "reading", "nested", "group_keys"},
     "cutoffs": {"proof"},
     "shift": {"within"},
 }  # left out where there is none
@@ -213,6 +213,16 @@ def _require_checkable(file: _File) -> None:
     hold(looks <= MOST_LOOKS, f"it has {looks:,} looks; campaigns have at most {MOST_LOOKS:,}")
 
 
+def _keys_fit(policy: Certificate) -> bool:
+    """Whether the names of groups can be read as the keys they are said to have been."""
+    names = [str(each.group) for each in policy.cutoffs]
+    if policy.group_keys == "true or false":
+        return policy.grouped and set(names) <= {"True", "False"}
+    if policy.group_keys == "whole numbers":
+        return policy.grouped and all(re.fullmatch("0|-?[1-9][0-9]*", each) for each in names)
+    return True
+
+
 def _verify(policy: Certificate, file: _File) -> None:
     """Recompute what follows from the evidence; the file may not claim anything else."""
     groups = [cutoff.group for cutoff in policy.cutoffs]
@@ -223,6 +233,7 @@ def _verify(policy: Certificate, file: _File) -> None:
         grouped == (policy.group_split is not None) == (policy.group_rows is not None),
         "groups and their settings do not go together",
     )
+    hold(_keys_fit(policy), "its groups are not named as it says")
     hold(0 < policy.alpha < 1, f"alpha {policy.alpha} is not between 0 and 1")
     hold(grouped or not policy.overlapping, "groups overlap, and there are none")
     kinds = {type(cutoff.target) for cutoff in policy.cutoffs}

@@ -11,7 +11,7 @@ from surelist._dataclasses import dataclass, field, replace
 from surelist._shapes import MAY_BE_ABSENT
 from surelist.filters import Threshold
 from surelist.promises.groups import joint_alpha, split_alpha
-from surelist.promises.options import GroupRows, GroupSplit
+from surelist.promises.options import GroupKey, GroupKeys, GroupRows, GroupSplit
 from surelist.promises.phrases import number, percent
 from surelist.promises.proofs import Proof
 from surelist.promises.targets import AnyTarget, Level
@@ -156,6 +156,7 @@ class Facts:
     choice: Choice | None = field(default=None, metadata=MAY_BE_ABSENT)  # best of several scores
     thinning: Thinning | None = field(default=None, metadata=MAY_BE_ABSENT)  # of sampled labels
     reading: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)  # what a file was read as
+    group_keys: GroupKeys | None = field(default=None, metadata=MAY_BE_ABSENT)  # None: text
     nested: str | None = field(default=None, metadata=MAY_BE_ABSENT)  # what surrounded the fit that made it
     withdrawn: str | None = field(default=None, metadata=MAY_BE_ABSENT)  # why nothing is promised any more
 
@@ -171,6 +172,12 @@ class Certificate(Facts):
     @property
     def grouped(self) -> bool:
         return self.cutoffs[0].group is not None
+
+    def group_key(self, group: str | None) -> GroupKey | None:
+        """A group as whoever calibrated named it: 0, not "0"."""
+        if group is None or self.group_keys is None:
+            return group
+        return int(group) if self.group_keys == "whole numbers" else group == "True"
 
     @property
     def each_alpha(self) -> float:

@@ -14,7 +14,7 @@ from surelist._check import MissingLabels
 from surelist._dataclasses import dataclass
 from surelist.errors import GroupCutoffWarning, InvalidInput
 from surelist.promises.groups import split_alpha
-from surelist.promises.options import GroupRows, GroupSplit, Rule, Ties
+from surelist.promises.options import GroupKeys, GroupRows, GroupSplit, Rule, Ties
 from surelist.promises.targets import AnyTarget, Budget, Expected, Level, PerPool, Precision, Recall
 
 GROUP_WARNING = (
@@ -35,6 +35,7 @@ class Terms:
     calibration_share: float = 0.5
     group_split: GroupSplit = "bonferroni"
     group_rows: GroupRows = "own"
+    group_keys: GroupKeys | None = None
     overlapping: bool = False
     purpose: str | None = None
     ties: Ties = "include"
@@ -116,8 +117,9 @@ def make_terms(target: Targets, *, groups_given: bool, purpose: str | None = Non
         target, also = _several(target, groups_given)
     seen = getattr(target, "estimated_from", None)
     terms = Terms(
-        _by_group(target, groups_given), purpose=purpose, also=also, estimated_from=seen, **settings
-    )
+        _by_group(target, groups_given), purpose=purpose, also=also, estimated_from=seen,
+        group_keys=_keys_of(target), **settings,
+    )  # fmt: skip
     require_purpose(purpose, groups_given=groups_given, level=4)
     return terms
 
@@ -152,6 +154,15 @@ def _several(targets: Sequence[Any], groups_given: bool) -> tuple[AnyTarget, tup
                 "Recall and Precision."
             )
     return checked[0], tuple(checked[1:])
+
+
+def _keys_of(target: Any) -> GroupKeys | None:
+    """What groups are named by, where it is not text."""
+    kinds = {type(check.plain(each)) for each in target} if isinstance(target, Mapping) else set()
+    if len(kinds) != 1:
+        return None
+    keys: dict[type, GroupKeys] = {int: "whole numbers", bool: "true or false"}
+    return keys.get(kinds.pop())
 
 
 def _by_group(target: Targets, groups_given: bool) -> dict[str | None, AnyTarget]:

@@ -52,6 +52,11 @@ class MadePolicy:
     warnings: list[str]
 
 
+def _limits(policy: Policy) -> dict[str | None, float]:
+    """The threshold of each group, by the text that tables know it by."""
+    return {each.group: each.steps[0].threshold for each in policy.cutoffs}
+
+
 def certify(
     source: Source,
     roles: Roles,
@@ -156,7 +161,7 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
         shown["within_groups"] = [
             {"group": each.group, "says": each.describe(), "passed_over": each.passed_over}
             for each in orders_within_groups(
-                columns["score"], columns["label"], columns["group"], policy.thresholds
+                columns["score"], columns["label"], columns["group"], _limits(policy)
             )
         ]
     return shown
@@ -281,7 +286,7 @@ def _listed_share(columns: dict[str, Any], policy: Policy) -> float:
     if policy.by_rank:
         codes, _ = check.as_codes(columns["pool"], len(chosen))
         return float((ranks_within(columns["score"], codes) >= policy.threshold).mean())
-    for name, threshold in policy.thresholds.items():
+    for name, threshold in _limits(policy).items():
         above = columns["score"] >= threshold
         chosen |= above if name is None else above & (np.asarray(columns["group"]).astype(str) == name)
     return float(chosen.mean())

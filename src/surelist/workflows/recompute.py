@@ -108,6 +108,7 @@ def _terms(policy: Policy) -> Terms:
     given = {"group_split": policy.group_split, "group_rows": policy.group_rows}
     return Terms(
         targets, alpha=policy.alpha, rule=policy.rule, purpose=policy.purpose, also=also,  # type: ignore[arg-type]
+        group_keys=policy.group_keys,
         calibration_share=policy.cutoffs[0].level.calibration_share,
         ties="hash" if policy.salt_hash is not None else "include",
         missing_labels="unqualified" if policy.missing_labels else "error",
