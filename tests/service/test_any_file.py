@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import python_calamine as calamine
 
+import surelist as sl
 from surelist.service.page_words import plainly
 from tests.helpers.workbooks import ods, xls
 from tests.tables.test_any_file import (
@@ -350,3 +351,31 @@ def test_templates_and_words(local_client):
     assert "This month’s applicants".lower() in text(local_client.get("/glossary")).lower()
     page = upload(local_client, "past-candidates.xlsx", excel)
     assert "Which values of “qualified” mean qualified?" in text(page)
+
+
+def test_a_number_in_json_is_that_number(local_client):
+    rows = [{"score": (1000 + n) / 1000, "label": n % 2} for n in range(1, 300) if n % 10]
+    answer = local_client.post(
+        "/api/v1/calibrate?score=score&label=label&k=5&pool_size=100", json={"rows": rows}
+    )
+    assert answer.status_code == 201, answer.text
+    plain = sl.calibrate([row["score"] for row in rows], [row["label"] for row in rows], sl.Expected(5, 100))
+    assert answer.json()["policy"]["cutoffs"][0]["steps"][0]["threshold"] == plain.threshold
+
+
+def test_a_heading_with_a_line_break_is_read_and_no_path_of_the_server_is_shown(local_client, tmp_path):
+    head = '"score\n(0; to; 1)",label\n'
+    body = (head + "".join(f"{n / 300},{n % 2}\n" for n in range(300))).encode()
+    page = upload(local_client, "past.csv", body)
+    assert page.status_code == 200
+    assert "score (0; to; 1)" in text(page)
+    assert str(tmp_path) not in page.text
+    asked = "calibrate?score=score%0A(0;%20to;%201)&label=label&k=5&pool_size=100"
+    assert post(local_client, asked, body, "text/csv").status_code == 201
+    refused = post(local_client, f"calibrate?{ASKED}", body, "text/csv")
+    assert refused.status_code == 400
+    assert str(tmp_path) not in refused.text
+    assert "spool" not in refused.text
+    bad = upload(local_client, "bad.csv", body + b"1,2,3\n")
+    assert str(tmp_path) not in bad.text
+    assert "spool" not in text(bad)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -140,9 +141,15 @@ def store_rows(spool: Spool, rows: Sequence[Mapping[str, Any]], body: bytes) -> 
     return Upload(path, path.stat().st_size, hashlib.sha256(body).hexdigest(), "csv")
 
 
+_COULD_BE_WHOLE = re.compile(r"-?[1-9][0-9]{0,2}\.[0-9]{3}")
+
+
 def _cell(value: Any) -> Any:
     if isinstance(value, (dict, list)):
         raise InvalidInput("rows: expected plain values, got a nested list or object.")
+    if isinstance(value, float):  # 1.234 in text may be a thousand and more, 1.2340 may not
+        text = repr(value)
+        return f"{text}0" if _COULD_BE_WHOLE.fullmatch(text) else text
     return str(value).lower() if isinstance(value, bool) else value
 
 

@@ -63,7 +63,7 @@ def _loaded(
         else:
             decoded(path, manner, spool)
             select = f"SELECT * FROM {csv_reader(literal(str(spool)), manner.delimiter)}"
-            origin = Origin("csv", encoding=manner.encoding, delimiter=manner.delimiter, header=manner.header)
+            origin = manner.origin
         try:
             yield connect(), select, origin
         except duckdb.Error as error:

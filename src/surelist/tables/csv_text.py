@@ -15,12 +15,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from surelist._dataclasses import dataclass
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 from surelist.tables.hints import Origin
 from surelist.tables.totals import require_no_total
 
 LONGEST_NAME = 131_072  # characters; Python's csv module reads no longer cells
+MOST_TITLES = 10  # lines above the column names
+NUMBER = re.compile(r"[-+]?[\d.,'\s]+%?\s*$")
 _START = 1 << 20
 _END = 1 << 16
 _LOOKED_AT = 16 << 20  # bytes that are decoded to see whether they are UTF-8
@@ -44,11 +46,26 @@ def delimiter_of(path: str | Path, default: str = ",") -> str:
 
 @dataclass(frozen=True)
 class Manner:
-    """How a CSV file is written: its encoding, what separates values, and the line of names."""
+    """How a CSV file is written: its encoding, what separates values, and the line of names.
+
+    ``marked``: it begins with the mark of UTF-8; ``crlf``: lines end in CR LF, as on Windows; ``above`` is
+    what stands over the line of names.
+    """
 
     encoding: str
     delimiter: str
     header: int = 1
+    marked: bool = False
+    crlf: bool = False
+    above: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> Origin:
+        """The same, of a table."""
+        return Origin(
+            "csv", encoding=self.encoding, delimiter=self.delimiter, header=self.header, above=self.above,
+            marked=self.marked, crlf=self.crlf,
+        )  # fmt: skip
 
     @property
     def plain(self) -> bool:
@@ -67,12 +84,49 @@ def manner_of(path: str) -> Manner:
         ) from error
     _require_text(path, start)
     encoding = _encoding(start)
-    lines = start[: 4 * _START].decode(encoding, errors="replace").splitlines()
-    named = _SEPARATOR.match(lines[0]) if lines else None
-    if named is not None and len(lines) > 1:
-        return Manner(encoding, named[1], 2)
-    delimiter = "\t" if delimiter_of(path) == "\t" else most_frequent(lines[0] if lines else "")
-    return Manner(encoding, delimiter)
+    text = start[: 4 * _START].decode(encoding, errors="replace").removeprefix("\ufeff")
+    marked, crlf = start.startswith(codecs.BOM_UTF8), first_line(text).endswith("\r\n")
+    named = _SEPARATOR.match(text.partition("\n")[0])
+    if named is not None and "\n" in text:
+        return Manner(encoding, named[1], 2, marked, crlf)
+    known = "\t" if delimiter_of(path) == "\t" else None
+    return _with_names(text, known, Manner(encoding, ",", 1, marked, crlf))
+
+
+def _with_names(text: str, delimiter: str | None, manner: Manner) -> Manner:
+    """With what separates values and the line of names: below titles, which stand alone in their lines."""
+    lines = io.StringIO(text, newline="")
+    above: list[str] = []
+    number = 1
+    while len(above) <= MOST_TITLES and (line := first_line(lines)):
+        mark = delimiter or most_frequent(line)
+        try:
+            cells = [each.strip() for each in next(csv.reader([line], delimiter=mark), []) if each.strip()]
+        except csv.Error:
+            break
+        if len(cells) > 1:
+            if above and any(map(NUMBER.match, cells)):
+                break
+            return replace(manner, delimiter=mark, header=number if above else 1, above=tuple(above))
+        above += cells
+        number += max(1, line.count("\n"))
+    return replace(manner, delimiter=delimiter or most_frequent(first_line(text)))
+
+
+def first_line(text: str | io.StringIO) -> str:
+    """The first line, with its end; line breaks inside quotes belong to it."""
+    lines = io.StringIO(text, newline="") if isinstance(text, str) else text
+    start = lines.tell()
+    whole = first = lines.readline()
+    while whole.count('"') % 2 and len(whole) < LONGEST_NAME:
+        more = lines.readline()
+        if not more:
+            break
+        whole += more
+    if whole.count('"') % 2 == 0:
+        return whole
+    lines.seek(start + len(first))  # a quote that is never closed
+    return first
 
 
 def delimiter_in(path: str) -> str:
@@ -182,9 +236,9 @@ def most_frequent(header: str) -> str:
 
 
 def header_of(line: str) -> list[str]:
-    """The names in a header line, as written."""
+    """The names in a header line, as written; it may hold line breaks inside quotes."""
     try:
-        return next(csv.reader([line], delimiter=most_frequent(line)), [])
+        return next(csv.reader(io.StringIO(line, newline=""), delimiter=most_frequent(line)), [])
     except csv.Error as error:
         raise InvalidInput(
             f"file: expected column names of at most {LONGEST_NAME:,} characters in the first line, got a "

@@ -16,6 +16,7 @@ from typing import Any
 
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput, MissingDependency
+from surelist.tables.csv_text import MOST_TITLES, NUMBER
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, decide, shapes_of
 from surelist.tables.sheet_remarks import remarks_on
@@ -26,12 +27,10 @@ MOST_BYTES = 2 << 30  # unfolded
 MOST_CELLS = 50_000_000
 MOST_FOLDED = 250  # times smaller; ordinary sheets are 5 to 60 times smaller than unfolded
 SMALL = 64 << 20
-MOST_TITLES = 10  # rows above the column names
 _CELL = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,9})["']""")
 _REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']([0-9]+)["']""")
 _OLD = b"\xd0\xcf\x11\xe0"  # both .xls and a workbook with a password
 _PIECE = 1 << 20
-_NUMBER = re.compile(r"[-+]?[\d.,'\s]+%?\s*$")
 
 
 class SheetNeeded(InvalidInput):
@@ -206,15 +205,17 @@ def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path) -> 
         rows.append(row)
     first = sheet.start[1] if sheet.start else 0
     where = f"sheet {name!r} of {path}"
-    titles = _titles(cells, rows, first, where, top)
-    rows = [row[: len(titles)] for row in rows]
+    everything = [cells, *rows]
+    kept = [at for at in range(_width(everything)) if any(_at(row, at) is not None for row in everything)]
+    titles = _titles(cells, kept, first, where, top)
+    rows = [[_at(row, at) for at in kept] for row in rows]
     if len(rows) > 1:
         require_no_total(rows[-1], f"{where}, row {expected - 1:,}")
         require_no_sum(rows, f"{where}, row {expected - 1:,}")
     seen = remarks_on(path, name, _letters)
     origin = Origin("excel", name, names, header=top, above=above, skipped=tuple(skipped), errors=None)
     if seen is not None:
-        columns = tuple(title for at, title in enumerate(titles, first) if seen.hides(at))
+        columns = tuple(title for at, title in zip(kept, titles, strict=True) if seen.hides(first + at))
         origin = replace(
             origin, errors=seen.errors, error_cells=tuple(seen.shown), hidden=seen.hidden,
             hidden_columns=columns,
@@ -227,7 +228,7 @@ def _titles_above(numbered: list[tuple[int, list[Any]]]) -> tuple[str, ...]:
     filled = [[cell for cell in row if cell is not None] for _, row in numbered[: MOST_TITLES + 1]]
     first = next((at for at, cells in enumerate(filled) if len(cells) > 1), 0)
     names = numbered[first][1][: _width(row for _, row in numbered)]
-    if not all(isinstance(name, str) and not _NUMBER.match(name) for name in names):
+    if not all(isinstance(name, str) and not NUMBER.match(name) for name in names):
         return ()
     return tuple(_text(cells[0]).strip() for cells in filled[:first])
 
@@ -248,13 +249,16 @@ def _plain(cell: Any) -> Any:
     return cell
 
 
-def _titles(cells: list[Any], rows: list[list[Any]], first: int, where: str, top: int) -> list[str]:
+def _at(row: list[Any], at: int) -> Any:
+    return row[at] if at < len(row) else None
+
+
+def _titles(cells: list[Any], kept: list[int], first: int, where: str, top: int) -> list[str]:
     """The names of the columns: one for each that holds something, none twice."""
-    width = _width([cells, *rows])
     names: list[str] = []
     seen: dict[str, int] = {}
-    for at in range(width):
-        cell = cells[at] if at < len(cells) else None
+    for at in kept:
+        cell = _at(cells, at)
         address = f"{_letters(first + at)}{top}"
         if cell is None:
             raise InvalidInput(

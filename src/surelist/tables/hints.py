@@ -102,6 +102,8 @@ class Origin:
     hidden: int = 0
     hidden_columns: tuple[str, ...] = ()
     above: tuple[str, ...] = ()
+    marked: bool = False  # of a CSV: the mark of UTF-8 at its start, and lines that end in CR LF
+    crlf: bool = False
 
     def row(self, number: int) -> int:
         """The spreadsheet row of a data row (from 0)."""
@@ -116,8 +118,7 @@ class Origin:
         """In a sentence, where it is not what every tool reads."""
         if self.form == "excel":
             more = f" (of {len(self.sheets)} sheets)" if len(self.sheets) > 1 else ""
-            at = f", column names in row {self.header}" if self.header > 1 else ""
-            at += f" below {_short(self.above[0])!r}" if self.above else ""
+            at = f", {self._names()}" if self.header > 1 else ""
             empty = f", {_rows(len(self.skipped), 'empty')} skipped" if self.skipped else ""
             hidden = f", {_rows(self.hidden, 'hidden')} read like any other" if self.hidden else ""
             hidden += self._hidden_columns()
@@ -127,7 +128,13 @@ class Origin:
             parts.append({"\t": "values between tabs", ";": "values between semicolons"}.get(
                 self.delimiter, f"values between {self.delimiter!r}"
             ))  # fmt: skip
+        if self.above:
+            parts.append(self._names())
         return ", ".join(parts) or None
+
+    def _names(self) -> str:
+        below = f" below {_short(self.above[0])!r}" if self.above else ""
+        return f"column names in row {self.header}{below}"
 
     def _hidden_columns(self) -> str:
         if not self.hidden_columns:

@@ -85,16 +85,17 @@ def _texts(table: Table, column: str) -> list[tuple[str | None, int]]:
 def _merged(texts: Sequence[tuple[str | None, int]]) -> tuple[Counts, int]:
     """Values with how often they occur, most frequent first, and how many are blank.
 
-    Spellings that differ in case or outer blanks are one value.
+    Spellings that differ in case or outer blanks are one value, and so are 0 and 0.0.
     """
-    merged: dict[str, list[tuple[str, int]]] = {}
+    merged: dict[float | str, list[tuple[str, int]]] = {}
     missing = 0
     for value, count in texts:
         shown = "" if value is None else value.strip()
         if not shown or shown.lower() == "nan":
             missing += count
         else:
-            merged.setdefault(shown.lower(), []).append((shown, count))
+            number = _number(shown)
+            merged.setdefault(shown.lower() if number is None else number, []).append((shown, count))
     counts = [(max(each, key=lambda v: v[1])[0], sum(n for _, n in each)) for each in merged.values()]
     return tuple(sorted(counts, key=lambda item: (-item[1], item[0]))), missing
 

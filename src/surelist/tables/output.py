@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from surelist._files import writing
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables.csv_text import delimiter_of
-from surelist.tables.engines import Frame
+from surelist.tables.engines import Frame, is_remote
+from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, NumberStyle, decide, shapes_of
 from surelist.tables.sources import FORMATS, Table, file_format
 
@@ -48,23 +50,45 @@ def write_like(table: Table, frame: Frame, output: str, styles: Styles | None = 
             rows = table.engine.rows(frame.head(MOST_ROWS + 1))
             write_workbook(output, names, rows, texts=table.text, styles=styles or {})
             return delimiter
-        table.engine.write(frame, output, form, delimiter)
-    encoding = table.origin.encoding if table.origin is not None else "utf-8"
-    if form == "csv" and encoding != "utf-8" and not output.lower().endswith(".gz"):
-        _recode(Path(output), encoding)
+        with _to_a_store(table, output):
+            table.engine.write(frame, output, form, delimiter)
+    plain = form == "csv" and os.path.isfile(output) and not output.lower().endswith(".gz")
+    if plain and table.origin is not None:
+        _as_it_was(Path(output), table.origin)
     return delimiter
 
 
-def _recode(path: Path, encoding: str) -> None:
-    """From UTF-8 to the encoding of the input; what it has no sign for stays readable."""
-    plain = {"utf-16-le": "utf-16", "utf-16-be": "utf-16"}.get(encoding, encoding)
+@contextmanager
+def _to_a_store(table: Table, output: str) -> Iterator[None]:
+    """What goes wrong at an address is no fault of the table."""
+    try:
+        yield
+    except Exception as error:
+        known = isinstance(error, (*table.engine.errors, OSError, ImportError, ValueError))
+        if not is_remote(output) or not known or table.engine.was_interrupted(error):
+            raise
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InvalidInput(f"output: cannot write {output}: {first}") from error
+
+
+def _as_it_was(path: Path, origin: Origin) -> None:
+    """From UTF-8 with plain line ends to those of the input; what it has no sign for stays readable."""
+    encoding = "utf-16" if origin.encoding.startswith("utf-16") else origin.encoding
+    if encoding == "utf-8" and not (origin.marked or origin.crlf):
+        return
+    encoding = "utf-8-sig" if origin.marked else encoding
     with (
         writing(path) as temporary,
         path.open(encoding="utf-8", newline="") as source,
-        open(temporary, "w", encoding=plain, errors="replace", newline="") as out,
+        open(temporary, "w", encoding=encoding, errors="replace", newline="") as out,
     ):
+        quoted = False
         for piece in iter(lambda: source.read(1 << 20), ""):
-            out.write(piece)
+            for number, part in enumerate(piece.split('"')):
+                if number:
+                    out.write('"')
+                    quoted = not quoted
+                out.write(part.replace("\n", "\r\n") if origin.crlf and not quoted else part)
 
 
 def write_workbook(

@@ -21,7 +21,7 @@ from surelist._check import DecimalMark
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.tables.column_facts import Column, describe_columns, text_of
-from surelist.tables.csv_text import header_of
+from surelist.tables.csv_text import first_line, header_of
 from surelist.tables.engines.duckdb import DuckDB, connect, literal, number_in, quoted
 from surelist.tables.hints import Hints
 from surelist.tables.numbers import NumberStyle
@@ -91,7 +91,7 @@ def shape(path: Path) -> tuple[int, list[str]]:
         with path.open("rb") as file:
             rows = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
-            first = text.readline(_HEADER_BYTES)
+            first = first_line(text.read(_HEADER_BYTES))
         return rows, header_of(first)
     connection = connect()
     try:

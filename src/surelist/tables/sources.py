@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is
 from surelist.tables.hints import NO_HINTS, Hints, Origin
 
 FORMATS = {
-    ".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".parquet": "parquet",
+    ".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".parquet": "parquet",
     **dict.fromkeys(excel.ENDINGS, "excel"),
 }  # fmt: skip
 
@@ -123,6 +124,7 @@ def open_table(
         table = _open_frame(source)
     if hints.sheet is not None and (table.origin is None or table.origin.sheet is None):
         raise InvalidInput(f"sheet: goes with Excel files; {table.name} is none. Leave it out.")
+    _require_names(table)
     table = replace(table, say=progress or _silent, hints=hints)
     if table.file:
         return table
@@ -131,6 +133,19 @@ def open_table(
             f'engine: a {table.name} is asked where it is; engine="{engine}" is for files. Leave it out.'
         )
     return table
+
+
+def _require_names(table: Table) -> None:
+    """Refuse names of columns that an engine takes for patterns: it would answer about other columns."""
+    if isinstance(table.frame, nw.DataFrame) and not table.frame.implementation.is_polars():
+        return
+    expression = table.engine.name == "polars" or isinstance(table.frame, nw.DataFrame)
+    for name in table.columns:
+        if name == "*" or (expression and name.startswith("^") and name.endswith("$")):
+            raise InvalidInput(
+                f"column {name!r}: the engine that reads the table takes this for a pattern of names. "
+                "Rename it."
+            )
 
 
 def _open_frame(source: Any) -> Table:
@@ -186,10 +201,11 @@ def _open_path(source: str, engine: str, spark_master: str | None, sheet: str | 
     files = Files(paths, form, manner.delimiter)
     partitions, others = _partitions(source, paths)
     if partitions:
-        reader = reader_of(replace(files, base=source), engine, spark_master)
-        files = _partitioned(files, source, reader, partitions, others)
+        base = source if is_remote(source) else str(_base(source))
+        reader = reader_of(replace(files, base=base), engine, spark_master)
+        files = _partitioned(files, base, reader, partitions, others)
     table = _scan(files, reader_of(files, engine, spark_master), source)
-    return replace(table, origin=Origin("csv", delimiter=manner.delimiter)) if form == "csv" else table
+    return replace(table, origin=manner.origin) if form == "csv" else table
 
 
 def _adopted(source: str, path: str, manner: Manner | None, sheet: str | None, engine: str) -> Table:
@@ -208,20 +224,32 @@ def _adopted(source: str, path: str, manner: Manner | None, sheet: str | None, e
 def open_adopted(path: str, name: str, origin: Origin, hints: Hints) -> Table:
     """A table of ``adopt_as_parquet``, as if it were still what it was."""
     table = _open_path(path, "duckdb", None, None)
+    _require_names(table)
     return replace(
         table, name=name, text=origin.form == "csv", delimiter=origin.delimiter, origin=origin, hints=hints
     )
 
 
+def _base(source: str) -> Path | None:
+    """The folder that a user named, or the one from which a pattern starts; None of a file."""
+    folder = Path(source)
+    if folder.is_dir():
+        return folder
+    if folder.exists() or not glob.has_magic(source):
+        return None
+    fixed = itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts)
+    return Path(*fixed)
+
+
 def _partitions(source: str, paths: list[str]) -> tuple[list[str], list[str]]:
     """Columns that folders named column=value stand for, in the folder a user named, and above it.
 
-    Only folders: whoever names a file means what is in it.
+    Only folders and patterns over them: whoever names a file means what is in it.
     """
     if is_remote(source):
         return (_PARTITION.findall(source), []) if glob.has_magic(source) else ([], [])
-    folder = Path(source)
-    if not folder.is_dir():
+    folder = _base(source)
+    if folder is None:
         return [], []
     inside = [_PARTITION.findall(f"/{Path(each).relative_to(folder).as_posix()}") for each in paths]
     above = _PARTITION.findall(f"{folder.absolute().as_posix()}/")
@@ -284,7 +312,8 @@ def _folder(path: Path) -> list[str]:
     files = []
     for each in sorted(path.rglob("*")):
         hidden = any(part.startswith(("_", ".", "~$")) for part in each.relative_to(path).parts)
-        if not hidden and each.is_file() and each.name.lower().endswith(tuple(FORMATS)):
+        known = tuple(each for each in FORMATS if each != ".txt")  # beside tables that is a note
+        if not hidden and each.is_file() and each.name.lower().endswith(known):
             files.append(str(each))
     if not files:
         raise InvalidInput(f"file: {path} is a folder without files ending in {', '.join(FORMATS)}.")

@@ -1,0 +1,172 @@
+"""Files as people have them: titles above the names, odd names, line ends, folders, addresses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xlsxwriter
+
+import surelist as sl
+from surelist.tables.profile import shape
+from surelist.tables.sources import open_table
+from tests.helpers.engines import Engine, arrow
+
+ROWS = [(n / 200, n % 2) for n in range(200)]
+TARGET = sl.Expected(5, 100)
+POLICY = sl.calibrate([score for score, _ in ROWS], [label for _, label in ROWS], TARGET)
+
+
+def calibrate(table: object, score: str = "score", **options: object) -> sl.Policy:
+    return sl.calibrate_table(table, score=score, label="label", target=TARGET, **options)
+
+
+def lines(mark: str = ",", end: str = "\n") -> str:
+    return "".join(f"{score}{mark}{label}{end}" for score, label in ROWS)
+
+
+def book(path: Path, cells: list[list[object]]) -> Path:
+    made = xlsxwriter.Workbook(str(path))
+    sheet = made.add_worksheet("Past")
+    for number, row in enumerate(cells):
+        sheet.write_row(number, 0, row)
+    made.close()
+    return path
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize(
+    "name", ["score\n(0 to 1)", "score\n(0; 1; 2, 3)", "a;b;c\nd", "three\nlines; of\nit"]
+)
+def test_a_heading_may_hold_a_line_break(tmp_path: Path, name: str, engine: str) -> None:
+    path = tmp_path / "past.csv"
+    path.write_text(f'"{name}","label"\n{lines()}')
+    assert calibrate(path, name, engine=engine).threshold == POLICY.threshold
+    assert shape(path)[1] == [name, "label"]
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        "Candidates of 2024\n",
+        "Candidates of 2024,\n,\n",
+        '"Candidates, all"\n\nas of May\n',
+        "Report\r\n\r\n",
+    ],
+)
+def test_a_title_above_the_names_of_a_csv_is_found_as_in_excel(tmp_path: Path, titles: str) -> None:
+    path = tmp_path / "past.csv"
+    path.write_bytes(f"{titles}score,label\n{lines()}".encode())
+    policy = calibrate(path)
+    assert policy.threshold == POLICY.threshold
+    row = titles.count("\n") + 1
+    said = titles.splitlines()[0].strip('",')
+    assert policy.reading == (f"Read: column names in row {row} below {said!r}.",)
+
+
+def test_rows_below_a_title_are_counted_from_the_first_line_people_see(tmp_path: Path) -> None:
+    path = tmp_path / "past.csv"
+    path.write_text(f"Candidates\n\nscore,label\n{lines()}oops,1\n")
+    with pytest.raises(sl.InvalidInput, match="spreadsheet row 204: score='oops'"):
+        calibrate(path)
+
+
+@pytest.mark.parametrize("text", ["score\n0.5\n0.25\n", "score\n0,84\n0,31\n", "score,\n0.5,x\n0.25,y\n"])
+def test_a_column_of_its_own_is_no_title(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "pool.csv"
+    path.write_text(text)
+    if "0,84" in text:
+        with pytest.raises(sl.InvalidInput, match="expected 1 values in every row"):
+            sl.select_table(path, POLICY, score="score")
+        return
+    assert sl.select_table(path, POLICY, score="score").candidates == 2
+
+
+def test_a_txt_file_with_tabs_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "past.txt"
+    path.write_text("score\tlabel\n" + lines("\t"))
+    assert calibrate(path).threshold == POLICY.threshold
+    sl.select_table(path, POLICY, score="score", output=tmp_path / "list.txt")
+    assert (tmp_path / "list.txt").read_text().splitlines()[0] == "score\tlabel"
+
+
+def test_a_txt_file_in_a_folder_of_tables_is_a_note(tmp_path: Path) -> None:
+    (tmp_path / "past.csv").write_text("score,label\n" + lines())
+    (tmp_path / "README.txt").write_text("what this is\n")
+    assert calibrate(tmp_path).threshold == POLICY.threshold
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_byte_order_mark_and_line_ends_survive_select(tmp_path: Path, engine: str) -> None:
+    path, output = tmp_path / "pool.csv", tmp_path / "list.csv"
+    path.write_bytes(b'\xef\xbb\xbfscore,note\r\n0.99,"two\nlines, ""quoted"""\r\n0.98,plain\r\n0.1,x\r\n')
+    done = sl.select_table(path, POLICY, score="score", output=output, engine=engine)
+    assert output.read_bytes() == b'\xef\xbb\xbfscore,note\r\n0.99,"two\nlines, ""quoted"""\r\n0.98,plain\r\n'
+    assert (done.candidates, done.shortlisted) == (3, 2)
+    path.write_bytes(b"score,note\n0.99,x\n")
+    sl.select_table(path, POLICY, score="score", output=output, engine=engine)
+    assert output.read_bytes() == b"score,note\n0.99,x\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_line_ends_survive_in_other_encodings(tmp_path: Path, encoding: str) -> None:
+    path, output = tmp_path / "pool.csv", tmp_path / "list.csv"
+    path.write_bytes("score;größe\r\n0,99;ä\r\n0,1;ö\r\n".encode(encoding))
+    sl.select_table(path, POLICY, score="score", output=output)
+    assert output.read_bytes().decode(encoding) == "score;größe\r\n0,99;ä\r\n"
+
+
+@pytest.mark.parametrize("engine", ["auto", "duckdb", "polars"])
+def test_a_pattern_over_folders_keeps_the_column_that_the_folder_keeps(tmp_path: Path, engine: str) -> None:
+    for site in ("a", "b"):
+        (tmp_path / "past" / f"site={site}").mkdir(parents=True)
+        scores, labels = zip(*ROWS, strict=True)
+        table = pa.table({"score": scores, "label": labels})
+        pq.write_table(table, tmp_path / "past" / f"site={site}" / "x.parquet")
+    folder = tmp_path / "past"
+    for source in (folder, f"{folder}/*/*.parquet", f"{folder}/site=*/x.parquet", f"{folder}/**/*.parquet"):
+        assert open_table(str(source), engine).columns == ["score", "label", "site"], source
+    assert open_table(f"{folder}/site=a/*.parquet", engine).columns == ["score", "label"]
+
+
+def test_an_output_that_cannot_be_written_does_not_blame_the_input(tmp_path: Path) -> None:
+    path = tmp_path / "pool.csv"
+    path.write_text("score\n0.99\n0.1\n")
+    frame = pd.DataFrame({"score": [0.99, 0.1]})
+    for table in (path, frame, pl.from_pandas(frame)):
+        with pytest.raises(sl.InvalidInput, match=r"^output: cannot write gopher://nowhere/list\.parquet"):
+            sl.select_table(table, POLICY, score="score", output="gopher://nowhere/list.parquet")
+
+
+def test_an_empty_column_without_a_name_is_left_out_of_a_workbook(tmp_path: Path) -> None:
+    cells: list[list[object]] = [["score", None, "label", None]]
+    cells += [[score, None, label, None] for score, label in ROWS]
+    path = book(tmp_path / "past.xlsx", cells)
+    assert calibrate(path).threshold == POLICY.threshold
+    assert open_table(str(path)).columns == ["score", "label"]
+    cells[5][1] = "stray"
+    with pytest.raises(sl.InvalidInput, match="B1 has no column name, and cells below it are filled"):
+        calibrate(book(tmp_path / "stray.xlsx", cells))
+
+
+@pytest.mark.parametrize("name", ["*", "^s.*$", "a'b", "a.b", "`x`", "a b"])
+def test_a_name_that_is_a_pattern_is_a_name_or_refused(engine: Engine, name: str) -> None:
+    scores, labels = zip(*ROWS, strict=True)
+    table = engine.table(arrow({name: list(scores), "label": list(labels)}))
+    asked = {"score": name, "label": "label", "target": TARGET, **engine.options}
+    patterns: dict[str, list[str]] = {
+        "pandas": [],
+        "pandas-nullable": [],
+        "pyarrow": [],
+        "polars": ["*", "^s.*$"],
+    }
+    patterns |= {each: ["*", "^s.*$"] for each in ("polars-lazy", "parquet-polars", "csv-polars")}
+    if name in patterns.get(engine.name, ["*"]):
+        with pytest.raises(sl.InvalidInput, match=r"takes this for a pattern of names. Rename it\."):
+            sl.calibrate_table(table, **asked)
+        return
+    assert sl.calibrate_table(table, **asked).threshold == POLICY.threshold
