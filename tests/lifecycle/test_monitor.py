@@ -274,7 +274,7 @@ def test_plain_per_pool_and_recall_policies_are_refused_with_the_reason(policy):
         sl.Monitor(policy.withdraw("gone."))
     with pytest.raises(sl.InvalidInput, match="expected a Policy or the path of its file"):
         sl.Monitor(3)
-    with pytest.raises(sl.InvalidInput, match="cannot read no such policy.json"):
+    with pytest.raises(sl.InvalidInput, match="cannot read no such policy"):
         sl.Monitor("no such policy.json")
 
 
