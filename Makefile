@@ -5,7 +5,7 @@ BIN     = $(VENV)/bin
 TWO     = -n 2 --dist worksteal  # neighbours share their Spark, database and browser
 PIP     = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo check lint test smoke bench docs clean java browser postgres curl
+.PHONY: help demo check lint test flaky smoke bench docs clean java browser postgres curl
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ test: $(VENV)/.dev java browser postgres curl lint  ## everything: real engines,
 	$(BIN)/python -m pytest $(TWO) || failed=1; \
 	wait $$smoke || failed=1; \
 	cat $(VENV)/smoke.log; exit $${failed:-0}
+
+flaky: $(VENV)/.dev  ## does a test fail by chance? the fast ones 30 times, those of fresh randomness 200 times, at load 4
+	$(BIN)/python tests/flaky.py
 
 smoke: $(VENV)/.dev  ## the wheel on every Python here, and with the lowest declared versions
 	$(BIN)/python tests/house/smoke.py
