@@ -2,29 +2,32 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+BEGAN  := $(shell date +%s)
 TWO     = -n 2 --dist worksteal  # neighbours share their Spark, database and browser
 PIP     = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo check lint test flaky smoke bench docs clean java browser postgres curl
+.PHONY: help demo check lint test exhaustive smoke bench docs clean java browser postgres curl
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.core  ## an example from scores to shortlist
 	$(BIN)/surelist demo
 
-check: $(VENV)/.dev lint  ## lint, types and the fast tests: under two minutes on two cores
-	$(BIN)/python -m pytest $(TWO) -q -m "not slow"
+check: $(VENV)/.dev lint  ## lint, types and the fast tests: 90 seconds on two cores
+	$(BIN)/python -m pytest $(TWO) -q -m "not slow and not exhaustive"
 
-test: $(VENV)/.dev java browser postgres curl lint  ## everything: real engines, databases, a browser, mutants, old versions
+test: $(VENV)/.dev java browser postgres curl lint  ## the test command: real engines, databases, a browser, the wheel
 	@$(BIN)/python -m compileall -q src tests  # once, also where PYTHONDONTWRITEBYTECODE is set: many processes start
-	@$(BIN)/python tests/house/smoke.py >$(VENV)/smoke.log 2>&1 & smoke=$$!; \
-	$(BIN)/python -m pytest $(TWO) || failed=1; \
+	@$(BIN)/python tests/house/smoke.py --alone >$(VENV)/smoke.log 2>&1 & smoke=$$!; \
+	$(BIN)/python -m pytest $(TWO) -m "not exhaustive" --junit-xml=$(VENV)/tests.xml || failed=1; \
 	wait $$smoke || failed=1; \
-	cat $(VENV)/smoke.log; exit $${failed:-0}
+	cat $(VENV)/smoke.log; \
+	$(BIN)/python tests/helpers/closing.py $(VENV)/tests.xml $(BEGAN); exit $${failed:-0}
 
-flaky: $(VENV)/.dev  ## does a test fail by chance? the fast ones 30 times, those of fresh randomness 200 times, at load 4
-	$(BIN)/python tests/flaky.py
+exhaustive: $(VENV)/.dev java browser postgres curl  ## what `make test` tests by example: all mutants, the strict site, long fault runs
+	$(BIN)/python -m pytest $(TWO) -m exhaustive
+	$(BIN)/python tests/house/smoke.py
 
 smoke: $(VENV)/.dev  ## the wheel on every Python here, and with the lowest declared versions
 	$(BIN)/python tests/house/smoke.py

@@ -63,6 +63,7 @@ def test_the_collection_in_hand_over_every_label_pattern():
     assert met
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 5, 9, 13])
 def test_sums_for_future_pools_against_rationals(size):
     for block in range(1, size + 1):

@@ -19,6 +19,8 @@ from surelist.bounds.control import (
     control_rule,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def pmf(total: int, marked: int, drawn: int, x: int) -> Fraction:
     if not 0 <= x <= marked or not 0 <= drawn - x <= total - marked:

@@ -73,6 +73,7 @@ def populations(rate: Fraction):
     yield [rate / 3 - hair, rate / 3, rate / 3]  # nobody's list is enough
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("rule", ["exact", "dkw", "simultaneous"])
 @pytest.mark.parametrize(("k", "pool_size", "n"), [(1, 4, 9), (3, 10, 8), (1, 10, 12), (1, 50, 5)])
@@ -149,6 +150,7 @@ def test_per_pool_over_every_merged_order(alpha, n, pool_size, k):
         assert Fraction(failures(count - 1), len(orders)) > Fraction(str(alpha))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["exact", "pac", "bernstein"])
 @pytest.mark.parametrize(("k", "pool_size", "larger"), [(1, 3, 3), (1, 3, 4), (2, 4, 4), (1, (2, 5), 4)])
 def test_per_pool_with_ties_and_unqualified(rule, k, pool_size, larger):
@@ -217,6 +219,7 @@ def test_simultaneous_family_holds_at_once(n, alpha):
     assert float(crossed) == pytest.approx(crossing_probability(n, counts, rates), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 400, 3000])
 def test_simultaneous_recursion_against_plain_binomial_recursion(n):
     """The Poissonised convolution equals the textbook recursion with binomial steps."""

@@ -12,6 +12,8 @@ from surelist import bounds
 from surelist.bounds import counts as counts_module
 from surelist.bounds import simultaneous
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small(monkeypatch):

@@ -11,6 +11,8 @@ import pytest
 from surelist.bounds import critical_count
 from surelist.bounds.rank_chain import Block, block_sizes, chain_level, rank_chain
 
+pytestmark = pytest.mark.slow
+
 
 def binomial(j: int, n: int, p: Fraction) -> Fraction:
     return comb(n, j) * p**j * (1 - p) ** (n - j)

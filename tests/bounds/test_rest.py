@@ -18,6 +18,8 @@ from surelist.bounds.rest import (
     too_many_left,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def pmf(total: int, marked: int, drawn: int, x: int) -> Fraction:
     if not 0 <= x <= marked or not 0 <= drawn - x <= total - marked:

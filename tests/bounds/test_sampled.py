@@ -10,6 +10,8 @@ import pytest
 
 from surelist.bounds.sampled import GAMMA, Split, audit_count, edge_count
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = [  # n, p0, audit rate, alpha
     (30, Fraction(1, 10), Fraction(1, 5), 0.1),
     (40, Fraction(1, 20), Fraction(3, 10), 0.2),

@@ -64,6 +64,7 @@ CALIBRATE = [
 EXPECT = ["--expect", "5", "--pool-size", "100"]
 
 
+@pytest.mark.slow
 def test_the_two_minute_story(folder):
     done = surelist(*CALIBRATE, *EXPECT, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -164,6 +165,7 @@ def test_parquet_in_and_out(folder, monkeypatch):
     assert pl.read_parquet("s.parquet").equals(expected)
 
 
+@pytest.mark.slow
 def test_pipes(folder):
     past, pool = (folder / "past.csv").read_text(), (folder / "new.csv").read_text()
     done = surelist("calibrate", "-", *EXPECT, "-o", "-", cwd=folder, text=past)
@@ -201,6 +203,7 @@ def test_not_certifiable_is_exit_code_3_and_writes_nothing(folder, monkeypatch, 
     assert sorted(os.listdir()) == before
 
 
+@pytest.mark.slow
 def test_curve_table_and_picture(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     assert run(["curve", "past.csv", "--pool-size", "100", "--plot", "curve.png"]) == 0
@@ -210,6 +213,7 @@ def test_curve_table_and_picture(folder, monkeypatch, capsys):
     assert not (folder / "curve.bmp").exists()
 
 
+@pytest.mark.slow
 def test_demo_needs_nothing_but_the_package(tmp_path):
     done = surelist("demo", cwd=tmp_path, env={"NO_COLOR": "1"})
     assert done.returncode == 0, done.stderr
@@ -271,6 +275,7 @@ def on_a_terminal(arguments, cwd, **env):
     return printed.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["show", "policy.json"], ["show", "nothing.json"]])
 def test_colour_only_where_wanted(folder, monkeypatch, arguments):
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -281,6 +286,7 @@ def test_colour_only_where_wanted(folder, monkeypatch, arguments):
     assert "\x1b[" not in on_a_terminal(arguments, folder, NO_COLOR="1")
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_leaves_nothing(folder):
     """SIGINT while a large selection is being written: exit 1, no output, no temporary file."""
     surelist(*CALIBRATE, *EXPECT, cwd=folder)
@@ -301,7 +307,7 @@ def test_an_interrupted_command_leaves_nothing(folder):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     left = sorted(os.listdir(folder))
-    if process.returncode == 0 or "s.csv" in left:  # it was faster than the signal: then the output is whole
+    if process.returncode == 0:  # it was faster than the signal: then the output is whole
         assert left == sorted([*before, "s.csv"])
     else:
         assert left == before

@@ -14,14 +14,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "surelist"]
 QUIET = ("Interrupted; nothing was written.",)
 
 
 def make_pool(path: Path, rows: int) -> None:
     duckdb.sql(
-        "COPY (SELECT range AS id, range * 0.6180339887498949 % 1 AS score, "
-        f"(range * 0.7548776662466927 % 1 < 0.3)::int AS label FROM range({rows})) "
+        f"COPY (SELECT range AS id, random() AS score, (random() < 0.3)::int AS label FROM range({rows})) "
         f"TO '{path}'"
     )
 
@@ -56,9 +57,9 @@ def test_ctrl_c_during_a_query_is_one_line_and_exit_code_1(folder):
         "-o",
         "p.json",
     )
-    for seconds in (0.0, 0.3, 0.6):
+    for delay in (1.5, 3.0):
         run = start(folder, *words)
-        _wait_for_reading(run, folder / "large.csv", seconds)
+        time.sleep(delay)
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=120)
         assert out == ""
@@ -105,7 +106,8 @@ def test_a_reader_who_leaves_before_the_first_line_is_no_failure(folder):
 
 
 @pytest.mark.slow
-def test_of_40_interrupted_writes_none_is_torn(folder):
+@pytest.mark.parametrize("trials", [12, pytest.param(40, marks=pytest.mark.exhaustive)])
+def test_of_many_interrupted_writes_none_is_torn(folder, trials):
     """Killed, terminated or interrupted while the temporary file is there: old or new, never in between."""
     rng, cut = random.Random(1), 0
     signals = itertools.cycle((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
@@ -114,9 +116,7 @@ def test_of_40_interrupted_writes_none_is_torn(folder):
         output = folder / f"complete.{ending}"
         start(folder, "select", "pool.csv", "--policy", "policy.json", "-o", output.name).communicate()
         expected[ending] = _rows(output)
-    for trial in range(400):
-        if trial >= 40 and cut >= 10:
-            break
+    for trial in range(trials):
         ending = ("csv", "parquet")[trial % 2]
         output = folder / f"shortlist.{ending}"
         output.write_text("old")
@@ -131,29 +131,7 @@ def test_of_40_interrupted_writes_none_is_torn(folder):
             assert _rows(output) == expected[ending], trial
         for left in folder.glob(".*.part*"):
             left.unlink()
-    assert cut >= 10  # of 400, where the first 40 came too late to say anything
-
-
-def _wait_for_reading(run: subprocess.Popen[str], file: Path, seconds: float) -> None:
-    """Until the process has the file open and has then worked so long, by its own clock: others may be busy too."""
-    opened = None
-    while run.poll() is None and (opened is None or _worked(run.pid) < opened + seconds):
-        if opened is None and any(_link(each) == str(file) for each in Path(f"/proc/{run.pid}/fd").glob("*")):
-            opened = _worked(run.pid)
-        time.sleep(0.002)
-
-
-def _link(path: Path) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:  # closed in between
-        return ""
-
-
-def _worked(process: int) -> float:
-    """Seconds of processor time."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    assert cut >= trials // 12  # else the trials came too late to say anything
 
 
 def _wait_for_writing(run: subprocess.Popen[str], folder: Path) -> None:

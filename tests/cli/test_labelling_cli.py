@@ -38,6 +38,7 @@ def fill(name: str, truth: list[str], keep: slice = slice(None)) -> None:
         sheet.writerows(rows)
 
 
+@pytest.mark.slow
 def test_from_a_table_without_labels_to_a_policy_and_a_list(place, capsys):
     start = ("label", "start", "candidates.csv", "--expect", "5", "--pool-size", "100", "--labels", "160")
     assert run(*start, "--id", "candidate", "-o", "work.json") == 0

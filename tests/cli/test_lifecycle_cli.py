@@ -34,6 +34,7 @@ def read(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_plan(tmp_path, capsys):
     assert run(["plan", "--expect", "5", "--pool-size", "100", "--base-rate", "0.19", "--auc", "0.85"]) == 0
     out = capsys.readouterr().out
@@ -137,6 +138,7 @@ def test_watch_groups(tmp_path, capsys):
     assert set(body["interval"]) == {"a", "b"}
 
 
+@pytest.mark.slow
 def test_campaign_from_start_to_alarm(tmp_path, capsys):
     state = str(tmp_path / "campaign.json")
     start = [
@@ -271,6 +273,7 @@ def test_campaign_not_certifiable_yet(tmp_path, capsys):
     assert "Nothing is promised yet" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_exit_code_of_the_process(tmp_path, policy):
     table = write(tmp_path / "p.csv", ["pool", "pool_size", "qualified"], [(i, 100, 0) for i in range(40)])
     done = subprocess.run(

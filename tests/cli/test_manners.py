@@ -48,6 +48,7 @@ def test_an_unknown_command_is_answered_with_what_may_be_meant(words, meant, cap
     assert meant in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_curve_ends_with_a_command_that_runs(folder, capsys):
     for more in ([], ["--expect", "7.5", "--plot", "curve.svg"]):
         assert run(["curve", "past rows.csv", "--pool-size", "100", "--alpha", "0.2", *more]) == 0

@@ -12,6 +12,8 @@ import pytest
 import surelist as sl
 from surelist.examples import population
 
+pytestmark = pytest.mark.slow
+
 UNUSED = {
     "scipy",
     "pydantic",

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import surelist as sl
+
+pytestmark = pytest.mark.slow
 
 X, y = make_classification(1_200, 8, weights=[0.7], random_state=0)
 TARGET = sl.Expected(5, 100)
@@ -227,11 +230,13 @@ def test_no_false_alarms():
         Application().fit(X, y)
 
 
-@pytest.mark.parametrize(
-    "grid",
-    [{"target": [TARGET]}, {"alpha": [0.1, 0.2]}, {"target__k": [3, 5]}, {"random_state": [0, 1]}, {"rule": ["dkw"]}],
-)  # fmt: skip
-@pytest.mark.parametrize("jobs", [None, 2])
+GRIDS: list[dict[str, list[Any]]] = [
+    {"target": [TARGET]}, {"alpha": [0.1, 0.2]}, {"target__k": [3, 5]}, {"random_state": [0, 1]}, {"rule": ["dkw"]},
+]  # fmt: skip
+IN_WORKERS = [pytest.param(each, 2, marks=pytest.mark.exhaustive) for each in GRIDS[1:]]
+
+
+@pytest.mark.parametrize(("grid", "jobs"), [*((each, None) for each in GRIDS), (GRIDS[0], 2), *IN_WORKERS])
 def test_a_search_over_the_promise_is_refused(grid, jobs):
     name = next(iter(grid))
     with pytest.raises(sl.InvalidInput, match=f"^{name}: it is part of the promise"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -108,8 +107,10 @@ def from_duckdb(table: pa.Table) -> Any:
 
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[Any]:
-    if not shutil.which("java") and not os.environ.get("CI"):
-        pytest.skip("needs Java")
+    from tests.helpers.service import missing  # a plugin of its own
+
+    if not shutil.which("java"):
+        missing("Java")
     from pyspark.sql import SparkSession
 
     spark = (

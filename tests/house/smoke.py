@@ -1,6 +1,7 @@
 """Does it run? The wheel with the lowest declared versions, and on every Python that the machine has.
 
     python tests/house/smoke.py            every job: builds the wheel, makes a fresh environment for each
+    python tests/house/smoke.py --alone    builds the wheel and tries it without extras, in one environment
     python tests/house/smoke.py --work     what a job does, in the environment at hand
 
 A job really calibrates and selects (arrays, files, DataFrames), fits, draws, reports, and asks a running service. Floors
@@ -109,12 +110,14 @@ def alone(wheel: Path, folder: Path) -> str:
     return "alone, without extras: runs"
 
 
-def jobs() -> None:
+def jobs(*, only_alone: bool) -> None:
     """The source distribution and the wheel, then all environments, two at a time."""
     with tempfile.TemporaryDirectory(prefix="surelist-smoke-") as place:
         folder = Path(place)
         wheel = built(folder)
         print(alone(wheel, folder))
+        if only_alone:
+            return
         have = list(pythons())
         plans = [("lowest-versions", have[0] if have else Path(sys.executable), True)]
         ours = f"python{sys.version_info.major}.{sys.version_info.minor}"  # the other tests run on this one
@@ -245,4 +248,4 @@ def _post(address: str, body: bytes) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    work() if "--work" in sys.argv else jobs()
+    work() if "--work" in sys.argv else jobs(only_alone="--alone" in sys.argv)

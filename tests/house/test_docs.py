@@ -47,6 +47,7 @@ def shell(block: str, folder: Path) -> None:
             assert fits(run.stdout, said), f"{command}\nprinted:\n{run.stdout}\nthe page says:\n{said}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])
 def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

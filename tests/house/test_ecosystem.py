@@ -8,6 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from surelist.cli import cli
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +50,7 @@ def test_every_extra_is_documented_with_the_size_that_was_measured():
         assert re.search(rf"^\| `{extra}` \|.*\| {size} MB \|$", text, re.M), extra
 
 
+@pytest.mark.slow
 def test_figures_of_the_readme_are_those_of_the_commands_it_names():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     command = [sys.executable, "benchmarks/list_length.py"]

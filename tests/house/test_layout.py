@@ -245,12 +245,3 @@ def test_every_public_name_has_a_docstring():
     for name in surelist.__all__:
         if name != "__version__":
             assert (getattr(surelist, name).__doc__ or "").strip(), name
-
-
-def test_tests_called_slow_exist():
-    from tests.helpers.slow import SLOW
-
-    tests = Path(__file__).parents[1]
-    for each in SLOW:
-        file, _, name = each.partition("::")
-        assert f"def {name or 'test_'}" in (tests / file).read_text(encoding="utf-8"), each

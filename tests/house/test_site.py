@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 import surelist as sl
 
 ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 NAMES = [name for name in sl.__all__ if name != "__version__"]
 
 
@@ -36,6 +38,21 @@ def test_the_reference_lists_every_public_name():
     assert listed == set(NAMES)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path", [each for each in NOTEBOOKS if each.stem != "spark"], ids=lambda path: path.stem
+)
+def test_the_notebooks_run(path, tmp_path, monkeypatch):
+    """The site runs them as Jupyter does, the one on Spark too: `make exhaustive`."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), f"{path.name}, cell {number}", "exec"), namespace)
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_site_builds_strictly_and_needs_no_network(tmp_path):
     """Runs every notebook; a warning, a broken link or an exception in a cell fails."""
     built = subprocess.run(

@@ -15,6 +15,8 @@ from tests.helpers.engines import arrow, write_csv, write_parquet
 from tests.tables.test_calibrate_tables import sample
 from tests.tables.test_select_tables import SALT, hashed_policy, pool_of
 
+pytestmark = pytest.mark.slow
+
 BLOCK = "import sys; sys.modules.update(dict.fromkeys({missing}));"
 WORK = """
 import surelist as sl

@@ -12,6 +12,8 @@ from surelist.lifecycle.block_design import lay_out
 from surelist.lifecycle.block_level import about_counts, about_level, pool_rates
 from surelist.lifecycle.block_test import need
 
+pytestmark = pytest.mark.slow
+
 DESIGN = {"alpha": 0.1, "future": True, "pilot": 0.25, "fallback": 0.15, "aside": 0.1, "block": None}
 
 

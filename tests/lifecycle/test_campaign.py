@@ -65,6 +65,7 @@ def failures_and_lists(population, rng, runs, **options):
     return failures, np.mean(lists, axis=0)
 
 
+@pytest.mark.slow
 def test_lists_fall_from_11_to_the_oracle_and_the_level_is_kept():
     """The issue's campaign: 300 rows, k = 5, m = 100, alpha = 0.1, 19 % qualified."""
     failures, lists = failures_and_lists(FINE, np.random.default_rng(0), 300)
@@ -75,12 +76,14 @@ def test_lists_fall_from_11_to_the_oracle_and_the_level_is_kept():
     assert 100 * FINE.listed(FINE.boundary(0.05)) == pytest.approx(6.5, abs=0.05)
 
 
+@pytest.mark.slow
 def test_level_under_ties():
     """Two dozen different scores: whole atoms are taken, and the level only gains."""
     failures, _ = failures_and_lists(COARSE, np.random.default_rng(1), 200, sizes=lambda: EPOCHS[:4])
     assert binom.sf(failures - 1, 200, 0.1) > 1e-6
 
 
+@pytest.mark.slow
 def test_level_when_reviews_come_late_or_never_depending_on_the_outcome():
     rng = np.random.default_rng(2)
 
@@ -92,6 +95,7 @@ def test_level_when_reviews_come_late_or_never_depending_on_the_outcome():
     assert lists[-1] < lists[0]
 
 
+@pytest.mark.slow
 def test_level_with_pools_of_random_size():
     rng = np.random.default_rng(3)
 

@@ -447,6 +447,7 @@ def test_damaged_stop_files_are_refused(tmp_path):
             sl.StopTest.load(path)
 
 
+@pytest.mark.slow
 def test_a_plan_compares_random_labels_with_chosen_ones():
     """What the plan says of 150 chosen labels is what labelling a simulated collection gives, nearly."""
     from scipy import special

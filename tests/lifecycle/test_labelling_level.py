@@ -18,6 +18,8 @@ from surelist.lifecycle.block_test import run_fallback, run_tests
 from surelist.lifecycle.labelling_file import Design, Sample
 from surelist.promises.target_file import target_fields
 
+pytestmark = pytest.mark.slow
+
 
 def sample_of(ranks, labels, scores, waiting: bool = False) -> Sample:
     ranks = sorted(ranks)

@@ -15,6 +15,8 @@ import surelist as sl
 from surelist._files import Versions, updating
 from tests.helpers.simulated_pools import pools
 
+pytestmark = pytest.mark.slow
+
 
 def table(path, header, rows):
     with open(path, "w", newline="") as file:
@@ -109,7 +111,7 @@ def test_a_new_state_does_not_replace_another(tmp_path, state):
 def _hold(path, started):
     with updating(path):
         started.set()
-        time.sleep(600)  # until it is killed
+        time.sleep(60)
 
 
 def test_a_state_in_use_is_waited_for_and_a_killed_process_lets_go(tmp_path):
@@ -118,7 +120,7 @@ def test_a_state_in_use_is_waited_for_and_a_killed_process_lets_go(tmp_path):
     started = context.Event()
     holder = context.Process(target=_hold, args=(path, started))
     holder.start()
-    assert started.wait(300)
+    assert started.wait(30)
     with pytest.raises(sl.InvalidInput, match=r"in use by another process"), updating(path, wait=0.2):
         pass
     holder.kill()

@@ -9,6 +9,8 @@ from scipy.stats import binom
 import surelist as sl
 from tests.helpers.simulated_pools import pools
 
+pytestmark = pytest.mark.slow
+
 RATE, SIZE = 0.0505, 100
 
 

@@ -104,6 +104,7 @@ def test_an_alarm_comes_about_as_soon_after_a_long_good_time():
     assert waits[0] < waits[1] < 5 * waits[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", [0.05, 0.3])
 def test_confidence_sequence_covers_at_all_times_at_once(truth):
     trials, alpha = 200, 0.1
@@ -272,10 +273,8 @@ def test_plain_per_pool_and_recall_policies_are_refused_with_the_reason(policy):
         sl.Monitor(policy_of(sl.Recall(0.9)))
     with pytest.raises(sl.InvalidInput, match="nothing to watch"):
         sl.Monitor(policy.withdraw("gone."))
-    with pytest.raises(sl.InvalidInput, match="expected a Policy or the path of its file"):
-        sl.Monitor(3)
-    with pytest.raises(sl.InvalidInput, match="cannot read no such policy"):
-        sl.Monitor("no such policy.json")
+    with pytest.raises(sl.InvalidInput, match="expected a Policy"):
+        sl.Monitor("policy.json")
 
 
 def test_promises_that_no_alarm_watches_are_refused_with_those_that_are():
@@ -454,6 +453,7 @@ def test_the_p_value_of_drift_beyond_ten_million_pairs_is_within_a_hundredth(mon
         assert beyond == pytest.approx(exact, abs=0.01)
 
 
+@pytest.mark.slow
 def test_false_alarms_over_a_long_horizon_simulated_at_the_boundary(policy):
     rng = np.random.default_rng(11)
     alarms = 0

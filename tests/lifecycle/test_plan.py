@@ -46,6 +46,7 @@ def test_reproduces_the_contract_figures(guess):
     assert len([row for row in guess.table if row.rule == "exact"]) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [60, 300])
 def test_table_agrees_with_calibrating_simulated_samples(rows):
     rng = np.random.default_rng(0)
@@ -125,6 +126,7 @@ def test_targets_beyond_the_qualified_there_are():
     assert "Not even everyone" in plan.describe()
 
 
+@pytest.mark.slow
 def test_per_pool_and_recall_plans():
     pool = sl.plan(sl.PerPool(5, 100), base_rate=0.19, auc=AUC, sizes=[1000, 10_000])
     assert {row.rule for row in pool.table} == {"exact", "bernstein"}
@@ -147,6 +149,7 @@ def test_enough_is_where_a_label_saves_less_than_a_review(guess):
     assert more.enough > 5 * guess.enough
 
 
+@pytest.mark.slow
 def test_pilot_intervals_are_honest():
     """95 % intervals from pilots of 400 rows: they cover the truth at least 90 % of the time."""
     rng = np.random.default_rng(1)

@@ -17,6 +17,8 @@ from surelist.bounds import betting
 from surelist.cli import run
 from tests.helpers.simulated_pools import DISTANCE, pools
 
+pytestmark = pytest.mark.slow
+
 BASE = 0.19
 
 

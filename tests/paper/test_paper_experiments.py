@@ -126,6 +126,7 @@ def test_a_refusal_lists_everyone_and_is_recorded():
     assert methods.fit_css(scores, scores > 0.9, sl.Expected(9, 100), 0.1).refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_a_run_is_determined_by_its_numbers(people, name):
     experiment = EXPERIMENTS[name]

@@ -24,6 +24,8 @@ from surelist.paper.reproduce import people, reproduce
 from surelist.paper.screening import Setup
 from surelist.paper.summary import expected_level, summarise
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SMALL = ["--rows", "60000", "--runs", "3"]
 

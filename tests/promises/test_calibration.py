@@ -37,6 +37,7 @@ def random_input(rng):
     return scores, labels, k, m, alpha
 
 
+@pytest.mark.slow
 def test_dkw_is_algorithm_1_bit_for_bit_on_10000_inputs():
     rng = np.random.default_rng(20220716)
     certified = 0
@@ -160,6 +161,7 @@ def test_range_of_pool_sizes_is_the_single_size_at_every_size(rule):
         ranged.select(scores[:59])
 
 
+@pytest.mark.slow
 def test_wide_range_of_pool_sizes_is_compact_and_valid():
     """Thousands of sizes: the table stays small, and every size has a threshold at least as low as its own."""
     target, level = sl.PerPool(5, (60, 1_000_000)), Level(0.1)

@@ -15,6 +15,8 @@ import surelist as sl
 from surelist.cli import run as command_line
 from surelist.examples import population
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def policy() -> sl.Policy:

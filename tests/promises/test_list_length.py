@@ -57,6 +57,7 @@ def test_the_same_by_simulation():
     assert stats.binom.sf(failures - 1, 300, 0.1) > 1e-6
 
 
+@pytest.mark.slow
 def test_random_pool_sizes_with_known_mean():
     """Pools of 0, 50 or 250 candidates with mean 100: k=5 on average holds as for fixed pools."""
     rng = np.random.default_rng(1)

@@ -15,6 +15,8 @@ from scipy import stats
 import surelist as sl
 from surelist.examples import population
 
+pytestmark = pytest.mark.slow
+
 
 def at_most(failures: int, runs: int, alpha: float) -> None:
     """Fails only where a true rate of alpha would show this many once in a million."""

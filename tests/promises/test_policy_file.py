@@ -178,6 +178,7 @@ def test_saving_to_a_folder_is_a_plain_error(tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -16,6 +16,8 @@ from surelist.promises.evidence import ArrayEvidence
 from surelist.promises.terms import make_terms
 from surelist.ties import Salt
 
+pytestmark = pytest.mark.slow
+
 
 def not_too_many(failures: int, runs: int, alpha: float) -> None:
     assert stats.binom.sf(failures - 1, runs, alpha) > 1e-6, f"{failures} of {runs} at alpha={alpha}"

@@ -14,6 +14,8 @@ from scipy import stats
 import surelist as sl
 from surelist.filters import ranks_within
 
+pytestmark = pytest.mark.slow
+
 
 def at_most(failures: int, runs: int, alpha: float) -> None:
     """Fails only where a true rate of alpha would show this many once in a million."""

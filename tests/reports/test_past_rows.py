@@ -16,6 +16,8 @@ from surelist.reports import audit, html
 from surelist.reports.summary import summarise
 from surelist.workflows import report
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def past(tmp_path):

@@ -133,6 +133,7 @@ def test_the_command_writes_a_self_contained_report(files, tmp_path):
     assert run([*arguments, "--attribute", "nothing", "-o", str(output)]) == 2
 
 
+@pytest.mark.slow
 def test_the_report_as_pdf(files, tmp_path):
     output = tmp_path / "report.pdf"
     assert (

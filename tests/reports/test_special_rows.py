@@ -14,6 +14,8 @@ from surelist.reports.audit import score_bins
 from surelist.reports.within_groups import orders_within_groups
 from surelist.workflows import report
 
+pytestmark = pytest.mark.slow
+
 ROWS = 1500
 
 

@@ -44,6 +44,7 @@ def test_without_a_token_nothing_is_shown(guarded):
     assert guarded.get("/healthz").status_code == 200
 
 
+@pytest.mark.slow
 def test_roles(guarded, past, pool):
     viewer, operator, admin = (token(guarded, role) for role in access.ROLES)
     url = "/api/v1/calibrate?k=5&pool_size=100"
@@ -203,6 +204,7 @@ def test_other_addresses_need_a_login(tmp_path, host):
     assert Settings(database="x", folder=tmp_path, host=host, login=True)
 
 
+@pytest.mark.slow
 def test_the_command_refuses_to_start_open_to_others(tmp_path, capsys):
     from surelist.cli import run
 
@@ -320,6 +322,7 @@ def test_without_a_login_the_address_has_a_token(tokened, past):
     assert tokened.get("/policies").status_code == 200
 
 
+@pytest.mark.slow
 def test_the_printed_address_opens_the_page_and_another_does_not(tmp_path):
     command = [sys.executable, "-m", "surelist", "serve", "--port", "0", "--data", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

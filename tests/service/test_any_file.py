@@ -39,6 +39,7 @@ def german(tmp_path: Path) -> bytes:
     return book(tmp_path / "past.xlsx", {"Notizen": [["Hallo"]], "Daten": rows(comma, ja)}).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_workbook_at_the_api(local_client, german, tmp_path):
     refused = post(local_client, f"calibrate?{ASKED}", german).json()["error"]["message"]
     assert "2 sheets with content: 'Notizen', 'Daten'" in refused
@@ -62,6 +63,7 @@ def test_a_workbook_at_the_api(local_client, german, tmp_path):
     assert left == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
 def test_csv_as_excel_writes_it_at_the_api(local_client, encoding):
     body = csv_bytes(encoding, label=ja)
@@ -169,6 +171,7 @@ def test_several_labels_by_the_api(local_client):
     assert [each["policy"]["cutoffs"][0]["qualified"] for each in (made, named)] == [150, 150]
 
 
+@pytest.mark.slow
 def test_a_german_workbook_on_the_page(local_client, german):
     sheets = upload(local_client, "bewerber.xlsx", german)
     assert "Which sheet?" in sheets.text
@@ -283,6 +286,7 @@ def make_policy(client, body: bytes, name: str = "past.csv") -> str:
     )
 
 
+@pytest.mark.slow
 def test_lists_for_people_from_the_page(local_client, tmp_path):
     policy = make_policy(local_client, csv_bytes("cp1252", label=ja))
     pool_page = upload(local_client, "Pool März.csv", csv_bytes("cp1252", label=ja), f"{policy}/pool", policy)
@@ -312,6 +316,7 @@ def test_lists_for_people_from_the_page(local_client, tmp_path):
     assert ranked[0] == best  # the best score first, decimal commas or not
 
 
+@pytest.mark.slow
 def test_the_sandbox_leaves_nothing_on_the_real_record(local_client, tmp_path):
     start = local_client.get("/new").text
     page = local_client.post("/sandbox", data={"csrf": token(start)})

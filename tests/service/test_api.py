@@ -110,6 +110,7 @@ def test_an_empty_pool_is_no_selection(local_client, past):
     assert local_client.get("/api/v1/selections").json() == []
 
 
+@pytest.mark.slow
 def test_of_a_file_without_candidates_nothing_is_promised(local_client, past, pool):
     made = make_policy(local_client, past)
     nobody, promised = pool.partition("\n")[0] + "\n", made["two_lines"]["what"]
@@ -155,6 +156,7 @@ def test_no_candidate_appears_in_the_log(client, past, pool):
     assert "past-0" not in text
 
 
+@pytest.mark.slow
 def test_uploads_are_gone_when_the_answer_is_there(client, past, pool):
     policy = make_policy(client, past)["hash"]
     client.post(f"/api/v1/policies/{policy}/select", content=pool, headers=CSV)

@@ -49,6 +49,7 @@ def filled(house: House, path: str) -> str:
     return house.address(path, house.other, house.other_list["selection"]["id"])
 
 
+@pytest.mark.slow
 def test_what_one_person_uploaded_is_nobody_elses(house, routes):
     other, before = house.client("admin"), house.entries()
     asked = [(method, path) for method, path in routes if path.startswith(UPLOADS)]
@@ -75,6 +76,7 @@ def test_an_upload_is_only_what_it_was_sent_as(house, routes):
     assert house.entries() == before
 
 
+@pytest.mark.slow
 def test_every_form_needs_the_token_of_its_own_session(house, routes):
     forms = [path for method, path in routes if method == "POST" and not path.startswith("/api/")]
     forms = [path for path in forms if path != "/login"]
@@ -116,6 +118,7 @@ def test_who_may_not_do_a_thing_cannot_make_it_read_a_body(house, routes, kind):
                 assert taken <= middleware.SMALL + (1 << 14), path
 
 
+@pytest.mark.slow
 def test_odd_names_in_addresses_lead_nowhere(house, routes):
     before = house.entries()
     named = [path for method, path in routes if method == "GET" and "{" in path]

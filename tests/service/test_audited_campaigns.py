@@ -38,6 +38,7 @@ def coins_on_record(facts: dict, scores: np.ndarray) -> np.ndarray:
     return coins
 
 
+@pytest.mark.slow
 def test_an_audited_campaign_by_page_is_that_of_the_library_with_the_draws_on_record(team, monkeypatch):
     page = start(team, one_in="4")
     address = page.url.path
@@ -87,6 +88,7 @@ def test_an_audited_campaign_by_page_is_that_of_the_library_with_the_draws_on_re
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_the_audit_by_api_is_drawn_once_and_reviewed_with_the_list(team):
     made = begin(team, terms=TERMS + "&audit_rate=0.2")
     assert made.json()["audit_rate"] == 0.2
@@ -138,6 +140,7 @@ def test_an_audit_edited_in_the_record_is_noticed(team, change, message):
     assert any(re.search(message, each) for each in problems), problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one_in", ["1", "0.5", "x", "-3"])
 def test_one_in_so_many_has_to_be_more_than_one(team, one_in):
     page = start(team, one_in=one_in)

@@ -146,6 +146,7 @@ def test_the_commands_back_up_and_restore(tmp_path, capsys, monkeypatch):
     assert run(["verify-log", "--database", str(tmp_path / "new.db"), "--receipt", receipt]) == 0
 
 
+@pytest.mark.slow
 def test_a_record_that_was_moved_away_is_noticed_by_readyz_and_not_written_to(tmp_path, past):
     settings = Settings(database=str(tmp_path / "record.db"), folder=tmp_path / "data")
     with TestClient(create_app(settings), base_url="http://localhost") as client:
@@ -179,6 +180,7 @@ def test_a_record_that_was_moved_away_is_not_made_anew_and_loses_nothing(tmp_pat
     registry.close()
 
 
+@pytest.mark.slow
 def test_a_second_process_on_the_same_folder_is_refused_and_deletes_nothing(tmp_path):
     first = Server(tmp_path / "home")
     try:

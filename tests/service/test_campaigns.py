@@ -85,6 +85,7 @@ def review(
     return team.ann.post(path + "/finish") if finish else sent
 
 
+@pytest.mark.slow
 def test_a_campaign_by_page_is_the_campaign_of_the_library(team):
     page = start(team)
     address = page.url.path
@@ -138,6 +139,7 @@ def test_a_campaign_by_page_is_the_campaign_of_the_library(team):
     assert not any(each in log for each in truth)  # no candidate is named
 
 
+@pytest.mark.slow
 def test_an_alarm_withdraws_the_campaign(small_team):
     team = small_team
     address = start(team, schedule="50").url.path
@@ -160,6 +162,7 @@ def test_an_alarm_withdraws_the_campaign(small_team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_the_same_pool_and_the_same_name_count_once(small_team):
     team = small_team
     address = start(team).url.path
@@ -172,6 +175,7 @@ def test_the_same_pool_and_the_same_name_count_once(small_team):
     assert "was screened before" in named.text
 
 
+@pytest.mark.slow
 def test_reviews_that_are_missing_have_to_be_said(small_team):
     team = small_team
     address = start(team).url.path
@@ -189,6 +193,7 @@ def test_reviews_that_are_missing_have_to_be_said(small_team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_a_list_that_is_gone_leaves_its_reviews_unknown(small_team):
     team = small_team
     address = start(team).url.path
@@ -206,6 +211,7 @@ def begin(team: Team, key: str | None = None, terms: str = TERMS):
     return team.ann.client.post(f"{API}?{terms}", content=csv_text(2000, labelled=True), headers=headers)
 
 
+@pytest.mark.slow
 def test_a_campaign_by_api_with_keys(team):
     made, again = begin(team, "a"), begin(team, "a")
     assert made.status_code == 201, made.text
@@ -257,6 +263,7 @@ def test_few_rows_are_refused_or_begin_with_everyone(small_team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_only_people_of_all_policies_see_campaigns(small_team):
     team = small_team
     ident = begin(team).json()["id"]

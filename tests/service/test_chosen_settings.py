@@ -38,6 +38,7 @@ def entries(team):
     return team.runtime.registry.entries(action=chosen.CHANGED)
 
 
+@pytest.mark.slow
 def test_what_an_admin_chooses_holds_at_once_and_is_on_record(team):
     boss = Person(team.app, "Cleo", "admin")
     page = boss.post("/team/settings", **CHOSEN)
@@ -77,6 +78,7 @@ def test_notes_that_are_not_allowed_are_not_offered_and_refused(team):
     assert "an admin has set it so" in refused.text
 
 
+@pytest.mark.slow
 def test_only_admins_of_all_policies_change_them(team):
     for person in (team.ann, Person(team.app, "Vi", "viewer"), Person(team.app, "Lim", "admin", team.policy)):
         assert person.post("/team/settings", **CHOSEN).status_code == 403
@@ -85,6 +87,7 @@ def test_only_admins_of_all_policies_change_them(team):
     assert entries(team) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -130,6 +133,7 @@ def test_forged_settings_are_noticed(team):
         chosen.checked({"login": False})
 
 
+@pytest.mark.slow
 def test_they_outlive_the_server_and_options_given_win(tmp_path):
     server, anna = serve(tmp_path / "house")
     try:
@@ -152,6 +156,7 @@ def test_they_outlive_the_server_and_options_given_win(tmp_path):
         server.stop()
 
 
+@pytest.mark.slow
 def test_a_finished_review_offers_no_form_that_would_be_refused(team):
     shortlist = screen(team.ann, f"/policies/{team.policy}", 1)
     review(team.ann, shortlist, 3)

@@ -27,6 +27,7 @@ def team(tmp_path):
     close(team.app)
 
 
+@pytest.mark.slow
 def test_home_is_what_waits(team):
     page = team.ann.get("/").text
     assert "No shortlist waits for reviews" in page
@@ -59,6 +60,7 @@ def test_a_person_with_nothing_on_record_begins_at_once(tmp_path):
     close(team.app)
 
 
+@pytest.mark.slow
 def test_names_and_notes_can_change_and_what_was_stays_on_record(team):
     path = screen(team, 1)
     page = team.ann.post(path + "/describe", name="Ulm, spring", note="<i>second try</i>")
@@ -74,6 +76,7 @@ def test_names_and_notes_can_change_and_what_was_stays_on_record(team):
     assert "names a policy that was never saved" in verify(team.runtime.registry.database).problems[0]
 
 
+@pytest.mark.slow
 def test_the_history_is_searched(team):
     path = screen(team, 1)
     screen(team, 2)
@@ -143,6 +146,7 @@ def test_what_a_form_takes_over(target, asked):
         assert taken["alpha"] == "20"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("came_from", "back"),
     [("{ours}/new?like=x", "/new?like=x"), ("{ours}/?token=secret", None), ("{ours}//evil.example/", None),

@@ -96,6 +96,7 @@ def furnished(tmp_path_factory):
         server.stop()
 
 
+@pytest.mark.slow
 def test_axe_finds_nothing_on_any_page_in_light_and_dark(browser, furnished, pictures, tmp_path):
     url, anna, pages = furnished
     context = browser.new_context(viewport=SIZES["desktop"])
@@ -121,6 +122,7 @@ def test_axe_finds_nothing_on_any_page_in_light_and_dark(browser, furnished, pic
     assert {each for each in known if not any(_fits(each, path) for path in walk.paths)} == set()
 
 
+@pytest.mark.slow
 def test_no_insiders_word_on_any_page(furnished):
     """Closed details aside; campaigns, a policy that was withdrawn and the verified record included."""
     _, anna, pages = furnished

@@ -14,11 +14,9 @@ import pytest
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.record.verify import verify
-from tests.helpers.service import PostgresServer, Server, csv_text, open_to_the_end
+from tests.helpers.service import PostgresServer, Server, csv_text
 
-web = open_to_the_end(
-    httpx.Client(verify=False, timeout=60)
-)  # one client: making its TLS context takes longest
+web = httpx.Client(verify=False, timeout=60)  # one client: making its TLS context takes longest
 CSV = {"content-type": "text/csv"}
 CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
 
@@ -59,7 +57,8 @@ async def flood(server: Server, policy: str, kill_after: int) -> list[dict]:
     return acknowledged
 
 
-@pytest.mark.parametrize("kill_after", [1, 60])
+@pytest.mark.slow
+@pytest.mark.parametrize("kill_after", [60, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_kill_9_in_the_middle_of_200_selections(address, tmp_path, kill_after):
     server, policy = start(tmp_path / "home", address)
     acknowledged = asyncio.run(flood(server, policy, kill_after))
@@ -85,6 +84,7 @@ def test_kill_9_in_the_middle_of_200_selections(address, tmp_path, kill_after):
     registry.close()
 
 
+@pytest.mark.slow
 def test_a_lost_database_is_a_clear_error_and_comes_back_by_itself(tmp_path):
     postgres = PostgresServer()
     try:
@@ -119,6 +119,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_a_clear_error_and_passes_by_itself(small_disk):
     server, policy = start(small_disk, str(small_disk / "record.db"))
     url = f"{server.url}/api/v1/policies/{policy}/select"

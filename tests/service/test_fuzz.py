@@ -63,6 +63,7 @@ def operations() -> list[tuple[str, str]]:
     return sorted((method.upper(), path) for path, item in schema["paths"].items() for method in item)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path"), operations())
 def test_no_request_breaks_it(server, method, path):
     schema = schemathesis.openapi.from_url(server.url + "/api/v1/openapi.json")

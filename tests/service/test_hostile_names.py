@@ -102,6 +102,7 @@ def poisoned(tmp_path_factory):
     close(made.team.app)
 
 
+@pytest.mark.slow
 def test_no_page_holds_markup_out_of_a_name(poisoned):
     seen, escaped = 0, 0
     for method, path in operations(poisoned.team.app):

@@ -53,6 +53,7 @@ def answer(team: Team, ident: str, leave: int = 0):
     return len(ids)
 
 
+@pytest.mark.slow
 def test_from_no_labels_to_a_policy(team):
     page = begin(team)
     ident = page.url.path.rpartition("/")[2]
@@ -124,6 +125,7 @@ def test_answers_that_came_by_api_are_not_asked_for_on_the_page(team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_answers_that_will_not_come_end_a_stage(team):
     ident = begin(team).url.path.rpartition("/")[2]
     answer(team, ident, leave=3)
@@ -136,6 +138,7 @@ def test_answers_that_will_not_come_end_a_stage(team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_a_recall_needs_every_answer(team):
     page = begin(team, promise="recall", share="80", labels="100")
     ident = page.url.path.rpartition("/")[2]
@@ -146,6 +149,7 @@ def test_a_recall_needs_every_answer(team):
     assert "recall needs the label of every row" in refused.text
 
 
+@pytest.mark.slow
 def test_a_promise_about_the_collection_gives_its_list(team):
     ident = begin(team, promise="recall", share="60", labels="300").url.path.rpartition("/")[2]
     answer(team, ident)
@@ -182,6 +186,7 @@ def test_what_does_not_fit_is_said_on_the_form(team):
     assert not team.runtime.registry.entries(action="labelling.started")
 
 
+@pytest.mark.slow
 def test_forged_labels_are_noticed(team):
     ident = begin(team).url.path.rpartition("/")[2]
     team.runtime.registry.append(
@@ -190,6 +195,7 @@ def test_forged_labels_are_noticed(team):
     assert "cannot be read" in verify(team.runtime.registry.database).problems[0]
 
 
+@pytest.mark.slow
 def test_a_token_for_one_policy_labels_nothing(team):
     ident = begin(team).url.path.rpartition("/")[2]
     cy = Person(team.app, "Cy", policy=team.policy)
@@ -204,6 +210,7 @@ def test_a_token_for_one_policy_labels_nothing(team):
     assert "no longer kept here" in team.ann.get(f"/labellings/{ident}").text
 
 
+@pytest.mark.slow
 def test_a_labelling_by_api(team):
     post, get = team.ann.client.post, team.ann.client.get
     started = post("/api/v1/labellings?score=score&id=person&labels=200", content=COLLECTION, headers=CSV)
@@ -232,6 +239,7 @@ def test_a_labelling_by_api(team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_a_draw_that_is_asked_for_twice_is_made_once(team):
     def ask(key: str = "spring", labels: int = 200) -> Any:
         address = f"/api/v1/labellings?score=score&id=person&labels={labels}"
@@ -250,6 +258,7 @@ def test_a_draw_that_is_asked_for_twice_is_made_once(team):
     assert kept() == 2 * files
 
 
+@pytest.mark.slow
 def test_a_draw_and_its_labels_sent_twice_at_the_same_moment_are_made_once(team):
     head = {"Authorization": team.ann.client.headers["authorization"], "Idempotency-Key": "spring"}
     start = "/api/v1/labellings?score=score&id=person&labels=60"
@@ -293,6 +302,7 @@ def test_the_slower_of_two_under_one_key_gets_what_the_faster_one_did(registry):
         view.once(None, slower)  # without a key they are two requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("laid_out", [True, False])
 def test_a_labelling_goes_on_when_the_service_ended_between_an_answer_and_the_next_stage(team, laid_out):
     started = team.ann.client.post(
@@ -313,6 +323,7 @@ def test_a_labelling_goes_on_when_the_service_ended_between_an_answer_and_the_ne
     assert len(team.ann.get(f"/selections/{started['id']}/reviews.csv").text.splitlines()) == len(asked) + 1
 
 
+@pytest.mark.slow
 def test_a_sheet_is_chosen(team, tmp_path):
     with xlsxwriter.Workbook(str(tmp_path / "people.xlsx")) as book:
         book.add_worksheet("Notes").write_row(0, 0, ["nothing to see"])
@@ -354,6 +365,7 @@ def begin_by_sex(team: Team, promise: str) -> tuple[str, dict[str, Any]]:
     return ident, now
 
 
+@pytest.mark.slow
 def test_a_promise_to_each_group(team):
     ident, _ = begin_by_sex(team, "promise=at-least&many=20&alpha=0.0001")
     listed = [line.split(",") for line in team.ann.post(f"/labellings/{ident}/list").text.splitlines()[1:]]
@@ -363,6 +375,7 @@ def test_a_promise_to_each_group(team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_a_promise_to_each_group_is_saved_as_a_policy_and_says_the_same_everywhere(team):
     ident, _ = begin_by_sex(team, "promise=expected&k=4&pool_size=100")
     page = html.unescape(team.ann.get(f"/labellings/{ident}").text)
@@ -384,6 +397,7 @@ def test_a_promise_to_each_group_is_saved_as_a_policy_and_says_the_same_everywhe
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_a_policy_that_was_saved_without_the_length_of_its_list_is_still_certified_by_its_labels(team):
     """As earlier versions did."""
     ident = begin(team).url.path.rpartition("/")[2]

@@ -45,6 +45,7 @@ def standing(team: Team) -> dict:
     return team.ann.client.get(f"/api/v1/policies/{team.policy}/standing").json()
 
 
+@pytest.mark.slow
 def test_pools_count_in_the_order_of_screening_and_an_alarm_withdraws_the_policy(team):
     paths = [screen(team, seed) for seed in range(1, 5)]
     assert standing(team)["sentence"] == "Too early to say: no pool has all its reviews yet."
@@ -81,6 +82,7 @@ def test_pools_count_in_the_order_of_screening_and_an_alarm_withdraws_the_policy
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_finished_reviews_cannot_change(team):
     path = screen(team, 1)
     early = team.ann.post(path + "/finish")
@@ -98,6 +100,7 @@ def test_finished_reviews_cannot_change(team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_missing_and_disputed_reviews_speak_for_the_promise(team):
     path = screen(team, 1)
     team.ann.post(path + "/marks", rank="1", mark="yes")
@@ -111,6 +114,7 @@ def test_missing_and_disputed_reviews_speak_for_the_promise(team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_the_same_pool_and_trial_runs_do_not_count(team):
     screen(team, 1)
     again = team.runtime.registry.selection(screen(team, 1).rpartition("/")[2]).facts
@@ -120,6 +124,7 @@ def test_the_same_pool_and_trial_runs_do_not_count(team):
     assert len(team.runtime.registry.watched(team.policy)) == 1
 
 
+@pytest.mark.slow
 def test_a_limited_token_finishes_only_its_own(team):
     path = screen(team, 1)
     other = team.ann.client.post(
@@ -154,6 +159,7 @@ def test_false_closings_and_withdrawals_are_noticed(team):
     assert any("do not speak against the promise" in each for each in said)
 
 
+@pytest.mark.slow
 def test_an_alarm_that_was_kept_quiet_is_noticed(team):
     registry = team.runtime.registry
     for seed in range(1, 5):

@@ -65,6 +65,7 @@ def test_a_sentence_begins_large_and_keeps_its_words():
     assert sentence("") == ""
 
 
+@pytest.mark.slow
 def test_every_page_on_the_way_to_a_reviewed_list(local_client, past):
     client, pool = local_client, csv_text(400, labelled=False, seed=2)
     for path in (
@@ -119,6 +120,7 @@ def test_every_page_on_the_way_to_a_reviewed_list(local_client, past):
     assert client.get(f"{policy}/report.pdf").content.startswith(b"%PDF")
 
 
+@pytest.mark.slow
 def test_what_would_be_usual_is_not_said_of_a_promise_chosen_after_looking(local_client, past):
     pool = csv_text(400, labelled=False, seed=2)
     tab = Tab(local_client, past)

@@ -48,6 +48,7 @@ def stand_in(tmp_path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_report_without_the_extra_and_many_reports_at_once(tmp_path, stand_in):
     paths = os.pathsep.join([str(stand_in.parent), os.environ.get("PYTHONPATH", "")])
     server = Server(tmp_path / "home", environment={"PYTHONPATH": paths})

@@ -54,6 +54,7 @@ def looks(client) -> int:
     return len(client.app.state.runtime.registry.entries(action="rows.looked"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", ["per-pool", "recall"])
 def test_after_looking_is_refused_at_the_field_where_no_rule_covers_it(tab, local_client, promise):
     answer = tab.ask(promise=promise, rule="simultaneous", k="3")
@@ -75,6 +76,7 @@ def test_an_empty_field_is_an_error_at_that_field(tab, local_client, field):
     assert looks(local_client) == 0
 
 
+@pytest.mark.slow
 def test_an_empty_share_is_an_error_for_recall_only(tab):
     assert tab.ask(promise="recall", share="").status_code == 400
     assert tab.ask(promise="expected", share="").status_code == 200
@@ -85,6 +87,7 @@ def test_a_form_without_a_promise_or_a_time_is_an_error(tab):
     assert tab.ask(rule="").status_code == 400
 
 
+@pytest.mark.slow
 def test_an_empty_group_field_is_an_error_at_that_field(tab):
     tab.choose(group="site")
     groups = {f"group-{n}": name for n, name in enumerate(("east", "north", "south", "west"), 1)}
@@ -95,6 +98,7 @@ def test_an_empty_group_field_is_an_error_at_that_field(tab):
     assert re.search(r'name="k-3"[^>]*aria-invalid', answer.text)
 
 
+@pytest.mark.slow
 def test_saving_stores_what_the_tab_shows_or_nothing(tab, local_client):
     tab.ask(k="4")
     first = tab.shown("/result")
@@ -161,6 +165,7 @@ def test_a_repeated_idempotency_key_is_no_look(client, past):
     assert looks(client) == 1
 
 
+@pytest.mark.slow
 def test_another_alpha_on_the_explore_page_is_a_look_and_the_conditions_say_so(tab, local_client):
     assert local_client.get(f"{tab.url}/explore?pool_size=100&alpha=20").status_code == 200
     assert local_client.get(f"{tab.url}/explore?pool_size=100&alpha=10").status_code == 200
@@ -177,6 +182,7 @@ def test_another_alpha_on_the_explore_page_is_a_look_and_the_conditions_say_so(t
     assert any("at most 20%" in condition for condition in saved["conditions"])
 
 
+@pytest.mark.slow
 def test_exploring_at_the_promised_alpha_is_covered(tab, local_client):
     local_client.get(f"{tab.url}/explore?pool_size=100&alpha=7")
     tab.ask(rule="simultaneous", alpha="7", k="4")
@@ -253,6 +259,7 @@ def selected(page: str, name: str) -> str:
     return chosen.group(1) if chosen else ""
 
 
+@pytest.mark.slow
 def test_the_chosen_score_is_shown_with_its_range_and_auc(tab, local_client):
     promise = local_client.get(f"{tab.url}/promise").text
     assert re.search(r"Score column: score, from [0-9.e-]+ to 0\.9\d*\.", promise)
@@ -288,6 +295,7 @@ def test_a_pool_without_the_calibrated_column_gets_no_other_one(local_client, pa
     assert selected(sent.text, "score") == ""
 
 
+@pytest.mark.slow
 def test_a_parquet_file_goes_from_upload_to_shortlist_on_the_page_and_its_rows_are_those_of_the_csv(
     tab, local_client, past
 ):

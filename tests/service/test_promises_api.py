@@ -66,6 +66,7 @@ def calibrate(client, rows, others, query):
     return client.post("/api/v1/calibrate", params=query, files=files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", PROMISES)
 def test_every_promise_is_made_selects_reports_and_is_evaluated(local_client, rows, others, promise):
     query, said = PROMISES[promise]
@@ -107,6 +108,7 @@ def fresh() -> pd.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_json_takes_unlabelled_rows_too(local_client, rows, others):
     body = {"rows": rows[["score", "qualified"]].to_dict("records"), "unlabelled": others.to_dict("records")}
     by_json = local_client.post("/api/v1/calibrate?promise=budget&k=10&pool_size=100", json=body).json()
@@ -115,6 +117,7 @@ def test_json_takes_unlabelled_rows_too(local_client, rows, others):
     assert by_json["cutoffs"] == by_form["cutoffs"]
 
 
+@pytest.mark.slow
 def test_what_is_promised_goes_on_record_with_every_look(local_client, rows, others):
     made = calibrate(local_client, rows, others, PROMISES["two promises"][0]).json()
     calibrate(local_client, rows, None, PROMISES["best of two"][0])

@@ -50,6 +50,7 @@ def ask(tab: Tab, frame, asked: dict[str, Any]):
     return tab.client.post(f"{tab.url}/promise", data=data, files=files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", PAGE)
 def test_every_choice_is_certified_shown_saved_and_used(local_client, rows, others, choice):
     columns, asked, said = PAGE[choice]
@@ -112,6 +113,7 @@ WRONG: list[tuple[dict[str, str], dict[str, Any], str, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "asked", "field", "said"), WRONG)
 def test_what_is_missing_is_said_at_its_field_and_nothing_is_looked_at(
     local_client, rows, others, columns, asked, field, said
@@ -126,6 +128,7 @@ def test_what_is_missing_is_said_at_its_field_and_nothing_is_looked_at(
     assert looks(local_client) == 0
 
 
+@pytest.mark.slow
 def test_labels_are_what_a_person_says_they_are(local_client, rows):
     tab = Tab(local_client, text(rows))
     stopped = tab.choose(label="drawn")
@@ -136,6 +139,7 @@ def test_labels_are_what_a_person_says_they_are(local_client, rows):
     assert tab.choose(label="value", labels="value").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_file_of_other_scores_stays_until_it_is_done_without(local_client, rows, others):
     tab = Tab(local_client, text(rows))
     budget = {"promise": "budget", "budget": "10", "pool_size": "100"}

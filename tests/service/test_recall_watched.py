@@ -157,6 +157,7 @@ def closing(client, ident):
     return client.app.state.runtime.registry.book.closed(ident).facts["counts"]
 
 
+@pytest.mark.slow
 def test_a_recall_is_watched_on_the_page(local_client):
     client = local_client
     policy, csrf = recall_policy(client), page_of(local_client)
@@ -211,6 +212,7 @@ def test_an_audit_needs_ids_and_a_share(local_client):
     assert page.status_code == 200
 
 
+@pytest.mark.slow
 def test_missed_candidates_on_the_page_raise_the_alarm(local_client):
     client = local_client
     policy, csrf = recall_policy(client), page_of(local_client)

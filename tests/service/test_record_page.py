@@ -40,6 +40,7 @@ def ids(team: Team, path: str) -> list[str]:
     return [line.split(",")[1] for line in team.ann.get(path + "/reviews.csv").text.splitlines()[1:]]
 
 
+@pytest.mark.slow
 def test_a_week_in_sentences(team):
     path = team.shortlist(watch="1")
     names = ids(team, path)
@@ -154,6 +155,7 @@ def test_who_may_read_it(team):
 # -- verify now
 
 
+@pytest.mark.slow
 def test_verify_now_says_what_was_and_what_was_not_verified(team):
     team.shortlist()
     auditor = Person(team.app, "Vera", "viewer")
@@ -176,6 +178,7 @@ def test_verify_now_says_what_was_and_what_was_not_verified(team):
     assert "Entry 2 is not the one noted elsewhere." in done
 
 
+@pytest.mark.slow
 def test_verify_now_finds_a_changed_row(team):
     registry = team.runtime.registry
     registry.writer.submit(

@@ -14,6 +14,8 @@ from surelist import examples
 from tests.helpers.service import csv_text
 from tests.service.test_page import browser, look, pictures, server
 
+pytestmark = pytest.mark.slow
+
 CSV = {"content-type": "text/csv"}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+import pytest
 
 from surelist.service.record import access
 from tests.helpers.service import Server
 
 
+@pytest.mark.slow
 def test_a_sandbox_that_ends_in_the_middle_of_a_request_breaks_nothing(tmp_path):
     server = Server(tmp_path / "home")
     with httpx.Client(base_url=server.url, timeout=60) as client:

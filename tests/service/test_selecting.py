@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from surelist.service import selecting
 from tests.service.test_api import make_policy
 
@@ -46,6 +48,7 @@ def settled(answer) -> tuple:
     return answer.status_code, answer.json() if answer.is_error else text, headers
 
 
+@pytest.mark.slow
 def test_the_short_way_answers_as_the_long_one(local_client, past, monkeypatch):
     policy = make_policy(local_client, past)["hash"]
     requests = asked(local_client, policy)

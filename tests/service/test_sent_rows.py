@@ -47,6 +47,7 @@ def body_of(rows: Any) -> bytes:
     return json.dumps({"rows": rows}).encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(ROWS, st.booleans())
 def test_columns_agree_with_the_rows_as_plain_values(rows, ascii):

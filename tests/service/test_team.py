@@ -87,6 +87,7 @@ def house(tmp_path_factory):
 ROLES = [(role, limited) for role in ("viewer", "operator", "admin") for limited in (0, 1, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("role", "limited"), ROLES)
 def test_nobody_is_offered_what_would_be_refused(house, role, limited):
     client = house.client(role, *[house.mine, house.also][:limited])

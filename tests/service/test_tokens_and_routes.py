@@ -181,6 +181,7 @@ def guarded_routes(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 def test_every_address_is_asked_for_something_that_is_there(house, guarded_routes):
     """A new kind of thing with pages of its own belongs into ``House._things``."""
     known = re.compile(r"\{(policy|digest|selection|format)\}|/selections/\{ident\}")
@@ -197,6 +198,7 @@ def test_without_a_token_every_route_refuses(house, guarded_routes):
     assert house.entries() == before
 
 
+@pytest.mark.slow
 def test_a_viewer_changes_nothing(house, guarded_routes):
     client = house.client("viewer")
     before = house.entries()
@@ -208,6 +210,7 @@ def test_a_viewer_changes_nothing(house, guarded_routes):
     assert house.entries() == before
 
 
+@pytest.mark.slow
 def test_an_operator_does_everything_but_what_admins_do(house, guarded_routes):
     client = house.client("operator")
     for method, path in guarded_routes:
@@ -215,6 +218,7 @@ def test_an_operator_does_everything_but_what_admins_do(house, guarded_routes):
         assert (answer.status_code == 403) == ((method, path) in ADMIN), (method, path, answer.text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("role", access.ROLES)
 def test_a_token_for_some_policies_reaches_no_other(house, guarded_routes, role, several):
@@ -243,6 +247,7 @@ def test_a_token_for_some_policies_reaches_no_other(house, guarded_routes, role,
     assert house.entries() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", access.ROLES)
 def test_a_token_for_several_policies_reaches_each_of_them_as_one_for_all_does(house, guarded_routes, role):
     limited, free = house.client(role, house.also, house.mine), house.client(role)

@@ -477,6 +477,7 @@ def _with_sheet(path: Path, xml: bytes) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_small_file_that_unfolds_to_a_large_one(tmp_path):
     path = _with_sheet(
         tmp_path / "bomb.xlsx", b"<worksheet><sheetData>" + b" " * (100 << 20) + b"</sheetData></worksheet>"

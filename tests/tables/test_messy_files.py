@@ -193,6 +193,7 @@ def labelled(path: Path, texts: dict[int, list[str]]) -> Path:
     return written(path, "id,score,label", made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("yes", "spellings"),

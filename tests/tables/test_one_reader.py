@@ -194,6 +194,7 @@ KINDS: dict[str, dict[str, Any]] = {"csv": CSV, "parquet": PARQUET, "excel": EXC
 TABLES = [(kind, name, table) for kind, tables in KINDS.items() for name, table in tables.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "table"),
     [(name, table) for _, name, table in TABLES],

@@ -37,6 +37,7 @@ def statistics(scores: list[float], engine: str) -> order.OrderStatistics:
     return order.OrderStatistics(frame, lambda f, _: runner.rows(f), score="s", group=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "fetch"), [("polars", 1), ("polars", 1000), ("duckdb", 5)])
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(scores=SCORES)

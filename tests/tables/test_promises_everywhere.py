@@ -15,6 +15,8 @@ import pytest
 import surelist as sl
 from surelist.examples import population
 
+pytestmark = pytest.mark.slow
+
 EDGE = 0.6
 FEW = ("duckdb", "csv")  # where one calibration takes a second
 

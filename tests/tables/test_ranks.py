@@ -53,6 +53,7 @@ def check(found: ranks.RankedRows, scores: np.ndarray, members: np.ndarray, aske
         assert len(set(at.tolist())) == len(asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", SPREADS)
 def test_ranks_are_those_of_a_sort_however_scores_are_spread(spread, tight):
     import duckdb

@@ -120,7 +120,8 @@ def test_a_group_that_is_absent(engine: Engine) -> None:
     assert (done.shortlisted, done.groups) == (1, {"a": (2, 1), "b": (0, 0), "c": (0, 0)})
 
 
-@pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf])
+@pytest.mark.slow
+@pytest.mark.parametrize("value", [math.nan, None, math.inf, -math.inf])
 def test_no_engine_shortlists_a_candidate_without_a_score(engine: Engine, value: Any) -> None:
     """NaN >= t is true in some engines; +inf would be on every list."""
     policy = policy_for(BY_GROUP, PAST)
@@ -233,9 +234,9 @@ def by_pool(policy: sl.Policy, data: dict[str, list[Any]]) -> np.ndarray:
 
 
 POOL_TARGETS = {
+    "groups": {"a": sl.PerPool(2, (10, 80)), "b": sl.PerPool(1, (4, 40)), "c": sl.PerPool(1, 1)},
     "expected": sl.Expected(5, 100),
     "per-pool": sl.PerPool(3, (30, 90)),
-    "groups": {"a": sl.PerPool(2, (10, 80)), "b": sl.PerPool(1, (4, 40)), "c": sl.PerPool(1, 1)},
     "all": {"a": sl.PerPool(2, (30, 80)), "b": sl.PerPool(1, (30, 40)), "c": sl.PerPool(1, 30)},
 }
 
@@ -249,6 +250,7 @@ def pool_policy(kind: str) -> sl.Policy:
     return policy_for(POOL_TARGETS[kind], past, alpha=0.4, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", POOL_TARGETS)
 def test_many_pools(any_engine: Engine, kind: str) -> None:
     data, policy = many_pools(), pool_policy(kind)
@@ -266,6 +268,7 @@ def test_many_pools(any_engine: Engine, kind: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_hashed_ties_in_many_pools(engine: Engine) -> None:
     past = sample(4000, seed=3, levels=4)
     policy = hashed_policy(sl.PerPool(3, (30, 90)), past, SALT)
@@ -292,10 +295,9 @@ def test_the_whole_table_as_one_pool(engine: Engine) -> None:
 # Files
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".tsv"])
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz", ".tsv"])
 def test_every_engine_writes_files(any_engine: Engine, ending: str, tmp_path: Path) -> None:
-    if not any_engine.ordered and ending in (".tsv", ".csv.gz"):
-        pytest.skip("two formats are enough at Spark's pace")
     policy, data = policy_for(BY_GROUP, PAST), pool_of(120)
     output = tmp_path / f"out{ending}"
     output.write_text("what was there before") if any_engine.ordered else None

@@ -125,6 +125,7 @@ def run(*words: str) -> tuple[int, str]:
     return code, output.getvalue() + errors.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "said"), [
     (["--per-pool", "3", "--pool", "query"], "next pool holds at least 3"),
     (["--pool-recall", "0.8", "--pool", "query"], "keeps at least 80% of that pool's own"),

@@ -28,8 +28,8 @@ def receipt(made: Written | Entry) -> dict[str, Any]:
     return {"seq": entry.seq, "hash": entry.hash, "at": entry.at, "by": entry.actor, "replayed": replayed}
 
 
-def policy(saved: SavedPolicy, candidates: int | None = None) -> dict[str, Any]:
-    """A policy; its promise as it stands beside a list of so many ``candidates``, or none."""
+def policy(saved: SavedPolicy, candidates: int = 1) -> dict[str, Any]:
+    """A policy; its promise as it stands beside a pool of so many ``candidates``."""
     made, looks = saved.policy, saved.entry.facts.get("earlier_looks", [])
     return {
         "hash": saved.hash,
