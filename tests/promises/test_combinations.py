@@ -230,3 +230,9 @@ def test_maps_of_rows_and_splits_together_are_false_at_most_alpha(drawn):
         false += max(policy.thresholds.values()) == 1
     assert stats.binom.sf(false - 1, runs, alpha) > 1e-6, false
     assert false > 0, false
+
+
+@pytest.mark.parametrize("target", [sl.Recall(0.5), [sl.PerPool(1, 100), sl.Recall(0.5)]])
+def test_other_scores_that_no_promise_of_a_list_uses_are_not_passed_over_in_silence(target):
+    with pytest.raises(sl.InvalidInput, match="unlabelled: does not help"):
+        sl.calibrate(SCORES, LABELS, target, unlabelled=OTHERS)

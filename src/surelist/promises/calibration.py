@@ -40,6 +40,7 @@ from surelist.promises.special import RowSet, is_special, pools_cutoff, read_lab
 from surelist.promises.state import Cutoff
 from surelist.promises.targets import (
     AnyTarget,
+    Budget,
     Expected,
     Precision,
 )
@@ -174,6 +175,7 @@ def certify_arrays(
     if read.sampled and (weights is not None or pools is not None):
         raise InvalidInput("labels: labels that were drawn go without weights= and pools=; leave them out.")
     rows = RowSet(array, read.labels, pools, unlabelled, alike)
+    _require_use(unlabelled, terms)
     special = bool(terms.also) or any(is_special(each, rows) for each in terms.all_targets)
     if special and weights is not None and pools is not None:
         raise InvalidInput("pools: whole pools cannot be thinned row by row; leave weights and rates out.")
@@ -184,7 +186,6 @@ def certify_arrays(
         _require_plain(terms, ids)
         policy = _certify_rows(rows if kept is None else rows.kept(kept), terms, facts)
     else:
-        _require_use(unlabelled, terms)
         texts = _calibration_ids(ids, terms.ties, len(array))
         members = _members(groups, terms, len(array))
         refuse_estimated(
@@ -259,9 +260,10 @@ def _require_plain(terms: Terms, ids: Any) -> None:
 
 
 def _require_use(unlabelled: Any, terms: Terms) -> None:
-    if unlabelled is not None and not any(isinstance(each, Expected) for each in terms.all_targets):
-        kind = type(terms.all_targets[0]).__name__
-        raise InvalidInput(f"unlabelled: does not help a {kind} promise; leave it out.")
+    """Other scores are not passed over in silence."""
+    kinds = [type(each) for each in terms.all_targets]
+    if unlabelled is not None and not {Expected, Precision, Budget}.intersection(kinds):
+        raise InvalidInput(f"unlabelled: does not help a {kinds[0].__name__} promise; leave it out.")
 
 
 def _members(groups: Any, terms: Terms, rows: int) -> dict[str | None, NDArray[np.bool_]]:
