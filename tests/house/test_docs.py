@@ -98,3 +98,19 @@ def test_pages_name_no_host_of_a_registry():
         ):
             text = (ROOT / name).read_text(encoding="utf-8")
             assert not re.search(r"https?://[^\s\"]*(pypi|pythonhosted|npmjs|debian)", text), name
+
+
+BETTER_SAID = (
+    "What nobody else has", "no longer a list than", "Where the rows cannot carry", "the rule is bent", "beside whom",
+    "shorter lists for nothing", "where the walk", "says everything to a machine", "from another world", "Who reads the files",
+    "where several hold something", "labelled, by a draw", "Only the first so many", "prove nothing here", "waiting is part of",
+    "pay for themselves.", "a pool drawn first",
+)  # fmt: skip
+
+
+def test_what_slowed_readers_down_is_said_plainly():
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    helps = [*sorted((ROOT / "src/surelist/cli").glob("*.py")), ROOT / "src/surelist/promises/options.py"]
+    for path in (*pages, *helps, ROOT / "src/surelist/promises/phrases.py"):
+        text = " ".join(path.read_text(encoding="utf-8").split())
+        assert [each for each in BETTER_SAID if each in text] == [], path

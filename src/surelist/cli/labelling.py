@@ -35,7 +35,7 @@ next_options = stacked(
         type=click.Path(path_type=Path),
         help="Sheet to fill in: .csv or .xlsx.",
     ),
-    click.option("--count", type=int, help="Only the first so many of this stage."),
+    click.option("--count", type=int, help="At most this many rows."),
     label_option,
     as_json,
 )

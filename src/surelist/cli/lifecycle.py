@@ -151,7 +151,8 @@ def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options:
 
     STATE is a small file made on the first run. Rows are pools in the order of screening; the
     same rows may be fed again and count once. A blank number of qualified stops there: pools
-    count in order, and waiting is part of the proof. Exit code 4 when the alarm is raised.
+    count in order, and later pools wait until earlier ones are complete. Exit code 4 when the alarm
+    is raised.
 
     \b
     Example:

@@ -10,6 +10,11 @@ from typing import Any
 
 import click
 
+MARKS = {
+    True: click.style("holds        ", fg="green") + "  ",
+    False: click.style("DOES NOT HOLD", fg="red") + "  ",
+    None: "",  # too few runs
+}
 EXPERIMENTS = ("noise", "calibration-size", "diversity-noise", "diversity-size")
 
 
@@ -157,16 +162,12 @@ def _print_claims(report: Any) -> None:
     if report.about.synthetic:
         click.echo("SYNTHETIC people, made up from margins of a census file; not census results.")
     if report.about.few:
-        click.echo(f"Only {report.about.runs} runs: verdicts about EQ mean little.")
+        click.echo(f"Only {report.about.runs} runs: no verdicts.")
     last = None
     for claim in report.claims:
         if claim.experiment != last:
             click.echo(f"\n{claim.experiment}")
             last = claim.experiment
-        mark = (
-            click.style("holds        ", fg="green")
-            if claim.holds
-            else click.style("DOES NOT HOLD", fg="red")
-        )
-        click.echo(f"  {mark}  {claim.says}  [{claim.measured}]")
+        mark = MARKS[claim.holds]
+        click.echo(f"  {mark}{claim.says}  [{claim.measured}]")
     click.echo(f"\n{report.folder / 'summary.html'}")

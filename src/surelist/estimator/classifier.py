@@ -142,7 +142,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     @classmethod
     def outermost(cls, nested: Any) -> ShortlistClassifier:
-        """A pipeline or search that ends in a ``ShortlistClassifier``, turned inside out, unfitted.
+        """A pipeline or search that ends in a ``ShortlistClassifier``, with that on the outside, unfitted.
 
         ``make_pipeline(A(), ShortlistClassifier(B(), target=T))`` becomes
         ``ShortlistClassifier(make_pipeline(A(), B()), target=T)``: A, too, is then fitted on other rows than

@@ -1,4 +1,4 @@
-"""A pipeline or search that ends in ``ShortlistClassifier``, turned inside out."""
+"""A pipeline or search that ends in ``ShortlistClassifier``, with that moved to the outside."""
 
 from __future__ import annotations
 

@@ -14,12 +14,15 @@ from surelist.paper.summary import Cell, expected_level
 
 @dataclass(frozen=True)
 class PaperClaim:
-    """One sentence, the number beside it, the verdict. ``own`` marks surelist's, not the paper's."""
+    """One sentence, the number beside it, the verdict. ``own`` marks surelist's, not the paper's.
+
+    ``holds`` is None where too few runs were made for a verdict to be shown.
+    """
 
     experiment: str
     says: str
     measured: str
-    holds: bool
+    holds: bool | None
     own: bool = False
 
 

@@ -123,7 +123,7 @@ def _targets(test: Scored, grouped: bool, setup: Setup) -> dict[str, sl.Expected
     names = test.minority.astype(np.int8)
     sizes = {code: setup.pool_size * float(np.mean(names == code)) for code in range(len(GROUPS))}
     targets = sl.equal_opportunity(test.qualified, names, setup.k, sizes)
-    return {group: targets[str(code)] for code, group in enumerate(GROUPS)}
+    return {group: targets[code] for code, group in enumerate(GROUPS)}
 
 
 def _one_setting(

@@ -12,6 +12,7 @@ from surelist.paper.claims import PaperClaim
 from surelist.paper.experiments import EXPERIMENTS
 
 FEW_RUNS = 50
+VERDICTS = {True: ("holds", "yes"), False: ("does not hold", "no"), None: ("–", "note")}
 
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:68rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b}
@@ -101,7 +102,7 @@ def notes(about: About) -> list[str]:
         "has no guarantee there.",
     ]
     if about.few:
-        sentences.append(f"Only {about.runs} runs: verdicts about EQ mean little below {FEW_RUNS}.")
+        sentences.append(f"Only {about.runs} runs: no verdicts below {FEW_RUNS}.")
     if about.absent:
         sentences.append(f"Of the paper's 16 features this source lacks {', '.join(about.absent)}.")
     for name, settings in about.skipped.items():
@@ -113,7 +114,7 @@ def notes(about: About) -> list[str]:
 def _table(claims: Sequence[PaperClaim]) -> str:
     lines = ["<table><tr><th>claim</th><th>measured</th><th>verdict</th></tr>"]
     for claim in claims:
-        verdict, kind = ("holds", "yes") if claim.holds else ("does not hold", "no")
+        verdict, kind = VERDICTS[claim.holds]
         says = escape(claim.says) + (" <span class='note'>(surelist)</span>" if claim.own else "")
         lines.append(
             f"<tr><td>{says}</td><td>{escape(claim.measured)}</td><td class='{kind}'>{verdict}</td></tr>"

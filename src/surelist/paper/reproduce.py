@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from surelist import _check as check
-from surelist._dataclasses import astuple, dataclass, fields
+from surelist._dataclasses import astuple, dataclass, fields, replace
 from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.paper import data, figures, page, runner, synthetic
@@ -60,11 +60,12 @@ def reproduce(
     cells = summarise(rows)
     checked = claims(cells, setup.alpha, setup.group_alpha, about.test_rows, setup.calibration_rows)
     runner.write_tables(rows, folder)
-    _write_summary(cells, checked, folder)
+    shown = [replace(each, holds=None) for each in checked] if about.few else checked
+    _write_summary(cells, shown, folder)
     drawn = figures.draw_all(cells, setup.alpha, about.caption, folder)
     with writing(folder / "summary.html") as path:
-        path.write_text(page.render(about, checked, drawn), encoding="utf-8")
-    return Report(folder, checked, about)
+        path.write_text(page.render(about, shown, drawn), encoding="utf-8")
+    return Report(folder, shown, about)
 
 
 def _files(source: Path) -> list[Path]:

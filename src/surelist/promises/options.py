@@ -50,7 +50,7 @@ OPTIONS: dict[str, Option] = {
     "pool": Option(
         None,
         str,
-        "Column that says which pool a candidate is in; without a pool size whole pools are the units.",
+        "Column with a candidate's pool; without a pool size whole pools are counted, not rows.",
     ),
     "promise": Option(
         "expected",
@@ -72,10 +72,10 @@ OPTIONS: dict[str, Option] = {
     "other_score": Option(
         (), list[str], "Another score column: the best one is kept, alpha is shared. Repeat.", "COLUMN"
     ),
-    "start": Option(None, float, "For precision: the share of candidates where the walk begins.", "SHARE"),
+    "start": Option(None, float, "For precision: the share of candidates on the first list tested.", "SHARE"),
     "unlabelled": Option(None, str, "File with scores of other candidates, without labels.", "FILE"),
     "audit_rate": Option(
-        None, float, "Rate at which rows below the score audited_below were labelled, by a draw.", "RATE"
+        None, float, "Share of rows below audited_below that were labelled at random.", "RATE"
     ),
     "audited_below": Option(None, float, "Every row at or above this score was labelled.", "SCORE"),
     "probability": Option(None, str, "Column with the probability at which each row was labelled.", "COLUMN"),
@@ -110,13 +110,13 @@ OPTIONS: dict[str, Option] = {
     "neg_label": Option(
         (), list[str], "A value that means not qualified; needed where there are several. Repeat.", "VALUE"
     ),
-    "sheet": Option(None, str, "Sheet of an Excel file, where several hold something.", "NAME"),
+    "sheet": Option(None, str, "Sheet of an Excel file, if several are not empty.", "NAME"),
     "decimal": Option(
         "auto", DecimalMark, "The decimal mark of numbers in text; auto: as the whole column shows it."
     ),
     "on_bad_rows": Option("error", OnBadRows, "Stop, or drop rows without a finite score and say how many."),
     "engine": Option(
-        "auto", EngineName, "Who reads the files; auto: polars for Parquet if installed, else DuckDB."
+        "auto", EngineName, "Engine that reads the files; auto: polars for Parquet if installed, else DuckDB."
     ),
     "spark_master": Option(None, str, "With the engine spark: local[*], spark://host:7077.", "URL"),
     "reason": Option(False, bool, "Add a column shortlist_reason: the threshold that was met."),

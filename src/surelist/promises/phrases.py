@@ -34,7 +34,7 @@ SCORES_OF_POOLS = (
 POOL_SIZE_KNOWN = (
     "The pool size is the number of candidates in a pool, or its known average; if it was "
     "estimated, the promise is conditional on it. A calibration row is a candidate drawn "
-    "at random, not the member of a pool drawn first."
+    "at random, not drawn pool by pool."
 )
 DRAWN_ONCE = (
     "The random numbers behind it were drawn once, from the system's randomness, after the rows were "

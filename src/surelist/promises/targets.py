@@ -315,7 +315,7 @@ class Recall:
 class Precision:
     """At least a ``share`` of the shortlist is qualified, and the list is as long as can be certified.
 
-    ``start`` is the share of candidates on the list where the walk to longer lists begins, fixed
+    ``start`` is the share of candidates on the first list tested, fixed
     beforehand: about half the list that is hoped for, from a plan or a pilot. Without it four starts share
     alpha. The lists come from ``unlabelled=`` scores [theory: precision]. ``rule="fdr"`` is another
     promise: the false share of one pool's list on average, by conformal selection.

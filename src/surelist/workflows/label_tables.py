@@ -86,7 +86,7 @@ def label_table(
         Names of columns. ``id`` is needed on Spark, where rows have no order: there ``ask()`` numbers rows by
         rank, and ``ids(rows)`` says who they are.
     engine, spark_master
-        Who reads files, as for ``calibrate_table``.
+        Engine that reads files, as for ``calibrate_table``.
     design
         ``pilot``, ``fallback``, ``aside`` and ``block``, as for ``Labelling``.
 

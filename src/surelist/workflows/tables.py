@@ -131,7 +131,7 @@ def calibrate_table(
         the whole column decides, and where it does not ("1,234") that is an error. How a file was read is
         in ``policy.reading``; ``read_table`` shows it beforehand.
     engine, spark_master
-        Who reads files: ``"duckdb"``, ``"polars"``, or ``"spark"`` at this master. ``"auto"`` is
+        Engine that reads files: ``"duckdb"``, ``"polars"``, or ``"spark"`` at this master. ``"auto"`` is
         polars for Parquet where it is installed, else DuckDB.
     progress
         Called with a few words at the start of every pass over the data.
