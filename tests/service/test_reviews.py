@@ -40,7 +40,7 @@ def problems(registry) -> list[str]:
 def test_two_reviewers_agree_disagree_and_settle(registry, book):
     marks = marked(book, ann={"x": True, "y": True, "z": False}, bob={"x": True, "y": False})
     assert [marks.status(each) for each in "xyzw"] == ["yes", "split", "no", "open"]
-    assert marks.counts() == {"yes": 1, "no": 1, "split": 1}
+    assert marks.counts() == {"yes": 1, "no": 1, "split": 1, "seen": 0}
     assert marks.outcomes() == {"x": True, "z": False}
     assert [(m.reviewer, m.qualified) for m in marks.of("y")] == [("ann", True), ("bob", False)]
     assert marks.reviewers() == {"ann": 3, "bob": 2}
@@ -57,7 +57,7 @@ def test_a_mark_is_taken_back(registry, book):
     assert marks.status("x") == "split"
     assert marked(book, bob={"x": TAKEN_BACK}).status("x") == "yes"
     assert marked(book, ann={"x": TAKEN_BACK}).status("x") == "open"
-    assert book.marks(LIST).counts() == {"yes": 0, "no": 0, "split": 0}
+    assert book.marks(LIST).counts() == {"yes": 0, "no": 0, "split": 0, "seen": 0}
     assert problems(registry) == []
 
 

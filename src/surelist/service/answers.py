@@ -28,6 +28,11 @@ def receipt(made: Written | Entry) -> dict[str, Any]:
     return {"seq": entry.seq, "hash": entry.hash, "at": entry.at, "by": entry.actor, "replayed": replayed}
 
 
+def entry_facts(entry: Entry, *, hidden: bool) -> dict[str, Any]:
+    """What an entry says; of marks that are still hidden only how many there are: a hash can be guessed."""
+    return {"reviews": entry.facts["reviews"]} if hidden else entry.facts
+
+
 def policy(saved: SavedPolicy, candidates: int = 1) -> dict[str, Any]:
     """A policy; its promise as it stands beside a pool of so many ``candidates``."""
     made, looks = saved.policy, saved.entry.facts.get("earlier_looks", [])

@@ -214,9 +214,11 @@ async def take_reviews(
 @router.get("/selections/{selection}/reviews", response_model=models.ReviewsView)
 async def reviews(selection: SelectionId, runtime: Service, view: Viewer) -> Any:
     """How many shortlisted candidates were reviewed, and how many are qualified."""
-    counts = (await runtime.read(view.marks, selection)).counts()
+    marks = await runtime.read(view.marks, selection)
+    counts = marks.counts(await runtime.read(view.reviewer, selection))
     return {
-        "selection": selection, "reviewed": sum(counts.values()), "qualified": counts["yes"],
+        "selection": selection, "reviewed": sum(counts.values()),
+        "qualified": None if counts["seen"] else counts["yes"],
         "disagreements": counts["split"],
     }  # fmt: skip
 
@@ -254,4 +256,5 @@ async def standing(policy: Digest, runtime: Service, view: Viewer) -> Any:
 async def log(runtime: Service, view: Auditor, limit: Limit = 100, before: Before = None) -> Any:
     """The record, newest first."""
     entries = await runtime.read(view.entries, limit, before)
-    return [{**vars(entry), "details": entry.facts} for entry in entries]
+    hidden = await runtime.read(view.hidden, entries)
+    return [{**vars(e), "details": answers.entry_facts(e, hidden=e.seq in hidden)} for e in entries]

@@ -44,7 +44,9 @@ def _pools(view: View, spool: Spool, steps: Sequence[StepEntry]) -> list[dict[st
             if each.subject in finished:
                 counts = _counted(finished[each.subject])
             else:
-                counts = reviewing.progress(view.marks(each.subject), reviewing.to_review(each.facts))
+                counts = reviewing.progress(
+                    view.marks(each.subject), reviewing.to_review(each.facts), view.reviewer(each.subject)
+                )
             kept = spool.result(each.subject)
             rows.append(
                 {"id": each.subject, "name": each.facts["pool"], "at": each.entry.at, "progress": counts,
@@ -59,7 +61,7 @@ def _pools(view: View, spool: Spool, steps: Sequence[StepEntry]) -> list[dict[st
 
 def _counted(labels: str) -> dict[str, int]:
     """What finished reviews say."""
-    return {"reviewed": len(labels) - labels.count("?"), "yes": labels.count("1")}
+    return {"reviewed": len(labels) - labels.count("?"), "yes": labels.count("1"), "seen": 0}
 
 
 def _update(entry: Entry, after: Mapping[str, Any]) -> dict[str, Any]:

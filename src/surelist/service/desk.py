@@ -51,7 +51,9 @@ def _due(view: View, spool: Spool) -> list[dict[str, Any]]:
     due = []
     for entry in waiting:
         facts, here = entry.facts, kept.get(entry.subject)
-        made = reviewing.progress(view.marks(entry.subject), reviewing.to_review(facts))
+        made = reviewing.progress(
+            view.marks(entry.subject), reviewing.to_review(facts), view.reviewer(entry.subject)
+        )  # fmt: skip
         due.append(
             {"entry": entry, "name": view.title(entry), "policy": names.get(facts["policy"], ""),
              "digest": facts["policy"], "progress": made, "kept": here is not None,

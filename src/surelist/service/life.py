@@ -178,11 +178,12 @@ def life(view: View, saved: SavedPolicy) -> dict[str, Any]:
 
 
 def _pool(view: View, entry: Entry, closings: Mapping[str, Any]) -> dict[str, Any]:
-    facts, counts = entry.facts, view.marks(entry.subject).counts()
+    facts, counts = entry.facts, view.marks(entry.subject).counts(view.reviewer(entry.subject))
     drifts = [each for each in facts.get("checks", ()) if each["kind"] == "drift"]
     return {
         "id": entry.subject, "name": view.title(entry), "at": entry.at,
-        "candidates": facts["candidates"], "listed": facts["shortlisted"], "yes": counts["yes"],
+        "candidates": facts["candidates"], "listed": facts["shortlisted"],
+        "yes": None if counts["seen"] else counts["yes"],
         "reviewed": sum(counts.values()), "finished": entry.subject in closings,
         "watched": bool(facts.get("watched")), "why_not": facts.get("not_watched"),
         "drift": [each["message"] for each in drifts if each["warns"]],

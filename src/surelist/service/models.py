@@ -317,7 +317,9 @@ class Reviews(BaseModel):
 class ReviewsView(BaseModel):
     selection: str
     reviewed: int
-    qualified: int
+    qualified: int | None = Field(
+        description="null while others have marked candidates whom the caller may mark and has not."
+    )
     disagreements: int = 0
     receipt: Receipt | None = None
 

@@ -171,6 +171,7 @@ async def selection(ident: str, me: Me) -> Response:
     view = await me.view()
     saved, entry, _ = await me.runtime.read(view.selection_with_all, ident)
     marks = await me.runtime.read(view.marks, ident)
+    reviewer = await me.runtime.read(view.reviewer, ident)
     closed = await me.runtime.read(view.reviews_closed, ident)
     kept = me.spool.result(ident) if view.actor.role != "viewer" else None
     shown, looked = None, saved.entry.facts.get("earlier_looks")
@@ -180,7 +181,7 @@ async def selection(ident: str, me: Me) -> Response:
     return me.show(
         "selection.html", entry=entry, facts=entry.facts, shown=shown,
         policy=answers.policy(saved, entry.facts["candidates"]),
-        progress=reviewing.progress(marks, reviewing.to_review(entry.facts)), limit=SHOWN,
+        progress=reviewing.progress(marks, reviewing.to_review(entry.facts), reviewer), limit=SHOWN,
         title=view.title(entry), note=view.note(entry), closed=closed,
         usual=None if looked else usual(saved.current, entry.facts["candidates"], entry.facts["shortlisted"]),
         viewer=view.actor.role == "viewer", review=kept is not None and list_of(kept.upload).exists(),

@@ -11,10 +11,11 @@ from starlette.responses import Response
 
 from surelist._numerals import count
 from surelist.errors import InvalidInput
-from surelist.service import sentences
+from surelist.service import answers, sentences
 from surelist.service.record.database import Database
 from surelist.service.record.history import KINDS, History, Search
 from surelist.service.record.verify import Verdict, verify
+from surelist.service.record.view import View
 from surelist.service.visitor import Me, Visitor
 from surelist.service.workers import run
 
@@ -36,16 +37,13 @@ async def record(
     before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
 ) -> Response:
     asked = Search(q[:200], kind if kind in KINDS else "", policy[:64], since[:10], until[:10])
-    history = await _history(me)
-    found = await me.runtime.read(_found, history, asked, before)
+    view = await me.view(all_policies=True)
+    found = await me.runtime.read(_found, me, view, asked, before)
     return me.show("record.html", **found, asked=asked, before=before, kinds=KINDS)
 
 
-async def _history(me: Visitor) -> History:
-    return History(me.runtime.registry, (await me.view(all_policies=True)).actor)
-
-
-def _found(history: History, asked: Search, before: int | None) -> dict[str, Any]:
+def _found(me: Visitor, view: View, asked: Search, before: int | None) -> dict[str, Any]:
+    history = History(me.runtime.registry, view.actor)
     entries = history.find(asked, before, PAGE + 1)
     older = None
     if len(entries) > PAGE:
@@ -54,9 +52,13 @@ def _found(history: History, asked: Search, before: int | None) -> dict[str, Any
             {name: value for name, value in given.items() if value} | {"before": entries[PAGE - 1].seq}
         )
     head = next(iter(history.find(Search(), limit=1)), None)
+    hidden = view.hidden(entries[:PAGE])
     return {
-        "lines": sentences.lines(history, entries[:PAGE]), "older": older, "head": head,
-        "details": {entry.seq: _details(entry.facts) for entry in entries[:PAGE]},
+        "lines": sentences.lines(history, entries[:PAGE], hidden), "older": older, "head": head,
+        "details": {
+            entry.seq: _details(answers.entry_facts(entry, hidden=entry.seq in hidden))
+            for entry in entries[:PAGE]
+        },
         "about": sentences.Names(history).policy(asked.policy) if asked.policy else None,
     }  # fmt: skip
 
@@ -69,7 +71,7 @@ def _details(facts: dict[str, Any]) -> str:
 @router.post("/record/verify")
 async def verify_now(me: Me) -> Response:
     """Recompute the whole chain. Reads the record and changes nothing, so a viewer may."""
-    await _history(me)
+    await me.view(all_policies=True)
     text = str((await me.form()).get("receipt") or "")
     receipts = tuple(text.replace(",", " ").split())
     if len(receipts) > RECEIPTS:

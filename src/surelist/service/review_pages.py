@@ -46,21 +46,21 @@ def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -
     entry = view.subject(ident)
     saved = view.policy(entry.facts["policy"]) if "policy" in entry.facts else None
     asked = entry.action == "labelling.started"
-    marks, reviewer = view.marks(ident), view.actor.name
-    kept, work = reviewing.opened(me.spool, ident, marks, reviewer)
+    marks, mine, reviewer = view.marks(ident), view.actor.name, view.reviewer(ident)
+    kept, work = reviewing.opened(me.spool, ident, marks, mine, reviewer)
     with work:
         shown = reviewing.screen(work, marks, spot, reviewer)
-        current = reviewing.detail(work, marks, shown["current"], reviewer)
+        current = reviewing.detail(work, marks, shown["current"], mine, reviewer)
         last = work.candidate(done) if done is not None and 1 <= done <= work.length else None
         return me.show(
             "review.html", entry=entry, facts=entry.facts, policy=saved and answers.policy(saved),
             spot=spot, **shown, labelling=asked,
             detail=current, filters=FILTERS, names=work.names, length=work.length, listed=work.listed,
-            progress=reviewing.counted(work) if asked else reviewing.progress(marks, work.length),
-            reviewers=marks.reviewers(), me=reviewer,
+            progress=reviewing.counted(work) if asked else reviewing.progress(marks, work.length, reviewer),
+            reviewers=marks.reviewers(), me=mine,
             until=reviewing.until(kept.until), closed=view.reviews_closed(ident),
             notes=view.notes(ident, current["id"]) if current else [],
-            done=last and {"id": last.id, "rank": last.rank, "mark": marks.by(last.id, reviewer)},
+            done=last and {"id": last.id, "rank": last.rank, "mark": marks.by(last.id, mine)},
             columns=kept.notes,
         )  # fmt: skip
 
@@ -91,7 +91,7 @@ def _turn(me: Visitor, view: View, ident: str, spot: Spot, rank: int) -> tuple[s
 
 def _work(me: Visitor, view: View, ident: str) -> tuple[Marks, Worklist]:
     marks = view.marks(ident)
-    return marks, reviewing.opened(me.spool, ident, marks, view.actor.name)[1]
+    return marks, reviewing.opened(me.spool, ident, marks, view.actor.name, view.reviewer(ident))[1]
 
 
 @router.post("/selections/{ident}/notes")
@@ -151,7 +151,7 @@ async def reviews_file(ident: str, me: Me) -> Response:
 def _reviews_csv(me: Visitor, view: View, ident: str) -> str:
     marks, work = _work(me, view, ident)
     with work:
-        return reviewing.as_csv(marks, view.all_notes(ident), work)
+        return reviewing.as_csv(marks, view.all_notes(ident), work, view.reviewer(ident))
 
 
 @router.post("/selections/{ident}/finish")

@@ -29,7 +29,7 @@ MARKS = {
     "settle-yes": codes.SETTLED_YES,
     "settle-no": codes.SETTLED_NO,
 }
-SAID = {"yes": "yes", "no": "no", "split": "disagreement", "open": ""}
+SAID = {"yes": "yes", "no": "no", "split": "disagreement", "open": "", "seen": "marked by someone else"}
 YES_WORDS = {"1", "1.0", "yes", "y", "true", "ja", "j", "oui", "si", "sí", "qualified"}
 NO_WORDS = {"0", "0.0", "no", "n", "false", "nein", "non", "not qualified"}
 
@@ -106,16 +106,18 @@ def _whole(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 else None
 
 
-def opened(spool: Spool, ident: str, marks: Marks, reviewer: str) -> tuple[Draft, Worklist]:
-    """The kept list of a selection, laid out for reviewing."""
+def opened(
+    spool: Spool, ident: str, marks: Marks, me: str, reviewer: str | None
+) -> tuple[Draft, Worklist]:  # fmt: skip
+    """The kept list of a selection, laid out for reviewing by ``me``; ``reviewer`` where I am still blind."""
     kept = spool.result(ident)
     if kept is None or not list_of(kept.upload).exists():
         raise NotFound(
             "candidates: they are not kept here for reviewing. Select again with a column of candidate ids, "
             "and choose how long to keep them; or send a reviewed file to the API."
         )
-    mine = lambda candidate: marks.by(candidate, reviewer) is not None  # noqa: E731
-    return kept, Worklist(list_of(kept.upload), marks.status, mine)
+    mine = lambda candidate: marks.by(candidate, me) is not None  # noqa: E731
+    return kept, Worklist(list_of(kept.upload), lambda each: marks.seen_by(each, reviewer), mine)
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def to_review(facts: Mapping[str, Any]) -> int:
     return int(facts["shortlisted"]) + (len(facts["audit"]) if facts.get("audit_here") else 0)
 
 
-def screen(work: Worklist, marks: Marks, spot: Spot, reviewer: str) -> dict[str, Any]:
+def screen(work: Worklist, marks: Marks, spot: Spot, reviewer: str | None) -> dict[str, Any]:
     """One page of the list and the candidate whose turn it is."""
     ranks = work.ranks(spot.asked)
     place = _place(ranks, spot.at)
@@ -174,24 +176,22 @@ def next_after(work: Worklist, spot: Spot, rank: int) -> int | None:
     return ranks[place + 1] if place is not None and place + 1 < len(ranks) else None
 
 
-def _line(each: Candidate, work: Worklist, marks: Marks, reviewer: str) -> dict[str, Any]:
-    mine = marks.by(each.id, reviewer)
-    status = marks.status(each.id)
-    hidden = mine is None and status != "split" and not any(mark.settles for mark in marks.of(each.id))
+def _line(each: Candidate, work: Worklist, marks: Marks, reviewer: str | None) -> dict[str, Any]:
+    status = marks.seen_by(each.id, reviewer)
     return {
         "rank": each.rank, "id": each.id, "score": each.cells[work.score] if work.score is not None else "",
-        "status": "seen" if hidden and status != "open" else status,
-        "said": "marked by someone else" if hidden and status != "open" else SAID[status],
+        "status": status, "said": SAID[status],
     }  # fmt: skip
 
 
-def detail(work: Worklist, marks: Marks, current: Candidate | None, reviewer: str) -> dict[str, Any] | None:
+def detail(
+    work: Worklist, marks: Marks, current: Candidate | None, me: str, reviewer: str | None
+) -> dict[str, Any] | None:
     """The candidate whose turn it is: all columns, and marks. Those of others once one has marked oneself."""
     if current is None:
         return None
-    mine, status = marks.by(current.id, reviewer), marks.status(current.id)
-    given = marks.of(current.id)
-    shown = mine is not None or status == "split" or any(mark.settles for mark in given)
+    mine, status = marks.by(current.id, me), marks.seen_by(current.id, reviewer)
+    given, shown = marks.of(current.id), status != "seen"
     return {
         "rank": current.rank, "id": current.id, "mine": mine, "status": status,
         "audit": current.rank > work.listed,
@@ -201,16 +201,16 @@ def detail(work: Worklist, marks: Marks, current: Candidate | None, reviewer: st
     }  # fmt: skip
 
 
-def progress(marks: Marks, total: int) -> dict[str, Any]:
-    """How far the review is."""
-    counts = marks.counts()
+def progress(marks: Marks, total: int, reviewer: str | None) -> dict[str, Any]:
+    """How far the review is, as far as a reviewer may know it."""
+    counts = marks.counts(reviewer)
     reviewed = sum(counts.values())
     return {**counts, "reviewed": reviewed, "total": total, "left": max(0, total - reviewed)}
 
 
 def counted(work: Worklist) -> dict[str, Any]:
     """The same of the candidates on this list alone."""
-    counts = {status: len(work.ranks(Asked(status))) for status in ("yes", "no", "split")}
+    counts = {status: len(work.ranks(Asked(status))) for status in ("yes", "no", "split", "seen")}
     reviewed = sum(counts.values())
     return {**counts, "reviewed": reviewed, "total": work.length, "left": work.length - reviewed}
 
@@ -236,16 +236,18 @@ def reviews_in(rows: Mapping[str, Sequence[str | None]]) -> dict[str, bool]:
     return found
 
 
-def as_csv(marks: Marks, notes: Mapping[str, str], work: Worklist) -> str:
-    """Everyone on the list with what was said of them, safe for spreadsheets."""
+def as_csv(marks: Marks, notes: Mapping[str, str], work: Worklist, reviewer: str | None) -> str:
+    """Everyone on the list with what a reviewer may know was said of them, safe for spreadsheets."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(["rank", escape_cell(work.names[work.id]), "review", "reviewers", "last", "notes"])
     for start in range(1, work.length + 1, 500):
         for each in work.candidates(range(start, min(start + 500, work.length + 1))):
-            given = marks.of(each.id)
+            status = marks.seen_by(each.id, reviewer)
+            given = marks.of(each.id) if status != "seen" else []
             said = "; ".join(f"{m.reviewer}: {'yes' if m.qualified else 'no'}" for m in given)
             last = max((m.at for m in given), default="")
-            row = [each.id, SAID[marks.status(each.id)], said, last, notes.get(each.id, "")]
+            review, said = (SAID[status], said) if status != "seen" else ("", SAID["seen"])
+            row = [each.id, review, said, last, notes.get(each.id, "")]
             writer.writerow([each.rank, *map(escape_cell, row)])
     return out.getvalue()

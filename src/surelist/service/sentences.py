@@ -5,7 +5,7 @@ One sentence per kind of entry; an entry of a kind that is not here is shown by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -68,9 +68,9 @@ Words = list["str | Piece"]
 Teller = Callable[[Entry, Mapping[str, Any], Names, Mapping[int, int]], Words]
 
 
-def lines(history: History, entries: list[Entry]) -> list[Told]:
-    """The sentences of these entries."""
-    names, marks = Names(history), history.marks(entries)
+def lines(history: History, entries: list[Entry], hidden: Container[int] = ()) -> list[Told]:
+    """The sentences of these entries; how candidates were marked is not told of those ``hidden``."""
+    names, marks = Names(history), history.marks([each for each in entries if each.seq not in hidden])
     return [line(entry, names, marks.get(entry.seq, {})) for entry in entries]
 
 
@@ -152,7 +152,7 @@ def _reviews_received(
         )
     if marks.get(TAKEN_BACK):
         marked.append(f"took back {_counted(marks[TAKEN_BACK], 'mark')}")
-    done = ", ".join(marked) or f"marked {_counted(facts['reviews'], 'candidate')}"
+    done = ", ".join(marked) or f"sent {_counted(facts['reviews'], 'mark')}"
     return [f"{done}, in ", names.reviewed(entry.subject), "."]
 
 

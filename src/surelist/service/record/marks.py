@@ -19,7 +19,7 @@ CODES = (NO, YES, TAKEN_BACK, SETTLED_NO, SETTLED_YES)
 # what ``Marks.take`` takes
 MARKS = "SELECT r.candidate, r.qualified, r.seq, l.actor, l.at FROM reviews r JOIN log l ON l.seq = r.seq"
 SELECTIONS = 32  # kept in memory
-Status = Literal["open", "yes", "no", "split"]
+Status = Literal["open", "yes", "no", "split", "seen"]
 
 
 class Mark(NamedTuple):
@@ -71,6 +71,16 @@ class Marks:
         """What is known: nobody has marked, all say yes, all say no, or they disagree."""
         return self._status.get(candidate, "open")
 
+    def seen_by(self, candidate: str, reviewer: str | None) -> Status:
+        """The same as far as a reviewer may know it: "seen" where others have marked and they have not yet.
+
+        Disagreements and what was settled are for everyone; None is somebody who marks nobody.
+        """
+        status = self.status(candidate)
+        if reviewer is None or status in ("open", "split") or candidate in self._settled:
+            return status
+        return status if self.by(candidate, reviewer) is not None else "seen"
+
     def of(self, candidate: str) -> list[Mark]:
         """The marks of a candidate that count, oldest first; what settles comes last."""
         settled = self._settled.get(candidate)
@@ -80,10 +90,10 @@ class Marks:
     def by(self, candidate: str, reviewer: str) -> Mark | None:
         return self._marks.get(candidate, {}).get(reviewer)
 
-    def counts(self) -> dict[str, int]:
-        """How many candidates are yes, no, or split."""
-        counted = Counter(list(self._status.values()))
-        return {status: counted[status] for status in ("yes", "no", "split")}
+    def counts(self, reviewer: str | None = None) -> dict[str, int]:
+        """How many candidates are yes, no, split, or seen by others than this reviewer."""
+        counted = Counter(self.seen_by(each, reviewer) for each in list(self._status))
+        return {status: counted[status] for status in ("yes", "no", "split", "seen")}
 
     def reviewers(self) -> dict[str, int]:
         """How many candidates each reviewer has marked."""

@@ -65,6 +65,21 @@ class View:
         """Who marked which candidate as what."""
         return self._registry.book.marks(self.subject(selection).subject)
 
+    def reviewer(self, selection: str) -> str | None:
+        """From whom the marks of others are hidden until they have marked themselves; None: from nobody.
+
+        Hidden they are from whoever may mark, as long as reviews can change.
+        """
+        return None if self.actor.role == "viewer" or self.reviews_closed(selection) else self.actor.name
+
+    def hidden(self, entries: Sequence[Entry]) -> set[int]:
+        """The entries with marks of others that this actor may still mark: how they marked is not told."""
+        others = [e for e in entries if e.action == "reviews.received" and e.actor != self.actor.name]
+        if self.actor.role == "viewer" or not others:
+            return set()
+        closed = self._registry.latest("reviews.closed", [entry.subject for entry in others])
+        return {entry.seq for entry in others if entry.subject not in closed}
+
     def seen(self, ident: str) -> Entry | None:
         """A selection on record that this actor may see, or None."""
         try:
@@ -158,9 +173,10 @@ class View:
         return self._registry.book.closings(policy)
 
     def selection_with_all(self, ident: str) -> tuple[SavedPolicy, Entry, dict[str, bool]]:
-        """A selection with its policy and its reviews."""
+        """A selection with its policy and its reviews; none while some are hidden."""
         entry = self.selection(ident)
-        outcomes = self._registry.book.marks(ident).outcomes()
+        marks = self._registry.book.marks(ident)
+        outcomes = {} if marks.counts(self.reviewer(ident))["seen"] else marks.outcomes()
         return self._registry.policy(entry.facts["policy"]), entry, outcomes
 
     def entries(self, limit: int = 100, before: int | None = None) -> list[Entry]:
