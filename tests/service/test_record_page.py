@@ -140,7 +140,7 @@ def test_entries_that_cannot_be_told_are_shown_by_their_code(team):
     registry.append("command line (root)", "labelling.told", "nobody", {}).result()
     registry.append("local", "reviews.received", "gone", {"reviews": 2}).result()
     assert told(team)[:3] == [
-        "Somebody at this machine marked 2 candidates, in gone.",
+        "Somebody at this machine sent 2 marks, in gone.",
         "root, at the command line, entered 'labelling.told', which cannot be read.",
         "x entered 'moon.landed'.",
     ]

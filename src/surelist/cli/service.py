@@ -104,13 +104,15 @@ def create(
       surelist token create --role operator --name "nightly job" --days 90
     """
     from surelist.service.record.access import create_token
+    from surelist.service.record.connections import hidden
 
     with _registry(database) as registry:
         made, text = create_token(registry, name, role, actor=_who(), policies=policies, days=days)
     if json_:
         click.echo(json.dumps({"id": made.id, "name": name, "role": role, "token": text}))
     else:
-        click.echo("Keep it now, it is not shown again:", err=True)
+        where = hidden(_address(database))
+        click.echo(f"For the service on the record {where}. Keep it now, it is not shown again:", err=True)
         click.echo(text)
 
 

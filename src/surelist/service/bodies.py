@@ -16,7 +16,7 @@ from surelist.service import calibrating, jobs
 from surelist.service.errors import WrongType
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.runtime import Runtime
-from surelist.service.sent_rows import parse, rows_in
+from surelist.service.sent_rows import parse, refuse_twice, rows_in
 from surelist.service.uploads import Upload
 
 INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
@@ -89,12 +89,17 @@ async def parsed_body(request: Request, runtime: Runtime, model: type[M], limit:
     body = await json_body(request, runtime, limit)
     try:
         if len(body) <= INLINE:
-            return model.model_validate_json(body)
-        return await runtime.work(model.model_validate_json, body)
+            return _validated(model, body)
+        return await runtime.work(_validated, model, body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(["body", *map(str, first["loc"])])
         raise InvalidInput(f"{where}: {first['msg']}.") from None
+
+
+def _validated(model: type[M], body: bytes) -> M:
+    refuse_twice(body)
+    return model.model_validate_json(body)
 
 
 def body_schema(model: type[BaseModel]) -> dict[str, Any]:

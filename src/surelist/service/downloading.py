@@ -90,7 +90,7 @@ def template(spool: Spool, format: str) -> Path:
     return path
 
 
-def file_name(policy: str, pool: str, at: str, format: str) -> str:
-    """What a download is called: after policy, pool and day, in letters that every system takes."""
-    words = [re.sub(r"[^\w.-]+", "-", each).strip("-.")[:60] for each in (policy, pool, at[:10])]
+def file_name(policy: str, pool: str, at: str, format: str, kind: str = "") -> str:
+    """What a download is called: after policy, pool, day and kind, in letters that every system takes."""
+    words = [re.sub(r"[^\w.-]+", "-", each).strip("-.")[:60] for each in (policy, pool, at[:10], kind)]
     return f"{'_'.join(each for each in words if each)}.{format}"

@@ -23,7 +23,11 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 
@@ -155,6 +159,23 @@ def as_answer(error: Exception) -> SurelistError:
     _log_unforeseen(error)
     release_frames(error)
     return InternalError("Something went wrong here; nothing was recorded.")
+
+
+@contextmanager
+def without_places(places: Sequence[Path]) -> Iterator[None]:
+    """Errors inside say nothing of where files lie on this machine: that is nobody else's business."""
+    try:
+        yield
+    except SurelistError as error:
+        known = {str(each) for place in places for each in (place, place.absolute(), place.resolve())}
+        full = sorted((each for each in known if "/" in each[1:] or "\\" in each), key=len, reverse=True)
+        said = re.sub(rf"(?:{'|'.join(map(re.escape, full))})[^\s'\",;:()]*", "the file", str(error))
+        if said == str(error):
+            raise
+        told = type(error).__new__(type(error), said)
+        told.__dict__.update(error.__dict__)
+        told.args = (said,)
+        raise told from None
 
 
 def release_frames(error: BaseException) -> None:

@@ -196,7 +196,8 @@ async def download(ident: str, format: str, me: Me, safe: bool = False) -> Respo
     kept = me.spool.result(ident)
     if kept is None or format not in ("csv", "parquet", "xlsx"):
         raise InvalidInput("shortlist: it is no longer kept here. Select again, the result is the same.")
-    name = downloading.file_name(saved.name, view.title(entry), entry.at, format)
+    kind = "plain" if format == "csv" and not safe else ""  # may hold formulas, unlike the one for people
+    name = downloading.file_name(saved.name, view.title(entry), entry.at, format, kind)
     if format == "xlsx" or (safe and format == "csv"):
         path = await me.runtime.work(downloading.for_people, me.spool, kept, format, saved.policy, entry)
     elif format == kept.upload.path.suffix[1:]:

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
@@ -19,10 +20,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from surelist.promises.policy import Policy
-from surelist.service.errors import Busy, NotAuthenticated
+from surelist.service.errors import Busy, NotAuthenticated, without_places
 from surelist.service.middleware import Body, Metrics, client
 from surelist.service.record import access, chosen
 from surelist.service.record.access import LOCAL_ACTOR, Actor, Brake, Token
+from surelist.service.record.connections import is_postgres
 from surelist.service.record.log import Key
 from surelist.service.record.record import Registry
 from surelist.service.record.view import View
@@ -77,8 +79,10 @@ class Mailbox:
 class Slots:
     """Heavy work, a few pieces at the same time; who comes when ``waiting`` others wait is sent away."""
 
-    def __init__(self, workers: Workers, at_once: int, waiting: int | None = None) -> None:
-        self.workers, self._at_once = workers, at_once
+    def __init__(
+        self, workers: Workers, at_once: int, waiting: int | None = None, places: tuple[Path, ...] = ()
+    ) -> None:
+        self.workers, self._at_once, self._places = workers, at_once, places
         self._most = None if waiting is None else at_once + waiting
         self._inside = 0
         self._limiter: anyio.CapacityLimiter | None = None
@@ -93,7 +97,7 @@ class Slots:
         watch = asyncio.create_task(_watch(asking, gone)) if asking is not None else None
 
         def served() -> T:
-            with serving(self.workers, gone):
+            with serving(self.workers, gone), without_places(self._places):
                 return job()
 
         self._inside += 1
@@ -112,7 +116,12 @@ def slots_of(settings: Settings) -> tuple[Slots, Slots]:
         return Workers(Limits(seconds, 2 * settings.max_upload, settings.work_memory, settings.spool))
 
     prints = workers(min(PRINT_SECONDS, settings.work_seconds))
-    return Slots(workers(settings.work_seconds), HEAVY_JOBS), Slots(prints, PRINTS, PRINTS_WAITING)
+    places = [settings.spool, settings.folder]
+    places += [] if is_postgres(settings.database) else [Path(settings.database)]
+    return (
+        Slots(workers(settings.work_seconds), HEAVY_JOBS, places=tuple(places)),
+        Slots(prints, PRINTS, PRINTS_WAITING, tuple(places)),
+    )
 
 
 @dataclass
@@ -186,15 +195,16 @@ class Runtime:
         """
         text = text.strip()
         local = self.settings.local_token
-        if not self.settings.login:
-            if local is not None and hmac.compare_digest(text.encode(), local.encode()):
-                return None
-        else:
-            with suppress(NotAuthenticated):
-                return access.find_token(self.registry, text)
+        if not self.settings.login and local and hmac.compare_digest(text.encode(), local.encode()):
+            return None
+        with suppress(NotAuthenticated):
+            return access.find_token(self.registry, text)
         peer = request.client.host if request.client else "?"
         self.brake.failed(self.settings.client_of(peer, request.headers.get("x-forwarded-for", "")))
-        raise NotAuthenticated("The token is not valid, was revoked, or has expired.")
+        raise NotAuthenticated(
+            "The token is not valid, was revoked, or has expired. It has to be made on the record of this "
+            "service: surelist token create with the same --database."
+        )
 
 
 async def _watch(waiting: Body, gone: threading.Event) -> None:

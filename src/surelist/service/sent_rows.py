@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
@@ -29,6 +30,7 @@ class SentRows:
 
     def __init__(self, body: bytes) -> None:
         self.body = body
+        refuse_twice(body)
         if not body.isascii():
             with _expecting_json():
                 body.decode()  # what is skipped is not looked at as text
@@ -81,8 +83,34 @@ def _reader(names: tuple[tuple[str, str], ...]) -> msgspec.json.Decoder[Any] | N
 
 def parse(body: bytes) -> Any:
     """A JSON body, each number as it was sent."""
+    refuse_twice(body)
     with _expecting_json():
         return msgspec.json.decode(body)
+
+
+def refuse_twice(body: bytes) -> None:
+    """Raise where an object says a key twice: readers would take one of the two without a word."""
+    try:
+        _once_only.decode(body.decode())
+    except _SaidTwice as error:
+        raise InvalidInput(f"body: an object says {error.args[0][:80]!r} twice. Say each key once.") from None
+    except (ValueError, RecursionError):  # no JSON: whoever reads it says so
+        return
+
+
+class _SaidTwice(Exception):
+    """A key of an object, again."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        given = [name for name, _ in pairs]
+        raise _SaidTwice(next(name for name in given if given.count(name) > 1))
+
+
+_once_only = json.JSONDecoder(
+    object_pairs_hook=_once, parse_int=len, parse_float=len, parse_constant=len
+)  # what numbers are is not looked at
 
 
 def rows_in(value: Any, name: str) -> Sequence[Mapping[str, Any]]:

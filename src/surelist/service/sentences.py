@@ -5,7 +5,7 @@ One sentence per kind of entry; an entry of a kind that is not here is shown by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -68,9 +68,11 @@ Words = list["str | Piece"]
 Teller = Callable[[Entry, Mapping[str, Any], Names, Mapping[int, int]], Words]
 
 
-def lines(history: History, entries: list[Entry], hidden: Container[int] = ()) -> list[Told]:
+def lines(history: History, entries: list[Entry], hidden: Collection[int] = ()) -> list[Told]:
     """The sentences of these entries; how candidates were marked is not told of those ``hidden``."""
-    names, marks = Names(history), history.marks([each for each in entries if each.seq not in hidden])
+    names, marks = Names(history), history.marks(entries)
+    for seq in marks.keys() & set(hidden):
+        marks[seq] = {code: many for code, many in marks[seq].items() if code not in (YES, NO)}
     return [line(entry, names, marks.get(entry.seq, {})) for entry in entries]
 
 
