@@ -6,7 +6,7 @@ BEGAN  := $(shell date +%s)
 TWO     = -n 2 --dist worksteal  # neighbours share their Spark, database and browser
 PIP     = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo check lint test exhaustive smoke bench docs clean java browser postgres curl
+.PHONY: help demo check lint test exhaustive flaky smoke bench docs clean java browser postgres curl
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: $(VENV)/.dev java browser postgres curl lint  ## the test command: real en
 exhaustive: $(VENV)/.dev java browser postgres curl  ## what `make test` tests by example: all mutants, the strict site, long fault runs
 	$(BIN)/python -m pytest $(TWO) -m exhaustive
 	$(BIN)/python tests/house/smoke.py
+
+flaky: $(VENV)/.dev  ## does a test fail by chance? the fast ones 30 times, those of fresh randomness 200 times, at load 4
+	$(BIN)/python tests/flaky.py
 
 smoke: $(VENV)/.dev  ## the wheel on every Python here, and with the lowest declared versions
 	$(BIN)/python tests/house/smoke.py
