@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -12,6 +13,7 @@ from surelist import _check as check
 from surelist import bounds
 from surelist._check import MissingLabels
 from surelist._dataclasses import dataclass
+from surelist._numerals import floored
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
@@ -81,7 +83,9 @@ class GuaranteeCurve(Displayed):
         reached = np.flatnonzero(self.qualified >= check.as_positive(k, "k"))
         if not len(reached):
             most = float(self.qualified.max(initial=0.0))
-            raise InvalidInput(f"k: these rows certify at most {most:.4g} of {self.pool_size:g}, got {k:g}.")
+            raise InvalidInput(
+                f"k: these rows certify at most {floored(most, 4):g} of {self.pool_size:g}, got {k:g}."
+            )
         return float(self.list_size[reached[0]]), float(self.qualified[reached[0]])
 
     @property
@@ -114,9 +118,8 @@ class GuaranteeCurve(Displayed):
         ]
         shown = min(most, len(self.list_size))
         for i in np.linspace(0, len(self.list_size) - 1, shown).round().astype(int):
-            lines.append(
-                f"{self.list_size[i]:>10.1f}  {self.qualified[i]:>21.2f}  {self.threshold[i]:>14.6g}"
-            )
+            certified = math.floor(100 * float(self.qualified[i])) / 100  # never more than it is
+            lines.append(f"{self.list_size[i]:>10.1f}  {certified:>21.2f}  {self.threshold[i]:>14.6g}")
         return "\n".join(lines)
 
 

@@ -7,6 +7,8 @@ are in ``judging``.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -52,8 +54,13 @@ class Share:
     def __str__(self) -> str:
         if self.of == 0:
             return "none"
-        shown = f"{100 * self.count / self.of:.1f}% ({100 * self.low:.1f} to {100 * self.high:.1f}%)"
-        return f"{shown}, {self.count:,} of {self.of:,}"
+        share = self.count / self.of
+        least = min(part for part in (share, 1 - share, self.high, 1 - self.low) if part > 0)
+        places = max(1, -math.floor(math.log10(100 * least)))  # as many as tell it from 0 and from 100
+        unit = Fraction(1, 10**places)
+        low, high = math.floor(Fraction(100 * self.low) / unit), math.ceil(Fraction(100 * self.high) / unit)
+        ends = f"{float(low * unit):.{places}f} to {float(min(high * unit, Fraction(100))):.{places}f}%"
+        return f"{100 * share:.{places}f}% ({ends}), {self.count:,} of {self.of:,}"
 
 
 @dataclass(frozen=True)

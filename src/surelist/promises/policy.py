@@ -27,6 +27,7 @@ from surelist.errors import InvalidInput, PoolWarning
 from surelist.filters import Filter, GroupFilter
 from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_display, policy_file, pool_checks, wording
+from surelist.promises.about import not_of_these, of_collection
 from surelist.promises.options import GroupKey
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.targets import Expected, PerPool
@@ -91,13 +92,22 @@ class Policy(Displayed, Certificate):
         """The same in two lines that a person can repeat, and what they mean."""
         return two_lines(self)
 
-    def promise_of(self, candidates: int) -> str:
-        """The promise as it stands beside a pool of so many; of nobody nothing is promised."""
-        return self.promise if candidates else wording.OF_NOBODY
+    def promise_of(self, candidates: int | None) -> str:
+        """The promise as it stands beside a list of so many candidates; None: beside no list.
 
-    def two_lines_of(self, candidates: int) -> TwoLines:
+        Of nobody nothing is promised, nor of others than those that a promise about a collection is about.
+        """
+        return self._nothing_of(candidates) or self.promise
+
+    def two_lines_of(self, candidates: int | None) -> TwoLines:
         """The same in two lines."""
-        return self.two_lines if candidates else TwoLines(wording.OF_NOBODY, "", ())
+        nothing = self._nothing_of(candidates)
+        return self.two_lines if nothing is None else TwoLines(nothing, "", ())
+
+    def _nothing_of(self, candidates: int | None) -> str | None:
+        if candidates is not None and candidates and of_collection(self):
+            return f"Nothing is promised of other candidates: {not_of_these(self)}. {wording.THEIR_LIST}"
+        return wording.OF_NOBODY if candidates == 0 else None
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:

@@ -120,8 +120,11 @@ def pools_cutoff(rows: PoolRows, target: AnyTarget, level: Level, kept: RowSumma
 
 def _listed_share(rows: RowSet, certified: Certified) -> float | None:
     """How much of the rows the threshold lists, where future pools are like them and rows are the units."""
-    if rows.pools is not None or certified.proof.kind in ("false-share", "budget"):
+    if rows.pools is not None or certified.proof.kind == "false-share":
         return None
+    if certified.proof.kind == "budget":  # as often as a new score lies there, by those that decided it
+        others = check.as_scores(rows.unlabelled, "unlabelled")
+        return float((np.count_nonzero(others >= certified.threshold) + 1) / (len(others) + 1))
     return float(np.mean(rows.scores >= certified.threshold))
 
 

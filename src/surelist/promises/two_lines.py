@@ -70,7 +70,9 @@ def _claim(cutoff: Cutoff, policy: Certificate) -> str:
         these = these if long is None else f", about {about(long[0])}{these},"
         return f"the list{these} holds at least {k} qualified ones"
     if isinstance(target, Budget):
-        return _of_listed(number(floored(proof.k)), target.size, number(target.pool_size))
+        long = listed_per(cutoff, policy)
+        length = target.size if long is None else long[0]
+        return _of_listed(number(floored(proof.k)), length, number(target.pool_size))
     if isinstance(target, Precision):
         return _share_of_list(target, proof, listed_per(cutoff, policy))
     if isinstance(target, Recall):
@@ -197,6 +199,8 @@ def _estimated(policy: Certificate) -> str:
         rows = "the rows that were known at the last update"
     elif _is(policy.cutoffs[0].proof, "block-sample"):
         rows = "the candidates that labels were drawn from"
+    elif _is(policy.cutoffs[0].proof, "budget"):
+        rows = "the unlabelled scores"
     return f"“About” is an estimate of how long lists will be, from {rows}. What is promised is no estimate."
 
 

@@ -19,6 +19,7 @@ from surelist.promises.state import Certificate, Cutoff, Shift
 from surelist.promises.targets import AnyTarget, AtLeast, Budget, Expected, PerPool, Recall
 
 OF_NOBODY = "Nothing is promised of a pool without candidates."
+THEIR_LIST = "Their own list comes from the labelling."
 SOMEWHAT_WRONG = 1.25  # a factor by which estimated ratios may well be wrong
 
 
@@ -157,8 +158,9 @@ def about_scores(cutoff: Cutoff, policy: Certificate) -> list[str]:
 def listed_per(cutoff: Cutoff, policy: Certificate) -> tuple[float, float] | None:
     """How many of how many will be listed, estimated from the calibration rows; None: not known."""
     target, share = cutoff.target, cutoff.steps[0].share
-    if isinstance(target, Budget):
-        return float(target.size), float(target.pool_size)  # as long as was asked for
+    if isinstance(target, Budget):  # as long as was asked for, or shorter where scores are tied at its end
+        size = float(target.pool_size)
+        return float(target.size) if share is None else min(share * size, float(target.size)), size
     if share is None or policy.group_rows == "all":
         return None
     size = 100.0

@@ -44,7 +44,7 @@ def summarise(
     record: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Everything the report says, as plain values."""
-    candidates = 1 if selection is None else selection["candidates"]
+    candidates = None if selection is None else selection["candidates"]
     return {
         "name": name,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),

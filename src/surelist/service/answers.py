@@ -33,8 +33,8 @@ def entry_facts(entry: Entry, *, hidden: bool) -> dict[str, Any]:
     return {"reviews": entry.facts["reviews"]} if hidden else entry.facts
 
 
-def policy(saved: SavedPolicy, candidates: int = 1) -> dict[str, Any]:
-    """A policy; its promise as it stands beside a pool of so many ``candidates``."""
+def policy(saved: SavedPolicy, candidates: int | None = None) -> dict[str, Any]:
+    """A policy; its promise as it stands beside a list of so many ``candidates``, or none."""
     made, looks = saved.policy, saved.entry.facts.get("earlier_looks", [])
     return {
         "hash": saved.hash,

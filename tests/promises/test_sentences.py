@@ -1,0 +1,81 @@
+"""What is said beside a list or a number: of whom it is true, and never rounded to the better side."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import surelist as sl
+from surelist.examples import population
+from surelist.promises.evaluation import Share
+
+
+def labelled(target: object) -> tuple[sl.Policy, np.ndarray]:
+    scores, labels = population(np.random.default_rng(3), 1_000)
+    work = sl.Labelling(scores, target, labels=400)
+    while len(rows := work.ask()):
+        work.tell(rows, labels[rows])
+    return work.policy, scores
+
+
+@pytest.mark.parametrize("target", [sl.AtLeast(40), sl.Recall(0.8)])
+def test_beside_the_list_of_another_file_a_promise_about_the_collection_is_not_repeated(target):
+    policy, _ = labelled(target)
+    said = policy.promise_of(500)
+    assert said.startswith("Nothing is promised of other candidates: it is about the 1,000 candidates")
+    assert policy.two_lines_of(500).what == said
+    assert "at least" not in said
+    assert policy.promise_of(None) == policy.promise
+    assert policy.two_lines_of(None) == policy.two_lines
+    assert "without candidates" in policy.promise_of(0)
+
+
+def test_beside_a_list_a_promise_about_the_population_is_repeated():
+    scores, labels = population(np.random.default_rng(3), 1_000)
+    policy = sl.calibrate(scores, labels, sl.Expected(5, 100))
+    assert policy.promise_of(500) == policy.promise
+
+
+def test_a_budget_whose_end_is_tied_says_how_many_are_listed():
+    rng = np.random.default_rng(5)
+    scores, others = (rng.choice([0.1, 0.5, 0.9], 2_000, p=[0.6, 0.37, 0.03]) for _ in range(2))
+    labels = rng.random(2_000) < scores
+    policy = sl.calibrate(scores, labels, sl.Budget(10, 100), unlabelled=others)
+    assert "of about 3.2 candidates listed per 100" in policy.two_lines.what
+    fine, more = rng.random(2_000), rng.random(2_000)
+    untied = sl.calibrate(fine, rng.random(2_000) < fine, sl.Budget(10, 100), unlabelled=more)
+    assert "of about 10 candidates listed per 100" in untied.two_lines.what
+    assert any("from the unlabelled scores" in each for each in untied.two_lines.meaning)
+
+
+def test_a_curve_never_prints_more_than_is_certified():
+    scores, labels = population(np.random.default_rng(6), 1_000)
+    for pool_size in (1, 20, 100):
+        curve = sl.guarantee_curve(scores, labels, pool_size=pool_size)
+        lines = curve.describe(most=len(curve.list_size)).splitlines()[3:]
+        shown = [float(line.split()[1]) for line in lines]
+        assert all(each <= true for each, true in zip(shown, curve.qualified.tolist(), strict=True))
+        assert (
+            max(true - each for each, true in zip(shown, curve.qualified.tolist(), strict=True)) < 0.01 + 1e-9
+        )
+        most = float(curve.qualified.max())
+        with pytest.raises(sl.InvalidInput, match="these rows certify at most") as error:
+            curve.shortest(2 * most)
+        assert float(re.search(r"at most ([\d.]+) of", str(error.value))[1]) <= most
+
+
+def test_a_small_share_is_not_shown_as_none_and_an_interval_is_rounded_outwards():
+    assert str(Share.exact(7, 100_000)) == "0.007% (0.002 to 0.015%), 7 of 100,000"
+    assert str(Share.exact(60, 137)) == "43.8% (35.3 to 52.6%), 60 of 137"
+    for of in (3, 50, 137, 10_000, 10**6):
+        for count in {0, 1, of // 3, of - 1, of}:
+            share = Share.exact(count, of)
+            middle, low, high = map(
+                float, re.match(r"([\d.]+)% \(([\d.]+) to ([\d.]+)%", str(share)).groups()
+            )
+            assert low <= 100 * share.low
+            assert high >= 100 * share.high
+            assert (middle == 0) == (count == 0)
+            assert (middle == 100) == (count == of)
