@@ -246,9 +246,11 @@ AGAIN = (
 def _explain(s: Shortfall) -> str:
     where = f" for group {s.group!r}" if s.group is not None else ""
     parts = [f"Not certifiable{where}: {s.target}."]
+    kept = "" if s.rows_before is None else f" that the thinning kept of {s.rows_before:,}"
     if s.reason is not None:
+        if kept:
+            parts.append(f"Its calibration rows are the {s.rows:,}{kept}: more of those are to be gathered.")
         return " ".join([*parts, s.reason, AGAIN])
-    kept = "" if s.rows_before is None else f" that the weights kept of {s.rows_before:,}"
     if s.critical_count > s.rows:
         parts.append(
             f"It would take more qualified calibration rows than the {s.rows:,} rows{kept or ' there are'}; "

@@ -79,3 +79,24 @@ def test_a_small_share_is_not_shown_as_none_and_an_interval_is_rounded_outwards(
             assert high >= 100 * share.high
             assert (middle == 0) == (count == 0)
             assert (middle == 100) == (count == of)
+
+
+def test_a_refusal_after_thinning_counts_the_rows_to_gather_before_it():
+    rng = np.random.default_rng(7)
+    scores = rng.random(2_000)
+    labels = np.where(rng.random(2_000) < 0.25, (rng.random(2_000) < 0.14 * scores).astype(float), np.nan)
+    drawn = sl.SampledLabels(labels, probability=np.full(2_000, 0.25), lowest_rate=0.25)
+    with pytest.raises(sl.NotCertifiable) as plain:
+        sl.calibrate(scores, drawn, sl.Expected(9, 100))
+    assert plain.value.shortfall.rows_before == 2_000
+    assert plain.value.shortfall.rows < 700
+    assert f"{plain.value.rows:,} that the thinning kept of 2,000" in str(plain.value)
+    known = ~np.isnan(labels)
+    with pytest.raises(sl.NotCertifiable) as whole:
+        sl.calibrate(scores[known], labels[known], sl.Expected(9, 100))
+    needed, kept = plain.value.rows_needed, whole.value.rows_needed
+    assert (needed is None) == (kept is None)
+    if needed is not None:
+        assert 3 * kept < needed < 5 * kept
+    with pytest.raises(sl.NotCertifiable, match="that the thinning kept of 2,000: more of those"):
+        sl.calibrate(scores, drawn, sl.Precision(0.9, start=0.1), unlabelled=rng.random(1_000))

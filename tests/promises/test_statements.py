@@ -361,7 +361,7 @@ def test_a_refusal_under_weights_counts_the_rows_to_gather_before_the_thinning()
         thinned = caught.value
         assert thinned.rows_needed == pytest.approx(2 * plain.value.rows_needed, rel=0.15)
         assert thinned.shortfall.rows_before == 3_000
-        assert f"{thinned.rows:,} rows that the weights kept of 3,000" in str(thinned)
+        assert f"{thinned.rows:,} rows that the thinning kept of 3,000" in str(thinned)
         assert f"About {thinned.rows_needed:,} calibration rows would do, at the shares of" in str(thinned)
 
 

@@ -184,7 +184,10 @@ def certify_arrays(
     facts: dict[str, Any] = {"missing_labels": read.missing, "shift": shift, "thinning": read.thinning}
     if special:
         _require_plain(terms, ids)
-        policy = _certify_rows(rows if kept is None else rows.kept(kept), terms, facts)
+        try:
+            policy = _certify_rows(rows if kept is None else rows.kept(kept), terms, facts)
+        except NotCertifiable as refusal:
+            raise _before_thinning(refusal, facts, None) from None
     else:
         texts = _calibration_ids(ids, terms.ties, len(array))
         members = _members(groups, terms, len(array))
@@ -205,15 +208,22 @@ def _certify_counts(
     evidence: dict[str | None, ArrayEvidence], terms: Terms, members: dict[str | None, NDArray[np.bool_]],
     facts: dict[str, Any],
 ) -> Policy:  # fmt: skip
-    """Where rows were thinned by weights, a refusal counts the rows to gather before the thinning."""
     try:
         return certify(evidence, terms, **facts)
     except NotCertifiable as refusal:
-        if facts["shift"] is None:
-            raise
         mask = members.get(refusal.group) if terms.group_rows == "own" else None
-        before = facts["shift"].rows_before if mask is None else int(np.count_nonzero(mask))
-        raise NotCertifiable(refusal.shortfall.thinned_from(before)) from None
+        raise _before_thinning(refusal, facts, mask) from None
+
+
+def _before_thinning(
+    refusal: NotCertifiable, facts: dict[str, Any], member: NDArray[np.bool_] | None
+) -> NotCertifiable:
+    """Where rows were thinned, a refusal counts the rows to gather before the thinning."""
+    thinned = facts["shift"] or facts["thinning"]
+    if thinned is None or refusal.shortfall.rows_before is not None:
+        return refusal
+    before = thinned.rows_before if member is None else int(np.count_nonzero(member))
+    return NotCertifiable(refusal.shortfall.thinned_from(before))
 
 
 def _certify_rows(rows: RowSet, terms: Terms, facts: dict[str, Any]) -> Policy:
