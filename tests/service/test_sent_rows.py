@@ -138,12 +138,6 @@ def test_rows_come_back_letter_for_letter():
     assert not sent.has("x")
 
 
-def test_of_what_is_said_twice_the_last_counts_for_both():
-    sent = SentRows(b'{"rows": [{"score": 1}], "rows": [{"score": 2, "score": 3}, {"score": 4}]}')
-    assert len(sent.rows) == 2
-    assert sent.columns({"score": "score"})["score"].tolist() == [3, 4]
-
-
 def test_column_names_may_be_anything():
     for name in ("", "a b", "ä", '"', "score\n", "__class__", "rows"):
         columns = SentRows(body_of([{name: 0.25}])).columns({"score": name})
