@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import io
 import itertools
@@ -144,6 +145,12 @@ def local_client(tmp_path):
     settings = Settings(database=str(tmp_path / "record.db"), folder=tmp_path / "data")
     with TestClient(create_app(settings), base_url="http://localhost") as client:
         yield client
+
+
+def open_to_the_end(client):
+    """A client for all tests of a module; its connections are closed when the run ends."""
+    atexit.register(client.close)
+    return client
 
 
 def close(app) -> None:

@@ -111,7 +111,7 @@ def test_a_new_state_does_not_replace_another(tmp_path, state):
 def _hold(path, started):
     with updating(path):
         started.set()
-        time.sleep(60)
+        time.sleep(600)  # until it is killed
 
 
 def test_a_state_in_use_is_waited_for_and_a_killed_process_lets_go(tmp_path):
@@ -120,7 +120,7 @@ def test_a_state_in_use_is_waited_for_and_a_killed_process_lets_go(tmp_path):
     started = context.Event()
     holder = context.Process(target=_hold, args=(path, started))
     holder.start()
-    assert started.wait(30)
+    assert started.wait(300)
     with pytest.raises(sl.InvalidInput, match=r"in use by another process"), updating(path, wait=0.2):
         pass
     holder.kill()

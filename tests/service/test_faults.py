@@ -14,9 +14,11 @@ import pytest
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.record.verify import verify
-from tests.helpers.service import PostgresServer, Server, csv_text
+from tests.helpers.service import PostgresServer, Server, csv_text, open_to_the_end
 
-web = httpx.Client(verify=False, timeout=60)  # one client: making its TLS context takes longest
+web = open_to_the_end(
+    httpx.Client(verify=False, timeout=60)
+)  # one client: making its TLS context takes longest
 CSV = {"content-type": "text/csv"}
 CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import io
-import os
 import time
 from pathlib import Path
 
 import duckdb
 import httpx
+import numpy as np
 import pytest
 
-from tests.helpers.service import Server, csv_text
+from tests.helpers.service import Server, csv_text, open_to_the_end
 
-web = httpx.Client(verify=False, timeout=60)  # one client: making its TLS context takes longest
+web = open_to_the_end(
+    httpx.Client(verify=False, timeout=60)
+)  # one client: making its TLS context takes longest
 CSV = {"content-type": "text/csv"}
 CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
 
@@ -34,7 +36,7 @@ def policy(server) -> str:
 @pytest.fixture(autouse=True)
 def nothing_stays(server):
     yield
-    for _ in range(50):  # a file is removed right after its last byte was sent
+    for _ in range(600):  # a file is removed right after its last byte was sent
         if not list((server.folder / "spool").iterdir()):
             return
         time.sleep(0.1)
@@ -161,7 +163,7 @@ def test_broken_parquet(server, tmp_path):
         good[:100],
         good[: len(good) // 2] + b"PAR1",
         b"PAR1" * 100,
-        good[:50] + os.urandom(200) + good[250:],
+        good[:50] + np.random.default_rng(1).bytes(200) + good[250:],
     ):
         answer = post(server, CALIBRATE, bad, "application/vnd.apache.parquet")
         assert answer.status_code in (400, 422), answer.text

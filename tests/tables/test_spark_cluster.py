@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -29,12 +29,6 @@ pytestmark = pytest.mark.slow
 pyspark = pytest.importorskip("pyspark") if not os.environ.get("CI") else __import__("pyspark")
 HOME = Path(pyspark.__file__).parent
 ROWS, FILES = 200_000, 16
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def start(kind: str, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -65,24 +59,26 @@ def wait_for(condition: Any, seconds: float, what: str) -> None:
         time.sleep(0.2)
 
 
+def said(log: Path, pattern: str) -> str:
+    """What a process says of itself in its log, as soon as it does."""
+    wait_for(lambda: re.search(pattern, log.read_text()), 90, pattern)
+    return re.search(pattern, log.read_text())[1]
+
+
 class Cluster:
     """Master and workers as processes of their own."""
 
     def __init__(self, folder: Path) -> None:
-        port, ui = free_port(), free_port()
-        self.url, self.ui = f"spark://127.0.0.1:{port}", f"http://127.0.0.1:{ui}/json/"
-        host = ("--host", "127.0.0.1")
-        self.processes = [
-            start("master.Master", folder / "master.log", *host, "--port", str(port), "--webui-port", str(ui))
-        ]
+        log, host = folder / "master.log", ("--host", "127.0.0.1", "--webui-port", "0")  # any free port
+        self.processes = [start("master.Master", log, *host, "--port", "0")]
+        self.url = said(log, r"Starting Spark master at (spark://\S+:[1-9]\d*)")
+        self.ui = said(log, r"Bound MasterWebUI to \S+ and started at (http://\S+:\d+)") + "/json/"
         for place in range(2):
             self.processes.append(
                 start(
                     "worker.Worker",
                     folder / f"worker{place}.log",
                     *host,
-                    "--webui-port",
-                    str(free_port()),
                     "--cores",
                     "1",
                     "--memory",
