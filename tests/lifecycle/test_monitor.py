@@ -273,8 +273,10 @@ def test_plain_per_pool_and_recall_policies_are_refused_with_the_reason(policy):
         sl.Monitor(policy_of(sl.Recall(0.9)))
     with pytest.raises(sl.InvalidInput, match="nothing to watch"):
         sl.Monitor(policy.withdraw("gone."))
-    with pytest.raises(sl.InvalidInput, match="expected a Policy"):
-        sl.Monitor("policy.json")
+    with pytest.raises(sl.InvalidInput, match="expected a Policy or the path of its file"):
+        sl.Monitor(3)
+    with pytest.raises(sl.InvalidInput, match="cannot read no such policy"):
+        sl.Monitor("no such policy.json")
 
 
 def test_promises_that_no_alarm_watches_are_refused_with_those_that_are():
