@@ -30,16 +30,28 @@ if TYPE_CHECKING:
     from surelist.lifecycle.plan import Plan
     from surelist.lifecycle.planning import plan
     from surelist.lifecycle.stopping import StopTest
-    from surelist.promises.calibration import calibrate
+    from surelist.promises.calibrate import calibrate
+    from surelist.promises.conditions import Groups, Hash
     from surelist.promises.curve import GuaranteeCurve, guarantee_curve
     from surelist.promises.evaluation import Evaluation, evaluate
-    from surelist.promises.groups import equal_opportunity, merge_groups
+    from surelist.promises.groups import merge_groups
+    from surelist.promises.kinds.at_least import AtLeast
+    from surelist.promises.kinds.budget import Budget
+    from surelist.promises.kinds.expected import Expected
+    from surelist.promises.kinds.expected.by_group import equal_opportunity
+    from surelist.promises.kinds.false_share import FalseShare
+    from surelist.promises.kinds.next_pool import NextPool
+    from surelist.promises.kinds.per_pool import PerPool
+    from surelist.promises.kinds.pool_average import PoolAverage
+    from surelist.promises.kinds.precision import Precision
+    from surelist.promises.kinds.recall import Recall
+    from surelist.promises.kinds.value import Value
     from surelist.promises.policy import Policy
     from surelist.promises.sampled import SampledLabels
     from surelist.promises.shift import DensityRatio
-    from surelist.promises.targets import AtLeast, Budget, Expected, PerPool, Precision, Recall
     from surelist.workflows.label_tables import label_table
     from surelist.workflows.selection import select_table
+    from surelist.workflows.source import Read
     from surelist.workflows.tables import calibrate_table, evaluate_table, read_table
 
 __all__ = [
@@ -50,20 +62,26 @@ __all__ = [
     "Drift",
     "Evaluation",
     "Expected",
+    "FalseShare",
     "GroupCutoffWarning",
+    "Groups",
     "GuaranteeCurve",
+    "Hash",
     "InvalidInput",
     "Labelling",
     "MissingDependency",
     "Monitor",
     "NestedFitWarning",
+    "NextPool",
     "NotCertifiable",
     "PerPool",
     "Plan",
     "Policy",
     "PolicyFileError",
+    "PoolAverage",
     "PoolWarning",
     "Precision",
+    "Read",
     "Recall",
     "SampledLabels",
     "ScoreWarning",
@@ -71,6 +89,7 @@ __all__ = [
     "StopTest",
     "SurelistError",
     "TableWarning",
+    "Value",
     "__version__",
     "baselines",
     "bounds",
@@ -93,15 +112,15 @@ _LATE = {
     "Evaluation": "promises.evaluation",
     "evaluate": "promises.evaluation",
     "evaluate_table": "workflows.tables",
-    "AtLeast": "promises.targets",
-    "Budget": "promises.targets",
+    "AtLeast": "promises.kinds.at_least",
+    "Budget": "promises.kinds.budget",
     "DensityRatio": "promises.shift",
     "PoolWarning": "errors",
-    "Precision": "promises.targets",
+    "Precision": "promises.kinds.precision",
     "SampledLabels": "promises.sampled",
     "Campaign": "lifecycle.campaign",
     "Drift": "lifecycle.drift",
-    "Expected": "promises.targets",
+    "Expected": "promises.kinds.expected",
     "GroupCutoffWarning": "errors",
     "GuaranteeCurve": "promises.curve",
     "InvalidInput": "errors",
@@ -110,24 +129,31 @@ _LATE = {
     "Monitor": "lifecycle.monitor",
     "NestedFitWarning": "errors",
     "NotCertifiable": "errors",
-    "PerPool": "promises.targets",
+    "PerPool": "promises.kinds.per_pool",
     "Plan": "lifecycle.plan",
     "Policy": "promises.policy",
     "PolicyFileError": "errors",
-    "Recall": "promises.targets",
+    "Recall": "promises.kinds.recall",
     "ShortlistClassifier": "estimator",
     "StopTest": "lifecycle.stopping",
     "SurelistError": "errors",
     "ScoreWarning": "errors",
     "TableWarning": "errors",
-    "calibrate": "promises.calibration",
+    "calibrate": "promises.calibrate",
+    "FalseShare": "promises.kinds.false_share",
+    "Groups": "promises.conditions",
+    "Hash": "promises.conditions",
+    "NextPool": "promises.kinds.next_pool",
+    "PoolAverage": "promises.kinds.pool_average",
+    "Value": "promises.kinds.value",
     "calibrate_table": "workflows.tables",
     "drift": "lifecycle.drift",
-    "equal_opportunity": "promises.groups",
+    "equal_opportunity": "promises.kinds.expected.by_group",
     "guarantee_curve": "promises.curve",
     "label_table": "workflows.label_tables",
     "merge_groups": "promises.groups",
     "plan": "lifecycle.planning",
+    "Read": "workflows.source",
     "read_table": "workflows.tables",
     "select_table": "workflows.selection",
 }

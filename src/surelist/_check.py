@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any, Literal, get_args
 
 import numpy as np
+from msgspec.structs import force_setattr
 from numpy.typing import NDArray
 
 from surelist._scalars import EXACT_INTEGER
@@ -260,6 +261,11 @@ def as_text(text: str, name: str) -> str:
     except UnicodeEncodeError:
         raise InvalidInput(f"{name}: expected text that UTF-8 can hold, got {text!r}.") from None
     return text
+
+
+def set_value(struct: Any, name: str, value: Any) -> None:
+    """Set a field of a frozen struct, in its ``__post_init__``: a value that was checked, or is plainer."""
+    force_setattr(struct, name, value)
 
 
 def plain(value: Any) -> Any:

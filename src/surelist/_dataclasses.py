@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import Field, asdict, astuple, field, fields, is_dataclass, replace
+from dataclasses import Field, asdict, astuple, field, fields, is_dataclass
+from dataclasses import replace as _replace
 from functools import cache
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, structs
+
 __all__ = ["Field", "asdict", "astuple", "dataclass", "field", "fields", "is_dataclass", "replace"]
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import dataclass, replace
 else:
+
+    def replace(value: Any, /, **changes: Any) -> Any:
+        """A copy with other values; of a dataclass or of a struct."""
+        return (structs.replace if isinstance(value, Struct) else _replace)(value, **changes)
 
     def dataclass(
         cls: type | None = None,

@@ -1,12 +1,11 @@
 """Files of ours: they appear only when complete, and what they hold is strict, versioned JSON.
 
-A file's shape is a plain dataclass, read by ``_shapes``.
+A file's shape is what the fields of a msgspec Struct say; what the values mean together is checked elsewhere.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import secrets
 import shutil
@@ -14,13 +13,13 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from surelist._shapes import MisfitError, shaped
+import msgspec
+
 from surelist.errors import InvalidInput, PolicyFileError
 
 try:
@@ -226,43 +225,21 @@ def _cannot_write(path: Path, error: Exception) -> InvalidInput:
     return InvalidInput(f"output: cannot write {path}: {getattr(error, 'strerror', None) or error}.")
 
 
-def parse(
-    text: str,
-    shape: type[Shape],
-    version: int | Collection[int] | None,
-    name: str,
-    upgrade: Callable[[Any], Any] | None = None,
-) -> Shape:
+def parse(text: str, shape: type[Shape], version: int | None, name: str) -> Shape:
     """``text`` as ``shape``; ``name`` says in errors which file it is, e.g. "policy: p.json".
 
     No unknown or missing fields, no conversions, no infinities. ``version`` None: it has none.
-    ``upgrade`` turns what an earlier version wrote into the shape of today.
     """
     try:
-        raw = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        raw = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise PolicyFileError(f"{name} is not valid JSON: {error}.") from error
     if version is not None:
         _check_head(raw, shape, version, name)
     try:
-        return shaped(shape, raw if upgrade is None else upgrade(raw))
-    except MisfitError as error:
-        raise PolicyFileError(f"{name} does not fit the format {error}.") from error
-    except RecursionError as error:
-        raise PolicyFileError(f"{name} does not fit the format: it is nested too deeply.") from error
-
-
-def plain(value: Any) -> Any:
-    """A dataclass as JSON's own values, in the order of its fields."""
-    if is_dataclass(value):
-        return {
-            each.name: plain(part)
-            for each in fields(value)
-            if not ((part := getattr(value, each.name)) is None and each.metadata.get("may be absent"))
-        }
-    if isinstance(value, Mapping):
-        return {key: plain(part) for key, part in value.items()}
-    return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+        return msgspec.convert(raw, shape)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise PolicyFileError(f"{name} does not fit the format: {error}.") from error
 
 
 def hold(condition: bool, problem: str) -> None:
@@ -271,7 +248,7 @@ def hold(condition: bool, problem: str) -> None:
         raise PolicyFileError(f"it contradicts itself: {problem}.")
 
 
-def _check_head(raw: Any, shape: type[Any], version: int | Collection[int], name: str) -> None:
+def _check_head(raw: Any, shape: type[Any], version: int, name: str) -> None:
     """Kind and version come first: a newer file has fields that would only confuse."""
     kind = get_type_hints(shape).get("kind")
     if kind is not None:
@@ -280,13 +257,8 @@ def _check_head(raw: Any, shape: type[Any], version: int | Collection[int], name
             raise PolicyFileError(f"{name} is not a {wanted} file.")
     if not isinstance(raw, dict) or "format" not in raw:
         raise PolicyFileError(f"{name} has no format version: it is not a file of ours.")
-    known = [version] if isinstance(version, int) else sorted(version)
-    if type(raw["format"]) is not int or raw["format"] not in known:
+    if type(raw["format"]) is not int or raw["format"] != version:
         raise PolicyFileError(
-            f"{name} has format version {raw['format']!r}; this surelist reads version "
-            f"{' and '.join(map(str, known))}. Use the surelist that wrote it, or a newer one."
+            f"{name} has format version {raw['format']!r}; this surelist reads version {version}. Use the "
+            "surelist that wrote it, or make it anew."
         )
-
-
-def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is not a finite number")

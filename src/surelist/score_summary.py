@@ -17,6 +17,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist._dataclasses import dataclass
@@ -34,8 +35,7 @@ SURE = 0.01  # an AUC that bins leave less certain than this is not stated
 Expression = Any  # an array, or an engine's expression: both have the few operations used here
 
 
-@dataclass(frozen=True)
-class ScoreSummary:
+class ScoreSummary(Struct, frozen=True, forbid_unknown_fields=True):
     """Range, AUC and a sketch: ``rows[i]`` rows score at least ``scores[i]`` and below the next.
 
     ``auc`` is the chance that a qualified row scores above another one, ties half; None where

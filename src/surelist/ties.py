@@ -12,14 +12,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct
+
 from surelist._randomness import fresh_bytes
 
 HEX_DIGITS = 13
 
 
-@dataclass(frozen=True, repr=False)
-class Salt:
+class Salt(Struct, frozen=True):
     """The secret behind the ties of one policy. Never printed, logged or returned by an API.
 
     ``spent`` holds the numbers of the calibration ids that decided a threshold: a pool id

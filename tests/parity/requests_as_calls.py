@@ -101,12 +101,14 @@ def _target(described: Any) -> Any:
 
 
 def _kind(kind: str, numbers: dict[str, Any]) -> Any:
-    if kind == "value":
-        return sl.Expected(**numbers, of="value")
+    if kind == "false-share":
+        return sl.FalseShare(round(1 - numbers["share"], 12))
+    if kind == "value" and "pool_size" not in numbers:
+        return sl.PoolAverage(**numbers, of="value")
     kinds = {
-        "expected": sl.Expected, "pool-average": sl.Expected, "per-pool": sl.PerPool, "next-pool": sl.PerPool,
-        "recall": sl.Recall, "precision": sl.Precision, "false-share": sl.Precision, "budget": sl.Budget,
-        "at-least": sl.AtLeast,
+        "expected": sl.Expected, "pool-average": sl.PoolAverage, "per-pool": sl.PerPool, "next-pool": sl.NextPool,
+        "recall": sl.Recall, "precision": sl.Precision, "budget": sl.Budget, "at-least": sl.AtLeast,
+        "value": sl.Value,
     }  # fmt: skip
     return kinds[kind](**numbers)
 
@@ -137,20 +139,16 @@ def _policy(request: dict[str, Any], rng: Any) -> sl.Policy:
     options: dict[str, Any] = {
         name: request[name] for name in ("alpha", "calibration_share") if name in request
     }
-    kinds = request["target"].get("kind") if isinstance(request["target"], dict) else None
-    options["rule"] = "fdr" if kinds == "false-share" else request.get("rule", "exact")
+    options["rule"] = request.get("rule", "exact")
     if groups is not None:
-        options |= {
-            "groups": _groups(groups, len(scores)), "purpose": "parity", "group_rows": groups["rows"],
-            "group_split": groups.get("split", "bonferroni"),
-        }  # fmt: skip
+        split = groups.get("split", "bonferroni")
+        options["groups"] = sl.Groups(
+            _groups(groups, len(scores)), purpose="parity", rows=groups["rows"], split=split
+        )
     if "ties" in request:
-        options |= {"ties": request["ties"], "ids": [f"c{at}" for at in range(len(scores))]}
+        options["ties"] = sl.Hash([f"c{at}" for at in range(len(scores))])
     if "shift" in request:
-        shift = dict(request["shift"])
-        seed = shift.pop("seed", None)
-        options |= {"weights": sl.DensityRatio(1.5 - scores / 2, **shift)}
-        options |= {} if seed is None else {"seed": seed}
+        options["shift"] = sl.DensityRatio(1.5 - scores / 2, **request["shift"])
     if "pools" in request:
         options["pools"] = np.arange(len(scores)) % request["pools"]
     if "unlabelled" in request:

@@ -16,7 +16,7 @@ from surelist import _check as check
 from surelist import bounds
 from surelist.baselines.results import Bands, Floats
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
-from surelist.promises.targets import Expected
+from surelist.promises.kinds.expected import Expected
 
 
 def umb(

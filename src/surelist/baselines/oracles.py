@@ -11,7 +11,7 @@ from surelist import _check as check
 from surelist._dataclasses import dataclass
 from surelist.baselines.results import Bands, Floats, PoolShortlists, as_pools
 from surelist.errors import InvalidInput
-from surelist.promises.targets import Expected
+from surelist.promises.kinds.expected import Expected
 
 TOP = 32
 

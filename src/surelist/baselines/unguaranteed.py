@@ -16,7 +16,7 @@ from surelist._dataclasses import dataclass
 from surelist.baselines.oracles import take_until
 from surelist.baselines.results import NO_GUARANTEE, Bands, Floats, PoolShortlists, as_pools
 from surelist.errors import InvalidInput, MissingDependency, NotCertifiable, Shortfall
-from surelist.promises.targets import Expected
+from surelist.promises.kinds.expected import Expected
 
 
 def uncalibrated(pools: Any, k: float, member: Any = None) -> PoolShortlists:

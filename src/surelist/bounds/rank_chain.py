@@ -25,6 +25,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
@@ -50,8 +51,7 @@ DESIGN = np.linspace(-4, 4, 13)
 RATIOS = 2000  # where P(next block's end <= s | this block's end) is tabulated
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Struct, frozen=True, forbid_unknown_fields=True):
     """The ``size`` best unlabelled scores; ``intercept + slope n`` qualified rows are needed of n in it."""
 
     size: int

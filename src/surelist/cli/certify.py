@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from surelist.cli.options import (
+    FIELDS,
     as_json,
     asked,
-    expect_option,
     flag,
     in_flags,
     options,
     plot_option,
     policy_argument,
-    promise_options,
+    promise_flags,
     read_policy,
     reading_options,
-    special_options,
     strict_option,
     warn,
 )
@@ -43,8 +42,9 @@ if TYPE_CHECKING:
 @click.command(no_args_is_help=True)
 @click.argument("past", type=click.Path(allow_dash=True))
 @options("score", "label")
-@promise_options
-@special_options
+@promise_flags()
+@options("pool_size", "also", "pool", *FIELDS, "unlabelled", "other_score")
+@options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score")
 @options("alpha", "rule", "calibration_share", "group", "target", "purpose", "group_split", "group_rows")
 @options("ties", "id", "missing_labels", "pos_label", "neg_label")
 @click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
@@ -69,7 +69,7 @@ def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
           --purpose "outreach, not selection" -o policy.json
       surelist calibrate past.xlsx --sheet Candidates --score Wert --label Ergebnis --pos-label Ja \\
           --expect 5 --pool-size 100 -o policy.json
-      surelist calibrate past.csv --per-pool 5 --pool query -o policy.json
+      surelist calibrate past.csv --next-pool 5 --pool query -o policy.json
       surelist calibrate past.csv --precision 0.8 --start 0.1 --unlabelled other.csv -o policy.json
     """
     from surelist.promises.asked import drawn_labels, roles_of, target_asked, terms_of
@@ -95,7 +95,7 @@ def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
     if given["json_"] and not said:
         click.echo(json.dumps({"policy": given["output"], **_summary(policy)}))
     elif not said:
-        _print_policy(replace(policy, reading=None))  # how the file was read stands above already
+        _print_policy(policy.read_from())  # how the file was read stands above already
         click.echo(f"\nWritten to {given['output']}.")
     return policy.warnings
 
@@ -134,12 +134,13 @@ def select(
       surelist select new.csv --policy policy.json -o shortlist.csv
     """
     from surelist.workflows import selection as workflows
-    from surelist.workflows.source import Hints, Source
+    from surelist.workflows.source import Read, Source
 
     policy = workflows.load_policy(policy_path)
-    hints = Hints(given.pop("sheet"), given.pop("decimal"))
+    read = Read(given.pop("sheet"), given.pop("decimal"), engine=given.pop("engine"),
+                spark_master=given.pop("spark_master"))  # fmt: skip
     with _input(pool) as path, _output(output) as target:
-        source = Source(path, given.pop("engine"), given.pop("spark_master"), progress=PROGRESS, hints=hints)
+        source = Source.of(path, read, progress=PROGRESS)
         opened = replace(source, table=source.open())
         score = given["score"] or (policy.columns or {}).get("score")
         _print_reading(opened.reading(score=score).sentences, quiet or json_)
@@ -182,10 +183,13 @@ def evaluate(
       surelist evaluate later.csv --policy policy.json
     """
     from surelist.workflows import tables as workflows
+    from surelist.workflows.source import Read
 
     policy = workflows.load_policy(policy_path)
     with _input(table) as path:
-        evaluation = workflows.evaluate_table(path, policy, **given)
+        names = ("pos_label", "neg_label", "sheet", "decimal", "engine")
+        read = Read(**{name: given.pop(name) for name in names})
+        evaluation = workflows.evaluate_table(path, policy, read=read, **given)
     _draw(evaluation, plot)
     if not quiet:
         click.echo(json.dumps(evaluation.to_dict()) if json_ else evaluation.describe())
@@ -215,7 +219,7 @@ def show(policy_path: str, plot: Path | None, json_: bool) -> None:
 @click.argument("past", type=click.Path(allow_dash=True))
 @options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
 @options("pos_label", "neg_label", "sheet", "decimal")
-@expect_option
+@promise_flags("expected")
 @plot_option
 @as_json
 def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **given: Any) -> None:
@@ -367,9 +371,14 @@ def _save_policy(policy: Policy, output: str) -> None:
 
 
 def _summary(policy: Policy) -> dict[str, Any]:
+    from msgspec import structs
+
     from surelist.promises import policy_file
 
-    excess = {"" if name is None else str(name): asdict(bound) for name, bound in policy.excess_bound.items()}
+    excess = {
+        "" if name is None else str(name): structs.asdict(bound)
+        for name, bound in policy.excess_bound.items()
+    }
     return {
         **policy_file.to_dict(policy),
         "conditions": list(policy.conditions),

@@ -17,7 +17,7 @@ from surelist.cli.options import (
     option,
     options,
     plot_option,
-    promise_options,
+    promise_flags,
     stacked,
 )
 
@@ -66,8 +66,8 @@ def label() -> None:
 
 @label.command(name="start", no_args_is_help=True)
 @click.argument("collection", type=click.Path(path_type=Path))
-@promise_options
-@click.option("--at-least", type=int, metavar="K", help="Promise K qualified on the list of this collection.")
+@promise_flags("expected", "per-pool", "at-least", "recall")
+@option("pool_size")
 @click.option("--labels", type=int, required=True, help="How many rows can be labelled in all.")
 @option("alpha")
 @option("score")
@@ -98,27 +98,13 @@ def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> No
 def _target(given: dict[str, Any]) -> Any:
     """One target for all, or one for each group named."""
     from surelist.promises.asked import group_targets, target_asked
-    from surelist.promises.targets import AtLeast
 
-    promises = [name for name in ("expect", "per_pool", "recall", "at_least") if given[name] is not None]
-    if given["target"]:
-        if promises or given["group"] is None:
-            raise click.UsageError("--target goes with --group, instead of a promise for all groups.")
-        plain = [text for text in given["target"] if "=at-least:" not in text]
-        targets: dict[str, Any] = group_targets(plain, pool_size=given["pool_size"]) if plain else {}
-        for text in given["target"]:
-            name, counted, k = text.rpartition("=at-least:")
-            if counted and (name in targets or not k.isdecimal()):
-                raise click.UsageError(f"--target: expected NAME=at-least:K, each group once, got {text!r}.")
-            targets |= {name: AtLeast(int(k))} if counted else {}
-        return targets
-    if len(promises) != 1:
-        raise click.UsageError("Say what to promise: one of --expect, --per-pool, --at-least, --recall.")
-    if promises == ["at_least"]:
-        if given["pool_size"]:
-            raise click.UsageError("--pool-size does not go with --at-least; leave it out.")
-        return AtLeast(given["at_least"])
-    return target_asked(asked(given | {"group": None}) | {"group": None})
+    if not given["target"]:
+        return target_asked(asked({**given, "group": None}) | {"group": None})
+    if given["group"] is None:
+        raise click.UsageError("--target goes with --group, instead of a promise for all groups.")
+    asked(given)
+    return group_targets(given["target"], pool_size=given["pool_size"])
 
 
 @label.command(name="next", no_args_is_help=True)

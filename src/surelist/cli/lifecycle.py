@@ -9,20 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import structs
 
 from surelist.cli import HelpfulGroup
 from surelist.cli.options import (
     SHARE,
     as_json,
     asked,
-    list_options,
     option,
     options,
     plot_option,
-    promise_options,
+    promise_flags,
     strict_option,
 )
-from surelist.promises.options import PROMISES
 
 if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
@@ -39,8 +38,8 @@ pool_option = click.option(
 
 
 @click.command(no_args_is_help=True)
-@promise_options
-@list_options
+@promise_flags()
+@option("pool_size")
 @option("alpha")
 @click.option("--base-rate", type=SHARE, help="Guess: share of qualified candidates.")
 @click.option("--auc", type=SHARE, help="Guess: area under the score's ROC curve.")
@@ -200,7 +199,7 @@ def campaign() -> None:
 
 @campaign.command(no_args_is_help=True)
 @click.argument("past", type=click.Path(path_type=Path))
-@click.option("--expect", type=float, required=True, metavar="K", help=PROMISES["expected"])
+@promise_flags("expected")
 @click.option("--pool-size", required=True, metavar="M", help="Candidates in a pool, or their known average.")
 @option("alpha")
 @click.option(
@@ -229,7 +228,7 @@ def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     from surelist.workflows import lifecycle as living
 
     schedule = _numbers(given["schedule"], "--schedule") if given["schedule"] else None
-    target: Any = target_asked({"k": given["expect"], "pool_size": given["pool_size"]})
+    target: Any = target_asked(asked(given))
     passed = ("score", "label", "missing_labels", "alpha", "monitor_alpha", "uncertified", "audit_rate")
     begun = living.start_campaign(
         past, output, target, schedule=schedule, hints=_hints(given), **{name: given[name] for name in passed}
@@ -334,7 +333,7 @@ def _report(campaign: Campaign, json_: bool, **more: Any) -> int:
             "certified": campaign.certified, "alarm": campaign.alarm, "pools": campaign.pools,
             "rows": campaign.rows, "missing": campaign.reviews.missing,
             "next_update": campaign.next_update,
-            "updates": [asdict(update) for update in campaign.updates],
+            "updates": [structs.asdict(update) for update in campaign.updates],
             "e_value": None if monitor is None else monitor.e_value,
         }))  # fmt: skip
     else:

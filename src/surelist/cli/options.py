@@ -9,21 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from os.path import realpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
 from surelist.errors import InvalidInput
-from surelist.promises.options import OPTIONS, PROMISES, PromiseKind
+from surelist.promises import kinds
+from surelist.promises.options import OPTIONS
+from surelist.promises.promise import Promise
 
 if TYPE_CHECKING:
     from surelist.promises.policy import Policy
 
 Decorator = Callable[[Any], Any]
-FLAGS: dict[str, PromiseKind] = {
-    "expect": "expected", "per_pool": "per-pool", "recall": "recall", "pool_recall": "pool-recall",
-    "precision": "precision", "budget": "budget",
-}  # fmt: skip
 
 
 def _drawable(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -164,47 +162,49 @@ def _type(kind: Any) -> Any:
     return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
 
 
-expect_option = click.option("--expect", type=float, metavar="K", help=PROMISES["expected"])
-promise_options = stacked(
-    expect_option,
-    click.option("--per-pool", type=int, metavar="K", help=PROMISES["per-pool"]),
-    click.option("--recall", type=SHARE, metavar="SHARE", help=PROMISES["recall"]),
-    option("pool_size"),
-)
-list_options = stacked(
-    click.option("--precision", type=SHARE, metavar="SHARE", help=PROMISES["precision"]),
-    click.option("--budget", type=float, metavar="K", help=PROMISES["budget"]),
-)
-special_options = stacked(
-    click.option("--pool-recall", type=SHARE, metavar="SHARE", help=PROMISES["pool-recall"]),
-    list_options,
-    options("also", "pool", "by", "of", "spread", "start", "unlabelled", "other_score"),
-    options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score"),
-)
+METAVARS = {"share": "SHARE", "recall": "SHARE"}  # of the field that a promise's flag sets; else a number
+
+
+def promise_flags(*which: str) -> Decorator:
+    """The flags of these kinds of promise; of all that rows can certify where none is named."""
+    every = [each for each in kinds.classes() if each.proved_with]
+    offered = [kinds.promise_class(kind) for kind in which] if which else every
+    made = [
+        _promise_flag(name, field, each) for each in offered if each for name, field in each.flags.items()
+    ]
+    return stacked(*made)
+
+
+def _promise_flag(name: str, field: str, promise: type[Promise]) -> Decorator:
+    share = field in METAVARS
+    kind = SHARE if share else int if get_type_hints(promise)[field] in (int, int | None) else float
+    return click.option(flag(name), name, type=kind, metavar=METAVARS.get(field, "K"), help=promise.help)
+
+
+FIELDS = ("by", "of", "spread", "start")  # of promises, beside what their flags set and the pool size
 reading_options = options("sheet", "decimal", "on_bad_rows", "engine", "spark_master")
 
 
 def asked(given: dict[str, Any]) -> dict[str, Any]:
     """What was asked for, by the names of the table: --expect 5 is a promise and its k."""
-    kinds = [name for name in FLAGS if given.get(name) is not None]
+    said = [(kind, name, field) for kind, name, field in _flags() if given.get(name) is not None]
     if given.get("group") or given.get("target"):
-        if kinds:
+        if said:
             raise click.UsageError('With --group, say the promise per group: --target "name=K/M".')
         return given
-    if len(kinds) != 1:
-        more = ", --pool-recall SHARE, --precision SHARE, --budget K" if "precision" in given else ""
-        also = " Others of the same list go with --also." if more and kinds else ""
-        raise click.UsageError(
-            f"Say what to promise: one of --expect K, --per-pool K, --recall SHARE{more}.{also}"
-        )
-    promise, amount = FLAGS[kinds[0]], given[kinds[0]]
-    if promise in ("recall", "pool-recall", "precision"):
-        if given["pool_size"]:
-            raise click.UsageError(f"--pool-size does not go with --{promise}; leave it out.")
-        return {**given, "promise": promise, "share": amount}
-    if not given["pool_size"] and not given.get("pool"):
-        raise click.UsageError("--pool-size M is needed: how many candidates a pool has.")
-    return {**given, "promise": promise, "k": amount}
+    if len(said) != 1:
+        offered = ", ".join(flag(name) for _, name, _ in _flags() if name in given)
+        also = " Others of the same list go with --also." if "also" in given and said else ""
+        raise click.UsageError(f"Say what to promise: one of {offered}.{also}")
+    kind, name, field = said[0]
+    return {**given, **{each: None for _, each, _ in _flags()}, "promise": kind, field: given[name]}
+
+
+@cache
+def _flags() -> tuple[tuple[str, str, str], ...]:
+    """Kind, flag and the field that it sets."""
+    pairs = zip(kinds.KINDS, kinds.classes(), strict=True)
+    return tuple((kind, name, field) for kind, each in pairs for name, field in each.flags.items())
 
 
 _NAMES = {key: flag(key) for key in (name.rpartition(".")[2] for name in OPTIONS)}
@@ -239,9 +239,12 @@ def in_flags(message: str, words: Sequence[str] = ()) -> str:
     for command, flags in _ELSEWHERE.items():
         if " ".join(words).startswith(command):
             names |= flags
-    asked_by = [flag(name) for name in FLAGS if any(each.partition("=")[0] == flag(name) for each in words)]
-    for name in ("k", "share", "target"):
-        names[name] = asked_by[0] if len(asked_by) == 1 else flag(name) if name == "target" else name
+    given = {each.partition("=")[0] for each in words}
+    asked_by = [(flag(name), field) for _, name, field in _flags() if flag(name) in given]
+    names |= {name: name for name in ("k", "share", "size", "recall")}
+    names["target"] = asked_by[0][0] if len(asked_by) == 1 else "--target"
+    if len(asked_by) == 1:
+        names[asked_by[0][1]] = asked_by[0][0]
     return _keywords().sub(lambda match: _as_flag(match, names), message)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -27,10 +27,11 @@ from surelist import _check as check
 from surelist.errors import InvalidInput, NestedFitWarning
 from surelist.estimator.inside_out import outermost
 from surelist.estimator.surroundings import COPIED, explains_copy, in_search, objections, surroundings
-from surelist.promises.calibration import calibrate
+from surelist.promises.calibrate import calibrate
+from surelist.promises.conditions import Groups
 from surelist.promises.options import GroupRows, GroupSplit, Rule
 from surelist.promises.policy import Policy
-from surelist.promises.special import needs_columns, of_whole_pools
+from surelist.promises.promise import Needs, Promise
 
 RESPONSES = ("auto", "predict_proba", "decision_function")
 PLAIN_CLASSES = ([0, 1], [-1, 1])  # where the greater one is plainly the positive one; True and False too
@@ -94,7 +95,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     ``groups`` (one name per row, or a mapping of name to mask) goes with a target per group, in ``fit`` and
     in ``predict``. ``sample_weight`` and other metadata go to the estimator's ``fit``; they do not weight the
     calibration rows, since the promise is about candidates as they come. For a pool that
-    differs from the calibration rows use ``surelist.calibrate(weights=...)``.
+    differs from the calibration rows use ``surelist.calibrate(shift=...)``.
 
     Examples
     --------
@@ -179,7 +180,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         policy = calibrate(
             self._scores(_safe_indexing(X, rows)), y[rows] == self._positive, self.target,
             alpha=self.alpha, rule=self.rule, calibration_share=self.calibration_share,
-            **self._group_options(groups, rows),
+            groups=self._groups_of(groups, rows),
         )  # fmt: skip
         self.policy_: Policy = replace(policy, nested=nested)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -226,9 +227,9 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; ``target__k`` and the like reach into the target."""
         params: dict[str, Any] = super().get_params(deep)
-        if deep and is_dataclass(self.target):
+        if deep and isinstance(self.target, Promise):
             params |= {
-                f"target__{each.name}": getattr(self.target, each.name) for each in fields(self.target)
+                f"target__{name}": getattr(self.target, name) for name in self.target.__struct_fields__
             }
         return params
 
@@ -308,24 +309,28 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def _require_counts(self) -> None:
         """Promises that need more than scores and labels have no way in through ``fit``."""
-        targets = self.target.values() if isinstance(self.target, Mapping) else (self.target,)
-        if any(needs_columns(each) or of_whole_pools(each) for each in targets):
+        targets = list(self.target.values()) if isinstance(self.target, Mapping) else [self.target]
+        if any(each.needs is not Needs.COUNTS for each in targets):
             raise InvalidInput(
-                "target: ShortlistClassifier takes Expected and PerPool with a pool size, and Recall. Others "
-                "need more than fit is given: fit the model, then sl.calibrate(scores, y, target, ...)."
+                f"target: ShortlistClassifier takes promises that counts of rows decide, got {targets[0]!r}, which "
+                "needs more than fit is given: fit the model, then sl.calibrate(scores, y, target, ...)."
             )
 
-    def _group_options(self, groups: Any, rows: NDArray[Any]) -> dict[str, Any]:
-        options = {"purpose": self.purpose, "group_split": self.group_split, "group_rows": self.group_rows}
+    def _groups_of(self, groups: Any, rows: NDArray[Any]) -> Groups | None:
         if groups is None:
-            return options
+            if self.purpose is not None:
+                raise InvalidInput(f"purpose: goes with groups=, got {self.purpose!r} without.")
+            return None
         if isinstance(groups, Mapping):
-            return options | {"groups": {name: _safe_indexing(mask, rows) for name, mask in groups.items()}}
-        return options | {"groups": _safe_indexing(groups, rows)}
+            names: Any = {name: _safe_indexing(mask, rows) for name, mask in groups.items()}
+        else:
+            names = _safe_indexing(groups, rows)
+        return Groups(names, purpose=self.purpose, split=self.group_split, rows=self.group_rows)
 
     def _changed_target(self, inside: dict[str, Any]) -> Any:
         """The target with ``target__k=...`` and the like applied."""
-        known = [f"target__{each.name}" for each in fields(self.target)] if is_dataclass(self.target) else []
+        asked = self.target.__struct_fields__ if isinstance(self.target, Promise) else ()
+        known = [f"target__{name}" for name in asked]
         for name in inside:
             if not known:
                 raise InvalidInput(f"{name}: a target per group is set as a whole, with target=.")

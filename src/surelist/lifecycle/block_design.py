@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from surelist._dataclasses import dataclass
 from surelist._scipy import special
+from surelist.bounds.block_level import Rates, tightened
 from surelist.lifecycle.block_draw import block_sizes
-from surelist.lifecycle.block_level import Rates, tightened
 
 Floats = NDArray[np.float64]
 

@@ -10,20 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from surelist import _check as check
 from surelist._dataclasses import dataclass
 from surelist.bounds.control import control_rule
 from surelist.errors import NotCertifiable
 from surelist.lifecycle.block_design import Need
-from surelist.lifecycle.block_level import pool_rates
 from surelist.lifecycle.labelling_file import Design, Sample
-from surelist.promises.few_labels import BlockSample, ControlSample, CountTarget, about, needed_count
-from surelist.promises.proofs import refuse
-from surelist.promises.state import Cutoff, Step
-from surelist.promises.target_file import target_of
-from surelist.promises.targets import AtLeast, Expected, Level, PerPool, Recall
+from surelist.promises.kinds.few_labels import BlockSample, ControlSample
+from surelist.promises.promise import About, Level, Promise
+from surelist.promises.state import Cutoff, Step, refuse
 
 Floats = NDArray[np.float64]
 
@@ -41,22 +38,15 @@ class BlockVerdict:
     refusal: NotCertifiable | None = None
 
 
-def need(target: CountTarget, size: int) -> Need:
+def need(target: Promise, size: int) -> Need:
     """How many qualified rows of the collection the target asks for, as a share of it."""
-    if isinstance(target, AtLeast):
-        return Need(min(1.0, target.k / size), 0.0)
-    if isinstance(target, PerPool):
-        k, m = target.k, target.sizes[0]
-        return Need(k / (m + 1), k * (m - k + 1) / ((m + 1) ** 2 * (m + 2)) + k / m / size, pool_rates(k, m))
-    rate = float(target.rate)
-    return Need(rate, rate * (1 - rate) / size, (np.array([rate]), np.ones(1)))
+    return Need(*target.block_need(size))
 
 
 def run_tests(design: Design) -> BlockVerdict:
     """The larger of the thresholds that the stages certify, or the refusal."""
-    target = target_of(design.target)
-    if isinstance(target, Recall):
-        return _run_control(design, target)
+    if design.promise.sample == "control":
+        return _run_control(design)
     main, fallback = _run_block(design), run_fallback(design)
     passed = [each for each in (main, fallback) if each is not None]
     if passed:
@@ -69,7 +59,7 @@ def cutoff_of(design: Design) -> Cutoff:
     verdict = run_tests(design)
     if verdict.refusal is not None:
         raise verdict.refusal
-    level, target = Level(design.alpha, "exact"), target_of(design.target)
+    level, target = Level(design.alpha, "exact"), design.promise
     step = Step(0, verdict.count, verdict.threshold, share=listed_share(design, verdict))
     return Cutoff(design.group, target, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof)
 
@@ -77,51 +67,51 @@ def cutoff_of(design: Design) -> Cutoff:
 def listed_share(design: Design, verdict: BlockVerdict) -> float | None:
     """How much of the collection scores at or above the threshold, about; None for a recall, whose list has
     the sample on it as well."""
-    if verdict.listed is None or isinstance(target_of(design.target), Recall):
+    if verdict.listed is None or design.promise.sample == "control":
         return None
     return verdict.listed / design.size
 
 
 def run_fallback(design: Design) -> BlockVerdict | None:
     """The pilot's own block, fixed beforehand, at its share of alpha."""
-    pilot, target = design.pilot, _count_target(design)
+    pilot, target = design.pilot, design.promise
     alpha = design.alpha * design.fallback
     if pilot is None or alpha == 0:
         return None
     size = design.apart or design.size
     drawn = len(pilot.rows)
-    count = needed_count(target, size, design.pilot_block, drawn, alpha)
+    count = target.block_count(size, design.pilot_block, drawn, alpha)
     hits = np.flatnonzero(pilot.qualified(np.arange(drawn)))
     if count > len(hits):
         return None
     at = int(hits[max(count, 1) - 1])
-    proof = _proof(design, target, size, design.pilot_block, drawn, alpha, 0, count, "pilot")
+    proof = _proof(design, size, design.pilot_block, drawn, alpha, 0, count, "pilot")
     return _verdict(design, pilot.scores[at], pilot.ranks[at], count, proof)
 
 
 def _run_block(design: Design) -> BlockVerdict | None:
     assert design.chosen is not None
-    target, sample = _count_target(design), design.main
+    target, sample = design.promise, design.main
     members = sample.inside(design.chosen)
     hits = members[sample.qualified(members)]  # best first
     alpha, block = design.alpha * (1 - design.fallback), design.blocks[design.chosen]
-    if isinstance(target, AtLeast):
+    if target.about is About.COLLECTION:
         return _run_prefixes(design, target, hits, alpha, block)
     size = _free(design)
-    count = needed_count(target, size, block, design.drawn, alpha)
+    count = target.block_count(size, block, design.drawn, alpha)
     if count > len(hits):
         return None
     at = int(hits[count - 1])
-    proof = _proof(design, target, size, block, design.drawn, alpha, 0, count, "block")
+    proof = _proof(design, size, block, design.drawn, alpha, 0, count, "block")
     return _verdict(design, sample.scores[at], sample.ranks[at], count, proof)
 
 
-def _proof(design: Design, target: CountTarget, *numbers: Any) -> BlockSample:
-    return BlockSample("block-sample", about(target), design.group, design.size, *numbers)
+def _proof(design: Design, *numbers: Any) -> BlockSample:
+    return BlockSample(design.group, design.size, *numbers)
 
 
 def _run_prefixes(
-    design: Design, target: AtLeast, hits: NDArray[np.int64], alpha: float, block: int
+    design: Design, target: Promise, hits: NDArray[np.int64], alpha: float, block: int
 ) -> BlockVerdict | None:
     """From the whole block up, while the fresh hits suffice beside the qualified rows that are known."""
     sample = design.main
@@ -130,13 +120,13 @@ def _run_prefixes(
     best: tuple[float, int, int] | None = None
     for threshold in np.unique(np.concatenate([fresh, pilot])):
         count, known = int((fresh >= threshold).sum()), int((pilot >= threshold).sum())
-        if count < needed_count(target, block, block, design.drawn, alpha, known):
+        if count < target.block_count(block, block, design.drawn, alpha, known):
             break
         best = float(threshold), count, known
     if best is None:
         return None
     threshold, count, known = best
-    proof = _proof(design, target, _free(design), block, design.drawn, alpha, known, count, "block")
+    proof = _proof(design, _free(design), block, design.drawn, alpha, known, count, "block")
     every = {**dict(zip(pilot.tolist(), ranks, strict=True)), **_ranks_of(sample, hits)}
     return _verdict(design, threshold, every[threshold], count, proof)
 
@@ -159,11 +149,11 @@ def _ranks_of(sample: Sample, rows: NDArray[np.int64]) -> dict[float, int]:
     return {sample.scores[at]: sample.ranks[at] for at in rows.tolist()}
 
 
-def _run_control(design: Design, target: Recall) -> BlockVerdict:
-    sample = design.main
+def _run_control(design: Design) -> BlockVerdict:
+    sample, share = design.main, design.promise.kept_share
     members = np.arange(len(sample.rows))
     hits = members[sample.qualified(members)]
-    rule = control_rule(design.size, len(members), check.as_fraction(target.share, "share"), design.alpha)
+    rule = control_rule(design.size, len(members), share, design.alpha)
     drop = rule.drops[len(hits)]
     if drop < 0:
         needed = rule.needed
@@ -173,7 +163,7 @@ def _run_control(design: Design, target: Recall) -> BlockVerdict:
             "more candidates for a new labelling, or ask for a smaller share.", needed or 0,
         )  # fmt: skip
     at = int(hits[len(hits) - 1 - drop])
-    proof = ControlSample("control-sample", design.group, design.size, len(members), len(hits), drop)
+    proof = ControlSample(design.group, design.size, len(members), len(hits), drop)
     return _verdict(design, sample.scores[at], sample.ranks[at], len(hits) - drop, proof)
 
 
@@ -193,10 +183,10 @@ def _labelled(design: Design) -> tuple[int, int]:
 
 def _refused(design: Design) -> BlockVerdict:
     assert design.chosen is not None
-    target, block = _count_target(design), design.blocks[design.chosen]
+    target, block = design.promise, design.blocks[design.chosen]
     members = design.main.inside(design.chosen)
     good = int(design.main.qualified(members).sum())
-    count = needed_count(target, _free(design), block, design.drawn, design.alpha * (1 - design.fallback))
+    count = target.block_count(_free(design), block, design.drawn, design.alpha * (1 - design.fallback))
     return _refusal(
         design, f"{count:,} qualified are needed among the {design.drawn:,} labelled of the best {block:,} "
         f"candidates, and {good:,} are. A new labelling with more labels, or a smaller k, draws afresh.",
@@ -204,19 +194,19 @@ def _refused(design: Design) -> BlockVerdict:
     )  # fmt: skip
 
 
+class Labelled(Struct, frozen=True):
+    """How many rows have labels, and how many of them are qualified."""
+
+    rows: int
+    qualified: int
+
+
 def _refusal(design: Design, reason: str, count: int) -> BlockVerdict:
     rows, qualified = _labelled(design)
-    target = target_of(design.target)
-    error = refuse(target.describe(), Level(design.alpha), rows, qualified, reason, count=count)
+    error = refuse(design.promise, Level(design.alpha), Labelled(rows, qualified), reason, count=count)
     return BlockVerdict(float("nan"), count, rows, qualified, None, None, error)
 
 
 def _free(design: Design) -> int:
     """Rows that the block's test is about: not set aside, and for the collection itself not in the pilot."""
     return design.size - (design.apart or (len(design.pilot.rows) if design.pilot is not None else 0))
-
-
-def _count_target(design: Design) -> CountTarget:
-    target = target_of(design.target)
-    assert isinstance(target, (Expected, PerPool, AtLeast))
-    return target

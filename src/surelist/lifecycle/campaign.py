@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from surelist import _check as check
@@ -37,6 +38,8 @@ from surelist.lifecycle.schedule import (
     Epoch,
     Update,
     as_schedule,
+    pool_of,
+    rate_of,
     refusal,
     replay,
     shortest_list,
@@ -46,10 +49,10 @@ from surelist.lifecycle.schedule import (
 from surelist.lifecycle.score_sketch import ScoreCounts
 from surelist.lifecycle.screened import UNKNOWN, PoolReviews, Screened, as_candidates, as_draws, require_list
 from surelist.lifecycle.seen import as_name
+from surelist.promises import kinds
 from surelist.promises.evidence import fingerprint_of
+from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.policy import Policy
-from surelist.promises.target_file import ExpectedFields
-from surelist.promises.targets import Expected
 
 UNCERTIFIED = ("refuse", "everyone")
 
@@ -95,7 +98,7 @@ class Campaign(Displayed):
         self,
         scores: Any,
         labels: Any,
-        target: Expected,
+        target: CountPromise,
         *,
         alpha: float = 0.1,
         schedule: Sequence[int] | None = None,
@@ -109,10 +112,13 @@ class Campaign(Displayed):
         qualified, missing = check.as_labels(labels, missing=missing_labels)
         check.require_rows(array, "scores")
         check.require_length(qualified, len(array), "labels")
-        if not isinstance(target, Expected) or target.pool_size is None or target.of != "count":
-            raise InvalidInput(f"target: campaigns promise an Expected(k, pool_size), got {target!r}.")
+        if not isinstance(target, CountPromise) or target.found_rate is None:
+            raise InvalidInput(
+                "target: campaigns promise a number of candidates on average in pools of a known size, got "
+                f"{target!r}."
+            )
         state = CampaignState(
-            target=ExpectedFields("expected", float(target.k), float(target.pool_size)),
+            target=msgspec.to_builtins(target),
             alpha=check.as_level(alpha),
             schedule=list(as_schedule(schedule, len(array), target)),
             monitor_alpha=check.as_level(monitor_alpha, "monitor_alpha"),
@@ -123,7 +129,7 @@ class Campaign(Displayed):
             missing=missing,
             audit_rate=None if audit_rate is None else check.as_alpha(audit_rate, "audit_rate"),
         )
-        self._resume(target, state, FirstCrossing(target.rate), Versions())
+        self._resume(target, state, FirstCrossing(rate_of(target)), Versions())
         self._qualified.add(array[qualified])
         self._listed.add(array)
         self._look()
@@ -131,7 +137,7 @@ class Campaign(Displayed):
             raise refusal(target, self.budgets[0], self.updates[0], int(np.count_nonzero(qualified)))
 
     def _resume(
-        self, target: Expected, state: CampaignState, walk: FirstCrossing, versions: Versions
+        self, target: CountPromise, state: CampaignState, walk: FirstCrossing, versions: Versions
     ) -> None:
         """Go on from ``state``; ``walk`` has seen its looks, ``versions`` its file."""
         self._given, self._walk, self._versions = state, walk, versions
@@ -185,8 +191,12 @@ class Campaign(Displayed):
         """Go on where ``dumps`` stopped, with the same checks."""
         with in_file(name):
             state = campaign_file.loads(text, Path(name))
-            target = Expected(state.target.k, state.target.pool_size)
-            walk, chosen = replay(state.schedule, state.updates, state.alpha, target.rate, state.may_fall)
+            target = kinds.read_promise(state.target)
+            hold(
+                isinstance(target, CountPromise) and target.found_rate is not None, "its target is no average"
+            )
+            assert isinstance(target, CountPromise)
+            walk, chosen = replay(state.schedule, state.updates, state.alpha, rate_of(target), state.may_fall)
             hold(state.chosen == chosen, "the threshold in force belongs to another update")
             campaign = cls.__new__(cls)
             campaign._resume(target, state, walk, Versions())
@@ -392,7 +402,7 @@ class Campaign(Displayed):
             self._qualified.drop_below(threshold)
             self._listed.drop_below(threshold)
         listed = self.rows if threshold is None else self._listed.at_least(threshold)
-        size = self.target.pool_size * listed / self.rows
+        size = pool_of(self.target) * listed / self.rows
         rows_at_boundary = surely_at_boundary(self.rows, self.target, self.alpha) - self.reviews.missing
         floor = shortest_list(self._qualified, self._listed, rows_at_boundary, self.rows, self.target)
         self.updates.append(Update(self.pools, self.rows, count, threshold, size, floor))

@@ -6,11 +6,11 @@ What is read adds up; ``campaign`` builds from it, replays the looks and compare
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from surelist._dataclasses import dataclass, field
+from msgspec import Struct, field
+
 from surelist._files import hold
-from surelist._shapes import MAY_BE_ABSENT
 from surelist._version import __version__
 from surelist.lifecycle import monitor_file
 from surelist.lifecycle.monitor_file import FORMAT, Watch, parse_state
@@ -18,17 +18,15 @@ from surelist.lifecycle.schedule import Epoch, Update
 from surelist.lifecycle.score_sketch import Scores
 from surelist.lifecycle.screened import AUDITED, BOTH, LISTED, Screened
 from surelist.lifecycle.seen import Memory
-from surelist.promises.target_file import ExpectedFields
 
 
-@dataclass(kw_only=True)
-class CampaignState:
+class CampaignState(Struct, kw_only=True, forbid_unknown_fields=True):
     """All that a campaign knows, in the order of its file; the defaults are those of a new one."""
 
-    format: Literal[2] = FORMAT
+    format: Literal[1] = FORMAT
     kind: Literal["surelist campaign"] = "surelist campaign"
     promise: str = ""
-    target: ExpectedFields
+    target: dict[str, Any]
     alpha: float
     schedule: list[int]
     monitor_alpha: float
@@ -49,7 +47,7 @@ class CampaignState:
     watched: int | None = None
     memory: Memory = field(default_factory=Memory)
     watch: Watch | None = None
-    audit_rate: float | None = field(default=None, metadata=MAY_BE_ABSENT)
+    audit_rate: float | None = None
 
     @property
     def threshold(self) -> float | None:

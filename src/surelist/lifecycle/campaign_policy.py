@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from surelist._version import __version__
 from surelist.errors import InvalidInput
-from surelist.lifecycle.schedule import EVERYONE
+from surelist.lifecycle.schedule import EVERYONE, pool_of
+from surelist.promises.kinds.counts import Looks
 from surelist.promises.policy import Policy
-from surelist.promises.state import Cutoff, Looks, Step
-from surelist.promises.targets import Level
+from surelist.promises.promise import Level
+from surelist.promises.state import Cutoff, Step
 
 if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
@@ -28,15 +29,14 @@ def policy_of(campaign: Campaign) -> Policy:
     )
     update = campaign.updates[campaign.chosen]
     assert update.threshold is not None
-    share = min(1.0, campaign.updates[-1].list_size / float(campaign.target.pool_size))
+    share = min(1.0, campaign.updates[-1].list_size / pool_of(campaign.target))
     step = Step(0, update.count, update.threshold, share=share)
     level = Level(campaign.alpha, "exact")
     cutoff = Cutoff(
-        None, campaign.target, level, update.rows, update.count, (step,), campaign.fingerprint, "arrays 1"
+        None, campaign.target, level, update.rows, update.count, (step,), looks, campaign.fingerprint
     )
     policy = Policy(
         cutoffs=(cutoff,), alpha=campaign.alpha, rule="exact", created=campaign.created, version=__version__,
-        looks=looks,
     )  # fmt: skip
     if campaign.monitor is not None and campaign.monitor.raised is not None:
         return policy.withdraw(campaign.monitor.raised.describe(campaign.monitor_alpha))

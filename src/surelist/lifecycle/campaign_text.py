@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from surelist._numerals import about
 from surelist.drawing import axes
 from surelist.drawing.shown import Display
-from surelist.lifecycle.schedule import Epoch, Update
+from surelist.lifecycle.schedule import Epoch, Update, pool_of
 from surelist.promises.phrases import counted, number, percent
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def describe(campaign: Campaign) -> str:
     """List length per update as bars with the floor as a mark, what comes next, what the monitor says."""
-    lines = campaign_lines(campaign.updates, campaign.epochs, float(campaign.target.pool_size))
+    lines = campaign_lines(campaign.updates, campaign.epochs, pool_of(campaign.target))
     lines.append(next_update(campaign))
     return "\n".join([*lines, *([campaign.monitor.describe()] if campaign.monitor is not None else [])])
 
@@ -28,18 +28,18 @@ def draw(campaign: Campaign, ax: Any, path: str | Path | None) -> Any:
     starts = [update.pools for update in campaign.updates]
     ends = [*starts[1:], max(campaign.pools, starts[-1] + 1)]
     spans = [
-        axes.Span(update.pools, end, epoch.list_size(campaign.target.pool_size), update.floor)
+        axes.Span(update.pools, end, epoch.list_size(pool_of(campaign.target)), update.floor)
         for update, epoch, end in zip(campaign.updates, campaign.epochs, ends, strict=True)
     ]
     raised = campaign.monitor.raised if campaign.monitor is not None else None
     title = f"{campaign.target.describe()}, alpha {campaign.alpha:g}"
     alarm = None if raised is None else raised.pools
-    return axes.draw_campaign(spans, alarm, float(campaign.target.pool_size), title, ax, path)
+    return axes.draw_campaign(spans, alarm, pool_of(campaign.target), title, ax, path)
 
 
 def display(campaign: Campaign) -> Display:
     """Promise, expected list, rows and pools; the updates folded."""
-    size, limit = float(campaign.target.pool_size), campaign.threshold
+    size, limit = pool_of(campaign.target), campaign.threshold
     listed = "everyone" if limit is None else f"score >= {limit:.6g}"
     facts = [
         ("shortlisted", listed),

@@ -17,11 +17,9 @@ from surelist._dataclasses import dataclass
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
 from surelist.lifecycle.monitor_file import Counts
-from surelist.promises.about import not_of_these, of_collection
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
-from surelist.promises.targets import Expected, PerPool, Recall
 
 
 @dataclass(frozen=True)
@@ -118,9 +116,9 @@ class Claim:
 
 def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
     """What can be tested of a policy; raises where nothing can."""
-    if of_collection(policy):
+    if policy.of_collection:
         raise InvalidInput(
-            f"policy: no later pool can show whether it holds: {not_of_these(policy)}. Watch a promise about "
+            f"policy: no later pool can show whether it holds: {policy.not_of_these}. Watch a promise about "
             "future pools, made from labelled rows."
         )
     if not policy.grouped and len(policy.cutoffs) > 1:
@@ -132,33 +130,16 @@ def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
 
 
 def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
-    target = cutoff.target
-    if isinstance(target, Expected) and target.pool_size is not None and target.of != "value":
-        return Claim(cutoff.group, target.rate)
-    if isinstance(target, Recall):
-        if audit_rate is None:
-            raise InvalidInput(
-                "audit_rate: a Recall promise cannot be watched without an audit: qualified candidates who "
-                "were not shortlisted are never reviewed. Review each unlisted candidate with a fixed "
-                "probability, e.g. audit_rate=0.05."
-            )
-        share = check.as_fraction(target.share, "share")
-        return Claim(cutoff.group, share, audit_rate=check.as_alpha(audit_rate, "audit_rate"))
-    if not isinstance(target, PerPool) or target.pool_size is None:
+    watched = cutoff.target.watched(cutoff.level)
+    if not watched.audited:
+        return Claim(cutoff.group, watched.rate, watched.k, watched.smallest_pool)
+    if audit_rate is None:
         raise InvalidInput(
-            f"policy: promises like {target.describe()!r} cannot be watched; those that are watched are "
-            'Expected(k, pool_size), Recall, and PerPool(k, pool_size) with rule="pac".'
+            "audit_rate: a promise to keep a share cannot be watched without an audit: qualified candidates who "
+            "were not shortlisted are never reviewed. Review each unlisted candidate with a fixed "
+            "probability, e.g. audit_rate=0.05."
         )
-    if policy.rule == "exact":
-        raise InvalidInput(
-            'policy: a PerPool promise of rule="exact" cannot be watched: its alpha is an average over '
-            "calibration samples, and for up to half of them a sound policy fails more often than that. "
-            'Calibrate with rule="pac", which bounds the failure rate of this policy.'
-        )
-    rate = 1 - check.as_fraction(
-        policy.pool_alpha, "alpha"
-    )  # what is promised, all groups and scores together
-    return Claim(cutoff.group, rate, target.k, target.sizes[0])
+    return Claim(cutoff.group, watched.rate, audit_rate=check.as_alpha(audit_rate, "audit_rate"))
 
 
 def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, Any]) -> list[PoolReview]:

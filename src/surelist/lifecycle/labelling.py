@@ -24,7 +24,6 @@ from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle import labelling_file, labelling_text
 from surelist.lifecycle.block_test import BlockVerdict, cutoff_of, run_tests
-from surelist.lifecycle.labelling_enough import LabelTarget
 from surelist.lifecycle.labelling_file import MISSING, WAITING, LabellingState, Sample
 from surelist.lifecycle.labelling_start import (
     ArrayCollection,
@@ -44,8 +43,7 @@ from surelist.lifecycle.labelling_start import (
 )
 from surelist.lifecycle.monitor_file import in_file, state_text
 from surelist.promises.policy import Policy
-from surelist.promises.target_file import target_of
-from surelist.promises.targets import Recall
+from surelist.promises.promise import Promise
 from surelist.promises.terms import require_purpose
 
 Ints = NDArray[np.int64]
@@ -87,7 +85,7 @@ class Labelling(Displayed):
     def __init__(
         self,
         scores: Any,
-        target: LabelTarget | Mapping[Any, LabelTarget],
+        target: Promise | Mapping[Any, Promise],
         *,
         alpha: float = 0.1,
         labels: int,
@@ -107,7 +105,7 @@ class Labelling(Displayed):
     def of(
         cls,
         collection: ScoredCollection,
-        target: LabelTarget | Mapping[Any, LabelTarget],
+        target: Promise | Mapping[Any, Promise],
         *,
         alpha: float,
         labels: int,
@@ -313,7 +311,7 @@ class Labelling(Displayed):
             rows = np.array(design.main.rows, dtype=np.int64)
             if not np.array_equal(check.as_scores(scores)[rows], np.array(design.main.scores)):
                 raise InvalidInput("scores: expected those of the collection, in its order; they differ.")
-            if isinstance(target_of(design.target), Recall):
+            if design.promise.sample == "control":
                 mask[rows] = True
         return mask
 

@@ -8,33 +8,27 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from surelist import _check as check
 from surelist.bounds.control import control_rule
 from surelist.bounds.counts import critical_count
 from surelist.errors import InvalidInput
 from surelist.lifecycle.block_design import Layout, lay_out
 from surelist.lifecycle.block_test import need
-from surelist.promises.few_labels import CountTarget, needed_count
 from surelist.promises.phrases import counted, percent
-from surelist.promises.targets import AtLeast, Expected, PerPool, Recall
+from surelist.promises.promise import About, Promise
 
 SEARCHED = 20_000  # candidates up to which the fewest labels are searched for; beyond, some that could
 
-LabelTarget = Expected | PerPool | AtLeast | Recall
 
-
-def lay_out_target(
-    target: LabelTarget, size: int, labels: int, alpha: float, options: dict[str, Any]
-) -> Layout:
+def lay_out_target(target: Promise, size: int, labels: int, alpha: float, options: dict[str, Any]) -> Layout:
     """The design of ``labels`` labels of ``size`` candidates."""
-    if isinstance(target, Recall):
+    if target.sample == "control":
         return Layout(0, 0, 0, (size,), labels, 0.0)
-    future = isinstance(target, (Expected, PerPool))
+    future = target.about is not About.COLLECTION
     return lay_out(size, labels, need(target, size), alpha=alpha, future=future, **options)
 
 
 def require_enough(
-    target: LabelTarget, size: int, labels: int, alpha: float, options: dict[str, Any], groups: int
+    target: Promise, size: int, labels: int, alpha: float, options: dict[str, Any], groups: int
 ) -> Layout:
     """The design, where it can certify; else an error with a number of labels that could."""
     layout = lay_out_target(target, size, labels, alpha, options)
@@ -53,8 +47,8 @@ def require_enough(
     )
 
 
-def _could(target: LabelTarget, size: int, layout: Layout, alpha: float) -> bool:
-    if isinstance(target, Recall):
+def _could(target: Promise, size: int, layout: Layout, alpha: float) -> bool:
+    if target.sample == "control":
         return _recall_could(size, layout.labels, target, alpha)
     free = size - (layout.apart or layout.pilot_labels)
     if layout.fallback and layout.pilot_labels:
@@ -62,46 +56,46 @@ def _could(target: LabelTarget, size: int, layout: Layout, alpha: float) -> bool
         if _needed(target, part, layout.pilot_block, layout.pilot_labels, alpha * layout.fallback) <= 0:
             return True
     main = alpha * (1 - layout.fallback)
-    known = layout.pilot_labels if isinstance(target, AtLeast) else 0
+    known = layout.pilot_labels if target.about is About.COLLECTION else 0
     # the widest block needs the fewest
     return any(_needed(target, free, block, layout.labels, main, known) <= 0 for block in layout.blocks[::-1])
 
 
-def _needed(target: CountTarget, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
+def _needed(target: Promise, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
     """How many qualified ones would be missing if all that are drawn were qualified."""
-    return needed_count(target, size, block, drawn, alpha, known) - drawn
+    return target.block_count(size, block, drawn, alpha, known) - drawn
 
 
-def _recall_could(size: int, labels: int, target: Recall, alpha: float) -> bool:
+def _recall_could(size: int, labels: int, target: Promise, alpha: float) -> bool:
     """Twice as many as the binomial rule needs always can: their failure is at most alpha squared."""
     if labels >= 2 * _binomial(target, alpha):
         return True
-    return control_rule(size, labels, check.as_fraction(target.share, "share"), alpha).needed is not None
+    return control_rule(size, labels, target.kept_share, alpha).needed is not None
 
 
-def _binomial(target: Recall, alpha: float) -> int:
+def _binomial(target: Promise, alpha: float) -> int:
     """The fewest qualified ones with which the binomial rule keeps a share: share^n <= alpha."""
-    share = check.as_fraction(target.share, "share")
+    share = target.kept_share
     count = max(1, math.ceil(math.log(alpha) / math.log(float(share))) - 1)
     while critical_count(count, share, alpha) > count:
         count += 1
     return count
 
 
-def _enough(target: LabelTarget, size: int, labels: int, alpha: float, options: dict[str, Any]) -> int | None:
+def _enough(target: Promise, size: int, labels: int, alpha: float, options: dict[str, Any]) -> int | None:
     """A number of labels that could: the fewest, or in large collections those of the binomial rule."""
 
     def could(number: int) -> bool:
         return _could(target, size, lay_out_target(target, size, number, alpha, options), alpha)
 
     low, high = labels, min(size, 2 * labels)
-    if isinstance(target, Recall):
+    if target.sample == "control":
         high = min(size, _binomial(target, alpha))
     while not could(high):
         if high == size:
             return None
         low, high = high, min(size, 2 * high)
-    while high - low > 1 and (size <= SEARCHED or not isinstance(target, Recall)):
+    while high - low > 1 and (size <= SEARCHED or not target.sample == "control"):
         middle = (low + high) // 2
         low, high = (low, middle) if could(middle) else (middle, high)
     return high

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass, field
 from surelist._files import hold
-from surelist._shapes import MAY_BE_ABSENT
 from surelist._version import __version__
 from surelist.lifecycle.monitor_file import parse_state
-from surelist.promises.target_file import TargetFields, target_of
-from surelist.promises.targets import PerPool
+from surelist.promises import kinds
+from surelist.promises.promise import Promise
 
 WAITING, MISSING = "?", "-"
 
 
-@dataclass
-class Sample:
+class Sample(Struct, forbid_unknown_fields=True):
     """Drawn rows, best first. ``labels`` has one sign a row: 0, 1, ? (waiting) or - (will not come)."""
 
     rows: list[int]
@@ -43,8 +41,7 @@ class Sample:
         return np.array([self.labels[row] == "1" for row in chosen.tolist()], dtype=np.bool_)
 
 
-@dataclass
-class Design:
+class Design(Struct, forbid_unknown_fields=True):
     """One labelling of one group (or of everyone): what was drawn, what was chosen, what came back.
 
     ``apart`` rows are set aside for the pilot (0: none); ``blocks`` count rows that are not set aside and,
@@ -53,7 +50,7 @@ class Design:
     """
 
     group: str | None
-    target: TargetFields
+    target: dict[str, Any]  # its kind and numbers
     alpha: float
     size: int
     apart: int
@@ -64,11 +61,14 @@ class Design:
     chosen: int | None
     pilot: Sample | None
     main: Sample
-    within: list[int] | None = field(default=None, metadata=MAY_BE_ABSENT)
+    within: list[int] | None = None
+
+    @property
+    def promise(self) -> Promise:
+        return kinds.read_promise(self.target)
 
 
-@dataclass(frozen=True)
-class Correction:
+class Correction(Struct, frozen=True, forbid_unknown_fields=True):
     """A label that was corrected: what it was, what it is said to be, and how many had come by then."""
 
     row: int
@@ -77,8 +77,7 @@ class Correction:
     labels: int
 
 
-@dataclass(kw_only=True)
-class LabellingState:
+class LabellingState(Struct, kw_only=True, forbid_unknown_fields=True):
     """All that a labelling knows, in the order of its file. ``seen``: its result was shown."""
 
     format: Literal[1] = 1
@@ -112,8 +111,7 @@ def loads(text: str, path: Path) -> LabellingState:
 
 
 def _verify(design: Design) -> None:
-    target = target_of(design.target)
-    hold(not isinstance(target, PerPool) or target.pool_size is not None, "its target has no pool size")
+    hold(design.promise.sample is not None, "its target is none that is labelled for")
     blocks = design.blocks
     hold(bool(blocks) and blocks == sorted(set(blocks)), "its blocks are out of order")
     free = design.size - (design.apart or _length(design.pilot))

@@ -14,7 +14,7 @@ from surelist.lifecycle.block_design import Layout, Need, choose_block, lay_out
 from surelist.lifecycle.block_test import need
 from surelist.lifecycle.plan import Needed, PlanRow
 from surelist.lifecycle.populations import Population
-from surelist.promises.targets import Expected, PerPool
+from surelist.promises.promise import Promise
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ MOST_LABELS = 50_000
 
 
 def labelling_row(
-    target: Expected | PerPool, alpha: float, labels: int, population: Population, pool_size: float, seed: int
+    target: Promise, alpha: float, labels: int, population: Population, pool_size: float, seed: int
 ) -> PlanRow:
     """Chance to certify and expected list length with ``labels`` chosen labels."""
     wanted = need(target, COLLECTION)
@@ -98,9 +98,7 @@ def _chance(at: Floats, shares: Floats, rates: Floats) -> Floats:
     return np.asarray(np.clip(rise / (high - low), 0.0, 1.0))
 
 
-def labelling_needs(
-    target: Expected | PerPool, alpha: float, population: Population, seed: int
-) -> list[Needed]:
+def labelling_needs(target: Promise, alpha: float, population: Population, seed: int) -> list[Needed]:
     """About how many chosen labels certify with probability 50 % and 90 %."""
     needs: list[Needed] = []
     labels = 16

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass, replace
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.lifecycle import block_draw
 from surelist.lifecycle.block_design import choose_block
 from surelist.lifecycle.block_test import need, run_fallback
-from surelist.lifecycle.labelling_enough import LabelTarget, require_enough
+from surelist.lifecycle.labelling_enough import require_enough
 from surelist.lifecycle.labelling_file import MISSING, WAITING, Correction, Design, LabellingState, Sample
-from surelist.promises.target_file import target_fields, target_of
-from surelist.promises.targets import AtLeast, Expected, PerPool, Recall
+from surelist.promises import kinds
+from surelist.promises.promise import About, Promise
 
 Ints = NDArray[np.int64]
 BINS = 1 << 17
@@ -94,12 +95,12 @@ def rows_at_ranks(scores: NDArray[np.float64], ranks: Ints) -> Ints:
 
 
 def make_design(
-    collection: ScoredCollection, group: str | None, target: LabelTarget, alpha: float, labels: int,
+    collection: ScoredCollection, group: str | None, target: Promise, alpha: float, labels: int,
     options: dict[str, Any], rng: np.random.Generator,
 ) -> Design:  # fmt: skip
     """Draw everything that may be asked of one group."""
     size = collection.sizes[group]
-    future = isinstance(target, (Expected, PerPool))
+    future = target.about is not About.COLLECTION
     layout = require_enough(target, size, labels, alpha, options, len(collection.sizes))
     drawn, apart, within = [], np.zeros(0, dtype=np.int64), None
     if layout.pilot_labels:
@@ -110,7 +111,7 @@ def make_design(
     drawn.append(block_draw.draw_blocks(apart, list(layout.blocks), layout.labels, rng))
     *pilot, main = _fetch(collection, group, drawn)
     return Design(
-        group=group, target=target_fields(target), alpha=alpha, size=size, apart=layout.apart,
+        group=group, target=msgspec.to_builtins(target), alpha=alpha, size=size, apart=layout.apart,
         pilot_block=layout.pilot_block, fallback=layout.fallback, blocks=list(layout.blocks),
         drawn=layout.labels, chosen=None if pilot else 0, pilot=pilot[0] if pilot else None, main=main,
         within=within,
@@ -156,7 +157,7 @@ def open_rows(
     """
     rows: dict[int, bool] = {}
     for design in designs:
-        must = isinstance(target_of(design.target), Recall)
+        must = design.promise.sample == "control"
         if among is None:
             sample, members = stage(design)
             rows.update({sample.rows[at]: must for at in members.tolist()})
@@ -187,8 +188,7 @@ def fix_block(design: Design) -> None:
     """
     if design.chosen is not None or design.pilot is None or WAITING in design.pilot.labels:
         return
-    pilot, target = design.pilot, target_of(design.target)
-    assert isinstance(target, (Expected, PerPool, AtLeast))
+    pilot, target = design.pilot, design.promise
     fallback = run_fallback(design)
     everyone = np.arange(len(pilot.rows))
     ranks, size = (pilot.ranks, design.size) if design.within is None else (design.within, design.apart)
@@ -249,7 +249,7 @@ def _decided(design: Design, sample: Sample, *, seen: bool) -> str | None:
     return None
 
 
-def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, LabelTarget]:
+def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, Promise]:
     """One target per group, of a kind that labelling can promise."""
     named = {check.group_name(key, "target"): each for key, each in target.items()} if isinstance(
         target, Mapping
@@ -260,22 +260,11 @@ def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, LabelT
             f"target: expected one target for each group of groups=; {odd[0]!r} has only one of both."
         )
     for each in named.values():
-        if not isinstance(each, (Expected, PerPool, AtLeast, Recall)):
-            raise InvalidInput(f"target: expected Expected, PerPool, AtLeast or Recall, got {each!r}.")
-        if isinstance(each, Expected) and (each.pool_size is None or each.of != "count"):
+        if not isinstance(each, Promise) or each.sample is None:
             raise InvalidInput(
-                "target: labelling counts qualified candidates of pools of a known size; give it."
+                f"target: expected a promise that labels can be drawn for ({kinds.offered(sample=True)}), got {each!r}."
             )
-        if isinstance(each, PerPool) and each.pool_size is None:
-            raise InvalidInput("pool_size: labelling promises pools of a known size or more; give it.")
-    return {group: _of_smallest_pool(each) for group, each in named.items()}
-
-
-def _of_smallest_pool(target: LabelTarget) -> LabelTarget:
-    """A range of pool sizes is promised by its smallest, whose threshold does for every larger pool."""
-    if isinstance(target, PerPool) and target.sizes[0] != target.sizes[1]:
-        return replace(target, pool_size=target.sizes[0])
-    return target
+    return {group: each.of_collection() for group, each in named.items()}
 
 
 def as_share(value: Any, name: str) -> float:

@@ -9,8 +9,7 @@ from surelist.drawing.shown import Display
 from surelist.lifecycle.labelling_file import WAITING, Design, Sample
 from surelist.lifecycle.labelling_start import samples, stage
 from surelist.promises.phrases import counted, number, percent
-from surelist.promises.target_file import target_of
-from surelist.promises.targets import Expected, PerPool, Recall
+from surelist.promises.promise import About
 
 
 def describe(designs: Sequence[Design]) -> list[str]:
@@ -34,7 +33,7 @@ def stages(designs: Sequence[Design]) -> list[tuple[str | None, int, int, int]]:
 def _asked(design: Design) -> list[tuple[Sample, list[int] | None]]:
     """The samples of which labels are asked, with those members of them that are; all for None."""
     pilot: list[tuple[Sample, list[int] | None]] = [(design.pilot, None)] if design.pilot is not None else []
-    if isinstance(target_of(design.target), Recall):
+    if design.promise.sample == "control":
         return [(design.main, None)]
     if design.chosen is None:
         return pilot
@@ -60,7 +59,7 @@ def display(designs: Sequence[Design], full: str) -> Display:
         marks = [sample.labels[at] for at in members.tolist()]
         waiting += marks.count(WAITING)
         received += len(marks) - marks.count(WAITING)
-        facts.append((design.group or "promise", target_of(design.target).describe()))
+        facts.append((design.group or "promise", design.promise.describe()))
     progress = f"{received:,} of {received + waiting:,} labels of this stage are here"
     if not waiting:  # what comes after the design: the promise, or why there is none
         verdict = full.partition("\n\n")[2].partition("\n")[0]
@@ -70,17 +69,17 @@ def display(designs: Sequence[Design], full: str) -> Display:
 
 
 def _design(design: Design) -> list[str]:
-    target = target_of(design.target)
+    target = design.promise
     whose = "" if design.group is None else f"Group {design.group!r}: "
     lines = [f"{whose}{target.describe()}; {counted(design.size, 'candidate')}, alpha {design.alpha:g}."]
-    if isinstance(target, Recall):
+    if target.sample == "control":
         text = (
             f"A control sample of {design.drawn:,}, drawn at random from all {design.size:,}. The list will "
             "be everyone at or above the threshold and the sample itself. Every label is needed."
         )
         return [*lines, *_wrapped(text), *_came(design.main, "control sample")]
     if design.pilot is not None:
-        lines += _wrapped(_about_pilot(design, future=isinstance(target, (Expected, PerPool))))
+        lines += _wrapped(_about_pilot(design, future=target.about is not About.COLLECTION))
         lines += _came(design.pilot, "pilot")
     if design.chosen is None:
         lines += _wrapped(

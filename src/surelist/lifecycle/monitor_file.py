@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import astuple
 
 from surelist import _numerals as numerals
-from surelist._dataclasses import astuple, dataclass, field
-from surelist._files import hold, parse, plain
+from surelist._files import hold, parse
 from surelist._version import __version__
 from surelist.bounds.betting import DROPS
 from surelist.errors import PolicyFileError, SurelistError
@@ -22,12 +25,11 @@ from surelist.promises import policy_file
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 
-FORMAT: Literal[2] = 2
+FORMAT: Literal[1] = 1
 Shape = TypeVar("Shape")
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(Struct, frozen=True, forbid_unknown_fields=True):
     """What reviews have shown. Missing reviews are counted apart, never taken for an outcome.
 
     ``successes`` are known, ``unreviewed`` might be. Of an audit: ``missed`` candidates turned out
@@ -53,8 +55,7 @@ class Counts:
         return Counts(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
-@dataclass
-class Tally:
+class Tally(Struct, forbid_unknown_fields=True):
     """The counts of one group: in all, and before the threshold last changed."""
 
     group: str | None
@@ -68,8 +69,7 @@ class Tally:
         return self.total - self.before
 
 
-@dataclass(frozen=True)
-class Alarm:
+class Alarm(Struct, frozen=True, forbid_unknown_fields=True):
     """When the alarm was raised; it stays raised."""
 
     pools: int
@@ -86,8 +86,7 @@ class Alarm:
         )
 
 
-@dataclass
-class Watch:
+class Watch(Struct, forbid_unknown_fields=True):
     """All that a monitor knows, the policy aside."""
 
     alpha: float
@@ -98,9 +97,8 @@ class Watch:
     memory: Memory
 
 
-@dataclass
-class _MonitorFile:
-    format: Literal[2]
+class _MonitorFile(Struct, forbid_unknown_fields=True):
+    format: Literal[1]
     kind: Literal["surelist monitor"]
     version: str
     policy: dict[str, Any]
@@ -145,53 +143,11 @@ def in_file(path: str | Path) -> Iterator[None]:
         raise PolicyFileError(f"state: {path}: {error}") from error
 
 
-def state_text(file: Any) -> str:
+def state_text(file: Struct) -> str:
     """One line of JSON."""
-    return json.dumps(plain(file), ensure_ascii=False, allow_nan=False) + "\n"
+    return msgspec.json.encode(file).decode() + "\n"
 
 
 def parse_state(text: str, shape: type[Shape], path: Path) -> Shape:
-    """A state file of the kind that ``shape`` describes; one of the first format is brought up to date."""
-    version = get_args(get_type_hints(shape)["format"])
-    if version == (FORMAT,):
-        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raw = json.loads(text)
-            if raw["format"] == 1 and raw["format"] is not True:
-                text = json.dumps(_from_first_format(raw))
-    return parse(text, shape, version, f"state: {path}")
-
-
-def _from_first_format(raw: dict[str, Any]) -> dict[str, Any]:
-    """Counts were flat, and missing reviews of closed pools were among the successes.
-
-    How many is known for campaigns only, and there at most: reviews that are missing of pools that no
-    longer wait for them. A monitor of its own was fed complete pools.
-    """
-    closed = _missing_of_closed_pools(raw) if "screened" in raw else 0
-    watch = raw["watch"]
-    if watch is not None:
-        watch["audit_rate"] = None
-        watch["tallies"] = [_from_flat(tally, closed) for tally in watch["tallies"]]
-    return {**raw, "format": FORMAT}
-
-
-def _missing_of_closed_pools(raw: dict[str, Any]) -> int:
-    waiting = set(raw["waiting"])
-    open_: int = sum(each["labels"].count("?") for each in raw["screened"] if each["pool"] in waiting)
-    return max(0, int(raw["missing"]) - open_)
-
-
-def _from_flat(tally: dict[str, Any], closed: int) -> dict[str, Any]:
-    successes, before = tally.pop("successes"), tally.pop("successes_before")
-    unknown = min(closed, successes - before)
-    rest = {"missed": 0, "unaudited": 0}
-    return {
-        "total": {
-            "trials": tally.pop("trials"),
-            "successes": successes - unknown,
-            "unreviewed": unknown,
-            **rest,
-        },
-        "before": {"trials": tally.pop("trials_before"), "successes": before, "unreviewed": 0, **rest},
-        **tally,
-    }
+    """A state file of the kind that ``shape`` describes."""
+    return parse(text, shape, FORMAT, f"state: {path}")

@@ -11,7 +11,7 @@ from surelist._dataclasses import dataclass
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput
-from surelist.promises.targets import AnyTarget, Precision, Recall
+from surelist.promises.promise import Promise
 
 PAPER_RULES = ("dkw", "bernstein")
 HOPELESS_ADVICE = "Ask for less, or look for a better score."
@@ -61,7 +61,7 @@ class Plan(Displayed):
     40
     """
 
-    target: AnyTarget
+    target: Promise
     alpha: float
     basis: str
     base_rate: float
@@ -111,7 +111,7 @@ class Plan(Displayed):
 
     def describe(self, paper: bool = False) -> str:
         """The recommendation, what it rests on, the table, and what is enough; ``paper``: its rule too."""
-        per = "per 100 candidates" if isinstance(self.target, (Recall, Precision)) else "per pool"
+        per = "per pool" if self.target.pool or self.target.whole_pools else "per 100 candidates"
         lines = [
             self.recommendation(),
             "",

@@ -28,26 +28,18 @@ from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row
 from surelist.lifecycle.plan import Needed, Plan, PlanRow
 from surelist.lifecycle.populations import COVERAGE, Empirical, Population, populations
-from surelist.lifecycle.special_plans import (
-    is_special,
-    plan_pools,
-    plan_special,
-    require_target,
-    target_is_of_pools,
-)
-from surelist.promises.rows_needed import first_count
-from surelist.promises.targets import AnyTarget, Expected, Level, PerPool, Recall, Target
+from surelist.lifecycle.special_plans import SIZES, plan_special
+from surelist.promises.kinds.counts import CountPromise
+from surelist.promises.promise import Level, Promise
 
-SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)
 POINTS = 64  # quantiles per expectation
 HOPELESS = 0.005  # below this assurance no list length is given
 MOST = 10**9
 TEETH = 32
-PAPER = {Expected: "dkw", PerPool: "bernstein"}
 
 
 def plan(
-    target: AnyTarget,
+    target: Promise,
     *,
     alpha: float = 0.1,
     base_rate: float | None = None,
@@ -91,23 +83,23 @@ def plan(
     alpha = check.as_level(alpha)
     pools = check.as_count(pools, "pools")
     wanted = [check.as_count(size, "sizes") for size in sizes or SIZES]
-    if not isinstance(target, (Expected, PerPool, Recall)) or is_special(target):
-        require_target(target, labelling)
-        if target_is_of_pools(target):
-            return plan_pools(target, alpha, wanted if sizes else None, pilot, pools, seed)  # type: ignore[arg-type]
-        guessed, _, _, basis = populations(base_rate, auc, pilot, seed)
-        return plan_special(target, alpha, wanted, guessed, basis, pools, seed)
-    rules = ["exact", *([PAPER[type(target)]] if type(target) in PAPER else [])]
+    if not isinstance(target, CountPromise):
+        return plan_special(
+            target, alpha, wanted if sizes else None, pilot, pools, seed, labelling, (base_rate, auc)
+        )
+    rules = ["exact", *([target.paper_rule] if target.paper_rule else [])]
     best, others, rates, basis = populations(base_rate, auc, pilot, seed)
     table = [_row(target, Level(alpha, rule), n, best, others) for rule in rules for n in wanted]
-    oracle = _pool_size(target) * float(best.listed(np.asarray([_oracle_rate(target, alpha, best)]))[0])
-    if _oracle_rate(target, alpha, best) > best.base_rate:
+    oracle = _pool_size(target) * float(
+        best.listed(np.asarray([target.oracle_rate(alpha, best.base_rate)]))[0]
+    )
+    if target.oracle_rate(alpha, best.base_rate) > best.base_rate:
         oracle = math.nan
     needed = [_needed(target, Level(alpha, rule), a, best, rates) for rule in rules for a in (0.5, 0.9)]
     if check.as_flag(labelling, "labelling"):
-        if isinstance(target, Recall):
+        if target.sample != "block":
             raise InvalidInput(
-                "labelling: expected an Expected or PerPool target; for Recall labels are random anyway."
+                f"labelling: for {type(target).__name__} labels are random anyway; leave labelling out."
             )
         size = _pool_size(target)
         table += [labelling_row(target, alpha, n, best, size, seed) for n in wanted]
@@ -118,7 +110,7 @@ def plan(
     return Plan(target, alpha, basis, best.base_rate, oracle, tuple(table), tuple(needed), pools, enough)
 
 
-def _row(target: Target, level: Level, n: int, best: Population, others: list[Empirical]) -> PlanRow:
+def _row(target: CountPromise, level: Level, n: int, best: Population, others: list[Empirical]) -> PlanRow:
     assurance, size, count = _expected(target, level, n, best)
     interval = None
     if others and size is not None:
@@ -130,9 +122,11 @@ def _row(target: Target, level: Level, n: int, best: Population, others: list[Em
     return PlanRow(n, level.rule, count, assurance, size, None, interval)
 
 
-def _resampled(target: Target, level: Level, n: int, count: int, others: list[Empirical]) -> list[float]:
+def _resampled(
+    target: CountPromise, level: Level, n: int, count: int, others: list[Empirical]
+) -> list[float]:
     """Expected list length in each resample that can certify: one set of quantiles serves all."""
-    if isinstance(target, Recall):
+    if target.of_qualified:
         sizes = [_expected(target, level, n, each)[1] for each in others]
         return [size for size in sizes if size is not None]
     points = 4 * POINTS
@@ -147,11 +141,11 @@ def _with_excess(row: PlanRow, oracle: float) -> PlanRow:
 
 
 def _expected(
-    target: Target, level: Level, n: int, population: Population
+    target: CountPromise, level: Level, n: int, population: Population
 ) -> tuple[float, float | None, int]:
     """Chance to certify, expected list length if certified (None if hopeless), critical count."""
     rate, scale, cut = population.base_rate, 1.0, 1.0
-    if isinstance(target, Recall):  # given the qualified rows, of which about n * rate come
+    if target.of_qualified:  # given the qualified rows, of which about n * rate come
         fewest = smallest_rows(target, level, 1.0, 0.5) or n + 1
         assurance = bounds.binomial_tail(n, rate, fewest)
         scale, n = rate, max(fewest, round(n * rate))
@@ -167,7 +161,7 @@ def _expected(
 
 
 def _needed(
-    target: Target, level: Level, assurance: float, best: Population, rates: tuple[float, float] | None
+    target: CountPromise, level: Level, assurance: float, best: Population, rates: tuple[float, float] | None
 ) -> Needed:
     rows = steady_rows(target, level, best.base_rate, assurance)
     interval = None
@@ -177,7 +171,7 @@ def _needed(
     return Needed(assurance, level.rule, rows, interval)
 
 
-def smallest_rows(target: Target, level: Level, base_rate: float, assurance: float) -> int | None:
+def smallest_rows(target: CountPromise, level: Level, base_rate: float, assurance: float) -> int | None:
     """Smallest n with P(Binomial(n, base_rate) >= c(n)) >= assurance; None if beyond a billion.
 
     c(n) never falls with n. So if n is the answer and c = c(n), then the smallest m with
@@ -189,7 +183,7 @@ def smallest_rows(target: Target, level: Level, base_rate: float, assurance: flo
         n = _rows_with(count, base_rate, assurance)
         if n is None or n > MOST:
             return None
-        available = count if isinstance(target, Recall) else n
+        available = count if target.of_qualified else n
         required = first_count(target, n, available, level)
         if required <= count:
             return n
@@ -198,7 +192,7 @@ def smallest_rows(target: Target, level: Level, base_rate: float, assurance: flo
         count = max(count + 1, min(required, n + 1))
 
 
-def steady_rows(target: Target, level: Level, base_rate: float, assurance: float) -> int | None:
+def steady_rows(target: CountPromise, level: Level, base_rate: float, assurance: float) -> int | None:
     """The n from which on P(Binomial(n, base_rate) >= c(n)) stays at or above assurance; None if never.
 
     Counts are whole numbers: the chance falls wherever c(n) rises by one, and grows in between. So only the n
@@ -206,7 +200,7 @@ def steady_rows(target: Target, level: Level, base_rate: float, assurance: float
     it is found by halving, and the next TEETH are looked at one by one.
     """
     first = smallest_rows(target, level, base_rate, assurance)
-    if first is None or isinstance(target, Recall):  # whose count does not depend on n
+    if first is None or target.of_qualified:  # whose count does not depend on n
         return first
 
     def begins(count: int) -> int:
@@ -234,7 +228,7 @@ def steady_rows(target: Target, level: Level, base_rate: float, assurance: float
     return max(first, min(reached or MOST, begins(last + 1)))
 
 
-def _ever(target: Target, level: Level, base_rate: float) -> bool:
+def _ever(target: CountPromise, level: Level, base_rate: float) -> bool:
     """Whether a very large sample would do."""
     n = MOST // 1000
     available = int(n * base_rate)
@@ -257,7 +251,9 @@ def _rows_with(count: int, base_rate: float, assurance: float) -> int | None:
     return high
 
 
-def _enough(target: Target, level: Level, best: Population, pools: int, start: int | None) -> int | None:
+def _enough(
+    target: CountPromise, level: Level, best: Population, pools: int, start: int | None
+) -> int | None:
     """From which n on (to a tenth) one more label saves less than one review over the pools.
 
     Counts are whole numbers, so the slope is taken over half as many rows again, and n is the
@@ -279,16 +275,11 @@ def _enough(target: Target, level: Level, best: Population, pools: int, start: i
     return None
 
 
-def _oracle_rate(target: Target, alpha: float, population: Population) -> float:
-    if isinstance(target, Expected):
-        return float(target.rate)
-    if isinstance(target, Recall):
-        return target.share * population.base_rate
-    return bounds.pac_rate(target.k, target.sizes[0], alpha)
+def first_count(target: CountPromise, rows: int, qualified: int, level: Level) -> int:
+    """The count that the smallest pool needs, which is the largest, without those of all other sizes."""
+    return target.count_at(target.smallest_pool, rows, qualified, level)
 
 
-def _pool_size(target: Target) -> float:
-    """Lists are counted per pool; for a recall target per 100 candidates."""
-    if isinstance(target, Recall):
-        return 100.0
-    return float(target.pool_size) if isinstance(target, Expected) else float(target.sizes[0])
+def _pool_size(target: Promise) -> float:
+    """Lists are counted per pool; where the promise has none per 100 candidates."""
+    return target.pool or 100.0

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
+from msgspec import Struct
+
 from surelist import _check as check
-from surelist._dataclasses import dataclass, field
 from surelist._files import hold
-from surelist._shapes import MAY_BE_ABSENT
 from surelist.bounds.counts import binomial_tail
 from surelist.bounds.sequential import FirstCrossing
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.lifecycle.score_sketch import ScoreCounts
-from surelist.promises.rows_needed import estimate_rows
-from surelist.promises.targets import Expected, Level
+from surelist.promises.kinds.counts import CountPromise, estimate_rows
+from surelist.promises.promise import Level, Promise
 
 GROWTH, UPDATES = 4, 10
 
@@ -25,8 +25,7 @@ EVERYONE = (
 )
 
 
-@dataclass(frozen=True)
-class Update:
+class Update(Struct, frozen=True, forbid_unknown_fields=True):
     """One look at the evidence, and the threshold in force from then on (None: everyone).
 
     ``list_size`` is the share of rows at or above the threshold times the pool size; ``floor``
@@ -41,18 +40,32 @@ class Update:
     floor: float
 
 
-@dataclass
-class Epoch:
+class Epoch(Struct, forbid_unknown_fields=True):
     """What was screened between two updates; ``drawn`` for the evidence, where there is an audit."""
 
     pools: int = 0
     candidates: int = 0
     shortlisted: int = 0
-    drawn: int | None = field(default=None, metadata=MAY_BE_ABSENT)
+    drawn: int | None = None
 
     def list_size(self, pool_size: float) -> float | None:
         """The average list so far, per pool of this size; None before the first pool."""
         return pool_size * self.shortlisted / self.candidates if self.candidates else None
+
+
+def rate_of(target: Promise) -> Fraction:
+    """The share of candidates, listed and qualified, that a campaign promises on average."""
+    if target.found_rate is None:
+        raise InvalidInput(
+            f"target: campaigns promise a number of candidates on average in pools of a known size, got {target!r}."
+        )
+    return target.found_rate
+
+
+def pool_of(target: Promise) -> float:
+    """The pool size of a campaign's promise."""
+    assert target.pool is not None
+    return target.pool
 
 
 def spending(alpha: float, updates: int) -> list[float]:
@@ -73,10 +86,10 @@ def fourfold(rows: int, pool_size: float, updates: int = UPDATES) -> tuple[int, 
     return tuple(counts)
 
 
-def as_schedule(schedule: Sequence[int] | None, rows: int, target: Expected) -> tuple[int, ...]:
+def as_schedule(schedule: Sequence[int] | None, rows: int, target: CountPromise) -> tuple[int, ...]:
     """Increasing numbers of pools, or the default."""
     if schedule is None:
-        return fourfold(rows, target.pool_size)
+        return fourfold(rows, pool_of(target))
     if isinstance(schedule, (str, bytes)) or not hasattr(schedule, "__iter__"):
         raise InvalidInput(f"schedule: expected increasing numbers of pools, got {schedule!r}.")
     counts = [check.as_count(each, "schedule") for each in schedule]
@@ -111,29 +124,30 @@ def replay(
     return walk, chosen
 
 
-def refusal(target: Expected, alpha: float, first: Update, qualified: int) -> NotCertifiable:
+def refusal(target: CountPromise, alpha: float, first: Update, qualified: int) -> NotCertifiable:
     """Why the first look certifies nothing."""
     level = Level(alpha, "exact")
+    largest = target.largest(first.rows, qualified, level)
     return NotCertifiable(
         Shortfall(
             target=f"{target.describe()} (a campaign's first look at alpha={alpha:g})",
             rows=first.rows,
             qualified_available=qualified,
             critical_count=first.count,
-            largest_k=target.largest(first.rows, qualified, level),
-            largest_share=None,
+            largest_k=largest.k,
+            largest_share=largest.share,
             rows_needed=estimate_rows(target, first.rows, qualified, level),
         )
     )
 
 
-def surely_at_boundary(rows: int, target: Expected, alpha: float) -> int:
+def surely_at_boundary(rows: int, target: CountPromise, alpha: float) -> int:
     """Largest c with P(Binomial(rows, p0) < c) <= alpha.
 
     With probability >= 1-alpha at least c rows are qualified and score at or above t*, the
     highest threshold that meets the target.
     """
-    rate = float(target.rate)
+    rate = float(rate_of(target))
     low, high = 0, rows
     while low < high:
         middle = (low + high + 1) // 2
@@ -145,7 +159,7 @@ def surely_at_boundary(rows: int, target: Expected, alpha: float) -> int:
 
 
 def shortest_list(
-    qualified: ScoreCounts, listed: ScoreCounts, count: int, rows: int, target: Expected
+    qualified: ScoreCounts, listed: ScoreCounts, count: int, rows: int, target: CountPromise
 ) -> float:
     """About the shortest list that any threshold meeting the target could have.
 
@@ -156,4 +170,4 @@ def shortest_list(
     """
     highest = qualified.nth_largest(count) if count > 0 else None
     share = 0.0 if highest is None else listed.at_least(highest) / rows
-    return max(float(target.k), target.pool_size * share)
+    return pool_of(target) * max(float(rate_of(target)), share)

@@ -10,9 +10,8 @@ between two updates.
 from __future__ import annotations
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
-
-from surelist._dataclasses import dataclass, field
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,8 +20,7 @@ LIMIT = 4000
 GRID = 2000
 
 
-@dataclass
-class Scores:
+class Scores(Struct, forbid_unknown_fields=True):
     """``ScoreCounts`` as plain values, for a file: ``fresh`` ones were added since the last settling."""
 
     scores: list[float] = field(default_factory=list)

@@ -10,11 +10,10 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass, field
-from surelist._shapes import MAY_BE_ABSENT
 from surelist.errors import InvalidInput, UnreviewedWarning
 
 Floats = NDArray[np.float64]
@@ -26,8 +25,7 @@ UNKNOWN, QUALIFIED, OTHER = "?", "1", "0"  # the mark of each candidate to revie
 LISTED, BOTH, AUDITED = "l", "b", "a"  # with an audit: on the list, on the list and drawn, drawn alone
 
 
-@dataclass
-class Screened:
+class Screened(Struct, forbid_unknown_fields=True):
     """A pool's shortlist and its reviews; ``labels`` has one mark per candidate.
 
     With an audit the candidates drawn for it are here too, and ``draws`` says for each why.
@@ -40,7 +38,7 @@ class Screened:
     scores: list[float]
     labels: str
     closed: bool = False
-    draws: str | None = field(default=None, metadata=MAY_BE_ABSENT)
+    draws: str | None = None
 
     @property
     def unknown(self) -> int:

@@ -13,15 +13,15 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from surelist._dataclasses import dataclass, field
+from msgspec import Struct, field
+
 from surelist.errors import InvalidInput
 
 CHARACTERS = 60_000
 LONGEST = 100
 
 
-@dataclass
-class Memory:
+class Memory(Struct, forbid_unknown_fields=True, dict=True):
     """Names with a short note each. ``recall`` looks one up, ``keep`` adds one."""
 
     kept: dict[str, str] = field(default_factory=dict)

@@ -21,14 +21,16 @@ from surelist.bounds.pools import stake_for
 from surelist.bounds.precision import passed_steps
 from surelist.errors import InvalidInput
 from surelist.lifecycle.plan import Needed, Plan, PlanRow
-from surelist.lifecycle.populations import Population
-from surelist.promises.averages import DEFAULT_SPREAD
-from surelist.promises.pools import PoolRows, allowed_rank
-from surelist.promises.reference import RATIO, STARTS
-from surelist.promises.targets import Budget, Expected, Level, PerPool, Precision
+from surelist.lifecycle.populations import Population, populations
+from surelist.promises import kinds
+from surelist.promises.kinds.next_pool import allowed_rank
+from surelist.promises.kinds.precision import RATIO, STARTS
+from surelist.promises.pools import PoolRows
+from surelist.promises.promise import Level, Promise
 
 Floats = NDArray[np.float64]
 
+SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)
 RUNS = 400
 POOL_SIZES = (10, 20, 30, 50, 100, 200, 300, 500, 1_000)
 MOST_POOLS = 100_000
@@ -40,37 +42,29 @@ POOLED = (
 )
 
 
-def target_is_of_pools(target: Any) -> bool:
-    """Whether whole pools are its units."""
-    return isinstance(target, (Expected, PerPool)) and target.pool_size is None
-
-
-def is_special(target: Any) -> bool:
-    """Whether a count of qualified rows does not plan it."""
-    return target_is_of_pools(target) or getattr(target, "of", "count") == "value"
-
-
-def require_target(target: Any, labelling: bool) -> None:
-    """Raise where no plan can be made, and say what to do instead."""
+def plan_special(
+    target: Any, alpha: float, sizes: Sequence[int] | None, pilot: Any, pools: int, seed: int, labelling: bool,
+    guess: tuple[float | None, float | None],
+) -> Plan:  # fmt: skip
+    """The plan that the design of a promise asks for."""
     if isinstance(target, (list, tuple)):
         raise InvalidInput("target: plan several promises one by one, each with its share of alpha.")
-    if not isinstance(target, (Expected, PerPool, Precision, Budget)):
-        raise InvalidInput(
-            f"target: expected Expected, PerPool, Recall, Precision or Budget, got {target!r}."
-        )
-    if getattr(target, "of", "count") == "value":
+    if not isinstance(target, Promise):
+        raise InvalidInput(f"target: expected a promise: {kinds.offered()}; got {target!r}.")
+    if target.amounts:
         raise InvalidInput("target: no plan for amounts: nothing is guessed of how large they are.")
+    if target.design is None:
+        raise InvalidInput(f"target: there is no plan for {target.describe()}.")
     if labelling:
-        raise InvalidInput("labelling: goes with Expected(k, pool_size) and PerPool(k, pool_size).")
-
-
-def plan_special(
-    target: Any, alpha: float, sizes: Sequence[int], best: Population, basis: str, pools: int, seed: int
-) -> Plan:
-    """Precision or a budget."""
-    if isinstance(target, Budget):
-        return plan_budget(target, alpha, sizes, best, basis, pools)
-    return plan_precision(target, alpha, sizes, best, basis, pools, seed)
+        raise InvalidInput(
+            "labelling: goes with promises of rows that labels can be chosen for; leave it out."
+        )
+    if target.whole_pools:
+        return plan_pools(target, alpha, sizes, pilot, pools, seed)
+    best, _, _, basis = populations(*guess, pilot, seed)
+    if target.design == "budget":
+        return plan_budget(target, alpha, sizes or SIZES, best, basis, pools)
+    return plan_precision(target, alpha, sizes or SIZES, best, basis, pools, seed)
 
 
 class _Curve:
@@ -86,7 +80,7 @@ class _Curve:
 
 
 def plan_budget(
-    target: Budget, alpha: float, sizes: Sequence[int], best: Population, basis: str, pools: int
+    target: Any, alpha: float, sizes: Sequence[int], best: Population, basis: str, pools: int
 ) -> Plan:
     """How many a list of fixed length is certified to hold, on average over calibrations."""
     rate = float(_Curve(best).rate(np.array([target.size / target.pool_size]))[0])
@@ -112,7 +106,7 @@ def _binomial_quantile(n: int, rate: float, levels: Floats) -> NDArray[np.int64]
 
 
 def plan_precision(
-    target: Precision, alpha: float, sizes: Sequence[int], best: Population, basis: str, pools: int, seed: int
+    target: Any, alpha: float, sizes: Sequence[int], best: Population, basis: str, pools: int, seed: int
 ) -> Plan:
     """The walk on simulated rows, with lists from very many unlabelled scores; and where it should start."""
     curve, rng = _Curve(best), np.random.default_rng(seed)
@@ -154,7 +148,7 @@ def _walks(
 
 
 def plan_pools(
-    target: Expected | PerPool, alpha: float, sizes: Sequence[int] | None, pilot: Any, pools: int, seed: int
+    target: Any, alpha: float, sizes: Sequence[int] | None, pilot: Any, pools: int, seed: int
 ) -> Plan:
     """Whole pools as units: what so many labelled pools would give."""
     if not isinstance(pilot, (tuple, list)) or len(pilot) != 3:
@@ -169,10 +163,9 @@ def plan_pools(
     codes, number = check.as_codes(pilot[2], len(scores), "pilot pools")
     if number < 5 or not labels.any():
         raise InvalidInput(f"pilot: expected 5 pools or more with qualified rows, got {number:,} pools.")
-    by = target.by if isinstance(target, PerPool) else "score"
-    rows = PoolRows.of(scores, labels, codes, number, by)
-    every = PoolRows.of(scores, np.ones(len(scores), dtype=bool), codes, number, by)
-    if isinstance(target, PerPool):
+    rows = PoolRows.of(scores, labels, codes, number, by_rank=target.by_rank)
+    every = PoolRows.of(scores, np.ones(len(scores), dtype=bool), codes, number, by_rank=target.by_rank)
+    if target.design == "next pool":
         table, needed, oracle = _next_pools(target, alpha, sizes, rows, every)
     else:
         table, needed, oracle = _averages(target, alpha, sizes, rows, every, seed)
@@ -183,10 +176,10 @@ def plan_pools(
 
 
 def _next_pools(
-    target: PerPool, alpha: float, sizes: Sequence[int] | None, rows: PoolRows, every: PoolRows
+    target: Any, alpha: float, sizes: Sequence[int] | None, rows: PoolRows, every: PoolRows
 ) -> tuple[list[PlanRow], tuple[Needed, ...], float]:
     """The threshold is an order statistic of the V, so its law is a Beta on the pilot's V."""
-    reached = np.sort(rows.reached(target))
+    reached = np.sort(rows.reached(target.needed))
     never = float(np.mean(reached == -math.inf))
     length = np.searchsorted(-every.scores, -reached, side="right") / every.pools
     table = []
@@ -225,7 +218,7 @@ def _pools_needed(alpha: float, never: float) -> tuple[Needed, ...]:
 
 
 def _averages(
-    target: Expected, alpha: float, sizes: Sequence[int] | None, rows: PoolRows, every: PoolRows, seed: int
+    target: Any, alpha: float, sizes: Sequence[int] | None, rows: PoolRows, every: PoolRows, seed: int
 ) -> tuple[list[PlanRow], tuple[Needed, ...], float]:
     """The e-threshold rule on pools drawn again from the pilot's, at a few dozen thresholds."""
     rng, k = np.random.default_rng(seed), float(target.k)
@@ -236,7 +229,7 @@ def _averages(
     oracle = float(length[np.argmax(enough)]) if enough.any() else math.nan
     table = []
     for pools in sizes or POOL_SIZES:
-        stake = stake_for(pools, k, float(target.spread or DEFAULT_SPREAD * k), alpha)
+        stake = stake_for(pools, k, target.guessed_spread, alpha)
         ended = []
         for _ in range(RUNS // 4):
             walk = np.cumsum(np.log1p(stake * (held[rng.integers(0, rows.pools, pools)] - k)), axis=0)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass, field
 from surelist._files import Versions, hold
 from surelist._randomness import fresh_generator
 from surelist._version import __version__
@@ -32,8 +32,7 @@ from surelist.promises.phrases import counted, percent
 LOOKS = 10
 
 
-@dataclass(kw_only=True)
-class StopState:
+class StopState(Struct, kw_only=True, forbid_unknown_fields=True):
     """All that a stop test knows, in the order of its file.
 
     ``labels``: 0, 1, - (missing: a hit) or x (not relevant, and taken back after its look: a hit still).

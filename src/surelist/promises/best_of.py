@@ -7,16 +7,15 @@ these rows counts, also those discarded.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises.policy import Policy
 from surelist.promises.state import Choice
-from surelist.promises.targets import Budget, Expected, Precision
 from surelist.promises.terms import Terms
 
 Certify = Callable[[Any, Terms, Any], Policy]
@@ -29,7 +28,7 @@ def best_of(scores: Mapping[Any, Any], unlabelled: Any, terms: Terms, certify: C
         raise InvalidInput(f"scores: expected one column per name, got the names {names!r}.")
     others = _others(unlabelled, list(scores))
     asked = replace(terms, scores=len(names))
-    wanted = any(isinstance(each, (Expected, Precision, Budget)) for each in terms.all_targets)
+    wanted = any(each.others != "refused" for each in terms.all_targets)
     made: list[tuple[float, str, Policy]] = []
     refused: NotCertifiable | None = None
     for name, (key, column) in zip(names, scores.items(), strict=True):

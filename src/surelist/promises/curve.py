@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,25 +21,6 @@ from surelist.promises.options import CurveRule
 from surelist.promises.phrases import percent
 
 POINTS = 1000
-CurveKind = Literal[
-    "expected", "recall", "per-pool", "precision", "budget", "next-pool", "pool-recall", "pool-average",
-    "value",
-]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PromiseCurve:
-    """For lists of ``list_size`` of ``per`` candidates the ``value`` certified, and the point ``chosen``.
-
-    In the terms of one promise; each point holds by itself. See ``promise_curve``.
-    """
-
-    kind: CurveKind
-    per: float
-    list_size: NDArray[np.float64]
-    value: NDArray[np.float64]
-    threshold: NDArray[np.float64]
-    chosen: tuple[float, float]
 
 
 @dataclass(frozen=True, repr=False)

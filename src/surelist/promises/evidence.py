@@ -1,6 +1,6 @@
-"""What calibration needs to know of calibration rows, and the answer from arrays.
+"""What promises ask of calibration rows, and the answer from arrays.
 
-Tables answer in their own room; whoever implements ``Evidence`` can be certified from.
+Tables answer ``RowCounts`` in a package of their own; whoever does can be certified from.
 """
 
 from __future__ import annotations
@@ -10,12 +10,17 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from surelist import score_summary
-from surelist._dataclasses import dataclass
-from surelist.promises.terms import Terms
+from surelist.errors import InvalidInput
+from surelist.promises.other_scores import require_others
+from surelist.promises.pools import PoolRows, pool_rows
+from surelist.promises.sampled import SampledLabels
+from surelist.promises.state import Requirement, Step
 from surelist.score_summary import BINS, Bins, Reached, RowSummary, Sums
+from surelist.ties import Salt
 
 BLOCK = 1 << 14  # rows at a time: temporary arrays stay in the processor's cache
 BITS = 31
@@ -24,8 +29,8 @@ Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-class Evidence(Protocol):
-    """What calibration needs to know of one group's rows."""
+class RowCounts(Protocol):
+    """What any engine can count of one group's rows."""
 
     @property
     def rows(self) -> int: ...
@@ -41,9 +46,100 @@ class Evidence(Protocol):
         """Range, sketch, AUC and fingerprint of the group's rows, and how many reach the thresholds."""
 
 
-@dataclass(frozen=True)
-class ArrayEvidence:
-    """Evidence in memory: the qualified scores of one group, and all its rows."""
+class Columns(Struct, frozen=True, eq=False):
+    """Calibration rows in memory: scores, labels (flags or amounts), and what came with them."""
+
+    scores: Scores
+    labels: NDArray[Any]
+    pools: Any = None
+
+    @property
+    def good(self) -> Mask:
+        """Which rows are qualified; an amount above 0 counts as such."""
+        return np.asarray(self.labels > 0)
+
+    def part(self, mask: Mask | None) -> Columns:
+        """Only some of the rows."""
+        if mask is None:
+            return self
+        pools = None if self.pools is None else np.asarray(self.pools, dtype=object)[mask]
+        return Columns(self.scores[mask], self.labels[mask], pools)
+
+
+class Evidence(Struct, frozen=True, eq=False):
+    """One group's calibration rows as a rule asks for them.
+
+    ``columns`` and ``pooled`` are there where every row, or whole pools, were read; ``others`` are scores of
+    other candidates; ``sampled`` says that labels were drawn at two rates. With a ``salt`` ties are broken,
+    and the numbers that decided go to ``spent``.
+    """
+
+    counts: RowCounts
+    group: str | None = None
+    columns: Columns | None = None
+    pooled: PoolRows | None = None
+    others: Scores | None = None
+    alike: bool = True  # whether the others come from the population of these rows
+    sampled: SampledLabels | None = None
+    salt: Salt | None = None
+    spent: set[int] = field(default_factory=set)
+
+    @property
+    def rows(self) -> int:
+        return self.counts.rows
+
+    @property
+    def qualified(self) -> int:
+        return self.counts.qualified
+
+    @property
+    def scores(self) -> Scores:
+        return self._columns.scores
+
+    @property
+    def good(self) -> Mask:
+        return self._columns.good
+
+    @property
+    def _columns(self) -> Columns:
+        assert self.columns is not None, "a promise that needs columns was given counts"
+        return self.columns
+
+    def steps(self, required: Sequence[Requirement]) -> tuple[Step, ...]:
+        """A threshold for each count, ties broken where there is a salt."""
+        thresholds = self.counts.nth_largest([each.count for each in required])
+        steps = []
+        for each, threshold in zip(required, thresholds, strict=True):
+            number = None
+            if self.salt is not None:
+                above, ids = self.counts.tied(threshold)
+                numbers = sorted(self.salt.numbers(ids), reverse=True)
+                number = numbers[each.count - above - 1]
+                self.spent.update(numbers)
+            steps.append(Step(each.pool_size, each.count, threshold, number))
+        return tuple(steps)
+
+    def pool_rows(self, *, by_rank: bool = False, amounts: bool = False, each_row: bool = False) -> PoolRows:
+        """Whole pools as units, or every row as one of its own."""
+        if self.pooled is not None:
+            return self.pooled
+        rows = self._columns
+        if not each_row and rows.pools is None:
+            raise InvalidInput(
+                "pools: whole pools are the units of this promise; pass pools=, one pool id per row."
+            )
+        labels = rows.labels if amounts else rows.good
+        return pool_rows(rows.scores, labels, None if each_row else rows.pools, by_rank=by_rank)
+
+    def require_others(self) -> Scores:
+        """Scores of other candidates; the calibration rows' own are refused."""
+        assert self.others is not None
+        require_others(self.scores, self.others)
+        return self.others
+
+
+class ArrayCounts(Struct, frozen=True, eq=False):
+    """Counts from memory: the qualified scores of one group, and all its rows."""
 
     rows: int
     scores: Scores
@@ -57,22 +153,14 @@ class ArrayEvidence:
 
     @classmethod
     def of(
-        cls,
-        scores: Scores,
-        qualified: Mask,
-        member: Mask | None,
-        ids: list[str] | None,
-        terms: Terms,
-        kept: Mask | None,
-    ) -> ArrayEvidence:
-        """``member`` marks the group's rows; with group_rows="all" every kept row counts."""
+        cls, scores: Scores, qualified: Mask, member: Mask | None = None, ids: list[str] | None = None,
+        rows: int | None = None,
+    ) -> ArrayCounts:  # fmt: skip
+        """``member`` marks the group's rows; ``rows`` are those it counts among, where that is more."""
         chosen = qualified if member is None else qualified & member
-        rows = len(scores) if member is None else int(np.count_nonzero(member))
-        if terms.grouped and terms.group_rows == "all":
-            rows = len(scores) if kept is None else int(np.count_nonzero(kept))
         texts = [ids[row] for row in np.flatnonzero(chosen)] if ids is not None else None
         everyone, labels = (scores, qualified) if member is None else (scores[member], qualified[member])
-        return cls(rows, scores[chosen], everyone, labels, texts)
+        return cls(len(everyone) if rows is None else rows, scores[chosen], everyone, labels, texts)
 
     def nth_largest(self, counts: Sequence[int]) -> list[float]:
         ranks = [len(self.scores) - count for count in counts]
@@ -152,7 +240,7 @@ def rows_fingerprint(scores: Scores, labels: NDArray[Any]) -> str | None:
     finite score is left out; None where no row is left."""
     usable = np.isfinite(scores)
     kept, good = scores[usable], (labels == 1)[usable]
-    return ArrayEvidence(len(kept), kept[good], kept, good).summary([]).fingerprint if len(kept) else None
+    return ArrayCounts(len(kept), kept[good], kept, good).summary([]).fingerprint if len(kept) else None
 
 
 def fingerprint_of(rows: int, qualified: Mask, scores: Scores) -> str:

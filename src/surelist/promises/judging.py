@@ -1,28 +1,23 @@
 """Do labelled rows speak against a promise? For each kind of promise an exact test, or why there is none.
 
 A test says at most how often a true promise shows so little [theory: looking-back]. ``evaluation`` counts and
-prints; what a promise is about is decided in ``about``.
+prints; what is tested of a promise is said by its kind.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from surelist import _check as check
-from surelist import bounds
 from surelist._dataclasses import dataclass
 from surelist._scipy import special
-from surelist.bounds.looking_back import clustered_chance, short_pools
-from surelist.promises.about import about, not_of_these
+from surelist.bounds.looking_back import clustered_chance
 from surelist.promises.phrases import counted, number
-from surelist.promises.pools import NextPool
-from surelist.promises.reference import ListedBudget
+from surelist.promises.promise import About, Promise
 from surelist.promises.state import Certificate, Cutoff
-from surelist.promises.targets import Budget, Expected, PerPool, Precision, Recall
 
 LEVEL = 0.05
 CANNOT = "These rows cannot speak for or against this promise"
@@ -64,6 +59,16 @@ class RowsSeen:
         return RowsSeen(self.rows & group, self.listed & group, self.good & group, self.pools)
 
 
+class ShareSeen(Struct, frozen=True, eq=False):
+    """Who counts, out of whom, the share promised, the words for it, and what to say of nobody."""
+
+    won: Mask
+    of: Mask
+    promised: float
+    words: str
+    nobody: str
+
+
 Finding = tuple[float, str]  # at most how often a true promise shows this, and what was seen
 
 
@@ -93,78 +98,51 @@ def _of(everyone: RowsSeen, cutoff: Cutoff, groups: dict[str, Mask]) -> RowsSeen
 
 def _judged(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> Finding | str:
     """The finding for one cutoff, or why there is none."""
-    what, target = about(cutoff), cutoff.target
-    if what == "population":
+    if cutoff.about is About.POPULATION:
         return _share_short(policy, cutoff, seen, everyone)
-    if what == "collection":
-        return not_of_these(policy)
-    if what == "this pool":
-        return ONE_LIST
-    if isinstance(target, PerPool):
-        return _exactly_short(policy, cutoff, target, seen, everyone)
-    return AMOUNTS if isinstance(target, Expected) and target.of == "value" else AVERAGE
+    if cutoff.about is About.COLLECTION:
+        return policy.not_of_these
+    if cutoff.about is About.POOL:
+        return _exactly_short(policy, cutoff, seen, everyone)
+    return ONE_LIST if cutoff.about is About.THIS_POOL else AMOUNTS if cutoff.target.amounts else AVERAGE
 
 
 def _share_short(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> Finding | str:
     """P(so few or fewer) where the share is exactly what is promised; rows of one pool may be alike."""
-    won, of, promised, words, nobody = _share(policy, cutoff, seen, everyone)
+    share = cutoff.proof.share_seen(cutoff, policy, seen, everyone)
+    won, of, promised = share.won, share.of, share.promised
     count, total = int(np.count_nonzero(won)), int(np.count_nonzero(of))
     if total == 0:
-        return nobody
-    finding = f"{100 * count / total:.4g}% {words}, {100 * promised:.4g}% are promised"
+        return share.nobody
+    finding = f"{100 * count / total:.4g}% {share.words}, {100 * promised:.4g}% are promised"
     if seen.pools is None:
         return float(special.bdtr(count, total, promised)), finding
     pools = seen.pools
     return clustered_chance(pools.counts(won), pools.counts(of), pools.largest, promised), finding
 
 
-def _share(
-    policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen
-) -> tuple[Mask, Mask, float, str, str]:
-    """Who counts, out of whom, the share promised, the words for it, and what to say of nobody."""
-    target, found = cutoff.target, seen.listed & seen.good
-    whose = "" if cutoff.group is None else f" in group {cutoff.group!r}"
-    if isinstance(target, Recall):
-        words, nobody = f"of the qualified{whose} are listed", "none of the rows is qualified"
-        return found, seen.good, target.share, words, nobody
-    if isinstance(target, Precision):
-        return found, seen.listed, target.share, "of the list is qualified", "none of the rows is listed"
-    assert isinstance(target, (Expected, Budget))
-    proof: Any = cutoff.proof
-    k = proof.k if isinstance(proof, ListedBudget) else float(getattr(target, "k", 0.0))
-    rows = everyone.rows if policy.group_rows == "all" else seen.rows
-    words = f"of all candidates{whose} are qualified and listed"
-    if policy.group_rows == "all":
-        words = f"of all candidates are{whose}, qualified and listed"
-    return found, rows, k / float(target.pool_size), words, f"none of the rows is{whose}"
-
-
 def kept_by_pool(policy: Certificate, everyone: RowsSeen, groups: dict[str, Mask]) -> Mask | None:
     """Which pools that the promise covers kept it for every group; None where it is not about pools."""
-    if everyone.pools is None or any(about(cutoff) != "next pool" for cutoff in policy.cutoffs):
+    if everyone.pools is None or any(each.about is not About.POOL for each in policy.cutoffs):
         return None
     kept, covered = (np.ones(everyone.pools.count, dtype=np.bool_) for _ in range(2))
     for cutoff in policy.cutoffs:
-        assert isinstance(cutoff.target, PerPool)
         seen = _of(everyone, cutoff, groups)
         kept &= _enough(cutoff.target, seen, everyone.pools)
         covered &= _covered(policy, cutoff.target, seen, everyone) >= 1
     return np.asarray(kept[covered])
 
 
-def _enough(target: PerPool, seen: RowsSeen, pools: Pools) -> Mask:
+def _enough(target: Promise, seen: RowsSeen, pools: Pools) -> Mask:
     held, available = pools.counts(seen.listed & seen.good), pools.counts(seen.good)
-    if target.recall is None:
-        return np.asarray(held >= target.k)
-    share = check.as_fraction(target.recall, "recall")
-    return np.asarray(held * share.denominator >= available * share.numerator)
+    return np.asarray(held >= target.needed(available))
 
 
-def _covered(policy: Certificate, target: PerPool, seen: RowsSeen, everyone: RowsSeen) -> NDArray[np.int64]:
+def _covered(policy: Certificate, target: Promise, seen: RowsSeen, everyone: RowsSeen) -> NDArray[np.int64]:
     """The size of each pool that the promise covers, 0 for the others."""
     assert everyone.pools is not None
     sizes = everyone.pools.counts(everyone.rows if policy.group_rows == "all" else seen.rows)
-    return np.where(sizes >= (1 if target.pool_size is None else target.sizes[0]), sizes, 0)
+    return np.where(sizes >= (target.pool or 1), sizes, 0)
 
 
 def _pools_judged(
@@ -183,44 +161,32 @@ def _pools_judged(
     return [(float(chance), _fell_short(missed, len(kept)))]
 
 
-def _exactly_short(
-    policy: Certificate, cutoff: Cutoff, target: PerPool, seen: RowsSeen, everyone: RowsSeen
-) -> Finding | str:
+def _exactly_short(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> Finding | str:
     """P(so many pools fall short) over calibrations and pools together; for the best of several, the sum."""
     if everyone.pools is None:
         return NO_POOLS
-    if cutoff.proof is not None and not isinstance(cutoff.proof, NextPool):
-        return OF_DRAWS
-    sizes = _covered(policy, target, seen, everyone)
+    sizes = _covered(policy, cutoff.target, seen, everyone)
     if not sizes.any():
-        return _none_covered(target)
-    missed = int(np.count_nonzero(~_enough(target, seen, everyone.pools) & (sizes > 0)))
-    pools = int(np.count_nonzero(sizes))
-    finding = _fell_short(missed, pools)
+        return _none_covered(cutoff.target)
+    missed = int(np.count_nonzero(~_enough(cutoff.target, seen, everyone.pools) & (sizes > 0)))
+    chance = cutoff.proof.chance_short(cutoff, sizes[sizes > 0], missed)
+    if chance is None:
+        return OF_DRAWS
+    finding = _fell_short(missed, int(np.count_nonzero(sizes)))
     if cutoff.group is not None:
         finding = f"in group {cutoff.group!r} {finding}"
     if missed == 0:
         return 1.0, finding
     scores = 1 if policy.choice is None else len(policy.choice.scores)
-    return min(1.0, scores * _chance_short(cutoff, target, sizes[sizes > 0], missed)), finding
-
-
-def _chance_short(cutoff: Cutoff, target: PerPool, sizes: NDArray[np.int64], missed: int) -> float:
-    pools = len(sizes)
-    if isinstance(cutoff.proof, NextPool):
-        # as many new pools below the rank-th of the calibration pools, all of them exchangeable
-        return 1.0 - bounds.pool_tail(cutoff.proof.pools, missed, pools, cutoff.proof.rank)
-    # the highest threshold and the smallest pool: the others fall short less often
-    fewest = min(step.critical_count for step in cutoff.steps)
-    return short_pools(cutoff.rows, fewest, target.k, int(sizes.min()), pools, missed)
+    return min(1.0, scores * chance), finding
 
 
 def _fell_short(missed: int, pools: int) -> str:
     return f"{counted(missed, 'pool')} of {number(pools)} fell short"
 
 
-def _none_covered(target: Any) -> str:
-    return f"it covers pools of {number(target.sizes[0])} or more candidates, and none of these is as large"
+def _none_covered(target: Promise) -> str:
+    return f"it covers pools of {number(target.pool or 1)} or more candidates, and none of these is as large"
 
 
 def _rarely(chance: float) -> str:

@@ -11,8 +11,7 @@ from typing import Any, Literal
 from surelist._check import DecimalMark, EngineName, MissingLabels, OnBadRows
 from surelist._dataclasses import dataclass
 
-PromiseKind = Literal["expected", "per-pool", "recall", "pool-recall", "precision", "budget"]
-Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein", "fdr"]
+Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein"]
 CurveRule = Literal["simultaneous", "dkw"]
 GroupSplit = Literal["bonferroni", "sidak"]
 GroupRows = Literal["own", "all"]
@@ -21,15 +20,6 @@ GroupKeys = Literal["whole numbers", "true or false"]  # how groups were named, 
 Ties = Literal["include", "hash"]
 LabelsOf = Literal["count", "value"]
 ListedBy = Literal["score", "rank"]
-
-PROMISES: dict[PromiseKind, str] = {
-    "expected": "At least K qualified in an average pool.",
-    "per-pool": "At least K qualified in every single pool.",
-    "recall": "Keep this share of all qualified candidates.",
-    "pool-recall": "Keep this share of every pool's own qualified candidates; needs the pool column.",
-    "precision": "At least this share of the list is qualified; needs unlabelled scores.",
-    "budget": "Certify what a list of K of M candidates holds; needs unlabelled scores.",
-}
 
 
 @dataclass(frozen=True)
@@ -52,14 +42,12 @@ OPTIONS: dict[str, Option] = {
         str,
         "Column with a candidate's pool; without a pool size whole pools are counted, not rows.",
     ),
-    "promise": Option(
-        "expected",
-        PromiseKind,
-        "Promised are k on average, k in every pool, a share kept, a share of the list, or what k hold.",
-    ),
+    "promise": Option("expected", str, "What is promised: the name of a kind."),
     "k": Option(None, float, "Qualified candidates that are promised.", "K"),
     "share": Option(None, float, "For recall and precision: the share that is promised.", "SHARE"),
     "pool_size": Option(None, str, "Candidates in a pool; for promises per pool also a range, 50-200.", "M"),
+    "size": Option(None, float, "For a budget: candidates that can be reviewed per pool.", "K"),
+    "recall": Option(None, float, "For the next pool: the share of its own qualified that is kept.", "SHARE"),
     "spread": Option(None, float, "For averages over whole pools: a guess of their standard deviation."),
     "of": Option("count", LabelsOf, "value: labels are amounts of at least 0, and k is an amount."),
     "by": Option("score", ListedBy, "For whole pools; rank: the best of each pool by rank are listed."),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from surelist import _numerals as numerals
+
 SCORE_FIXED = (
     "The score was fixed before, and independently of, the calibration rows: "
     "none of them was used to train, tune or choose it. It is computed in the same way, and in the "
@@ -42,6 +44,18 @@ DRAWN_ONCE = (
 )
 
 
+ANY_LIST = "A single list may hold fewer or more; it is their average that is at least so large."
+LONG_RUN = "In the long run: over many pools taken together. A single pool may lie below it, or above."
+WHOLE_POOLS = (
+    "Every pool of the calibration rows is there as a whole, with all of its candidates, and no pool was "
+    "left out because of its scores or labels."
+)
+POOLS_ALIKE = (
+    "Pools, past and future, are independent draws from one population of pools; a shock common to the "
+    "past ones is not covered. Inside a pool anything may depend on anything."
+)
+
+
 def percent(share: float) -> str:
     """A share as people write it."""
     return f"{100 * share:.6g}%"
@@ -68,10 +82,21 @@ def qualified(k: float) -> str:
     return counted(k, "qualified candidate")
 
 
-def on_average(k: float, pool_size: float) -> str:
-    """The claim of ``Expected`` with rows as units."""
-    pools = f"pools of {counted(pool_size, 'candidate')}"
-    return f"the shortlist holds at least {qualified(k)} on average over {pools}"
+def many_qualified(k: float) -> str:
+    """The same for a person who repeats it."""
+    return f"{numerals.number(k, 10)} qualified {'candidate' if k == 1 else 'candidates'}"
+
+
+def of_listed(k: str, length: float, per: str) -> str:
+    """So many of those listed per so many, on average."""
+    listed = f"about {numerals.about(length)} candidates listed per {per}"
+    return f"on average at least {k} of {listed} will be qualified"
+
+
+def at_most(share: float, what: str, one: str = "ends", several: str = "end") -> str:
+    """``at most 1 calibration in 10 ends``."""
+    often = numerals.one_in(share, what)
+    return f"at most {often} {one if often.startswith('1 ') else several}"
 
 
 def alpha_bounds(alpha: float) -> str:
@@ -88,6 +113,27 @@ def wrong_over_rows(alpha: float, rows: int) -> str:
     return f"wrong with probability at most {percent(alpha)} over the draw of the {drawn}"
 
 
+def right_for_each_pool(over_rows: float, over_pool: float, over: str) -> str:
+    """How often a promise of two levels may be wrong."""
+    return (
+        f"right for each pool with probability at least 1 - {percent(over_pool)}, except with "
+        f"probability at most {percent(over_rows)} over {over}"
+    )
+
+
 def common_conditions(alpha: float, *of_the_rule: str) -> tuple[str, ...]:
     """What every promise rests on, around what its rule needs."""
     return (SCORE_FIXED, *of_the_rule, alpha_bounds(alpha), ONE_LOOK)
+
+
+def at_least(share: float, within: float) -> float:
+    """What is left of a share certified among kept rows if density ratios are wrong by this factor.
+
+    The odds fall by at most within squared [theory: shift].
+    """
+    return share / (share + within**2 * (1 - share))
+
+
+def more_odds(share: float, within: float) -> float:
+    """The share whose odds are within squared times these; a hair more, so that rounding takes nothing from it."""
+    return min(1.0, at_least(share, 1 / within) * (1 + 1e-12))

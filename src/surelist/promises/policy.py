@@ -15,22 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import _numerals as numerals
-from surelist import bounds
-from surelist._dataclasses import dataclass, fields, replace
 from surelist.drawing import axes
 from surelist.drawing.shown import Display, Displayed
 from surelist.errors import InvalidInput, PoolWarning
 from surelist.filters import Filter, GroupFilter
 from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_display, policy_file, pool_checks, wording
-from surelist.promises.about import not_of_these, of_collection
 from surelist.promises.options import GroupKey
+from surelist.promises.promise import About
 from surelist.promises.state import Certificate, Cutoff
-from surelist.promises.targets import Expected, PerPool
 from surelist.promises.two_lines import TwoLines, two_lines
 
 if TYPE_CHECKING:
@@ -40,16 +39,14 @@ if TYPE_CHECKING:
 INDENTED: Any = {"initial_indent": "    ", "subsequent_indent": "    "}
 
 
-@dataclass(frozen=True)
-class ExcessBound:
+class ExcessBound(Struct, frozen=True):
     """Qualified candidates beyond the target, each bound holding with probability >= 1-alpha."""
 
     paper: float | None
     count: float | None
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Policy(Displayed, Certificate):
+class Policy(Displayed, Certificate, frozen=True):
     """A certified shortlisting rule. Made by ``calibrate``, kept by ``save`` and ``load``.
 
     Examples
@@ -105,8 +102,8 @@ class Policy(Displayed, Certificate):
         return self.two_lines if nothing is None else TwoLines(nothing, "", ())
 
     def _nothing_of(self, candidates: int | None) -> str | None:
-        if candidates is not None and candidates and of_collection(self):
-            return f"Nothing is promised of other candidates: {not_of_these(self)}. {wording.THEIR_LIST}"
+        if candidates is not None and candidates and self.of_collection:
+            return f"Nothing is promised of other candidates: {self.not_of_these}. {wording.THEIR_LIST}"
         return wording.OF_NOBODY if candidates == 0 else None
 
     @cached_property
@@ -123,17 +120,17 @@ class Policy(Displayed, Certificate):
         beforehand, else None. See [theory: dkw].
         """
         by_group: dict[GroupKey | None, ExcessBound] = {}
-        if self.withdrawn is not None or self.missing_labels or not wording.covered(self):
+        if (
+            self.withdrawn is not None or self.missing_labels or self.overlapping
+        ):  # lists that help one another
             return by_group
-        if self.looks is not None or self.overlapping:  # best of looks, lists that help one another
-            return by_group
-        if self.choice is not None or (len(self.cutoffs) > 1 and not self.grouped):
+        if self.choice is not None or self.several:
             return by_group
         if self.shift is not None and self.shift.within is not None:
             return by_group  # they would be bounds of the kept rows' population, not of the pool's
         for cutoff in self.cutoffs:
-            if isinstance(cutoff.target, Expected) and cutoff.proof is None:
-                by_group[self.group_key(cutoff.group)] = _excess(cutoff, cutoff.target)
+            if cutoff.proof.counted and (bound := cutoff.target.excess(cutoff)) is not None:
+                by_group[self.group_key(cutoff.group)] = ExcessBound(*bound)
         return by_group
 
     @cached_property
@@ -171,8 +168,8 @@ class Policy(Displayed, Certificate):
         shown = wording.threshold(cutoff)
         if self.by_rank:
             shown = f"shortlist {policy_display.listed(cutoff)}"
-        backed = f"{policy_display.evidence(cutoff)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
-        width = 96 if cutoff.proof is not None else 10_000
+        backed = f"{cutoff.proof.evidence(cutoff)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
+        width = 10_000 if cutoff.proof.counted else 96
         lines = [f"  {shown}", textwrap.fill(f"evidence: {backed}", width, **INDENTED)]
         bound = self.excess_bound.get(self.group_key(cutoff.group))
         if bound is not None and bound.count is not None:
@@ -191,14 +188,12 @@ class Policy(Displayed, Certificate):
     @property
     def by_rank(self) -> bool:
         """Whether the list is each pool's best by rank."""
-        target = self.cutoffs[0].target
-        return isinstance(target, PerPool) and target.by == "rank"
+        return self.cutoffs[0].target.by_rank
 
     @property
     def of_pools(self) -> bool:
         """Whether whole pools were the units of calibration."""
-        proof = self.cutoffs[0].proof
-        return proof is not None and (proof.kind == "next-pool" or getattr(proof, "unit", None) == "pool")
+        return self.cutoffs[0].target.whole_pools
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -252,8 +247,7 @@ class Policy(Displayed, Certificate):
     @property
     def of_one_pool(self) -> bool:
         """Whether it shortlists the very pool it was made with, and no other."""
-        proof = self.cutoffs[0].proof
-        return proof is not None and proof.kind == "false-share"
+        return self.cutoffs[0].about is About.THIS_POOL
 
     def require_pool(self, scores: Any) -> None:
         """Raise for a policy of one pool where these are not that pool's scores."""
@@ -281,7 +275,7 @@ class Policy(Displayed, Certificate):
             want = "one column of scores" if self.choice is None else f"{{{self.choice.chosen!r}: scores}}"
             raise InvalidInput(f"scores: this policy takes {want}, got {type(scores).__name__}.")
         if self.choice is None:
-            return check.as_scores(scores) if self.cutoffs[0].proof is not None else scores
+            return scores if self.cutoffs[0].proof.counted else check.as_scores(scores)
         if self.choice.chosen not in scores:
             listed = ", ".join(repr(name) for name in scores)
             raise InvalidInput(f"scores: this policy was made for {self.choice.chosen!r}, got {listed}.")
@@ -304,7 +298,7 @@ class Policy(Displayed, Certificate):
     @classmethod
     def of(cls, known: Certificate) -> Policy:
         """The policy that knows this much."""
-        return cls(**{each.name: getattr(known, each.name) for each in fields(known)})
+        return cls(**{name: getattr(known, name) for name in known.__struct_fields__})
 
     def with_columns(self, **columns: str | None) -> Policy:
         """The same policy, remembering which table columns it was calibrated on."""
@@ -333,18 +327,3 @@ def _rows_of(values: Any, rows: NDArray[np.int64]) -> Any:
     if isinstance(values, Mapping):
         return {name: np.asarray(each)[rows] for name, each in values.items()}
     return None if values is None else np.asarray(values, dtype=object)[rows]
-
-
-def _excess(cutoff: Cutoff, target: Expected) -> ExcessBound:
-    n, step = cutoff.rows, cutoff.steps[0]
-    alpha, m = cutoff.level.alpha, target.pool_size
-    untied = step.tie_break is not None
-    reached = step.critical_count if untied else step.reached
-    if reached is None:
-        return ExcessBound(None, None)
-    dkw = bounds.critical_count(n, target.rate, alpha, "dkw")
-    paper = bounds.excess_paper(n, m, alpha) if reached <= dkw else None
-    # the law of one count: after looking, the count at hand is one of many
-    fixed = cutoff.level.rule == "exact"
-    count = bounds.excess_count(n, reached, target.k, m, alpha, untied=untied) if fixed else None
-    return ExcessBound(paper, count)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from surelist.drawing.shown import Display
 from surelist.promises import wording
-from surelist.promises.proofs import Proof
 from surelist.promises.state import Certificate, Cutoff
-from surelist.promises.targets import PerPool
 from surelist.promises.two_lines import two_lines
 
 MOST = 6  # groups that are shown one by one, not folded
@@ -51,7 +49,7 @@ def _short(cutoff: Cutoff) -> str:
 def listed(cutoff: Cutoff) -> str:
     """Who is on the list, in a few words."""
     first, last = cutoff.steps[0].threshold, cutoff.steps[-1].threshold
-    if isinstance(cutoff.target, PerPool) and cutoff.target.by == "rank":
+    if cutoff.target.by_rank:
         return f"the best {-first:.0f} of each pool"
     span = f"{first:.6g}" if first == last else f"{first:.6g} to {last:.6g}"
     if cutoff.steps[0].tie_break is not None:
@@ -59,17 +57,11 @@ def listed(cutoff: Cutoff) -> str:
     return f"score >= {span}"
 
 
-def evidence(cutoff: Cutoff) -> str:
-    """What was counted, and what it had to be."""
-    proof: Proof | None = cutoff.proof
-    return wording.evidence(cutoff) if proof is None else proof.evidence(cutoff.level)
-
-
 def _facts(cutoff: Cutoff, policy: Certificate) -> list[tuple[str, str]]:
     facts = [] if cutoff.group is None else [("group", cutoff.group)]
     facts += [
         ("shortlisted", listed(cutoff)),
-        ("evidence", f"{evidence(cutoff)}; alpha {cutoff.level.alpha:g}"),
+        ("evidence", f"{cutoff.proof.evidence(cutoff)}; alpha {cutoff.level.alpha:g}"),
     ]
     for sentence in wording.about_scores(cutoff, policy):
         label, _, value = sentence.partition(": ")

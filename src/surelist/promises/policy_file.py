@@ -1,7 +1,7 @@
 """Policy files: strict, versioned JSON. No code in it, ever.
 
-Loading rejects unknown versions, unknown or missing fields, non-finite numbers, a promise that
-was edited, and a threshold or count that its own evidence contradicts.
+Loading rejects unknown versions, unknown or missing fields, non-finite numbers, and a threshold or count that
+its own evidence contradicts. The sentence in a file is for the person who opens it: nothing is read from it.
 """
 
 from __future__ import annotations
@@ -9,65 +9,44 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from surelist import bounds
-from surelist._dataclasses import dataclass, field, fields, replace
-from surelist._files import hold, parse, plain, writing
-from surelist._shapes import MAY_BE_ABSENT
-from surelist.bounds.sequential import first_crossing_counts
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from surelist._files import hold, parse, writing
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
-from surelist.promises import wording
-from surelist.promises.proof_file import AnyProof
-from surelist.promises.shift import widened
-from surelist.promises.state import Certificate, Cutoff, Facts, Looks, Step
-from surelist.promises.target_file import TargetFields, target_fields, target_of
-from surelist.promises.targets import MOST_SIZES, Expected, Level, PerPool, Recall, Target
+from surelist.promises import kinds, wording
+from surelist.promises.promise import Level
+from surelist.promises.state import Certificate, Cutoff, Facts, Step, Stored
 from surelist.score_summary import INTERVALS, ScoreSummary
 from surelist.ties import Salt
 
-FORMAT: Literal[2] = 2
-READS = (1, 2)
-NEW_IN_2: dict[str, dict[str, Any]] = {  # what files of version 1 do not say: nothing is known of it
-    "steps": {"reached": None, "share": None, "share_untied": None},
-    "cutoffs": {"fingerprint_by": None, "scores": None},
-    "shift": {"seed_from": "version 1"},
-}
-ONLY_IN_2 = {
-    "": {"choice", "thinning", "reading", "nested", "group_keys"},
-    "cutoffs": {"proof"},
-    "shift": {"within"},
-}  # left out where there is none
-FIRST = ("format", "promise", "alpha", "rule", "calibration_share", "cutoffs")  # what a reader wants first
+FORMAT = 1
 HEX = frozenset("0123456789abcdef")
-MOST_GROUPS, MOST_LOOKS, MOST_ROWS = 10_000, 1_000, 2 * 10**9
+MOST_STEPS, MOST_GROUPS, MOST_ROWS = 2_001, 10_000, 2 * 10**9
 
 
-@dataclass(frozen=True)
-class _Cutoff:
+class _Cutoff(Stored, frozen=True):
     group: str | None
-    target: TargetFields
-    alpha: float
+    target: dict[str, Any]
+    level: Level
     rows: int
     qualified: int
     steps: tuple[Step, ...]
-    fingerprint: str | None
-    fingerprint_by: str | None
-    scores: ScoreSummary | None
-    proof: AnyProof | None = field(default=None, metadata=MAY_BE_ABSENT)
+    proof: dict[str, Any]
+    fingerprint: str | None = None
+    scores: ScoreSummary | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _File(Facts):
-    format: Literal[2]
+class _File(Facts, frozen=True):
+    format: int
     promise: str
-    calibration_share: float
     cutoffs: tuple[_Cutoff, ...]
-    salt_sha256: str | None
 
 
-@dataclass(frozen=True)
-class _SaltFile:
+class _SaltFile(Struct, frozen=True, forbid_unknown_fields=True):
     warning: str
     key: str
     spent: tuple[int, ...]
@@ -90,12 +69,9 @@ def dump_salt(policy: Certificate) -> str | None:
     """The text of the secret file that goes with the policy, if it has a salt."""
     if policy.salt is None:
         return None
-    secret = _SaltFile(
-        warning="Secret. Whoever knows this can steer ties. Never publish or redraw it.",
-        key=policy.salt.key,
-        spent=tuple(sorted(policy.salt.spent)),
-    )
-    return json.dumps(plain(secret), indent=1) + "\n"
+    warning = "Secret. Whoever knows this can steer ties. Never publish or redraw it."
+    secret = _SaltFile(warning, policy.salt.key, tuple(sorted(policy.salt.spent)))
+    return json.dumps(asdict(secret), indent=1) + "\n"
 
 
 def salt_path(path: Path) -> Path:
@@ -126,91 +102,47 @@ def dumps(policy: Certificate) -> str:
 
 
 def to_dict(policy: Certificate) -> dict[str, Any]:
-    """The policy as plain values, in the order of the file."""
-    file = _File(
-        format=FORMAT,
-        promise=wording.promise(policy),
-        calibration_share=policy.cutoffs[0].level.calibration_share,
-        cutoffs=tuple(_dump_cutoff(cutoff) for cutoff in policy.cutoffs),
-        salt_sha256=policy.salt_hash,
-        **_facts(policy),
-    )
-    raw = plain(file)
-    return {name: raw[name] for name in (*FIRST, *raw)}
-
-
-def _facts(known: Facts) -> dict[str, Any]:
-    return {each.name: getattr(known, each.name) for each in fields(Facts)}
+    """The policy as plain values; the promise stands in it for whoever opens the file."""
+    facts: dict[str, Any] = msgspec.to_builtins(policy)
+    facts.pop("salt", None)
+    return {"format": FORMAT, "promise": wording.promise(policy), **facts}
 
 
 def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Certificate:
     """A policy from JSON text; every contradiction is an error that says what is wrong."""
-    file = parse(text, _File, READS, f"policy: {name}", _upgraded)
+    file = parse(text, _File, FORMAT, f"policy: {name}")
     try:
-        policy = _build(file, _read_salt(file, salt_text, name))
-        _verify(policy, file)
+        policy = _build(file)
+        policy = replace(policy, salt=_read_salt(policy, salt_text, name))
+        _verify(policy)
     except SurelistError as error:
         raise PolicyFileError(f"policy: {name}: {error}") from error
     return policy
 
 
-def _upgraded(raw: Any) -> Any:
-    """A file of version 1 as one of version 2; a field that version 1 did not have is refused there."""
-    return {**_filled(raw, ""), "format": FORMAT} if raw["format"] == 1 else raw
+def _build(file: _File) -> Certificate:
+    facts = {name: getattr(file, name) for name in Facts.__struct_fields__}
+    return Certificate(cutoffs=tuple(map(_cutoff, file.cutoffs)), **facts)
 
 
-def _filled(value: Any, name: str) -> Any:
-    if isinstance(value, list):
-        return [_filled(each, name) for each in value]
-    if not isinstance(value, dict):
-        return value
-    new = NEW_IN_2.get(name, {})
-    unknown = value.keys() & (new.keys() | ONLY_IN_2.get(name, set()))
-    named = {f"{key} (unknown in version 1)": None for key in unknown}
-    return {key: _filled(each, key) for key, each in value.items()} | new | named
+def _cutoff(raw: _Cutoff) -> Cutoff:
+    """Promises and proofs are told apart by their kind; their modules are imported when a file names them."""
+    known = {name: getattr(raw, name) for name in _Cutoff.__struct_fields__}
+    return Cutoff(**{**known, "target": kinds.read_promise(raw.target), "proof": kinds.read_proof(raw.proof)})
 
 
-def _read_salt(file: _File, text: str | None, name: str) -> Salt | None:
-    if file.salt_sha256 is None or text is None:
+def _read_salt(policy: Certificate, text: str | None, name: str) -> Salt | None:
+    if policy.salt_hash is None or text is None:
         return None
     try:
-        secret = parse(text, _SaltFile, None, "salt")
+        secret = msgspec.json.decode(text, type=_SaltFile)
         hold(len(secret.key) == 64 and HEX.issuperset(secret.key), "the key is not a key")
-    except PolicyFileError as error:
+    except (msgspec.MsgspecError, PolicyFileError) as error:
         raise PolicyFileError(f"the salt file of {name} is damaged.") from error
     salt = Salt(secret.key, frozenset(secret.spent))
-    if salt.hash != file.salt_sha256:
+    if salt.hash != policy.salt_hash:
         raise PolicyFileError("the salt file beside it belongs to another policy.")
     return salt
-
-
-def _build(file: _File, salt: Salt | None) -> Certificate:
-    hold(bool(file.cutoffs) and all(each.steps for each in file.cutoffs), "its cutoffs have no threshold")
-    _require_checkable(file)
-    return Certificate(
-        cutoffs=tuple(
-            Cutoff(
-                target=target_of(each.target),
-                level=Level(each.alpha, file.rule, file.calibration_share),
-                **_in_both(each),
-            )
-            for each in file.cutoffs
-        ),
-        salt_hash=file.salt_sha256,
-        salt=salt,
-        **_facts(file),
-    )
-
-
-def _require_checkable(file: _File) -> None:
-    """No file may ask for more work than the largest that calibration writes."""
-    steps = max(len(each.steps) for each in file.cutoffs)
-    hold(steps <= MOST_SIZES + 1, f"a cutoff has {steps:,} steps; there are at most {MOST_SIZES + 1:,}")
-    hold(len(file.cutoffs) <= MOST_GROUPS, f"it has {len(file.cutoffs):,} cutoffs, too many")
-    rows = sum(each.rows for each in file.cutoffs)
-    hold(rows <= MOST_ROWS, f"it speaks of {rows:,} calibration rows, more than can be checked")
-    looks = len(file.looks.rows) if file.looks is not None else 0
-    hold(looks <= MOST_LOOKS, f"it has {looks:,} looks; campaigns have at most {MOST_LOOKS:,}")
 
 
 def _keys_fit(policy: Certificate) -> bool:
@@ -223,8 +155,9 @@ def _keys_fit(policy: Certificate) -> bool:
     return True
 
 
-def _verify(policy: Certificate, file: _File) -> None:
+def _verify(policy: Certificate) -> None:
     """Recompute what follows from the evidence; the file may not claim anything else."""
+    _require_checkable(policy)
     groups = [cutoff.group for cutoff in policy.cutoffs]
     grouped = None not in groups
     hold(not grouped or len(set(groups)) == len(groups), "a group appears twice")
@@ -236,11 +169,11 @@ def _verify(policy: Certificate, file: _File) -> None:
     hold(_keys_fit(policy), "its groups are not named as it says")
     hold(0 < policy.alpha < 1, f"alpha {policy.alpha} is not between 0 and 1")
     hold(grouped or not policy.overlapping, "groups overlap, and there are none")
-    kinds = {type(cutoff.target) for cutoff in policy.cutoffs}
-    hold(not grouped or len(kinds) == 1, "groups have targets of several kinds")
-    hold(grouped or len(kinds) == len(groups), "a promise appears twice")
-    hold(Recall not in kinds or policy.group_rows != "all", "Recall does not go with all rows")
-    hold(Recall not in kinds or not policy.missing_labels, "Recall does not go with missing labels")
+    promised = {each.target.kind for each in policy.cutoffs}
+    hold(not grouped or len(promised) == 1, "groups have targets of several kinds")
+    hold(grouped or len(promised) == len(groups), "a promise appears twice")
+    needing = any(each.target.every_label for each in policy.cutoffs)
+    hold(not (needing and policy.missing_labels), "a share kept does not go with missing labels")
     hold(
         policy.group_split != "sidak" or not (policy.overlapping or policy.group_rows == "all"),
         "sidak needs disjoint groups with rows of their own",
@@ -252,69 +185,51 @@ def _verify(policy: Certificate, file: _File) -> None:
         or (shift.weight_bound > 0 and shift.rows_before > 0 and shift.seed >= 0 and (shift.within or 2) > 1),
         "its weights are impossible",
     )
-    share = file.calibration_share
-    hold(0 < share < 1, f"calibration_share {share} is not between 0 and 1")
     for cutoff in policy.cutoffs:
-        hold(cutoff.level.alpha == policy.each_alpha, "a group's alpha is not its share of alpha")
-        if shift is not None and shift.within is not None:
-            cutoff = replace(cutoff, target=widened(cutoff.target, shift.within))
-        _verify_cutoff(cutoff, ties=policy.salt_hash is not None, looks=policy.looks)
-    if not grouped:
+        level = cutoff.level
+        hold(level.rule == policy.rule, "its cutoffs have another rule")
         hold(
-            len({each.steps[0].threshold for each in policy.cutoffs}) == 1, "its promises have several lists"
+            0 < level.calibration_share < 1,
+            f"calibration_share {level.calibration_share} is not between 0 and 1",
         )
+        hold(level.alpha == policy.each_alpha, "a group's alpha is not its share of alpha")
+        if shift is not None and shift.within is not None:
+            cutoff = replace(cutoff, target=cutoff.target.widened(shift.within))
+        _verify_cutoff(cutoff, ties=policy.salt_hash is not None)
+    lists = {each.steps[0].threshold for each in policy.cutoffs}
+    hold(grouped or len(lists) == 1, "its promises have several lists")
     if policy.choice is not None:
         scores = policy.choice.scores
         hold(len(set(scores)) == len(scores) > 0, "a score appears twice")
         hold(policy.choice.chosen in scores, "the score chosen is none of those looked at")
-    hold(
-        _as_today(file.promise) in (wording.promise(policy), wording.promise_before(policy)),
-        "the promise does not say what the evidence says",
-    )
 
 
-def _as_today(promise: str) -> str:
-    """Earlier versions wrote "1 calibration rows" and "1 candidates"."""
-    return re.sub(r"(?<= 1 )(calibration row|candidate)s\b", r"\1", promise)
+def _require_checkable(policy: Certificate) -> None:
+    """No file may ask for more work than the largest that calibration writes."""
+    hold(bool(policy.cutoffs) and all(each.steps for each in policy.cutoffs), "its cutoffs have no threshold")
+    steps, rows = max(len(each.steps) for each in policy.cutoffs), sum(each.rows for each in policy.cutoffs)
+    hold(steps <= MOST_STEPS, f"a cutoff has {steps:,} steps; there are at most {MOST_STEPS:,}")
+    hold(len(policy.cutoffs) <= MOST_GROUPS, f"it has {len(policy.cutoffs):,} cutoffs, too many")
+    hold(rows <= MOST_ROWS, f"it speaks of {rows:,} calibration rows, more than can be checked")
 
 
-def _verify_cutoff(cutoff: Cutoff, *, ties: bool, looks: Looks | None) -> None:
-    rule, digest = cutoff.level.rule, cutoff.fingerprint
+def _verify_cutoff(cutoff: Cutoff, *, ties: bool) -> None:
+    rule, digest, proof = cutoff.level.rule, cutoff.fingerprint, cutoff.proof
     hold(digest is None or (len(digest) == 64 and HEX.issuperset(digest)), "a fingerprint is not SHA-256")
     hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
     hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
-    if cutoff.proof is not None:
-        _verify_proof(cutoff, ties, looks)
-        return
-    hold(isinstance(cutoff.target, (Expected, PerPool, Recall)), "its target needs a proof of its own")
-    if looks:
-        claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
-        hold(claimed == _looks_require(cutoff, looks), f"critical counts {claimed} contradict its looks")
-    else:
-        _verify_counts(cutoff)
-    hold(max(step.critical_count for step in cutoff.steps) <= cutoff.qualified, "too few qualified rows")
-    _verify_summary(cutoff)
-    order = [(step.threshold, step.tie_break or 0) for step in cutoff.steps]
-    hold(order == sorted(order), "thresholds fall while critical counts fall")
     hold(
         all((step.tie_break is not None) == ties for step in cutoff.steps),
         "tie breaks and salt do not go together",
     )
-
-
-def _verify_proof(cutoff: Cutoff, ties: bool, looks: Looks | None) -> None:
-    """A proof knows what its numbers have to be; it stands beside one threshold for all pools."""
-    assert cutoff.proof is not None
-    hold(not ties and looks is None, "its proof goes with no tie or look")
-    hold(cutoff.group == getattr(cutoff.proof, "group", None), "its proof is of another group")
-    hold(len(cutoff.steps) == 1 and cutoff.steps[0].pool_size == 0, "its proof has one threshold")
-    rows, threshold = (cutoff.rows, cutoff.qualified), cutoff.steps[0].threshold
-    try:
-        cutoff.proof.check(cutoff.target, cutoff.level, *rows, threshold)
-    except (AttributeError, TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, SurelistError):
-            raise
-        raise PolicyFileError("its proof does not go with its target.") from error
+    one = len(cutoff.steps) == 1 and cutoff.steps[0].pool_size == 0
+    hold(proof.many_steps or (one and not ties), "its proof has one threshold, and goes with no tie")
+    proof.check(cutoff)
+    if proof.many_steps:
+        hold(max(step.critical_count for step in cutoff.steps) <= cutoff.qualified, "too few qualified rows")
+        order = [(step.threshold, step.tie_break or 0) for step in cutoff.steps]
+        hold(order == sorted(order), "thresholds fall while critical counts fall")
+        _verify_summary(cutoff)
 
 
 def _verify_summary(cutoff: Cutoff) -> None:
@@ -337,59 +252,3 @@ def _verify_summary(cutoff: Cutoff) -> None:
         all(scores.lowest <= step.threshold <= scores.highest for step in cutoff.steps),
         "a threshold lies outside the scores",
     )
-
-
-def _verify_counts(cutoff: Cutoff) -> None:
-    """Every step needs the count its pool size asks for. More is valid too, less a contradiction."""
-    assert isinstance(cutoff.target, (Expected, PerPool, Recall))
-    target, rows = cutoff.target, (cutoff.rows, cutoff.qualified, cutoff.level)
-    smallest = target.sizes[0] if isinstance(target, PerPool) else 0
-    hold(cutoff.steps[0].pool_size == smallest, "it has no threshold for the smallest pool")
-    for step in cutoff.steps:
-        if not _is_enough(target, step, *rows):
-            needed = target.count_at(step.pool_size, *rows)
-            claimed = f"critical count {step.critical_count}"
-            hold(
-                needed <= step.critical_count,
-                f"{claimed} is less than the {needed} that {cutoff.rows} rows need",
-            )
-    sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
-    hold(sizes == sorted(set(sizes)), "its steps are out of order")
-
-
-def _is_enough(target: Target, step: Step, rows: int, qualified: int, level: Level) -> bool:
-    """Whether the count of a step is seen to be enough by one tail of the exact rule, without a search."""
-    count = step.critical_count
-    if level.rule != "exact":
-        return False
-    if isinstance(target, PerPool):
-        return bounds.pool_certifies(rows, target.k, step.pool_size, level.alpha, count)
-    units, rate = (qualified, target.share) if isinstance(target, Recall) else (rows, target.rate)
-    return bounds.certifies(units, rate, level.alpha, count)
-
-
-def _looks_require(cutoff: Cutoff, looks: Looks) -> list[tuple[int, int]]:
-    """A campaign's counts follow from its row numbers and its spending of alpha [theory: reviews]."""
-    target, budgets = cutoff.target, list(looks.budgets)
-    hold(bool(budgets), "a campaign has at least one look")
-    hold(isinstance(target, Expected) and cutoff.group is None, "campaigns have one Expected target")
-    assert isinstance(target, Expected)
-    hold(len(looks.rows) == len(budgets) == len(looks.counts), "a look lacks its rows or count")
-    hold(budgets[0] > 0 and budgets == sorted(budgets), "the budgets fall")
-    hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")
-    hold(0 <= looks.chosen < len(looks.rows), "no look gave the threshold")
-    hold(looks.rows[0] > 0 and looks.rows[looks.chosen] == cutoff.rows, "the row counts differ")
-    hold(looks.audit_rate is None or 0 < looks.audit_rate < 1, "the audit rate is impossible")
-    counts = first_crossing_counts(looks.rows, target.rate, budgets)
-    hold(counts == list(looks.counts), f"the looks' counts should be {counts}")
-    return [(0, counts[looks.chosen])]
-
-
-def _dump_cutoff(cutoff: Cutoff) -> _Cutoff:
-    return _Cutoff(target=target_fields(cutoff.target), alpha=cutoff.level.alpha, **_in_both(cutoff))
-
-
-def _in_both(cutoff: Cutoff | _Cutoff) -> dict[str, Any]:
-    """What a cutoff and its file say in the same words."""
-    names = (each.name for each in fields(_Cutoff) if each.name not in ("target", "alpha"))
-    return {name: getattr(cutoff, name) for name in names}

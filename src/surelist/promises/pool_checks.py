@@ -21,8 +21,8 @@ from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
 from surelist.pool_counts import PoolCheck, PoolCounts, count_scores
 from surelist.promises.phrases import percent
+from surelist.promises.promise import Promise
 from surelist.promises.state import Certificate, Cutoff, Step
-from surelist.promises.targets import Expected
 from surelist.score_summary import ScoreSummary
 
 MARKS = 16  # intervals of about equally many calibration rows that a pool is counted in
@@ -146,9 +146,9 @@ def _who(cutoff: Cutoff) -> str:
 
 def _pool_size(cutoff: Cutoff, size: int, pools: Sequence[int], several: bool) -> list[PoolCheck]:
     target = cutoff.target
-    if not isinstance(target, Expected) or target.pool_size is None or target.of != "count":
+    promised, who = target.pool, _who(cutoff)
+    if promised is None or target.held_in(size) is None:
         return []
-    promised, who = target.pool_size, _who(cutoff)
     asked = numerals.number(promised, 10)
     if pools:
         small = [each for each in pools if each < SMALL * promised]
@@ -164,8 +164,8 @@ def _pool_size(cutoff: Cutoff, size: int, pools: Sequence[int], several: bool) -
     return [PoolCheck("pool size", size < SMALL * promised, message, cutoff.group)]
 
 
-def _average(target: Expected, size: int) -> str:
-    held = numerals.number(target.k * size / target.pool_size, 3)
+def _average(target: Promise, size: int) -> str:
+    held = numerals.number(target.held_in(size), 3)
     return f"in one of {size:,} that is at least {held} on average"
 
 

@@ -19,7 +19,7 @@ from surelist._randomness import fresh_generator
 from surelist._scipy import special
 from surelist.errors import PoolWarning
 from surelist.promises.phrases import percent
-from surelist.promises.targets import AnyTarget
+from surelist.promises.promise import Promise
 
 SURE = 0.01  # p-value below which the warning is given
 TURNS = 50  # of each half of the rows: the test compares TURNS * TURNS arrangements
@@ -105,18 +105,11 @@ def _part(
     return sizes, totals
 
 
-INSTEAD = {
-    "Expected": "The same promise without a pool size",
-    "PerPool": "The same promise without a pool size",
-    "Recall": "A promise of each pool's own recall",
-}
-
-
-def warn_of_pools(effect: PoolEffect, alpha: float, target: AnyTarget) -> None:
+def warn_of_pools(effect: PoolEffect, alpha: float, target: Promise) -> None:
     """Say it where it matters."""
     if effect.p_value >= SURE or effect.inflation <= 1:
         return
-    other = INSTEAD.get(type(target).__name__)
+    other = target.in_whole_pools
     instead = (
         f"{other} takes whole pools as the units." if other else "No rule for whole pools is known for it."
     )

@@ -5,18 +5,21 @@ Also what a promise asks for so that it holds although the ratios are somewhat w
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass, replace
 from surelist._randomness import fresh_bits
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
+from surelist.promises.phrases import at_least
+from surelist.promises.promise import Promise
 from surelist.promises.state import Certificate, SeedFrom, Shift
-from surelist.promises.targets import AnyTarget, Expected, Precision, Recall
 
 if TYPE_CHECKING:
     from surelist.promises.terms import Terms
@@ -27,13 +30,26 @@ SEED_BITS = 53  # a whole number that every reader of JSON can hold
 P = TypeVar("P", bound=Certificate)
 
 
-@dataclass(frozen=True, eq=False)
-class DensityRatio:
+class DensityRatio(Struct, frozen=True, eq=False):
     """How much more likely each row is in the pools than among the calibration rows, and its bound.
 
-    ``bound`` is fixed beforehand, never the largest ratio of these rows. ``exact=False`` says that the
-    ratios are estimates; the promise is then conditional on them. ``within=1.2``, fixed beforehand too, asks
-    for so much more that the promise holds while the true ratios are within a factor of 1.2 of these.
+    Rows are kept with probability ratio/bound, once, and the promise is over the rows and this thinning
+    [theory: shift].
+
+    Parameters
+    ----------
+    ratios : array_like
+        One per row; of a table the name of its column.
+    bound : float
+        Of the ratios, fixed beforehand, never the largest ratio of these rows.
+    exact : bool
+        False says that the ratios are estimates; the promise is then conditional on them.
+    within : float, optional
+        A factor, fixed beforehand: so much more is asked for that the promise holds while the true ratios are
+        within this factor of these.
+    seed : int, optional
+        For repeating a calibration. By default it is drawn from the system's randomness and recorded; the
+        conditions say what a seed given here rests on.
 
     Examples
     --------
@@ -42,7 +58,7 @@ class DensityRatio:
     >>> from surelist.examples import population
     >>> scores, labels = population(np.random.default_rng(6), 1_000)
     >>> ratios = np.where(np.arange(1_000) % 2, 0.5, 1.5)  # every other row is thrice as likely in the pools
-    >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100), weights=sl.DensityRatio(ratios, bound=1.5))
+    >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100), shift=sl.DensityRatio(ratios, bound=1.5))
     >>> 550 < policy.cutoffs[0].rows < 780  # about 1,000 / 1.5 rows are kept
     True
     """
@@ -51,6 +67,7 @@ class DensityRatio:
     bound: float
     exact: bool = False
     within: float | None = None
+    seed: int | None = None
 
     @classmethod
     def from_classifier(
@@ -96,14 +113,6 @@ class DensityRatio:
             f"{ratios.mean():.3g} (1 if they are right), and {cut:,} of them are at the bound {bound:g}."
         )
 
-    def unpack(self, bound: float | None, exact: bool) -> tuple[Any, float, bool]:
-        """Ratios, bound and whether they are exact; not said twice."""
-        if bound is not None or exact:
-            raise InvalidInput(
-                "weight_bound: DensityRatio has its own bound; leave weight_bound and weights_exact out."
-            )
-        return self.ratios, self.bound, self.exact
-
     @property
     def factor(self) -> float | None:
         """``within`` where it asks for anything."""
@@ -115,75 +124,44 @@ class DensityRatio:
         return within
 
 
-def keep_rows(
-    weights: Any, bound: float | None, exact: bool, seed: int | None, rows: int
-) -> tuple[NDArray[np.bool_] | None, Shift | None]:
+def keep_rows(given: DensityRatio, rows: int) -> tuple[NDArray[np.bool_], Shift]:
     """Rejection sampling [theory: shift]: the kept rows are i.i.d. from the pool's population."""
-    if (weights is None) != (bound is None):
-        raise InvalidInput("weights: weights= and weight_bound= go together; give both or neither.")
-    if weights is None or bound is None:
-        return None, None
-    bound = check.as_positive(bound, "weight_bound")
-    ratio = check.as_weights(weights, rows, bound) / bound
-    origin: SeedFrom = "system" if seed is None else "caller"
-    seed = fresh_bits(SEED_BITS) if seed is None else seed
+    bound = check.as_positive(given.bound, "bound")
+    ratio = check.as_weights(given.ratios, rows, bound, "ratios") / bound
+    origin: SeedFrom = "system" if given.seed is None else "caller"
+    seed = fresh_bits(SEED_BITS) if given.seed is None else given.seed
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InvalidInput(f"seed: expected a whole number of at least 0, got {seed!r}.")
     # a stream of our own: the same seed elsewhere must not be the same numbers as here
     kept = np.random.default_rng([int(seed), THINNING]).random(rows) < ratio
     if not kept.any():
-        raise InvalidInput("weights: no calibration row was kept; weight_bound is far too large.")
-    return kept, Shift(bound, rows, int(seed), check.as_flag(exact, "weights_exact"), origin)
-
-
-def at_least(share: float, within: float) -> float:
-    """What is left of a share certified among kept rows if the ratios are wrong by this factor.
-
-    The odds fall by at most within squared [theory: shift].
-    """
-    return share / (share + within**2 * (1 - share))
-
-
-def widened(target: AnyTarget, within: float) -> AnyTarget:
-    """The target whose odds are ``within`` squared times those asked: it holds for wrong ratios too."""
-    if isinstance(target, Expected) and target.pool_size is not None and target.of == "count":
-        return replace(target, k=target.pool_size * _more(target.k / target.pool_size, within))
-    if isinstance(target, (Recall, Precision)):
-        return replace(target, share=_more(target.share, within))
-    raise InvalidInput(
-        f"within: goes with Expected(k, pool_size), Recall and Precision, got {target!r}; leave it out."
-    )
-
-
-def _more(share: float, within: float) -> float:
-    """A hair more than exact, so that rounding does not take from it; 1 stays 1."""
-    return min(1.0, at_least(share, 1 / within) * (1 + 1e-12))
+        raise InvalidInput("shift: no calibration row was kept; the bound is far too large.")
+    return kept, Shift(bound, rows, int(seed), check.as_flag(given.exact, "exact"), origin)
 
 
 def with_margin(terms: Terms, within: float, certify: Callable[[Terms], P]) -> P:
     """Certify so much more that ``terms`` hold while the ratios are within a factor of the true ones."""
     wider = replace(
-        terms, targets={name: widened(each, within) for name, each in terms.targets.items()},
-        also=tuple(widened(each, within) for each in terms.also),
+        terms, targets={name: each.widened(within) for name, each in terms.targets.items()},
+        also=tuple(each.widened(within) for each in terms.also),
     )  # fmt: skip
     try:
         policy = certify(wider)
     except NotCertifiable as error:
-        asked = terms.targets.get(error.group)
-        raise NotCertifiable(_as_asked(error.shortfall, asked, within)) from None
+        raise NotCertifiable(_as_asked(error.shortfall, terms.targets.get(error.group), within)) from None
     assert policy.shift is not None
-    cutoffs = (
+    cutoffs = tuple(
         replace(cut, target=target) for cut, target in zip(policy.cutoffs, terms.all_targets, strict=True)
     )
-    return replace(policy, cutoffs=tuple(cutoffs), shift=replace(policy.shift, within=within))
+    return replace(policy, cutoffs=cutoffs, shift=replace(policy.shift, within=within))
 
 
-def _as_asked(short: Shortfall, asked: AnyTarget | None, within: float) -> Shortfall:
+def _as_asked(short: Shortfall, asked: Promise | None, within: float) -> Shortfall:
     """The refusal, with what was certifiable turned back into what it is worth under wrong ratios."""
     share, k = short.largest_share, short.largest_k
     if share is not None:
         share = at_least(share, within)
-    if k is not None and isinstance(asked, Expected):
-        k = asked.pool_size * at_least(k / asked.pool_size, within)
+    if k is not None and asked is not None and asked.pool is not None:
+        k = asked.pool * at_least(k / asked.pool, within)
     asked_for = f"{short.target}, which it takes to hold while the ratios are within a factor of {within:g}"
-    return replace(short, target=asked_for, largest_share=share, largest_k=k)
+    return dataclasses.replace(short, target=asked_for, largest_share=share, largest_k=k)

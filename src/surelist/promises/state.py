@@ -5,25 +5,28 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Protocol
 
-from surelist._dataclasses import dataclass, field, replace
-from surelist._shapes import MAY_BE_ABSENT
+from msgspec import Struct
+from msgspec.structs import replace
+
+from surelist.errors import NotCertifiable, Shortfall
 from surelist.filters import Threshold
 from surelist.promises.groups import joint_alpha, split_alpha
 from surelist.promises.options import GroupKey, GroupKeys, GroupRows, GroupSplit
-from surelist.promises.phrases import number, percent
-from surelist.promises.proofs import Proof
-from surelist.promises.targets import AnyTarget, Level
+from surelist.promises.phrases import counted, number, percent
+from surelist.promises.promise import About, Level, Promise, Proof
 from surelist.score_summary import ScoreSummary
 from surelist.ties import Salt
 
-TWO_LEVELS = ("pac", "bernstein")  # one over the calibration rows and one over each pool
-SeedFrom = Literal["system", "caller", "version 1"]
+SeedFrom = Literal["system", "caller"]
 
 
-@dataclass(frozen=True)
-class Step:
+class Stored(Struct, frozen=True, forbid_unknown_fields=True):
+    """A value that is kept in files as it is."""
+
+
+class Step(Stored, frozen=True):
     """One threshold: for pools of at least ``pool_size``, shortlist scores >= ``threshold``.
 
     With randomised ties, candidates exactly at the threshold need a tie number of at least
@@ -47,23 +50,62 @@ class Step:
         return self.tie_break is None and self.reached is not None and self.reached > self.critical_count
 
 
-@dataclass(frozen=True)
-class Cutoff:
-    """What was certified for one group (``group=None``: for everyone), with its evidence.
+class Requirement(Struct, frozen=True):
+    """Pools of at least ``pool_size`` need ``count`` qualified rows at or above the threshold."""
 
-    ``fingerprint_by`` names the algorithm of ``fingerprint``; None: one of an earlier version.
-    """
+    pool_size: int
+    count: int
+
+
+class Counted(Protocol):
+    """Rows, and how many of them are qualified."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def qualified(self) -> int: ...
+
+
+class Certified(Struct, frozen=True):
+    """What a rule found: who is listed, from how much, and why that is enough."""
+
+    steps: tuple[Step, ...]
+    rows: int
+    qualified: int
+    proof: Proof
+
+
+def refuse(
+    promise: Promise, level: Level, evidence: Counted, reason: str, *, count: int = 0,
+    rows_needed: int | None = None,
+) -> NotCertifiable:  # fmt: skip
+    """The refusal of a rule that counts something other than rows; ``reason`` says what and the way out."""
+    return NotCertifiable(
+        Shortfall(
+            target=f"{promise.describe()} (alpha={level.alpha:g}, rule={level.rule!r})",
+            rows=evidence.rows, qualified_available=evidence.qualified, critical_count=count, largest_k=None,
+            largest_share=None, rows_needed=rows_needed, reason=reason,
+        )
+    )  # fmt: skip
+
+
+class Cutoff(Stored, frozen=True):
+    """What was certified for one group (``group=None``: for everyone), with its evidence."""
 
     group: str | None
-    target: AnyTarget
+    target: Promise
     level: Level
     rows: int
     qualified: int
     steps: tuple[Step, ...]
+    proof: Proof
     fingerprint: str | None = None
-    fingerprint_by: str | None = None
-    scores: ScoreSummary | None = None  # None in policies of earlier versions and of campaigns
-    proof: Proof | None = None  # where more than a count was needed
+    scores: ScoreSummary | None = None  # None for campaigns and collections, which keep no scores
+
+    @property
+    def about(self) -> About:
+        """What the promise is about."""
+        return self.proof.about or self.target.about
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
@@ -71,13 +113,11 @@ class Cutoff:
         return tuple(Threshold(each.pool_size, each.threshold, each.tie_break) for each in self.steps)
 
 
-@dataclass(frozen=True)
-class Shift:
+class Shift(Stored, frozen=True):
     """Calibration rows were thinned by density ratios to look like the pool [theory: shift].
 
     The promise holds over the draw of the rows *and* of the seed, so the seed must come from the
-    system's randomness. ``seed_from`` "version 1": a constant unless the caller gave another.
-    ``within``: so much more was certified that the promise holds while the ratios are within this factor
+    system's randomness. ``within``: so much more was certified that the promise holds while the ratios are within this factor
     of the true ones.
     """
 
@@ -85,12 +125,11 @@ class Shift:
     rows_before: int
     seed: int
     weights_exact: bool
-    seed_from: SeedFrom = "version 1"
-    within: float | None = field(default=None, metadata=MAY_BE_ABSENT)
+    seed_from: SeedFrom
+    within: float | None = None
 
 
-@dataclass(frozen=True)
-class Thinning:
+class Thinning(Stored, frozen=True):
     """Rows were kept at one rate, so that known probabilities no longer matter."""
 
     lowest_rate: float
@@ -113,31 +152,14 @@ class Thinning:
         )
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Stored, frozen=True):
     """One of several scores was chosen after looking; each was certified at its share of alpha."""
 
     scores: tuple[str, ...]
     chosen: str
 
 
-@dataclass(frozen=True)
-class Looks:
-    """The looks of a campaign so far [theory: reviews]: rows, cumulative alpha and count at each.
-
-    ``chosen`` is the look whose count gave the threshold in force. With an ``audit_rate`` the rows are
-    candidates drawn at it from every pool, listed or not.
-    """
-
-    rows: tuple[int, ...]
-    budgets: tuple[float, ...]
-    counts: tuple[int, ...]
-    chosen: int
-    audit_rate: float | None = field(default=None, metadata=MAY_BE_ABSENT)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facts:
+class Facts(Stored, dict=True, kw_only=True, omit_defaults=True, frozen=True):
     """What a policy and its file say in the same words."""
 
     alpha: float
@@ -149,24 +171,22 @@ class Facts:
     missing_labels: int = 0
     dropped_rows: int = 0
     shift: Shift | None = None
+    choice: Choice | None = None  # best of several scores
+    thinning: Thinning | None = None  # of sampled labels
     columns: dict[str, str] | None = None  # by role; and what was said of reading: see Hints
+    reading: tuple[str, ...] | None = None  # what a file was read as
+    group_keys: GroupKeys | None = None  # None: text
+    nested: str | None = None  # what surrounded the fit that made it
+    withdrawn: str | None = None  # why nothing is promised any more
     created: str
     version: str
-    looks: Looks | None = field(default=None, metadata=MAY_BE_ABSENT)  # of a campaign
-    choice: Choice | None = field(default=None, metadata=MAY_BE_ABSENT)  # best of several scores
-    thinning: Thinning | None = field(default=None, metadata=MAY_BE_ABSENT)  # of sampled labels
-    reading: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)  # what a file was read as
-    group_keys: GroupKeys | None = field(default=None, metadata=MAY_BE_ABSENT)  # None: text
-    nested: str | None = field(default=None, metadata=MAY_BE_ABSENT)  # what surrounded the fit that made it
-    withdrawn: str | None = field(default=None, metadata=MAY_BE_ABSENT)  # why nothing is promised any more
+    salt_hash: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Certificate(Facts):
+class Certificate(Facts, frozen=True):
     """Everything a policy knows."""
 
     cutoffs: tuple[Cutoff, ...]
-    salt_hash: str | None = None
     salt: Salt | None = None
 
     @property
@@ -180,20 +200,17 @@ class Certificate(Facts):
         return int(group) if self.group_keys == "whole numbers" else group == "True"
 
     @property
+    def several(self) -> bool:
+        """Whether it makes several promises of one list."""
+        return len(self.cutoffs) > 1 and not self.grouped
+
+    @property
     def each_alpha(self) -> float:
         """The level at which each cutoff is certified: alpha split over scores, groups and promises."""
         alpha = self.alpha / self.chosen_of
         if self.grouped:
             return split_alpha(alpha, len(self.cutoffs), self.group_split or "bonferroni")
         return alpha / len(self.cutoffs)
-
-    @property
-    def pool_alpha(self) -> float:
-        """By a rule of two levels: how often a pool falls short for any group, if rows did not mislead."""
-        level = self.cutoffs[0].level
-        if self.group_split == "sidak":
-            return joint_alpha(level.pool_alpha, len(self.cutoffs))
-        return self.two_levels[1] if len(self.cutoffs) == 1 else replace(level, alpha=self.alpha).pool_alpha
 
     @property
     def chosen_of(self) -> int:
@@ -210,10 +227,40 @@ class Certificate(Facts):
         return self.alpha * level.calibration_share, level.pool_alpha
 
     @property
-    def said_level(self) -> Level:
-        """The level of the promise as a whole, whichever score was chosen."""
+    def pool_alpha(self) -> float:
+        """By a rule of two levels: how often a pool falls short for any group, if rows did not mislead."""
         level = self.cutoffs[0].level
-        if level.rule not in TWO_LEVELS:
-            return replace(level, alpha=self.alpha)
-        rows, pool = self.two_levels
-        return Level(rows + pool, level.rule, rows / (rows + pool))
+        if self.group_split == "sidak":
+            return joint_alpha(level.pool_alpha, len(self.cutoffs))
+        return self.two_levels[1] if len(self.cutoffs) == 1 else replace(level, alpha=self.alpha).pool_alpha
+
+    @property
+    def drawn_rows(self) -> str:
+        """What was drawn, in words: the rows, and the thinning where they were thinned."""
+        if self.shift is not None:
+            return f"{counted(self.shift.rows_before, 'calibration row')} and their thinning"
+        if self.group_rows != "own":  # the same rows serve every group, or every promise
+            return f"the {counted(self.cutoffs[0].rows, 'calibration row')}"
+        words = [f"{cutoff.rows:,}" for cutoff in self.cutoffs]
+        listed = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 2 else words)
+        return f"the {listed} calibration rows"
+
+    @property
+    def of_collection(self) -> bool:
+        """Whether it promises something of the candidates it was made from, and of no others."""
+        return any(each.about is About.COLLECTION for each in self.cutoffs)
+
+    @property
+    def not_of_these(self) -> str:
+        """Why other rows say nothing about a promise of a collection."""
+        of = counted(sum(each.proof.collection_size or 0 for each in self.cutoffs), "candidate")
+        return f"it is about the {of} it was made from, and about no others"
+
+    def listed_per(self, cutoff: Cutoff) -> tuple[float, float] | None:
+        """How many of how many will be listed, estimated from the calibration rows; None: not known."""
+        share, asked = cutoff.steps[0].share, cutoff.target.listed
+        if share is None or self.group_rows == "all":
+            return asked
+        size = float(cutoff.target.pool or cutoff.proof.collection_size or 100.0)
+        # as long as was asked for, or shorter where scores are tied at its end
+        return share * size if asked is None else min(share * size, asked[0]), size

@@ -9,27 +9,29 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+from msgspec import Struct
+
 from surelist import _check as check
 from surelist._check import MissingLabels
-from surelist._dataclasses import dataclass
 from surelist.errors import GroupCutoffWarning, InvalidInput
+from surelist.promises import kinds
+from surelist.promises.conditions import Conditions, Groups, Hash
 from surelist.promises.groups import split_alpha
-from surelist.promises.options import GroupKeys, GroupRows, GroupSplit, Rule, Ties
-from surelist.promises.targets import AnyTarget, Budget, Expected, Level, PerPool, Precision, Recall
+from surelist.promises.options import GroupKeys, GroupRows, GroupSplit, Rule
+from surelist.promises.promise import Level, Promise
 
 GROUP_WARNING = (
     "Cutoffs that differ by group are unlawful in some uses: in the United States, Title VII section 703(l) "
     "forbids different cutoff scores by race, colour, religion, sex or national origin in employment tests. "
     'State what these are for with purpose="..."; it is recorded in the policy. This is not legal advice.'
 )
-Targets = AnyTarget | Sequence[AnyTarget] | Mapping[Any, AnyTarget]
+Targets = Promise | Sequence[Promise] | Mapping[Any, Promise]
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(Struct, frozen=True, eq=False):
     """What the user asked for, checked: the targets by group and how to certify them."""
 
-    targets: Mapping[str | None, AnyTarget]
+    targets: Mapping[str | None, Promise]
     alpha: float = 0.1
     rule: Rule = "exact"
     calibration_share: float = 0.5
@@ -38,9 +40,9 @@ class Terms:
     group_keys: GroupKeys | None = None
     overlapping: bool = False
     purpose: str | None = None
-    ties: Ties = "include"
+    hashed: bool = False  # ties are broken by a hash of candidate ids
     missing_labels: MissingLabels = "error"
-    also: tuple[AnyTarget, ...] = ()  # promised of the same list, at the same time
+    also: tuple[Promise, ...] = ()  # promised of the same list, at the same time
     scores: int = 1  # how many scores are certified, to choose one of them after looking
     # rows and qualified rows per group that the targets were estimated from: not to be calibrated on
     estimated_from: Mapping[str, tuple[int, int]] | None = None
@@ -50,19 +52,10 @@ class Terms:
         for name, kind in (
             ("group_split", GroupSplit),
             ("group_rows", GroupRows),
-            ("ties", Ties),
             ("missing_labels", MissingLabels),
         ):
             check.as_choice(getattr(self, name), get_args(kind), name)
-        object.__setattr__(self, "alpha", check.as_alpha(self.alpha))
-        for each in self.all_targets:
-            check.as_choice(self.rule, each.rules, f"rule (for {type(each).__name__} targets)")
-            if self.group_rows == "all" and isinstance(each, Recall):
-                raise InvalidInput('group_rows: "all" goes with Expected and PerPool targets, got Recall.')
-        if self.group_split == "sidak" and (self.overlapping or self.group_rows == "all"):
-            raise InvalidInput(
-                'group_split: "sidak" needs disjoint groups with rows of their own; use "bonferroni".'
-            )
+        check.set_value(self, "alpha", check.as_alpha(self.alpha))
         if self.purpose is not None and not self.grouped:
             raise InvalidInput(f"purpose: goes with groups=, got {self.purpose!r} without.")
 
@@ -71,8 +64,19 @@ class Terms:
         return None not in self.targets
 
     @property
-    def all_targets(self) -> tuple[AnyTarget, ...]:
+    def all_targets(self) -> tuple[Promise, ...]:
         return (*self.targets.values(), *self.also)
+
+    def conditions(self, **rows: str) -> Conditions:
+        """What the promises rest on; ``rows`` says how the calibration rows came about."""
+        overlapping = " overlapping" if self.overlapping else ""
+        groups = {"own": overlapping.strip() or "own", "all": f"all{overlapping}"}[self.group_rows]
+        return Conditions(
+            rule=self.rule, groups=groups if self.grouped else "none",  # type: ignore[arg-type]
+            split="sidak" if self.grouped and self.group_split == "sidak" else "even",
+            ties="hash" if self.hashed else "include", promises="several" if self.also else "one",
+            **rows,  # type: ignore[arg-type]
+        )  # fmt: skip
 
     @property
     def level(self) -> Level:
@@ -85,8 +89,7 @@ class Terms:
         return Level(alpha, self.rule, self.calibration_share)
 
 
-@dataclass(frozen=True)
-class Roles:
+class Roles(Struct, frozen=True):
     """Which column of a table is what."""
 
     score: str | None
@@ -107,21 +110,34 @@ class Roles:
         return {role: getattr(self, role) for role in roles}
 
 
-def make_terms(target: Targets, *, groups_given: bool, purpose: str | None = None, **settings: Any) -> Terms:
+def make_terms(
+    target: Targets, *, groups: Groups | None = None, ties: Any = "include", **settings: Any
+) -> Terms:
     """Terms from a target, or from a mapping of group to target; ``settings`` are fields of ``Terms``.
 
     Called by the public functions themselves: the warning about groups points at their callers.
     """
-    also: tuple[AnyTarget, ...] = ()
+    also: tuple[Promise, ...] = ()
+    if groups is not None and not isinstance(groups, Groups):
+        raise InvalidInput("groups: expected Groups(names, purpose=...), got the names alone.")
+    if ties != "include" and not isinstance(ties, Hash):
+        raise InvalidInput(f'ties: expected "include" or Hash(ids), got {ties!r}.')
     if isinstance(target, (list, tuple)):
-        target, also = _several(target, groups_given)
-    seen = getattr(target, "estimated_from", None)
+        target, also = _several(target, groups is not None)
+    by_group = {} if groups is None else _settings_of(groups)
     terms = Terms(
-        _by_group(target, groups_given), purpose=purpose, also=also, estimated_from=seen,
-        group_keys=_keys_of(target), **settings,
+        _by_group(target, groups is not None), also=also, hashed=isinstance(ties, Hash),
+        estimated_from=getattr(target, "estimated_from", None), group_keys=_keys_of(target), **by_group, **settings,
     )  # fmt: skip
-    require_purpose(purpose, groups_given=groups_given, level=4)
+    require_purpose(terms.purpose, groups_given=groups is not None, level=4)
     return terms
+
+
+def _settings_of(groups: Groups) -> dict[str, Any]:
+    return {
+        "purpose": groups.purpose, "group_split": groups.split, "group_rows": groups.rows,
+        "overlapping": isinstance(groups.names, Mapping),
+    }  # fmt: skip
 
 
 def require_purpose(purpose: Any, *, groups_given: bool, level: int) -> None:
@@ -134,7 +150,7 @@ def require_purpose(purpose: Any, *, groups_given: bool, level: int) -> None:
         check.as_text(purpose, "purpose")
 
 
-def _several(targets: Sequence[Any], groups_given: bool) -> tuple[AnyTarget, tuple[AnyTarget, ...]]:
+def _several(targets: Sequence[Any], groups_given: bool) -> tuple[Promise, tuple[Promise, ...]]:
     """Promises of one list at once: counts and shares of rows, and precision."""
     if groups_given:
         raise InvalidInput("target: several promises at once go without groups=.")
@@ -142,17 +158,8 @@ def _several(targets: Sequence[Any], groups_given: bool) -> tuple[AnyTarget, tup
     if len({type(each) for each in checked}) != len(checked) or len(checked) < 2:
         raise InvalidInput("target: expected several promises, each of another kind.")
     for each in checked:
-        sizes = getattr(each, "pool_size", 1)
-        if (
-            isinstance(each, Budget)
-            or sizes is None
-            or isinstance(sizes, tuple)
-            or getattr(each, "of", "") == "value"
-        ):
-            raise InvalidInput(
-                f"target: {each!r} goes alone; together go Expected(k, pool_size), PerPool(k, pool_size), "
-                "Recall and Precision."
-            )
+        if not each.one_threshold:
+            raise InvalidInput(f"target: {each!r} has several thresholds and goes alone; give one pool size.")
     return checked[0], tuple(checked[1:])
 
 
@@ -165,11 +172,11 @@ def _keys_of(target: Any) -> GroupKeys | None:
     return keys.get(kinds.pop())
 
 
-def _by_group(target: Targets, groups_given: bool) -> dict[str | None, AnyTarget]:
+def _by_group(target: Targets, groups_given: bool) -> dict[str | None, Promise]:
     if isinstance(target, Mapping):
         if not groups_given:
             raise InvalidInput("groups: a mapping of targets needs groups=, one name per row.")
-        targets: dict[str | None, AnyTarget] = {}
+        targets: dict[str | None, Promise] = {}
         for key, each in target.items():
             name = check.group_name(key, "target")
             if name in targets:
@@ -185,10 +192,7 @@ def _by_group(target: Targets, groups_given: bool) -> dict[str | None, AnyTarget
     return {None: _checked(target, "target")}
 
 
-def _checked(target: Any, name: str) -> AnyTarget:
-    if not isinstance(target, (Expected, PerPool, Recall, Precision, Budget)):
-        raise InvalidInput(
-            f"{name}: must be one of Expected(k, pool_size), PerPool(k, pool_size), Recall(share), "
-            f"Precision(share), Budget(size, pool_size), got {target!r}."
-        )
+def _checked(target: Any, name: str) -> Promise:
+    if not isinstance(target, Promise):
+        raise InvalidInput(f"{name}: expected a promise: {kinds.offered()}; got {target!r}.")
     return target

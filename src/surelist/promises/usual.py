@@ -10,7 +10,6 @@ from surelist._dataclasses import dataclass
 from surelist._numerals import count
 from surelist.bounds.usual import Certifiable, usual_count
 from surelist.promises.state import Certificate, Cutoff
-from surelist.promises.targets import Expected, PerPool, Recall
 
 FIXED_BEFORE = ("exact", "pac", "bernstein")
 MISS = 0.05  # per side
@@ -69,16 +68,12 @@ def usual(policy: Certificate, candidates: int, listed: int) -> Usual | None:
 
 def _fewest(cutoff: Cutoff, count: int) -> int:
     """How many qualified rows there had to be for the promise to be certified at all."""
-    target = cutoff.target
-    if not isinstance(target, Recall):
-        return count
-    return target.fewest(cutoff.level)
+    return cutoff.target.fewest_qualified(cutoff.level) or count
 
 
 def _known(policy: Certificate) -> bool:
     """Whether nothing but a count of labelled rows, fixed beforehand, decided the threshold."""
-    chosen = policy.looks or policy.choice or policy.shift or policy.thinning or len(policy.cutoffs) > 1
+    chosen = policy.choice or policy.shift or policy.thinning or len(policy.cutoffs) > 1
     cutoff = policy.cutoffs[0]
-    counted = cutoff.proof is None and isinstance(cutoff.target, Expected | PerPool | Recall)
     whole = not policy.missing_labels and not policy.grouped and policy.withdrawn is None
-    return counted and whole and not chosen and policy.rule in FIXED_BEFORE
+    return cutoff.proof.counted and whole and not chosen and policy.rule in FIXED_BEFORE

@@ -9,35 +9,21 @@ from surelist._dataclasses import dataclass
 from surelist._numerals import about, number
 from surelist.drawing import charts
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected
-from surelist.promises.wording import listed_per
 from surelist.reports.summary import RULE_NAMES, in_order
 
 LINE_STYLES = {"exact": "a", "simultaneous": "a", "dkw": "b"}
-Y_TITLES = {
-    "recall": "Of the qualified kept, at least, %", "per-pool": "Qualified in every pool, at least",
-    "precision": "Of the list qualified, at least, %", "budget": "Qualified, at least",
-    "expected": "Qualified, at least", "next-pool": "Qualified in the next pool, at least",
-    "pool-recall": "Of its qualified kept, at least, %", "value": "Value on average, at least",
-    "pool-average": "Qualified on average, at least",
-}  # fmt: skip
-AXES = {  # the same in few words; the long ones are read out and head the table
-    "recall": "Kept, at least, %", "pool-recall": "Kept, at least, %", "precision": "Qualified, %",
-    "value": "Value, at least",
-}  # fmt: skip
-SHARES = ("recall", "precision", "pool-recall")
-OF_POOLS = ("next-pool", "pool-recall", "pool-average")
+EXPECTED = "Qualified, at least"
 TABLE_ROWS = 12
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture as SVG, its kind, and some of its points as text under headings.
+    """A picture as SVG, and some of its points as text under headings. ``guarantee``: it is the guarantee curve.
 
     ``group`` is whom it is about, None for everyone; ``pools`` what pools its list lengths are averages of.
     """
 
-    kind: str
+    guarantee: bool
     svg: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -78,36 +64,34 @@ def promise_chart(
     line = charts.Line("certified", "a", curve["list_size"], curve["qualified"])
     svg = charts.guarantee_chart([line], evidence["pool_size"], mark)
     rows = _rows(curve["list_size"], curve["threshold"], curve["qualified"])
-    return Chart("expected", svg, _heads("expected"), rows, mark is not None)
+    return Chart(True, svg, _heads(EXPECTED), rows, mark is not None)
 
 
 def _own_chart(
     own: Mapping[str, Any], name: str = "curve", group: str | None = None, by_rank: bool = False
 ) -> Chart:
-    kind, scale = own["kind"], 100 if own["kind"] in SHARES else 1
+    scale = 100 if own["share"] else 1
     values = [scale * value for value in own["value"]]
     length, promised = own["chosen"]
     svg = charts.guarantee_chart(
         [charts.Line("certified", "a", own["list_size"], values)], own["per"], (length, scale * promised),
-        name, y_title=Y_TITLES[kind], axis=AXES.get(kind, "Qualified, at least"),
-        most=100.0 if kind in SHARES else None,
+        name, y_title=own["title"], axis=own["axis"], most=100.0 if own["share"] else None,
     )  # fmt: skip
     thresholds = [-each for each in own["threshold"]] if by_rank else own["threshold"]
-    rows, heads = _rows(own["list_size"], thresholds, values), _heads(kind, by_rank)
-    return Chart(kind, svg, heads, rows, True, group, about(own["per"]) if kind in OF_POOLS else None)
+    rows, heads = _rows(own["list_size"], thresholds, values), _heads(own["title"], by_rank)
+    return Chart(False, svg, heads, rows, True, group, about(own["per"]) if own["of_pools"] else None)
 
 
 def promised_point(policy: Policy) -> tuple[float, float] | None:
     """List length and promise of a policy that promises an average to everyone."""
-    target = policy.cutoffs[0].target
-    listed = listed_per(policy.cutoffs[0], policy)
-    if policy.grouped or len(policy.cutoffs) > 1 or not isinstance(target, Expected) or listed is None:
+    rate, listed = policy.cutoffs[0].target.found_rate, policy.listed_per(policy.cutoffs[0])
+    if policy.grouped or len(policy.cutoffs) > 1 or rate is None or listed is None:
         return None
-    return listed[0], float(target.k)
+    return listed[0], float(rate) * listed[1]
 
 
-def _heads(kind: str, by_rank: bool = False) -> tuple[str, ...]:
-    return "List length", "Listed of each pool, at most" if by_rank else "Threshold", Y_TITLES[kind]
+def _heads(title: str, by_rank: bool = False) -> tuple[str, ...]:
+    return "List length", "Listed of each pool, at most" if by_rank else "Threshold", title
 
 
 def _rows(*columns: Sequence[float]) -> tuple[tuple[str, ...], ...]:

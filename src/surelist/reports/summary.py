@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
+from msgspec import structs
+
 from surelist._version import __version__
 from surelist.promises import policy_display, policy_file, wording
 from surelist.promises.policy import Policy
@@ -49,7 +51,7 @@ def summarise(
         "name": name,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "promise": policy.promise_of(candidates),
-        "two_lines": asdict(policy.two_lines_of(candidates)),
+        "two_lines": structs.asdict(policy.two_lines_of(candidates)),
         "conditions": list(policy.conditions),
         "alpha": policy.alpha,
         "rule": policy.rule,
@@ -136,15 +138,15 @@ def _cutoff(cutoff: Cutoff, policy: Policy) -> dict[str, Any]:
     return {
         "group": cutoff.group,
         "target": cutoff.target.describe(),
-        "evidence": cutoff.proof.evidence(cutoff.level) if cutoff.proof is not None else None,
+        "evidence": None if cutoff.proof.many_steps else cutoff.proof.evidence(cutoff),
         "alpha": cutoff.level.alpha,
         "by_rank": policy.by_rank,
         "rows": cutoff.rows,
         "qualified": cutoff.qualified,
-        "steps": [asdict(step) for step in cutoff.steps[:STEPS_SHOWN]],
+        "steps": [structs.asdict(step) for step in cutoff.steps[:STEPS_SHOWN]],
         "more_steps": max(0, len(cutoff.steps) - STEPS_SHOWN),
         "fingerprint": cutoff.fingerprint,
-        "scores": asdict(cutoff.scores) if cutoff.scores is not None else None,
+        "scores": structs.asdict(cutoff.scores) if cutoff.scores is not None else None,
         "about": _about(cutoff, policy),
     }
 
@@ -164,8 +166,8 @@ def _listed(policy: Policy) -> str:
 def _about(cutoff: Cutoff, policy: Policy) -> str:
     """The count needed and the count there is; which score was certified, its range and its AUC."""
     lines = wording.about_scores(cutoff, policy)
-    if cutoff.proof is None:
-        lines = [f"threshold: {wording.evidence(cutoff)}", *lines]
+    if cutoff.proof.many_steps:
+        lines = [f"threshold: {cutoff.proof.evidence(cutoff)}", *lines]
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines)
 
 

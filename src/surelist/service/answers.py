@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import structs
 from starlette.responses import HTMLResponse
 
 from surelist import _numerals as numerals
-from surelist._dataclasses import asdict
 from surelist.promises.policy import Policy
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
@@ -42,7 +42,7 @@ def policy(saved: SavedPolicy, candidates: int | None = None) -> dict[str, Any]:
         "note": saved.note,
         "file": saved.entry.facts.get("file"),
         "promise": saved.current.promise_of(candidates),
-        "two_lines": asdict(saved.current.two_lines_of(candidates)),
+        "two_lines": structs.asdict(saved.current.two_lines_of(candidates)),
         "conditions": [*made.conditions, *look_conditions(made, looks)],
         "alpha": made.alpha,
         "rule": made.rule,

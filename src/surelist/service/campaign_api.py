@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 
 from surelist._check import DecimalMark, MissingLabels
-from surelist.promises.targets import Expected
+from surelist.promises import kinds
+from surelist.promises.asked import one_target
 from surelist.service import answers, api, campaign_views, campaigns, reviewing
 from surelist.service.api import Auditor, IdempotencyKey, Maker, SelectionId, Service
 from surelist.service.bodies import TABLE_BODY, body_schema, parsed_body, past_body, table_body
@@ -58,8 +59,8 @@ class CampaignOptions(Options):
     name: Name = Field(default="campaign", description="What people call the campaign.")
     note: str = Field(default="", max_length=2000)
 
-    def terms(self) -> tuple[Expected, dict[str, Any]]:
-        return Expected(self.k, self.pool_size), {
+    def terms(self) -> tuple[Any, dict[str, Any]]:
+        return one_target(kinds.FIRST, {"k": self.k, "pool_size": self.pool_size}), {
             "alpha": self.alpha, "monitor_alpha": self.monitor_alpha,
             "schedule": tuple(self.schedule) or None,
             "uncertified": "everyone" if self.everyone else "refuse", "audit_rate": self.audit_rate,

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from surelist.errors import InvalidInput, NotCertifiable
+from surelist.promises import kinds
+from surelist.promises.asked import one_target
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected
 from surelist.service import life, reviewing, worklist
 from surelist.service.calibrating import Past
 from surelist.service.errors import Conflict
@@ -42,10 +43,9 @@ DEFAULTS: dict[str, str] = {
 def terms_like(policy: Policy) -> tuple[float, float, float] | None:
     """k, pool size and alpha of a policy whose promise a campaign can make; None for others."""
     target = policy.cutoffs[0].target
-    plain = len(policy.cutoffs) == 1 and isinstance(target, Expected) and target.of == "count"
-    if not plain or not isinstance(target, Expected) or target.pool_size is None:
+    if len(policy.cutoffs) > 1 or target.found_rate is None or target.pool is None:
         return None
-    return float(target.k), float(target.pool_size), policy.alpha
+    return float(target.found_rate) * target.pool, target.pool, policy.alpha
 
 
 def asked_of(form: Mapping[str, Any]) -> dict[str, str]:
@@ -53,10 +53,11 @@ def asked_of(form: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(form.get(name) or "").strip()[:2000] for name in DEFAULTS}
 
 
-def terms_of(asked: Mapping[str, str]) -> tuple[Expected, dict[str, Any]]:
+def terms_of(asked: Mapping[str, str]) -> tuple[Any, dict[str, Any]]:
     """What the form asks for: the target, and how the campaign goes."""
     k = number_in(asked["k"], "k", "how many qualified you need")
-    target = Expected(k, number_in(asked["pool_size"], "pool_size", "the pool size"))
+    size = number_in(asked["pool_size"], "pool_size", "the pool size")
+    target: Any = one_target(kinds.FIRST, {"k": k, "pool_size": size})
     return target, {
         "alpha": share_in(asked["alpha"], "alpha", "how often it may be false"),
         "monitor_alpha": share_in(
@@ -91,7 +92,7 @@ def _schedule(text: str) -> tuple[int, ...] | None:
 
 def start(
     runtime: Runtime, view: View, past: Past, columns: Mapping[str, Any],
-    asked: tuple[Expected, dict[str, Any]], about: Mapping[str, Any], key: Key | None,
+    asked: tuple[Any, dict[str, Any]], about: Mapping[str, Any], key: Key | None,
 ) -> str:  # fmt: skip
     """A campaign from rows that were decided in the past; its id. A refusal is a look at the rows too."""
     return view.once(key, lambda: _start(runtime, view, past, columns, asked, about, key)).entry.subject
@@ -99,7 +100,7 @@ def start(
 
 def _start(
     runtime: Runtime, view: View, past: Past, columns: Mapping[str, Any],
-    asked: tuple[Expected, dict[str, Any]], about: Mapping[str, Any], key: Key | None,
+    asked: tuple[Any, dict[str, Any]], about: Mapping[str, Any], key: Key | None,
 ) -> Written:  # fmt: skip
     if columns.get("group") or columns.get("labels") in ("drawn", "value"):
         raise InvalidInput(

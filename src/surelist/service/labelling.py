@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from surelist.errors import InvalidInput
-from surelist.promises.targets import AtLeast, Expected, Recall
+from surelist.promises import kinds
+from surelist.promises.asked import one_target
+from surelist.promises.promise import About
 from surelist.service import life, reviewing, worklist
 from surelist.service.errors import NotFound
 from surelist.service.jobs import escaped, named, new_id
@@ -44,14 +46,19 @@ def asked_of(form: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _target(asked: Mapping[str, str]) -> Any:
-    if asked["promise"] == "expected":
-        k = number_in(asked["k"], "k", "how many qualified you need")
-        return Expected(k, number_in(asked["pool_size"], "pool_size", "the pool size"))
-    if asked["promise"] == "at-least":
-        return AtLeast(_whole(asked["many"], "how many qualified you need"))
-    if asked["promise"] == "recall":
-        return Recall(share_in(asked["share"], "share", "the share to keep"))
-    raise InvalidInput("promise: choose what is to be promised.")
+    known = kinds.chosen(asked["promise"])
+    promise = known and kinds.promise_class(known[0])
+    if not known or not promise or promise.sample is None:
+        raise InvalidInput("promise: choose what is to be promised.")
+    kind, field = known
+    if field == "share":
+        return one_target(kind, {"share": share_in(asked["share"], "share", "the share to keep")})
+    if promise.about is About.COLLECTION:
+        return one_target(kind, {"k": _whole(asked["many"], "how many qualified you need")})
+    k = number_in(asked["k"], "k", "how many qualified you need")
+    return one_target(
+        kind, {"k": k, "pool_size": number_in(asked["pool_size"], "pool_size", "the pool size")}
+    )
 
 
 def _whole(text: str, what: str) -> int:

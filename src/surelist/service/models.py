@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from surelist._check import DecimalMark, MissingLabels
+from surelist.promises import kinds
 from surelist.promises.asked import drawn_labels, roles_of, target_asked, terms_of
 from surelist.promises.options import (
     OPTIONS,
@@ -15,7 +16,6 @@ from surelist.promises.options import (
     GroupSplit,
     LabelsOf,
     ListedBy,
-    PromiseKind,
     Rule,
     Ties,
 )
@@ -45,11 +45,13 @@ class CalibrateOptions(Options):
 
     score: Name = option("score")
     label: Name = option("label")
-    promise: PromiseKind = option("promise")
+    promise: str = option("promise", json_schema_extra={"enum": [*kinds.KINDS]})
     k: Number | None = option("k")
     pool_size: Number | PoolRange | None = option("pool_size")
     largest_pool: int | None = option("largest_pool", ge=1, le=10**9)
     share: float | None = option("share", gt=0, lt=1)
+    size: Number | None = option("size")
+    recall: float | None = option("recall", gt=0, le=1)
     pool: Name | None = option("pool")
     spread: Number | None = option("spread")
     of: LabelsOf = option("of")

@@ -11,16 +11,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from surelist.errors import InvalidInput
+from surelist.promises import kinds
 from surelist.promises.asked import drawn_labels, one_target, roles_of, target_asked, terms_of
-from surelist.promises.options import PromiseKind
-from surelist.promises.targets import Expected, Target
+from surelist.promises.promise import Promise
 from surelist.service.calibrating import CalibrationRequest
 from surelist.service.jobs import hints_of
 from surelist.service.uploads import Draft
 
 BY_GROUP = ("expected", "per-pool", "recall")
 OF_ROWS = (*BY_GROUP, "precision", "budget")
-OF_POOLS = ("expected", "per-pool", "pool-recall")
+OF_POOLS = ("next-pool", "pool-average", "pool-recall")
+# the field of the form that holds the number of a promise, and what it is called
+NUMBER = {"k": ("k", "how many qualified you need"), "share": ("share", "the share to keep"),
+          "recall": ("share", "the share to keep"), "size": ("budget", "how many you can review")}  # fmt: skip
+OF_LIST = ("precision", "the share of the list")
 LABELS = {
     "all": "an answer in every row",
     "unqualified": "an answer or nothing; nothing counts as not qualified",
@@ -66,7 +70,7 @@ def promises_of(columns: Mapping[str, Any]) -> tuple[str, ...]:
     if columns["group"]:
         return BY_GROUP
     if columns.get("labels") == "value":
-        return ("expected",)
+        return ("pool-average",) if columns.get("pool") else ("value",)
     if columns.get("labels") == "drawn":
         return BY_GROUP
     return OF_POOLS if columns.get("pool") else OF_ROWS
@@ -96,13 +100,14 @@ def request_of(draft: Draft) -> CalibrationRequest:
 
 
 def _covered_after_looking(target: Any, columns: Mapping[str, Any], draft: Draft) -> bool:
-    plain = isinstance(target, Expected) and target.pool_size is not None and target.of == "count"
+    several = isinstance(target, list)
+    plain = not several and "simultaneous" in target.rules
     return plain and columns.get("labels") != "drawn" and draft.others is None
 
 
-def _by_group(options: dict[str, Any], promise: PromiseKind, asked: Mapping[str, Any]) -> CalibrationRequest:
+def _by_group(options: dict[str, Any], promise: str, asked: Mapping[str, Any]) -> CalibrationRequest:
     options["purpose"] = asked["purpose"].strip() or None
-    options["group_rows"] = "all" if promise != "recall" else "own"
+    options["group_rows"] = "own" if _field(promise) == "share" else "all"
     options["pool"] = None
     targets = {
         name: _group_target(promise, k, asked, f"k-{at}", name)
@@ -113,41 +118,50 @@ def _by_group(options: dict[str, Any], promise: PromiseKind, asked: Mapping[str,
     return CalibrationRequest(roles_of(options), terms_of(options, targets), hints=hints_of(options))
 
 
-def _group_target(promise: PromiseKind, k: str, asked: Mapping[str, Any], field: str, name: str) -> Target:
-    if promise == "recall":
-        return one_target(promise, share=share_in(asked["share"], "share", "the share to keep"))
+def _group_target(promise: str, k: str, asked: Mapping[str, Any], field: str, name: str) -> Promise:
+    if _field(promise) == "share":
+        return one_target(promise, {"share": share_in(asked["share"], "share", "the share to keep")})
     size = number_in(asked["pool_size"], "pool_size", "the pool size")
     needed = number_in(k, field, f"how many qualified you need of {name}")
-    return one_target(promise, k=needed, pool_size=size)
+    return one_target(promise, {"k": needed, "pool_size": size})
+
+
+def _field(promise: str) -> str:
+    """The field of a promise that its number in the form sets."""
+    known = kinds.chosen(promise)
+    assert known is not None
+    return known[1]
 
 
 def _numbers(
-    promise: PromiseKind, columns: Mapping[str, Any], asked: Mapping[str, Any], *, others: bool
+    promise: str, columns: Mapping[str, Any], asked: Mapping[str, Any], *, others: bool
 ) -> dict[str, Any]:
-    """The numbers of one promise, by the names of ``OPTIONS``."""
-    found: dict[str, Any] = {}
-    pools = columns.get("pool")
-    if promise in ("recall", "pool-recall"):
-        found["share"] = share_in(asked["share"], "share", "the share to keep")
-    elif promise == "precision":
-        found["share"] = share_in(asked["precision"], "precision", "the share of the list")
-        found |= _optional(asked, "start", share_in, "the list to begin with")
-    else:
-        field = "budget" if promise == "budget" else "k"
-        what = "how many you can review" if promise == "budget" else "how many qualified you need"
-        found["k"] = number_in(asked[field], field, what)
-        if not pools:
-            found["pool_size"] = number_in(asked["pool_size"], "pool_size", "the pool size")
-    if columns.get("labels") == "value":
+    """The promise and its numbers, by the names of ``OPTIONS``."""
+    known = kinds.chosen(promise)
+    made = known and kinds.promise_class(known[0])
+    assert known is not None
+    assert made is not None
+    kind, field = known
+    fields = made.__struct_fields__
+    name, what = OF_LIST if made.others == "needed" and field == "share" else NUMBER[field]
+    read = share_in if field in ("share", "recall") else number_in
+    found: dict[str, Any] = {"promise": kind, field: read(asked[name], name, what)}
+    if "pool_size" in fields:
+        found["pool_size"] = number_in(asked["pool_size"], "pool_size", "the pool size")
+    if "of" in fields and columns.get("labels") == "value":
         found["of"] = "value"
-    if promise == "expected" and (pools or "of" in found):
-        found |= _optional(asked, "spread", number_in, "the spread")
-    if pools and promise != "expected" and asked["by"] == "rank":
+    for each, reader, words in (
+        ("start", share_in, "the list to begin with"),
+        ("spread", number_in, "the spread"),
+    ):
+        if each in fields:
+            found |= _optional(asked, each, reader, words)
+    if "by" in fields and asked["by"] == "rank":
         found["by"] = "rank"
-    if promise == "expected" and not pools and "of" not in found and asked["also"].strip():
+    if promise == kinds.FIRST and asked["also"].strip():
         part = share_in(asked["also"], "also", "the share of the list")
         found["also"] = [f"precision:{part!r}"]
-    if not others and (promise in ("precision", "budget") or "also" in found):
+    if not others and (made.others == "needed" or "also" in found):
         raise FieldError("others", "This promise needs a file of other candidates' scores: choose one below.")
     return found
 

@@ -7,20 +7,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from starlette.datastructures import FormData
 
 from surelist import _numerals as numerals
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected, PerPool, Recall
-from surelist.promises.wording import list_length, listed_per
+from surelist.promises.wording import list_length
 from surelist.reports import history
 from surelist.reports.pictures import promise_chart, promise_charts, promised_point
 from surelist.reports.summary import summarise
 from surelist.service import answers
 from surelist.service.errors import Conflict
 from surelist.service.looking import Profile
-from surelist.service.promise_form import DEFAULTS, LABELS, number_in, share_in
+from surelist.service.promise_form import BY_GROUP, DEFAULTS, LABELS, number_in, share_in
 from surelist.service.record.chain import Entry
 from surelist.service.record.record import SavedPolicy
 from surelist.service.reviewing import until
@@ -29,7 +29,6 @@ from surelist.service.uploads import Draft
 FIXED = {
     "exact": "before looking", "simultaneous": "after looking, or not sure",
     "dkw": "after looking, or not sure", "pac": "before looking", "bernstein": "before looking",
-    "fdr": "before looking",
 }  # fmt: skip
 ROLES = ("score", "label", "group", "id", "pool")
 
@@ -69,7 +68,7 @@ def result(draft: Draft) -> dict[str, Any]:
     outcome, asked = draft.notes["outcome"], draft.notes["asked"]
     policy, facts = Policy.loads(outcome["policy"]), outcome["facts"]
     evidence = facts["evidence"]
-    length = listed_per(policy.cutoffs[0], policy) if len(policy.cutoffs) == 1 else None
+    length = policy.listed_per(policy.cutoffs[0]) if len(policy.cutoffs) == 1 else None
     size = evidence["pool_size"] if evidence is not None else 100.0
     listed, per = length or (outcome["share"] * size, size)
     paper = None
@@ -154,25 +153,20 @@ def audit_asked(offer: Mapping[str, Any] | None, form: Mapping[str, Any], ident:
 def asked_like(policy: Policy) -> dict[str, Any] | None:
     """A policy's promise as the form holds it, to be asked of other rows; None where the form has no such."""
     targets = [cutoff.target for cutoff in policy.cutoffs]
-    kinds = {type(target) for target in targets}
-    known = {Expected: "expected", PerPool: "per-pool", Recall: "recall"}
-    kind = kinds.pop()
-    if kinds or kind not in known or (not policy.grouped and len(targets) > 1):
+    kind = targets[0].kind
+    if policy.several or kind not in BY_GROUP or not targets[0].one_threshold:
         return None
     asked = {
-        **DEFAULTS, "promise": known[kind], "alpha": f"{100 * policy.alpha:.10g}",
+        **DEFAULTS, "promise": kind, "alpha": f"{100 * policy.alpha:.10g}",
         "rule": "exact", "purpose": policy.purpose or "",
     }  # fmt: skip
-    first = targets[0]
-    if isinstance(first, Recall):
-        return {**asked, "share": f"{100 * float(first.share):.10g}"}
-    if not isinstance(first, Expected | PerPool) or not isinstance(first.pool_size, int | float):
-        return None
-    asked |= {"k": f"{float(first.k):.10g}", "pool_size": f"{float(first.pool_size):.10g}"}
+    first = msgspec.to_builtins(targets[0])
+    if "share" in first:
+        return {**asked, "share": f"{100 * float(first['share']):.10g}"}
+    asked |= {name: f"{float(first[name]):.10g}" for name in ("k", "pool_size")}
     if policy.grouped:
-        asked["groups"] = {
-            str(cutoff.group): f"{float(getattr(cutoff.target, 'k', 1)):.10g}" for cutoff in policy.cutoffs
-        }
+        numbers = {str(cutoff.group): msgspec.to_builtins(cutoff.target)["k"] for cutoff in policy.cutoffs}
+        asked["groups"] = {group: f"{float(k):.10g}" for group, k in numbers.items()}
     return asked
 
 

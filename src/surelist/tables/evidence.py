@@ -5,8 +5,6 @@ The rows themselves are never collected. All groups are answered by the same pas
 
 from __future__ import annotations
 
-import hashlib
-import struct
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -91,14 +89,6 @@ class TableEvidence:
     raw: Any  # the group as the table has it
     scores: _Scores
 
-    @cached_property
-    def old_fingerprint(self) -> str:
-        """The fingerprint "table 1" of earlier versions: row count and binned qualified scores."""
-        digest = hashlib.sha256(b"surelist table 1" + struct.pack("<qq", self.rows, self.qualified))
-        for each in self.scores.order.bins.get(self.raw, []):
-            digest.update(struct.pack("<ddq", each.low + 0.0, each.high + 0.0, each.rows))
-        return digest.hexdigest()
-
     def nth_largest(self, counts: Sequence[int]) -> list[float]:
         self.scores.prefetch({self.raw: counts})
         return [self.scores.known[self.raw, count] for count in counts]
@@ -140,14 +130,14 @@ def calibration_rows(
     *,
     names: Mapping[str, str | None],
     group_rows: str,
-    ties: str,
+    hashed: bool,
     missing_labels: str,
     on_bad_rows: str,
 ) -> CalibrationRows:
     """Count the rows of each group in one pass; stop for rows that do not fit."""
     known = [name for name in groups if name is not None]
     census = _take_census(
-        table, names, known, ties=ties, missing_labels=missing_labels, on_bad_rows=on_bad_rows
+        table, names, known, hashed=hashed, missing_labels=missing_labels, on_bad_rows=on_bad_rows
     )
     bad_rows.stop_for(census.columns, census.problems)
     counts, totals, scores = census.counts, census.totals, _Scores(census.columns)
@@ -170,14 +160,14 @@ def calibration_problems(
     table: Table,
     names: Mapping[str, str | None],
     *,
-    ties: str = "include",
+    hashed: bool = False,
     missing_labels: str = "error",
     on_bad_rows: str = "error",
 ) -> tuple[bad_rows.Problem, ...]:
     """What ``calibration_rows`` would refuse or warn of, whatever groups there are targets for."""
     try:
         return _take_census(
-            table, names, None, ties=ties, missing_labels=missing_labels, on_bad_rows=on_bad_rows
+            table, names, None, hashed=hashed, missing_labels=missing_labels, on_bad_rows=on_bad_rows
         ).problems
     except InvalidInput as error:
         return (bad_rows.Problem("table", str(error), str(error)),)
@@ -188,7 +178,7 @@ def _take_census(
     names: Mapping[str, str | None],
     groups: Sequence[str] | None,
     *,
-    ties: str,
+    hashed: bool,
     missing_labels: str,
     on_bad_rows: str,
 ) -> _Census:
@@ -211,7 +201,7 @@ def _take_census(
     if missing_labels != "unqualified":
         problems += bad_rows.missing_labels(columns, totals.get(bad_rows.LABEL_MISSING, 0))
     problems += bad_rows.wrong_groups(columns, sizes, groups)
-    problems += bad_rows.wrong_ids(columns, hashed=ties == "hash")
+    problems += bad_rows.wrong_ids(columns, hashed=hashed)
     if not problems and everyone == 0:
         none = f"{table.name}: expected at least one calibration row, got none."
         problems.append(bad_rows.Problem("no rows", none, none))

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
-from surelist.score_summary import RowSummary
-from surelist.tables.evidence import CalibrationRows, calibration_rows
+from surelist.tables.evidence import CalibrationRows, TableEvidence, calibration_rows
 from surelist.tables.roles import POOL, RANK, ROWS, SCORE, Columns
 from surelist.tables.sources import Table
 from surelist.tables.thresholds import with_ranks
@@ -38,7 +37,7 @@ class PooledRows:
     codes: NDArray[np.int64]
     missing_labels: int
     dropped: int
-    summary: RowSummary
+    counts: TableEvidence
 
 
 def pooled_rows(
@@ -51,7 +50,7 @@ def pooled_rows(
 ) -> PooledRows:
     """Whole pools of a table, after the same checks as for rows; by rank, scores are minus ranks."""
     counted = calibration_rows(
-        table, [None], names=names, group_rows="own", ties="include", missing_labels=missing_labels,
+        table, [None], names=names, group_rows="own", hashed=False, missing_labels=missing_labels,
         on_bad_rows=on_bad_rows,
     )  # fmt: skip
     evidence = counted.evidence[None]
@@ -78,7 +77,7 @@ def pooled_rows(
         codes,
         counted.missing_labels,
         counted.dropped,
-        evidence.summary([]),
+        evidence,
     )
 
 

@@ -22,7 +22,7 @@ from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.campaign import Campaign
 from surelist.lifecycle.screened import AUDITED, as_draws
 from surelist.promises.evidence import rows_fingerprint
-from surelist.promises.targets import Expected
+from surelist.promises.kinds.counts import CountPromise
 from surelist.tables.arrays import read_columns
 from surelist.tables.reading import Reading
 from surelist.tables.rows import rows_at, write_sheet
@@ -47,7 +47,7 @@ class Begun:
 
 
 def begin(
-    source: Source, score: str, label: str, target: Expected, **options: Any
+    source: Source, score: str, label: str, target: CountPromise, **options: Any
 ) -> tuple[str, Begun | NotCertifiable]:
     """The rows' fingerprint, and a campaign that starts from them; a refusal is a look at the rows too."""
     columns = read_columns(source.open(), {"score": score, "label": label})

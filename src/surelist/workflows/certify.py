@@ -10,16 +10,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
-from surelist.promises.calibration import certify_arrays, certify_pools
-from surelist.promises.certification import certify, fitting_advice, requirements
+from surelist.promises.calibrate import Arrays, Facts, certify, certify_arrays, fitting_advice
+from surelist.promises.conditions import require_proof
+from surelist.promises.evidence import Evidence
+from surelist.promises.kinds.counts import counts_of
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.pools import PoolRows
+from surelist.promises.promise import Needs
 from surelist.promises.sampled import SampledLabels
-from surelist.promises.special import has_values, needs_columns, of_whole_pools
+from surelist.promises.shift import DensityRatio
 from surelist.promises.terms import Roles, Terms
 from surelist.tables.arrays import read_columns
 from surelist.tables.evidence import calibration_rows
@@ -38,10 +42,11 @@ def certify_source(
     terms: Terms,
     unlabelled: Any = None,
     drawn: SampledLabels | None = None,
+    shift: DensityRatio | None = None,
 ) -> Policy:
     """What ``calibrate_table`` does, from values: for the front ends. ``drawn``: how labels came about."""
     opened = replace(source, table=source.open())
-    return remembering(_certified(opened, roles, terms, unlabelled, drawn), opened, roles)
+    return remembering(_certified(opened, roles, terms, unlabelled, drawn, shift), opened, roles)
 
 
 def remembering(policy: Policy, source: Source, roles: Roles) -> Policy:
@@ -53,15 +58,22 @@ def remembering(policy: Policy, source: Source, roles: Roles) -> Policy:
 
 
 def _certified(
-    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | None
-) -> Policy:
+    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | None,
+    shift: DensityRatio | None,
+) -> Policy:  # fmt: skip
     with words_of_tables(), fitting_advice(terms):
-        if terms.ties == "hash" and roles.id is None:
-            raise InvalidInput('id: ties="hash" breaks ties by candidate id; pass id=.')
-        more = drawn is not None or unlabelled is not None or bool(roles.other_score or terms.also)
-        if more or any(needs_columns(each) for each in terms.all_targets):
-            return _certify_columns(source, roles, terms, unlabelled, drawn)
-        if any(of_whole_pools(each) for each in terms.all_targets):
+        if terms.hashed and roles.id is None:
+            raise InvalidInput("ties: ties are broken by candidate id; pass ties=Hash(column).")
+        more = any(each is not None for each in (drawn, unlabelled, shift)) or bool(
+            roles.other_score or terms.also
+        )
+        needs = {each.needs for each in terms.all_targets}
+        if more or Needs.COLUMNS in needs:
+            return _certify_columns(source, roles, terms, unlabelled, drawn, shift)
+        missing = "missing" if terms.missing_labels == "unqualified" else "complete"
+        for promise in terms.all_targets:
+            require_proof(promise, terms.conditions(labels=missing))
+        if Needs.POOLS in needs:
             return _certify_pools(source, roles.names(*WITH_POOLS), terms)
         return _certify_counts(source, roles, terms)
 
@@ -71,11 +83,11 @@ def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
     names = roles.names(*WITH_POOLS)
     rows = calibration_rows(
         source.open(), list(terms.targets), names=names, group_rows=terms.group_rows,
-        ties=terms.ties, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
+        hashed=terms.hashed, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
     )  # fmt: skip
-    needed = requirements(rows.evidence, terms)
-    rows.expect({name: [each.count for each in counts] for name, counts in needed.items()})
-    policy = certify(rows.evidence, terms, missing_labels=rows.missing_labels, dropped_rows=rows.dropped)
+    evidence = {name: Evidence(each, name) for name, each in rows.evidence.items()}
+    rows.expect(counts_of(evidence, terms))
+    policy = certify(evidence, terms, Facts(rows.missing_labels, rows.dropped))
     if roles.pool is not None and not terms.grouped:
         sizes, totals = pool_totals(rows, policy.cutoffs[0].steps[0].threshold)
         warn_of_pools(pool_effect(sizes, totals, terms.alpha), terms.alpha, terms.all_targets[0])
@@ -84,21 +96,20 @@ def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
 
 def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -> Policy:
     """Whole pools as units: one pass counts them, another fetches the qualified rows."""
-    by_rank = getattr(terms.all_targets[0], "by", "score") == "rank"
     read = pooled_rows(
         source.open(), names=names, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
-        by_rank=by_rank,
+        by_rank=terms.all_targets[0].by_rank,
     )  # fmt: skip
     rows = PoolRows.of_qualified(read.rows, read.pools, read.scores, read.codes, read.unscored)
-    policy = certify_pools(
-        rows, terms, read.summary, missing_labels=read.missing_labels, dropped_rows=read.dropped
-    )
+    evidence: dict[str | None, Evidence] = {None: Evidence(read.counts, pooled=rows)}
+    policy = certify(evidence, terms, Facts(read.missing_labels, read.dropped))
     return policy.with_columns(**names)
 
 
 def _certify_columns(
-    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | None
-) -> Policy:
+    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | None,
+    shift: DensityRatio | None,
+) -> Policy:  # fmt: skip
     """Promises that need every row: the columns are read into memory, all in one pass."""
     if source.on_bad_rows != "error":
         raise InvalidInput('on_bad_rows: this promise goes with "error" only; clean the table first.')
@@ -106,14 +117,17 @@ def _certify_columns(
     labels = columns.labels
     if drawn is not None:
         rate = drawn.probability
-        labels = replace(drawn, labels=labels, probability=columns.rates if isinstance(rate, str) else rate)
+        labels = structs.replace(
+            drawn, labels=labels, probability=columns.rates if isinstance(rate, str) else rate
+        )
     others = _other_scores(unlabelled, roles.scores)
     one, beside = not roles.other_score, columns.beside
-    policy = certify_arrays(
-        columns.scores[roles.scores[0]] if one else columns.scores, labels, terms,
-        groups=beside.get("group"), ids=beside.get("id"), pools=beside.get("pool"),
-        unlabelled=others.get(roles.scores[0]) if one else others or None,
+    ratios = None if shift is None else structs.replace(shift, ratios=beside["weight"])
+    given = Arrays(
+        columns.scores[roles.scores[0]] if one else columns.scores, labels, beside.get("group"), beside.get("id"),
+        ratios, beside.get("pool"), others.get(roles.scores[0]) if one else others or None,
     )  # fmt: skip
+    policy = certify_arrays(given, terms)
     chosen = roles.scores[0] if policy.choice is None else policy.choice.chosen
     return policy.with_columns(score=chosen, label=roles.label, **roles.names("group", "id", "pool"))
 
@@ -129,13 +143,16 @@ class _RowColumns:
 
 
 def _read_rows(source: Source, roles: Roles, terms: Terms, drawn: SampledLabels | None) -> _RowColumns:
-    values = any(has_values(each) for each in terms.all_targets)
+    values = any(each.amounts for each in terms.all_targets)
     rate = drawn.probability if drawn is not None and isinstance(drawn.probability, str) else None
     numbers = {f"score_{at}": name for at, name in enumerate(roles.other_score)}
     numbers |= {"value": roles.label or ""} if values else {}
     numbers |= {"probability": rate} if rate is not None else {}
     opened = source.open()
-    names = {**roles.names("score", "group", "id", "pool"), "label": None if values else roles.label}
+    names = {
+        **roles.names("score", "group", "id", "pool", "weight"),
+        "label": None if values else roles.label,
+    }
     needed = drawn is None and terms.missing_labels == "error"
     read = read_columns(opened, names, numbers=numbers, any_order=True, every_label=needed)
     for role, name in numbers.items():
@@ -145,7 +162,7 @@ def _read_rows(source: Source, roles: Roles, terms: Terms, drawn: SampledLabels 
     labels = read["value"] if values else read["label"]
     return _RowColumns(
         dict(zip(roles.scores, scores, strict=True)), labels, read.get("probability"),
-        {role: read[role] for role in ("group", "id", "pool") if role in read},
+        {role: read[role] for role in ("group", "id", "pool", "weight") if role in read},
     )  # fmt: skip
 
 

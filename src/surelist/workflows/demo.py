@@ -11,8 +11,8 @@ from surelist import examples
 from surelist._dataclasses import dataclass
 from surelist._files import writing
 from surelist.errors import InvalidInput
+from surelist.promises.kinds.expected import Expected
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected
 from surelist.tables.arrays import read_columns
 from surelist.tables.shortlist import Selection
 from surelist.workflows.tables import calibrate_table, select_table

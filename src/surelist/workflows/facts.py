@@ -20,13 +20,12 @@ from surelist._dataclasses import asdict, dataclass, replace
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, PoolWarning
 from surelist.filters import ranks_within
-from surelist.promises.curve import GuaranteeCurve, PromiseCurve, guarantee_curve, pointwise_curve
+from surelist.promises.curve import GuaranteeCurve, guarantee_curve, pointwise_curve
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
-from surelist.promises.promise_curve import group_curves, promise_curve
-from surelist.promises.sampled import Audited, SampledLabels
-from surelist.promises.special import has_values
-from surelist.promises.targets import AnyTarget, Budget, Expected, PerPool
+from surelist.promises.promise import Promise
+from surelist.promises.promise_curve import PromiseCurve, group_curves, promise_curve
+from surelist.promises.sampled import SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
 from surelist.reports.within_groups import orders_within_groups
@@ -68,7 +67,7 @@ def certify(
 
     The table is opened once. A refusal is returned and not raised: it is a look at the rows too.
     """
-    rows = _Rows(source, roles, values=any(has_values(each) for each in terms.all_targets))
+    rows = _Rows(source, roles, values=any(each.amounts for each in terms.all_targets))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PoolWarning)
         try:
@@ -147,7 +146,7 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
     beyond = rests_beyond_rows(policy)
     table = Source(source, hints=Hints.of(policy.columns or {})).open()
     require_rows_of(policy, Source(table))
-    if policy.thinning is not None or isinstance(policy.cutoffs[0].proof, Audited):
+    if policy.thinning is not None or policy.cutoffs[0].proof.drawn_labels:
         raise InvalidInput(
             "past: labels of this policy were drawn, and curves of them would mislead; leave the rows out."
         )
@@ -170,9 +169,9 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
 def has_curves(policy: Policy) -> bool:
     """Whether curves of the rows are about this promise: counts of rows as they were drawn, and nothing was
     chosen after looking or shared by several promises."""
-    several = policy.choice is not None or (len(policy.cutoffs) > 1 and not policy.grouped)
+    several = policy.choice is not None or policy.several
     as_drawn = policy.thinning is None and policy.shift is None
-    return not several and as_drawn and all(each.proof is None for each in policy.cutoffs)
+    return not several and as_drawn and all(each.proof.many_steps for each in policy.cutoffs)
 
 
 def _shown(
@@ -244,7 +243,7 @@ def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
 def _only_bins(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
     """What is true of promises that have no curve of counts: how labels follow scores, of rows that are units
     and labels that are 0 or 1."""
-    counts = not policy.of_pools and not any(has_values(each.target) for each in policy.cutoffs)
+    counts = not policy.of_pools and not any(each.target.amounts for each in policy.cutoffs)
     bins = audit.score_bins(columns["score"], columns["label"]) if counts else ()
     size = _pool_size([cutoff.target for cutoff in policy.cutoffs], False)
     return {
@@ -265,19 +264,14 @@ def _promise_curves(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
 
 def _plain(made: PromiseCurve) -> dict[str, Any]:
     thinned = _thinned(made, ("list_size", "value", "threshold"))
-    return {"kind": made.kind, "per": made.per, "chosen": [_short(each) for each in made.chosen], **thinned}
+    said = {name: getattr(made, name) for name in ("title", "axis", "share", "of_pools", "per")}
+    return {**said, "chosen": [_short(each) for each in made.chosen], **thinned}
 
 
-def _pool_size(targets: Sequence[AnyTarget], by_group: bool) -> float:
+def _pool_size(targets: Sequence[Promise], by_group: bool) -> float:
     """For drawing curves: the pool size of the promise, else a pool of 100."""
-    sizes = [_size_of(target) for target in targets]
+    sizes = [target.pool or 0.0 for target in targets]
     return sum(sizes) if by_group and all(sizes) else max(sizes) or 100.0
-
-
-def _size_of(target: AnyTarget) -> float:
-    if isinstance(target, (Expected, Budget)):
-        return float(target.pool_size or 0.0)
-    return float(target.sizes[0]) if isinstance(target, PerPool) and target.pool_size else 0.0
 
 
 def _listed_share(columns: dict[str, Any], policy: Policy) -> float:

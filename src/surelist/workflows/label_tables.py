@@ -17,7 +17,6 @@ from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling import Labelling
 from surelist.lifecycle.labelling_start import Fetched, Ints
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Recall
 from surelist.tables.ranks import RankedTable
 from surelist.tables.roles import require_column
 from surelist.tables.rows import Row, rows_at, rows_with_ids, write_listed
@@ -146,7 +145,7 @@ def write_certified(
     work: Labelling, policy: Policy, table: Table, columns: Mapping[str, str], output: Path
 ) -> None:
     """The same of a table that is open."""
-    recall = {each.group for each in policy.cutoffs if isinstance(each.target, Recall)}
+    recall = {each.group for each in policy.cutoffs if each.proof.with_sample}
     sampled = work.sampled_of(recall)
     thresholds = {each.group: each.steps[-1].threshold for each in policy.cutoffs}
     roles = {role: columns.get(role) for role in ("score", "group", "id")}

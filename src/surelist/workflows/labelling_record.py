@@ -10,7 +10,6 @@ from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected, PerPool
 from surelist.tables.rows import count_rows, rows_at
 from surelist.tables.sources import open_table
 from surelist.workflows.label_tables import TableCollection, write_certified
@@ -120,7 +119,7 @@ def _status(work: Labelling) -> LabellingStatus:
             policy = work.policy
         except NotCertifiable as error:
             refusal = str(error)
-    future = policy is not None and isinstance(policy.cutoffs[0].target, Expected | PerPool)
+    future = policy is not None and not policy.of_collection
     return LabellingStatus(
         work.describe(), rows, work.needs_all, policy, refusal, future, tuple(work.stages), work.listed
     )

@@ -18,8 +18,9 @@ from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.plan import Plan
 from surelist.lifecycle.planning import plan as plan_arrays
 from surelist.lifecycle.schedule import Update
+from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Expected, Target
+from surelist.promises.promise import Promise
 from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.rows import rows_with_ids, write_sheet
 from surelist.tables.shortlist import select_rows
@@ -31,7 +32,7 @@ LABELS = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0}
 
 
 def plan(
-    target: Target, *, pilot: Path | None = None, score: str, label: str,
+    target: Promise, *, pilot: Path | None = None, score: str, label: str,
     missing_labels: MissingLabels = "error", hints: Hints = NO_HINTS, **options: Any,
 ) -> Plan:  # fmt: skip
     """A plan from a pilot table, or from the base rate and AUC in ``options``."""
@@ -111,7 +112,7 @@ def watch(
 
 
 def start_campaign(
-    past: Path, state: Path, target: Expected, *, score: str, label: str,
+    past: Path, state: Path, target: CountPromise, *, score: str, label: str,
     missing_labels: MissingLabels = "error", hints: Hints = NO_HINTS, **options: Any,
 ) -> Campaign:  # fmt: skip
     """Start a campaign from a table of calibration rows; an existing state is not overwritten."""

@@ -6,23 +6,18 @@ So a report vouches for no policy that was changed by hand, and for no rows but 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from surelist._dataclasses import replace
 from surelist.errors import InvalidInput, NotCertifiable
-from surelist.promises.averages import Average
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
-from surelist.promises.pools import NextPool
-from surelist.promises.sampled import Audited
-from surelist.promises.special import has_values
 from surelist.promises.state import Cutoff
 from surelist.promises.terms import Roles, Terms
 from surelist.tables.arrays import read_columns
-from surelist.tables.evidence import calibration_rows
 from surelist.workflows.certify import certify_source
 from surelist.workflows.source import Source
 
@@ -31,21 +26,13 @@ ROUNDING = 1e-9  # of shares that are the same
 
 def rests_beyond_rows(policy: Policy) -> str | None:
     """What a policy's thresholds rest on that its columns do not hold; None where that is nothing."""
-    proof = policy.cutoffs[0].proof
     if policy.shift is not None:
         return "density ratios, by which rows were kept"
-    if policy.thinning is not None or isinstance(proof, Audited):
+    if policy.thinning is not None:
         return "the probabilities with which labels were drawn"
-    if policy.looks is not None:
-        return "the pools of a campaign"
     if policy.choice is not None and len(policy.choice.scores) > 1:
         return "the other scores that were looked at"
-    if isinstance(proof, Average):
-        return "random numbers drawn once, and the order of pools"
-    proofs = [each.proof for each in policy.cutoffs]
-    if any(each is not None and not isinstance(each, NextPool) for each in proofs):
-        return "scores of other candidates, or a sample of labels"
-    return None
+    return next(filter(None, (each.proof.rests_on for each in policy.cutoffs)), None)
 
 
 def require_rows_of(policy: Policy, source: Source) -> None:
@@ -69,8 +56,6 @@ def require_rows_of(policy: Policy, source: Source) -> None:
         again = certify_source(source, roles, _terms(policy))
     except NotCertifiable as error:
         raise _not_these(f"these rows certify nothing of the kind: {error}") from error
-    if any(cutoff.fingerprint_by is None for cutoff in policy.cutoffs):
-        again = _with_old_fingerprints(again, source, roles)
     for what, says, given in _differences(policy, again):
         raise _not_these(f"it says {what} {says}, these rows give {given}")
 
@@ -78,14 +63,12 @@ def require_rows_of(policy: Policy, source: Source) -> None:
 def _require_fingerprint(policy: Policy, source: Source, roles: Roles) -> None:
     """The same rows, by number, labels and fingerprint, where the policy keeps one of all its rows."""
     first = policy.cutoffs[0]
-    if policy.shift is not None or policy.thinning is not None or policy.looks is not None:
+    if policy.shift is not None or policy.thinning is not None or first.scores is None:
         return  # what was kept is some of the rows, or more than them
-    if has_values(first.target):
+    if first.target.amounts:
         raise InvalidInput(
             "past: labels of this policy are amounts, which a report does not show; leave it out."
         )
-    if first.fingerprint_by is None or first.fingerprint is None:  # of an earlier version
-        return
     columns = read_columns(
         source.open(), {"score": roles.score, "label": roles.label}, source.on_bad_rows, any_order=True
     )
@@ -110,21 +93,10 @@ def _terms(policy: Policy) -> Terms:
         targets, alpha=policy.alpha, rule=policy.rule, purpose=policy.purpose, also=also,  # type: ignore[arg-type]
         group_keys=policy.group_keys,
         calibration_share=policy.cutoffs[0].level.calibration_share,
-        ties="hash" if policy.salt_hash is not None else "include",
+        hashed=policy.salt_hash is not None,
         missing_labels="unqualified" if policy.missing_labels else "error",
         **{name: value for name, value in given.items() if value is not None},  # type: ignore[arg-type]
     )  # fmt: skip
-
-
-def _with_old_fingerprints(again: Policy, source: Source, roles: Roles) -> Policy:
-    """The same with the fingerprints that earlier versions took of tables."""
-    rows = calibration_rows(
-        source.open(), [cutoff.group for cutoff in again.cutoffs], on_bad_rows=source.on_bad_rows,
-        names=roles.names("score", "label", "group", "id"), group_rows=again.group_rows or "own",
-        ties="include", missing_labels="unqualified",
-    )  # fmt: skip
-    cutoffs = (replace(each, fingerprint=rows.evidence[each.group].old_fingerprint) for each in again.cutoffs)
-    return replace(again, cutoffs=tuple(cutoffs))
 
 
 def _differences(policy: Policy, again: Policy) -> Iterator[tuple[str, Any, Any]]:
@@ -149,7 +121,7 @@ def _differences(policy: Policy, again: Policy) -> Iterator[tuple[str, Any, Any]
 
 
 def _sketches(before: Cutoff, now: Cutoff) -> Iterator[tuple[str, Any, Any]]:
-    """What a report shows and pool checks use; files of version 1 have none.
+    """What a report shows and pool checks use.
 
     Arrays and tables put the rows of a group into different bins: there, what the one says is refused only
     where the other leaves no room for it.

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from surelist import _check as check
-from surelist._check import DecimalMark, EngineName, OnBadRows
+from surelist._check import OnBadRows
 from surelist.errors import InvalidInput
 from surelist.promises import pool_checks
+from surelist.promises.conditions import refuse_earlier
 from surelist.promises.policy import Policy, as_policy
 from surelist.tables import shortlist
 from surelist.tables.arrays import read_columns
-from surelist.tables.hints import Hints
 from surelist.tables.reading import Reading
 from surelist.tables.shortlist import Selection
 from surelist.tables.sources import open_table
-from surelist.workflows.source import Source, words_of_tables
+from surelist.workflows.source import PLAIN, Read, Source, words_of_tables
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -51,11 +51,9 @@ def select_table(
     on_bad_rows: OnBadRows = "error",
     reason: bool = False,
     rank: bool = False,
-    sheet: str | None = None,
-    decimal: DecimalMark = "auto",
-    engine: EngineName = "auto",
-    spark_master: str | None = None,
+    read: Read | None = None,
     progress: Callable[[str], None] | None = None,
+    **earlier: Any,
 ) -> Selection:
     """Shortlist the candidates of a table, where the table is.
 
@@ -83,8 +81,8 @@ def select_table(
     output
         ``.csv``, ``.parquet`` or, with the ``excel`` extra, ``.xlsx``: that has rank and reason always. A
         CSV file is written as the pool's is: the same separator, encoding and way of writing numbers.
-    sheet, decimal
-        As for ``calibrate_table``.
+    read
+        How the file is to be read, as for ``calibrate_table``.
 
     Returns
     -------
@@ -101,6 +99,7 @@ def select_table(
     >>> sl.select_table(new, policy).table["name"].to_list()
     ['Ann', 'Cem']
     """
+    refuse_earlier({name: value for name, value in earlier.items() if value is not None}, "select_table")
     policy = as_policy(policy)
     remembered = policy.columns or {}
     names = {"score": score_column(policy, score)}
@@ -109,7 +108,8 @@ def select_table(
     elif group is not None:
         raise InvalidInput("group: this policy has no groups; leave it out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
-    opened = open_table(table, engine, spark_master, progress, Hints(sheet, decimal))
+    how = read or PLAIN
+    opened = open_table(table, how.engine, how.spark_master, progress, how.hints)
     names["pool"] = _pool_column(policy, pool, opened.columns.__contains__)
     if policy.of_one_pool:
         policy.require_pool(

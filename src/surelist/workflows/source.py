@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from surelist._check import EngineName, OnBadRows
+from msgspec import Struct
+
+from surelist._check import DecimalMark, EngineName, OnBadRows
 from surelist._dataclasses import dataclass, replace
 from surelist._files import refuse_inputs
 from surelist.errors import InvalidInput
@@ -23,6 +25,47 @@ __all__ = ["LABELS", "NO_HINTS", "REMEMBERED", "Hints", "Origin", "Source"]
 _ARRAYS = re.compile(r"(?<![\w'\"])(?<!known )(pool|group|id)s(?==|:)")
 
 
+class Read(Struct, frozen=True):
+    """How a file is to be read, where the file does not say it by itself.
+
+    Parameters
+    ----------
+    sheet : str, optional
+        Which sheet of an Excel file, if several are not empty.
+    decimal : {"auto", ".", ","}
+        The decimal mark of numbers in text. By default the whole column decides, and where it does not
+        ("1,234") that is an error.
+    pos_label, neg_label : value or sequence of values
+        The labels that mean qualified, such as ``"yes"``, and those that do not, where there are several; an
+        empty one is missing, and one that is in neither is an error. Without them labels are 0 and 1, or true
+        and false.
+    engine : {"auto", "duckdb", "polars", "spark"}
+        Engine that reads the files; ``"auto"`` is polars for Parquet where it is installed, else DuckDB.
+    spark_master : str, optional
+        With ``engine="spark"``: ``"local[*]"``, ``"spark://host:7077"``.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Read(decimal=",", pos_label=("yes", "perhaps")).decimal
+    ','
+    """
+
+    sheet: str | None = None
+    decimal: DecimalMark = "auto"
+    pos_label: Any = ()
+    neg_label: Any = ()
+    engine: EngineName = "auto"
+    spark_master: str | None = None
+
+    @property
+    def hints(self) -> Hints:
+        return Hints(self.sheet, self.decimal, self.pos_label, self.neg_label)
+
+
+PLAIN = Read()
+
+
 @dataclass(frozen=True)
 class Source:
     """A path or table, who reads it, what to do with bad rows, and the name a person knows it by."""
@@ -35,6 +78,12 @@ class Source:
     name: str | None = None
     hints: Hints = NO_HINTS
     origin: Origin | None = None  # of a file that was adopted: what it was before
+
+    @classmethod
+    def of(cls, table: Any, read: Read | None, **more: Any) -> Source:
+        """A table that is to be read in this way."""
+        read = read or PLAIN
+        return cls(table, read.engine, read.spark_master, hints=read.hints, **more)
 
     def open(self) -> Table:
         """The table, ready to be asked."""

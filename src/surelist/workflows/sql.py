@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from surelist._check import Dialect
 from surelist.errors import InvalidInput
-from surelist.promises.about import not_of_these, of_collection
 from surelist.promises.policy import Policy
 from surelist.tables.sql import filter_sql
 
@@ -26,16 +25,16 @@ def selection_sql(
     """
     if policy.withdrawn is not None:
         raise InvalidInput("policy: it promises nothing any more; calibrate on fresh rows.")
-    if policy.looks is not None:
+    if policy.cutoffs[0].proof.in_campaign:
         raise InvalidInput(
             "policy: it is one threshold of a campaign, which changes at the next update and needs every "
             "pool on record. Screen with the campaign."
         )
     if policy.of_one_pool:
         raise InvalidInput("policy: it selects from the pool it was made with, and from no other.")
-    if of_collection(policy):
+    if policy.of_collection:
         raise InvalidInput(
-            f"policy: {not_of_these(policy)}; as SQL it would go to other tables. Write the list of those "
+            f"policy: {policy.not_of_these}; as SQL it would go to other tables. Write the list of those "
             "candidates instead."
         )
     remembered = policy.columns or {}

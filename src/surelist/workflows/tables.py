@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from surelist import _check as check
-from surelist._check import DecimalMark, EngineName, MissingLabels, OnBadRows
+from surelist._check import MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
-from surelist.promises.calibration import certify_arrays
+from surelist.promises.conditions import Groups, Hash, refuse_earlier
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
 from surelist.promises.direction import warn_of_doubts
 from surelist.promises.evaluation import Evaluation, evaluate
 from surelist.promises.evidence import rows_fingerprint
-from surelist.promises.options import CurveRule, GroupRows, GroupSplit, Rule, Ties
+from surelist.promises.options import CurveRule, Rule
 from surelist.promises.policy import Policy, as_policy
 from surelist.promises.sampled import SampledLabels
-from surelist.promises.special import has_values
+from surelist.promises.shift import DensityRatio
 from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
 from surelist.tables.adopted import adopt_upload
@@ -44,7 +43,7 @@ from surelist.tables.profile import (
     shape,
 )
 from surelist.tables.reading import Reading
-from surelist.workflows.certify import REMEMBERED, WITH_POOLS, certify_source, remembering
+from surelist.workflows.certify import REMEMBERED, certify_source
 from surelist.workflows.selection import (
     columns_in_rows,
     load_policy,
@@ -54,7 +53,7 @@ from surelist.workflows.selection import (
     select_source,
     select_table,
 )
-from surelist.workflows.source import Source, words_of_tables
+from surelist.workflows.source import Read, Source, words_of_tables
 
 __all__ = [
     "NO_LABEL",
@@ -93,53 +92,46 @@ __all__ = [
 
 
 def calibrate_table(
-    table: Any, *, score: str | Sequence[str], label: str | SampledLabels, target: Targets,
-    group: str | None = None, id: str | None = None, weight: str | None = None, pool: str | None = None,
-    unlabelled: Any = None, alpha: float = 0.1, rule: Rule = "exact", purpose: str | None = None,
-    group_split: GroupSplit = "bonferroni", group_rows: GroupRows = "own",
-    calibration_share: float = 0.5, ties: Ties = "include", weight_bound: float | None = None,
-    weights_exact: bool = False, seed: int | None = None, missing_labels: MissingLabels = "error",
-    on_bad_rows: OnBadRows = "error", pos_label: Any = None, neg_label: Any = None, sheet: str | None = None,
-    decimal: DecimalMark = "auto", engine: EngineName = "auto", spark_master: str | None = None,
-    progress: Callable[[str], None] | None = None,
+    table: Any, *, score: str | Sequence[str], label: str | SampledLabels, target: Targets, alpha: float = 0.1,
+    rule: Rule = "exact", calibration_share: float = 0.5, groups: Groups | None = None,
+    ties: Literal["include"] | Hash = "include", shift: DensityRatio | None = None, pool: str | None = None,
+    unlabelled: Any = None, missing_labels: MissingLabels = "error", on_bad_rows: OnBadRows = "error",
+    read: Read | None = None, progress: Callable[[str], None] | None = None, **earlier: Any,
 ) -> Policy:  # fmt: skip
     """Certify ``target`` from a table of past candidates, where the table is.
 
     Parameters
     ----------
-    table
+    table : path, DataFrame, table or relation
         A path, glob or folder of CSV or Parquet, or an Excel file (``excel`` extra); a pandas, polars or
         PySpark DataFrame, a pyarrow table, a DuckDB relation, or anything that streams Arrow.
-    score, label, group, id, weight
-        Names of columns. ``id`` is needed by ``ties="hash"`` only. Several score columns are certified
-        each at its share of alpha and the one with the shortest list is kept; a label column of
-        ``SampledLabels("label", ...)`` is missing where a row was not drawn.
-    pool
+    score : str or sequence of str
+        Names of columns. Several score columns are certified each at its share of alpha and the one with the
+        shortest list is kept.
+    label : str or SampledLabels
+        Name of a column; a label column of ``SampledLabels("label", ...)`` is missing where a row was not drawn.
+    target : Promise, list of Promise, or mapping of str to Promise
+        What is promised, as for ``calibrate``.
+    groups, ties, shift : Groups, Hash, DensityRatio
+        As for ``calibrate``, with the name of a column in each: ``Groups("sex", purpose=...)``,
+        ``Hash("id")``, ``DensityRatio("weight", bound=2)``.
+    pool : str, optional
         Column that says which pool a row is in: as ``pools`` of ``calibrate``.
-    unlabelled
+    unlabelled : table or array_like, optional
         A table with the score columns of other candidates, or the scores themselves.
-    on_bad_rows
+    on_bad_rows : {"error", "drop"}
         ``"drop"`` leaves out rows without a finite score, and says so in the policy; the promise
         is then about candidates who have one. Rows without a *label* are never dropped.
-    pos_label
-        The label that means qualified, such as ``"yes"``, or several of them; the one other label does
-        not, and an empty one is missing. Without it labels are 0 and 1, or true and false.
-    neg_label
-        The labels that mean not qualified, where there are several: a label that is in neither is an error.
-    sheet, decimal
-        Which sheet of an Excel file; the decimal mark of numbers in text, ``"."`` or ``","``. By default
-        the whole column decides, and where it does not ("1,234") that is an error. How a file was read is
-        in ``policy.reading``; ``read_table`` shows it beforehand.
-    engine, spark_master
-        Engine that reads files: ``"duckdb"``, ``"polars"``, or ``"spark"`` at this master. ``"auto"`` is
-        polars for Parquet where it is installed, else DuckDB.
-    progress
+    read : Read, optional
+        How the file is to be read: sheet, decimal mark, labels, engine. How it was read is in
+        ``policy.reading``; ``read_table`` shows it beforehand.
+    progress : callable, optional
         Called with a few words at the start of every pass over the data.
 
     Notes
     -----
-    Everything else is as for ``calibrate``. Rows are counted, not collected; only ``weight`` reads
-    its columns into memory, because the draw depends on the order of rows.
+    Everything else is as for ``calibrate``. Rows are counted, not collected, where counts decide; other
+    promises, and a ``shift``, read their columns into memory.
 
     Returns
     -------
@@ -162,42 +154,32 @@ def calibrate_table(
     >>> policy.threshold
     0.936
     """
-    source = Source(
-        table, engine, spark_master, on_bad_rows, progress, hints=Hints(sheet, decimal, pos_label, neg_label)
-    )
+    refuse_earlier(earlier, "calibrate_table")
     terms = make_terms(
-        target, groups_given=group is not None, alpha=alpha, rule=rule, purpose=purpose,
-        group_split=group_split, group_rows=group_rows, calibration_share=calibration_share, ties=ties,
+        target, groups=groups, ties=ties, alpha=alpha, rule=rule, calibration_share=calibration_share,
         missing_labels=missing_labels,
     )  # fmt: skip
     names = (score,) if isinstance(score, str) else tuple(score)
     drawn = label if isinstance(label, SampledLabels) else None
     column: str = label.labels if isinstance(label, SampledLabels) else label
-    roles = Roles(names[0] if names else None, column, group, id, weight, pool, names[1:])
-    if weight is None and weight_bound is None:
-        policy = certify_source(source, roles, terms, unlabelled, drawn)
-        warn_of_doubts(policy, stacklevel=2)
-        return policy
-    if drawn is not None or len(names) > 1 or unlabelled is not None:
-        raise InvalidInput("weight: goes with one score column and plain labels.")
-    if on_bad_rows != "error":
-        raise InvalidInput('on_bad_rows: weights go with "error" only; clean the table first.')
-    source = replace(source, table=source.open())
-    arrays = read_columns(source.table, roles.names(*WITH_POOLS, "weight"))
-    policy = certify_arrays(
-        arrays["score"], arrays["label"], terms, groups=arrays.get("group"), ids=arrays.get("id"),
-        weights=arrays.get("weight"), weight_bound=weight_bound, weights_exact=weights_exact, seed=seed,
-        pools=arrays.get("pool"),
+    roles = Roles(
+        names[0] if names else None, column, None if groups is None else groups.names,
+        ties.ids if isinstance(ties, Hash) else None, None if shift is None else shift.ratios, pool, names[1:],
     )  # fmt: skip
+    source = Source.of(table, read, on_bad_rows=on_bad_rows, progress=progress)
+    policy = certify_source(source, roles, terms, unlabelled, drawn, shift)
     warn_of_doubts(policy, stacklevel=2)
-    return remembering(policy.with_columns(**roles.names(*WITH_POOLS)), source, roles)
+    return policy
 
 
 def read_table(
-    table: Any, *, score: str | None = None, label: str | None = None, pos_label: Any = None,
-    neg_label: Any = None, sheet: str | None = None, decimal: DecimalMark = "auto",
-    engine: EngineName = "auto",
-) -> Reading:  # fmt: skip
+    table: Any,
+    *,
+    score: str | None = None,
+    label: str | None = None,
+    read: Read | None = None,
+    **earlier: Any,
+) -> Reading:
     r"""What would be understood of a file, before anything is done with it; ``sentences`` says it in words.
 
     The sheet and the text it is read from, how numbers in ``score`` are written and which cells hold
@@ -216,14 +198,13 @@ def read_table(
     >>> sl.read_table("past.csv", score="risk").sentences[-1]
     "risk: '0,31' read as 0.31 (decimal comma)."
     """
-    hints = Hints(sheet, decimal, pos_label, neg_label)
-    return Source(table, engine, hints=hints).reading(score=score, label=label)
+    refuse_earlier(earlier, "read_table")
+    return Source.of(table, read).reading(score=score, label=label)
 
 
 def evaluate_table(
-    table: Any, policy: Policy | str | PathLike[str], *, score: str | None = None, label: str | None = None,
-    group: str | None = None, id: str | None = None, pool: str | None = None, engine: EngineName = "auto",
-    pos_label: Any = None, neg_label: Any = None, sheet: str | None = None, decimal: DecimalMark = "auto",
+    table: Any, policy: Policy | str | Path, *, score: str | None = None, label: str | None = None,
+    group: str | None = None, id: str | None = None, pool: str | None = None, read: Read | None = None,
 ) -> Evaluation:  # fmt: skip
     """How a policy did on a table of labelled candidates that took no part in making it.
 
@@ -247,17 +228,19 @@ def evaluate_table(
     """
     policy = as_policy(policy)
     given = {"score": score, "label": label, "group": group, "pool": pool, "id": id}
-    hints = Hints(sheet, decimal, pos_label, neg_label)
-    if not hints.pos_label:
-        hints = replace(Hints.of(policy.columns or {}, LABELS), sheet=sheet, decimal=decimal)
-    return evaluate_source(Source(table, engine, hints=hints), policy, given)[1]
+    source = Source.of(table, read)
+    if not source.hints.pos_label:
+        labels = Hints.of(policy.columns or {}, LABELS)
+        hints = replace(labels, sheet=source.hints.sheet, decimal=source.hints.decimal)
+        source = replace(source, hints=hints)
+    return evaluate_source(source, policy, given)[1]
 
 
 def evaluate_source(
     source: Source, policy: Policy, given: Mapping[str, str | None]
 ) -> tuple[str | None, Evaluation]:
     """The rows' fingerprint and the evaluation: for the front ends. ``given``: columns by role."""
-    if any(has_values(cutoff.target) for cutoff in policy.cutoffs):
+    if any(cutoff.target.amounts for cutoff in policy.cutoffs):
         raise InvalidInput(
             "policy: it is about amounts, and evaluation counts candidates; compare sums instead."
         )

@@ -14,7 +14,6 @@ from surelist.errors import InvalidInput
 from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.monitor import Monitor, Standing
 from surelist.promises.policy import Policy
-from surelist.promises.targets import Recall
 from surelist.tables.arrays import read_columns
 from surelist.tables.rows import rows_at, write_sheet
 from surelist.workflows.source import Source
@@ -54,7 +53,7 @@ def draw_audit(candidates: int, listed: Sequence[int], audit_rate: float) -> lis
 
 def needs_audit(policy: Policy) -> bool:
     """Whether this promise can be watched only with an audit of those who are not listed."""
-    return all(isinstance(cutoff.target, Recall) for cutoff in policy.cutoffs)
+    return all(cutoff.target.needs_audit for cutoff in policy.cutoffs)
 
 
 def write_audit(

@@ -6,32 +6,34 @@ exact rule is used instead, and the promise is the ordinary one.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.bounds.rank_chain import Block, Chain, chain_level, rank_chain
 from surelist.promises import phrases
+from surelist.promises.judging import RowsSeen, ShareSeen
+from surelist.promises.kinds.expected import Expected, promise_of
 from surelist.promises.phrases import counted, number, percent
-from surelist.promises.proofs import Certified
-from surelist.promises.targets import Expected, Level
+from surelist.promises.promise import Level, Proof
+from surelist.promises.state import Certificate, Certified, Cutoff, Step
+
+if TYPE_CHECKING:
+    from surelist.promises.evidence import Evidence
 
 Floats = NDArray[np.float64]
 
 MOST_ROWS = 20_000  # beyond, the exact rule's list is within a percent or two
 
 
-@dataclass(frozen=True)
-class RankChain:
+class RankChain(Proof, tag="rank-chain", frozen=True):
     """The walk ended in block ``at`` (0: all rows) with ``inside`` rows in it, ``count`` of them qualified.
 
     ``level`` bounds the chance of a false answer over every distribution of scores.
     """
 
-    kind: Literal["rank-chain"]
     unlabelled: int
     first: int
     blocks: tuple[Block, ...]
@@ -40,27 +42,28 @@ class RankChain:
     inside: int
     count: int
 
-    def claim(self, target: Expected) -> str:
-        return phrases.on_average(target.k, target.pool_size)
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return promise_of(cutoff).claimed("the shortlist", by_group=False)
 
-    def wrong(self, level: Level, rows: int) -> str:
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         return (
-            f"wrong with probability at most {percent(level.alpha)} over the draw of the {rows:,} "
+            f"wrong with probability at most {percent(policy.alpha)} over the draw of the {cutoff.rows:,} "
             f"calibration rows and {self.unlabelled:,} unlabelled scores"
         )
 
-    def conditions(self, target: Expected, level: Level) -> tuple[str, ...]:
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         needed = (*phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN)
-        return phrases.common_conditions(level.alpha, *needed)
+        return phrases.common_conditions(policy.alpha, *needed)
 
-    def evidence(self, level: Level) -> str:
+    def evidence(self, cutoff: Cutoff) -> str:
         where = "all" if self.at == 0 else f"the best {number(self.blocks[self.at - 1].size)} scores'"
         return (
             f"{number(self.count)} qualified of {where} {counted(self.inside, 'calibration row')} are "
             f"needed; the level is bounded by {self.level:.4g}"
         )
 
-    def check(self, target: Expected, level: Level, rows: int, qualified: int, threshold: float) -> None:
+    def check(self, cutoff: Cutoff) -> None:
+        rate, rows, qualified = promise_of(cutoff).rate, cutoff.rows, cutoff.qualified
         hold(0 <= self.at <= len(self.blocks) and 0 <= self.inside <= rows, "the block is none of its own")
         needed = self.first if self.at == 0 else self.blocks[self.at - 1].count(self.inside)
         hold(needed <= self.count <= qualified, "too few qualified rows")
@@ -69,8 +72,16 @@ class RankChain:
         hold(
             all(each.slope >= 0 for each in self.blocks) and self.first > 0, "a count falls as rows are added"
         )
-        bound = chain_level(rows, self.unlabelled, target.rate, self.first, self.blocks)
-        hold(bound <= level.alpha, f"the level of its counts is {bound:.4g}, above alpha")
+        bound = chain_level(rows, self.unlabelled, rate, self.first, self.blocks)
+        hold(bound <= cutoff.level.alpha, f"the level of its counts is {bound:.4g}, above alpha")
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return promise_of(cutoff).plainly(cutoff, policy)
+
+    def share_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> ShareSeen:
+        return promise_of(cutoff).share_seen(cutoff, policy, seen, everyone)
 
 
 def chain_helps(rows: int, unlabelled: int) -> bool:
@@ -78,10 +89,12 @@ def chain_helps(rows: int, unlabelled: int) -> bool:
     return rows <= unlabelled and rows <= MOST_ROWS
 
 
-def certify_chain(
-    scores: Floats, good: NDArray[np.bool_], target: Expected, level: Level, unlabelled: Floats
-) -> Certified | None:
-    """The walk from block to block; None where not even all rows certify the target."""
+def certify_chain(evidence: Evidence, target: Expected, level: Level) -> Certified | None:
+    """The walk from block to block; None where the exact rule serves better, or says better why not."""
+    assert evidence.others is not None
+    if not chain_helps(evidence.rows, len(evidence.others)):
+        return None
+    scores, good, unlabelled = evidence.scores, evidence.good, evidence.require_others()
     chain = rank_chain(len(scores), len(unlabelled), target.rate, level.alpha)
     hits = np.sort(scores[good])
     if chain.first > len(hits):
@@ -102,8 +115,8 @@ def certify_chain(
         at, rows, count = index + 1, int(inside[index]), max(1, needed)
     if threshold is None:
         threshold = float(hits[len(hits) - count])
-    proof = RankChain("rank-chain", len(unlabelled), chain.first, chain.blocks, chain.level, at, rows, count)
-    return Certified(threshold, count, len(scores), len(hits), proof)
+    proof = RankChain(len(unlabelled), chain.first, chain.blocks, chain.level, at, rows, count)
+    return Certified((Step(0, count, threshold),), len(scores), len(hits), proof)
 
 
 def _edges(chain: Chain, unlabelled: Floats) -> Floats:

@@ -1,0 +1,404 @@
+"""Columns in memory and a target in; a ``Policy`` or ``NotCertifiable`` out. The one place where a promise is made.
+
+``calibrate`` is the interface for arrays, ``certify`` what tables come to with counts of their own. Which rule
+serves is decided by the promise itself, in ``kinds``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist._check import MissingLabels
+from surelist._version import __version__
+from surelist.errors import InvalidInput, NotCertifiable, Shortfall
+from surelist.filters import pool_members
+from surelist.promises.best_of import best_of
+from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlier, require_proof
+from surelist.promises.direction import warn_of_doubts
+from surelist.promises.evidence import ArrayCounts, Columns, Evidence
+from surelist.promises.options import Rule
+from surelist.promises.policy import Policy
+from surelist.promises.pool_effects import pool_effect, warn_of_pools
+from surelist.promises.promise import Level, Promise
+from surelist.promises.sampled import SampledLabels, require_drawn, thin
+from surelist.promises.shift import DensityRatio, keep_rows, with_margin
+from surelist.promises.state import Certified, Cutoff, Shift, Step, Thinning
+from surelist.promises.terms import Targets, Terms, make_terms
+from surelist.score_summary import Reached
+from surelist.ties import Salt
+
+Mask = NDArray[np.bool_]
+
+
+def calibrate(
+    scores: Any, labels: Any, target: Targets, *, alpha: float = 0.1, rule: Rule = "exact",
+    calibration_share: float = 0.5, groups: Groups | None = None, ties: Literal["include"] | Hash = "include",
+    shift: DensityRatio | None = None, pools: Any = None, unlabelled: Any = None,
+    missing_labels: MissingLabels = "error", **earlier: Any,
+) -> Policy:  # fmt: skip
+    """Certify ``target`` from labelled calibration rows, or raise ``NotCertifiable``.
+
+    Parameters
+    ----------
+    scores : array_like or mapping of str to array_like
+        One score per calibration row, higher is better. The score must not have been trained or chosen on
+        these rows. A mapping of name to scores certifies each at its share of alpha and keeps the one with the
+        shortest list.
+    labels : array_like or SampledLabels
+        1 where a row is qualified, else 0. Labels that were drawn with known probability are
+        ``SampledLabels``.
+    target : Promise, list of Promise, or mapping of str to Promise
+        What is promised: ``Expected``, ``PerPool``, ``Recall``, ``Precision``, ``Budget``, ``NextPool``,
+        ``PoolAverage``, ``Value`` or ``FalseShare``; with ``groups`` a mapping of group to target; a list
+        promises all of them of one list.
+    alpha : float
+        How often the promise may be false: at most this often, whatever the data look like.
+    rule : {"exact", "dkw", "simultaneous", "pac", "bernstein"}
+        For ``Expected`` also ``"dkw"`` (the paper's) and ``"simultaneous"``, under which the target may be
+        chosen after looking; for ``PerPool`` also ``"pac"`` and ``"bernstein"``, where ``calibration_share``
+        of alpha is spent on the calibration rows and the rest on the pool; for ``NextPool`` also ``"pac"``.
+    calibration_share : float
+        See ``rule``.
+    groups : Groups, optional
+        Who is in which group, and what cutoffs that differ are for.
+    ties : "include" or Hash
+        ``"include"`` shortlists everyone at the threshold; ``Hash(ids)`` breaks ties by a secret salt.
+    shift : DensityRatio, optional
+        For pools that differ from the calibration rows in a known way.
+    pools : array_like, optional
+        One pool id per row. For ``NextPool`` and ``PoolAverage`` whole pools are the units; for others rows
+        are, and a warning says so where candidates of one pool resemble one another.
+    unlabelled : array_like or mapping of str to array_like, optional
+        Scores of other candidates from the same population (with ``shift``, that of the pools): needed by
+        ``Precision`` and ``Budget``, and a shorter list for ``Expected``. For ``FalseShare`` the scores of
+        the pool to select from.
+    missing_labels : {"error", "unqualified"}
+        ``"unqualified"`` keeps rows without a label as not qualified; they are never dropped.
+
+    Returns
+    -------
+    Policy
+        What is promised, on which evidence, and whom it shortlists.
+
+    Raises
+    ------
+    NotCertifiable
+        The rows cannot carry the target; says what is missing and how many rows would do.
+    InvalidInput
+        Something does not fit; says what, and where.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100), alpha=0.1)
+    >>> round(policy.threshold, 3)
+    0.535
+    >>> policy.select([0.2, 0.6, 0.9]).tolist()
+    [False, True, True]
+    """
+    refuse_earlier(earlier, "calibrate")
+    terms = make_terms(
+        target, groups=groups, ties=ties, alpha=alpha, rule=rule, calibration_share=calibration_share,
+        missing_labels=missing_labels,
+    )  # fmt: skip
+    drawn = labels if isinstance(labels, SampledLabels) else None
+    check.require_one_index(
+        scores=scores, labels=labels if drawn is None else drawn.labels,
+        probability=None if drawn is None else drawn.probability, groups=groups and groups.names,
+        ids=getattr(ties, "ids", None), ratios=shift and shift.ratios, pools=pools,
+    )  # fmt: skip
+    given = Arrays(
+        scores, labels, groups and groups.names, getattr(ties, "ids", None), shift, pools, unlabelled
+    )
+    with fitting_advice(terms):
+        policy = certify_arrays(given, terms)
+    warn_of_doubts(policy, stacklevel=2)
+    return policy
+
+
+class Arrays(Struct, frozen=True, eq=False):
+    """Calibration rows in memory, as they were given."""
+
+    scores: Any
+    labels: Any
+    groups: Any = None
+    ids: Any = None
+    shift: DensityRatio | None = None
+    pools: Any = None
+    unlabelled: Any = None
+    alike: bool = True  # whether unlabelled scores are surely as those of the rows that a shift keeps
+
+    def conditions(self, terms: Terms) -> Conditions:
+        """What a promise from these rows rests on."""
+        labels = "missing" if terms.missing_labels == "unqualified" else "complete"
+        if isinstance(self.labels, SampledLabels):
+            labels = "thinned" if self.labels.above is None else "two rates"
+        within = self.shift is not None and self.shift.factor is not None
+        several = isinstance(self.scores, Mapping) and len(self.scores) > 1
+        return terms.conditions(
+            labels=labels, shift="none" if self.shift is None else "within" if within else "known",
+            others="none" if self.unlabelled is None else "given", scores="several" if several else "one",
+        )  # fmt: skip
+
+
+class Facts(Struct, frozen=True):
+    """What was done to the rows before they were counted."""
+
+    missing_labels: int = 0
+    dropped_rows: int = 0
+    shift: Shift | None = None
+    thinning: Thinning | None = None
+
+
+def certify_arrays(given: Arrays, terms: Terms) -> Policy:
+    """Certify ``terms`` from columns in memory, if that has a proof."""
+    asked = given.conditions(terms)
+    for promise in terms.all_targets:
+        require_proof(promise, asked)
+    if given.unlabelled is not None and all(each.others == "refused" for each in terms.all_targets):
+        kind = type(terms.all_targets[0]).__name__
+        raise InvalidInput(f"unlabelled: does not help a {kind} promise; leave it out.")
+    return _certify_arrays(given, terms)
+
+
+def _certify_arrays(given: Arrays, terms: Terms) -> Policy:
+    if given.shift is not None and given.shift.factor is not None:
+        exactly = replace(given, shift=replace(given.shift, within=None), alike=False)
+        return with_margin(terms, given.shift.factor, lambda wider: _certify_arrays(exactly, wider))
+    if isinstance(given.scores, Mapping):
+        return best_of(
+            given.scores, given.unlabelled, terms,
+            lambda column, asked, others: _certify_arrays(replace(given, scores=column, unlabelled=others), asked),
+        )  # fmt: skip
+    scores = check.as_scores(given.scores)
+    check.require_rows(scores, "scores")
+    columns, facts, kept = _read(given, scores, terms)
+    evidence, before = {}, {}
+    for name, mask in _members(given.groups, terms, len(scores)).items():
+        before[name] = (len(scores), columns.good) if mask is None else (int(mask.sum()), columns.good & mask)
+        evidence[name] = _evidence(given, columns, mask, kept, terms, name)
+    counted = {name: (rows, int(np.count_nonzero(good))) for name, (rows, good) in before.items()}
+    policy = certify(evidence, terms, facts, counted)
+    if given.pools is not None and not policy.of_pools:
+        _warn_of_pools(columns, policy)
+    return policy
+
+
+def _read(given: Arrays, scores: NDArray[np.float64], terms: Terms) -> tuple[Columns, Facts, Mask | None]:
+    """The rows, what was done to them, and which of them are kept (None: all)."""
+    kept: Mask | None = None
+    thinning, shift, labels = None, None, given.labels
+    if isinstance(labels, SampledLabels):
+        read: Any
+        if labels.above is None:
+            kept, read, thinning, missing = thin(scores, labels, terms)
+        else:
+            drawn, read = labels.read(len(scores))
+            missing = require_drawn(~drawn & (scores >= float(labels.above)), terms.missing_labels)
+    else:
+        amounts = any(each.amounts for each in terms.all_targets)
+        read, missing = (check.as_values if amounts else check.as_labels)(
+            labels, missing=terms.missing_labels
+        )
+    check.require_length(read, len(scores), "labels")
+    if given.shift is not None:
+        kept, shift = keep_rows(given.shift, len(scores))
+    return Columns(scores, read, given.pools), Facts(missing, 0, shift, thinning), kept
+
+
+def _evidence(
+    given: Arrays, columns: Columns, mask: Mask | None, kept: Mask | None, terms: Terms, name: str | None
+) -> Evidence:
+    rows = len(columns.scores) if kept is None else int(np.count_nonzero(kept))
+    mine = mask if kept is None else kept if mask is None else mask & kept
+    ids = None if given.ids is None else check.as_ids(given.ids, len(columns.scores))
+    everyone = terms.grouped and terms.group_rows == "all"
+    counts = ArrayCounts.of(columns.scores, columns.good, mine, ids, rows if everyone else None)
+    others = None
+    if given.unlabelled is not None:
+        others = check.as_scores(given.unlabelled, "unlabelled")
+        check.require_rows(others, "unlabelled")
+    sampled = (
+        given.labels if isinstance(given.labels, SampledLabels) and given.labels.above is not None else None
+    )
+    return Evidence(counts, name, columns.part(mine), others=others, alike=given.alike, sampled=sampled)
+
+
+def _members(groups: Any, terms: Terms, rows: int) -> dict[str | None, Mask | None]:
+    """Row mask per group that has a target; every row's group must have one."""
+    if not terms.grouped:
+        return {None: None}
+    known = [str(name) for name in terms.targets]
+    return dict(pool_members(groups, known, rows, overlapping=terms.overlapping).items())
+
+
+def _warn_of_pools(columns: Columns, policy: Policy) -> None:
+    if policy.grouped or any(each.proof.kind == "audited" for each in policy.cutoffs):
+        return
+    codes, pools = check.as_codes(columns.pools, len(columns.scores))
+    listed = columns.good & (columns.scores >= policy.cutoffs[0].steps[0].threshold)
+    sizes, totals = (np.bincount(each, minlength=pools) for each in (codes, codes[listed]))
+    warn_of_pools(pool_effect(sizes, totals, policy.alpha), policy.alpha, policy.cutoffs[0].target)
+
+
+def certify(
+    evidence: Mapping[str | None, Evidence], terms: Terms, facts: Facts,
+    before: Mapping[str | None, tuple[int, int]] | None = None,
+) -> Policy:  # fmt: skip
+    """Turn evidence into a policy: the only function that makes a promise from rows.
+
+    ``before``: rows and qualified rows of each group before some were thinned out.
+    """
+    before = before or {name: (each.rows, each.qualified) for name, each in evidence.items()}
+    _require_labels(terms, facts.missing_labels)
+    _refuse_estimated(before, terms)
+    salt, spent = (Salt.draw() if terms.hashed else None), set[int]()  # after the ids are fixed
+    found: dict[tuple[str | None, Promise], Cutoff] = {}
+    short: list[Shortfall] = []
+    lowest = math.inf
+    for name, promise in _in_order(terms):
+        rows = replace(evidence[name], salt=salt, spent=spent)
+        try:
+            certified = promise.certify(rows, terms.level, lowest)
+        except NotCertifiable as refusal:
+            short.append(_counted_before(refusal, facts, terms, before).shortfall)
+            if not terms.grouped:
+                break
+            continue
+        if terms.also:
+            lowest = min(lowest, certified.steps[0].threshold)
+        found[name, promise] = _cutoff(rows, promise, terms.level, certified)
+    if short:
+        raise NotCertifiable(dataclasses.replace(short[0], others=tuple(short[1:])))
+    cutoffs = [found[each] for each in _as_asked(terms)]
+    if terms.also:
+        cutoffs = [_lowered(each, lowest) for each in cutoffs]
+    return _policy(cutoffs, terms, facts, None if salt is None else Salt(salt.key, frozenset(spent)))
+
+
+def _as_asked(terms: Terms) -> list[tuple[str | None, Promise]]:
+    return [*terms.targets.items(), *((None, each) for each in terms.also)]
+
+
+def _in_order(terms: Terms) -> list[tuple[str | None, Promise]]:
+    """Of several promises of one list those go first that any longer list keeps as well [theory: two-promises]."""
+    return sorted(_as_asked(terms), key=lambda each: not each[1].monotone)
+
+
+EVERY_LABEL = "a promise of recall needs every label, so get them or promise a count"
+
+
+@contextmanager
+def fitting_advice(terms: Terms) -> Iterator[None]:
+    """Nobody is told to count missing labels as not qualified where a promise refuses that."""
+    try:
+        yield
+    except InvalidInput as error:
+        if check.KEEPING not in str(error) or not any(each.every_label for each in terms.all_targets):
+            raise
+        raise InvalidInput(str(error).replace(check.KEEPING, EVERY_LABEL)) from error
+
+
+def _require_labels(terms: Terms, missing: int) -> None:
+    needing = [each for each in terms.all_targets if each.every_label]
+    if missing and needing:
+        raise InvalidInput(
+            f"missing_labels: {missing:,} labels are missing, and {type(needing[0]).__name__} needs them all: a "
+            "qualified row counted as not qualified would make the share kept look larger than it is. Get them, "
+            "or promise a count."
+        )
+
+
+def _refuse_estimated(before: Mapping[str | None, tuple[int, int]], terms: Terms) -> None:
+    """Targets that were estimated from these very rows were chosen after looking at them."""
+    seen = terms.estimated_from
+    if seen is None or {str(name) for name in before} != set(seen):
+        return
+    total = sum(rows for rows, _ in seen.values())
+    if all(
+        qualified == seen[str(name)][1] and rows in (seen[str(name)][0], total)
+        for name, (rows, qualified) in before.items()
+    ):
+        raise InvalidInput(
+            "target: these targets by group were estimated from rows with the same counts in every group: "
+            "from the calibration rows. Estimate them from other rows."
+        )
+
+
+def _counted_before(
+    refusal: NotCertifiable, facts: Facts, terms: Terms, before: Mapping[str | None, tuple[int, int]]
+) -> NotCertifiable:
+    """Where rows were thinned, a refusal counts the rows to gather before the thinning."""
+    if (facts.shift or facts.thinning) is None or refusal.shortfall.rows_before is not None:
+        return refusal
+    thinned = facts.shift or facts.thinning
+    assert thinned is not None
+    own = terms.group_rows == "own" and refusal.group in before
+    return NotCertifiable(
+        refusal.shortfall.thinned_from(before[refusal.group][0] if own else thinned.rows_before)
+    )
+
+
+def _cutoff(rows: Evidence, promise: Promise, level: Level, certified: Certified) -> Cutoff:
+    """The thresholds with what is kept of the rows behind them."""
+    first, last = certified.steps[0], certified.steps[-1]
+    counted = certified.proof.counted
+    summary = rows.counts.summary([first.threshold, last.threshold] if counted else [])
+    steps = certified.steps
+    if counted:
+        total = summary.scores.total
+        ends = {
+            at: _with_shares(steps[at], each, total)
+            for at, each in zip((0, len(steps) - 1), summary.reached, strict=True)
+        }
+        steps = tuple(ends.get(at, step) for at, step in enumerate(steps))
+    elif certified.proof.lists_share and rows.columns is not None:
+        steps = (replace(first, share=float(np.mean(rows.scores >= first.threshold))),)
+    scores = summary.scores if rows.sampled is None else replace(summary.scores, auc=None)
+    return Cutoff(
+        rows.group, promise, level, certified.rows, certified.qualified, steps, certified.proof,
+        summary.fingerprint, scores,
+    )  # fmt: skip
+
+
+def _with_shares(step: Step, reached: Reached, total: int) -> Step:
+    """With how much of the calibration rows the threshold shortlists, and would if ties were broken."""
+    needed = step.critical_count - reached.qualified_above
+    part = needed / (reached.qualified - reached.qualified_above)
+    untied = (reached.rows_above + part * (reached.rows - reached.rows_above)) / total
+    share = reached.rows / total if step.tie_break is None else untied
+    return replace(step, reached=reached.qualified, share=share, share_untied=untied)
+
+
+def _lowered(cutoff: Cutoff, threshold: float) -> Cutoff:
+    """At a lower threshold nothing is known of how many reach it."""
+    step = cutoff.steps[0]
+    if step.threshold == threshold:
+        return cutoff
+    lower = replace(step, threshold=threshold, reached=None, share=None, share_untied=None)
+    return replace(cutoff, steps=(lower,))
+
+
+def _policy(cutoffs: list[Cutoff], terms: Terms, facts: Facts, salt: Salt | None) -> Policy:
+    return Policy(
+        cutoffs=tuple(cutoffs), alpha=terms.alpha, rule=terms.rule,
+        created=datetime.now(UTC).isoformat(timespec="seconds"), version=__version__,
+        group_split=terms.group_split if terms.grouped else None,
+        group_rows=terms.group_rows if terms.grouped else None, group_keys=terms.group_keys,
+        overlapping=terms.overlapping,
+        purpose=terms.purpose, salt_hash=salt.hash if salt else None, salt=salt, **asdict(facts),
+    )  # fmt: skip

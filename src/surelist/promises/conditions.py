@@ -1,0 +1,239 @@
+"""What else a promise rests on, as values, and which of them it has a proof with.
+
+A request is its promise and its *conditions*: how labels came about, shift, groups, ties, other scores, several
+scores or promises. Each kind declares the sets of conditions that it has a proof with, and the section of
+``docs/statistics.md`` that has it; whatever is not declared is refused, here, for every front end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, product
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from surelist import _check as check
+from surelist.errors import InvalidInput
+from surelist.promises.options import GroupRows, GroupSplit
+
+
+class Groups(Struct, frozen=True, eq=False):
+    """Who is in which group, and how their promises go together [theory: groups].
+
+    Parameters
+    ----------
+    names : array_like or mapping
+        One group name per row, or, for overlapping groups, a mapping of name to boolean mask; of a table the
+        name of its column.
+    purpose : str, optional
+        What cutoffs that differ by group are for; recorded in the policy.
+    split : {"bonferroni", "sidak"}
+        How alpha is shared: evenly, or, for disjoint groups with rows of their own, by Šidák's rule.
+    rows : {"own", "all"}
+        ``"all"`` counts all rows for every group, with the size of the *whole* pool in each target: for group
+        sizes that are not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> names = np.where(np.arange(1_000) % 2, "north", "south")
+    >>> targets = {"north": sl.Expected(2, 50), "south": sl.Expected(2, 50)}
+    >>> policy = sl.calibrate(scores, labels, targets, groups=sl.Groups(names, purpose="an example"))
+    >>> sorted(policy.thresholds)
+    ['north', 'south']
+    """
+
+    names: Any
+    purpose: str | None = None
+    split: GroupSplit = "bonferroni"
+    rows: GroupRows = "own"
+
+
+class Hash(Struct, frozen=True, eq=False):
+    """Ties are broken by a secret salt and the candidates' ids [theory: ties].
+
+    Parameters
+    ----------
+    ids : array_like
+        One id per row, unique over calibration rows and pools; of a table the name of its column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> ids = [f"candidate {row}" for row in range(1_000)]
+    >>> policy = sl.calibrate(scores.round(1), labels, sl.Expected(5, 100), ties=sl.Hash(ids))
+    >>> policy.select([0.2, 0.9], ids=["anna", "bert"]).tolist()
+    [False, True]
+    """
+
+    ids: Any
+
+
+class Conditions(Struct, frozen=True):
+    """The conditions of one request; the defaults are those of a plain one."""
+
+    rule: str = "exact"
+    labels: Literal["complete", "missing", "two rates", "thinned"] = "complete"
+    shift: Literal["none", "known", "within"] = "none"
+    groups: Literal["none", "own", "overlapping", "all", "all overlapping"] = "none"
+    split: Literal["even", "sidak"] = "even"
+    ties: Literal["include", "hash"] = "include"
+    others: Literal["none", "given"] = "none"
+    scores: Literal["one", "several"] = "one"
+    promises: Literal["one", "several"] = "one"
+
+    def beside(self) -> dict[str, str]:
+        """Those that are not the defaults."""
+        return {name: value for name, value in asdict(self).items() if value != getattr(PLAIN, name)}
+
+
+PLAIN = Conditions()
+# what a person asked for, by condition and value
+WORDS = {
+    ("labels", "missing"): 'missing labels (missing_labels="unqualified")',
+    ("labels", "two rates"): "labels drawn at two rates (SampledLabels with above=)",
+    ("labels", "thinned"): "labels drawn with known probabilities (SampledLabels)",
+    ("shift", "known"): "a known shift (shift=)",
+    ("shift", "within"): "a shift known within a factor (DensityRatio with within=)",
+    ("groups", "own"): "groups",
+    ("groups", "overlapping"): "overlapping groups",
+    ("groups", "all"): 'groups of all rows (rows="all")',
+    ("groups", "all overlapping"): 'overlapping groups of all rows (rows="all")',
+    ("split", "sidak"): 'groups that share alpha by split="sidak"',
+    ("ties", "hash"): "ties broken by candidate id (ties=Hash)",
+    ("others", "given"): "unlabelled scores (unlabelled=)",
+    ("scores", "several"): "several scores",
+    ("promises", "several"): "several promises of one list",
+}
+
+
+EVERY = ("own", "overlapping", "all", "all overlapping")  # groups
+HASH, SEVERAL = ("hash",), ("several",)
+
+
+class Proved(Struct, frozen=True):
+    """A set of conditions under which a kind has a proof: any of each of these, together with any of the others.
+
+    ``section`` names the proof in ``docs/statistics.md``. A condition that is not named stays plain.
+    """
+
+    section: str
+    rule: tuple[str, ...] = ("exact",)
+    labels: tuple[str, ...] = ()
+    shift: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    split: tuple[str, ...] = ()
+    ties: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    promises: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()  # conditions of which the plain value is not covered
+
+    def covers(self, asked: Conditions) -> bool:
+        return all(value in self.values(name) for name, value in asdict(asked).items())
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """The values of a condition that it covers."""
+        declared = getattr(self, name)
+        return declared if name == "rule" or name in self.only else (getattr(PLAIN, name), *declared)
+
+    def sets(self) -> Iterator[Conditions]:
+        """Every set of conditions that it covers."""
+        names = Conditions.__struct_fields__
+        for values in product(*(self.values(name) for name in names)):
+            if values[names.index("split")] == "even" or values[names.index("groups")] != "none":
+                yield Conditions(*values)  # type: ignore[arg-type]
+
+
+# what two conditions that do not go together can be replaced by
+INSTEAD = {
+    ("labels", "two rates", "scores", "several"): (
+        "where every label is known by one score it is not by another. Give one score, or every row's "
+        "probability= and lowest_rate="
+    ),
+    ("shift", "within", "others", "given"): (
+        "other scores shorten the list only where they come from the population of the rows that the ratios "
+        "keep, which wrong ratios need not give. Leave unlabelled= out"
+    ),
+}
+
+
+def proof_of(promise: Any, asked: Conditions) -> Proved | None:
+    """The declared set that covers a request; None where there is none."""
+    return next((each for each in promise.proved_with if each.covers(asked)), None)
+
+
+def require_proof(promise: Any, asked: Conditions) -> None:
+    """Raise where nothing that the kind declares covers what was asked for, and say what does not go together."""
+    check.as_choice(asked.rule, promise.rules, f"rule (for {type(promise).__name__} targets)")
+    if proof_of(promise, asked) is not None:
+        return
+    beside = asked.beside()
+    beside.pop("rule", None)
+    what = (
+        f"{type(promise).__name__} by rule={asked.rule!r}"
+        if asked.rule != "exact"
+        else type(promise).__name__
+    )
+    for name, value in beside.items():
+        if (
+            proof_of(promise, replace(PLAIN, rule=asked.rule, **{name: value}, **_needed(promise, beside)))
+            is None
+        ):
+            raise InvalidInput(
+                f"{_keyword(name)}: {what} and {WORDS[name, value]} have no proof together; leave one out."
+            )
+    for (a, x), (b, y) in combinations(beside.items(), 2):
+        both = replace(PLAIN, rule=asked.rule, **{a: x, b: y}, **_needed(promise, beside))
+        if proof_of(promise, both) is None:
+            why = INSTEAD.get((a, x, b, y), f"there is no proof of {what} with both. Leave one out")
+            raise InvalidInput(f"{_keyword(b)}: {WORDS[a, x]} and {WORDS[b, y]} do not go together: {why}.")
+    listed = ", ".join(WORDS[each] for each in beside.items())
+    raise InvalidInput(f"target: {what} has no proof with all of {listed} together; leave one out.")
+
+
+def _needed(promise: Any, beside: dict[str, str]) -> dict[str, str]:
+    """Unlabelled scores are no choice where a promise needs them."""
+    return {"others": "given"} if promise.others == "needed" and "others" in beside else {}
+
+
+def _keyword(name: str) -> str:
+    return {"others": "unlabelled", "promises": "target", "split": "groups"}.get(name, name)
+
+
+NOW = {  # keywords of earlier versions, and what says the same
+    "weights": "shift=DensityRatio(ratios, bound)",
+    "weight_bound": "shift=DensityRatio(ratios, bound)",
+    "weights_exact": "shift=DensityRatio(ratios, bound, exact=True)",
+    "seed": "shift=DensityRatio(ratios, bound, seed=...)",
+    "weight": "shift=DensityRatio(column, bound)",
+    "ids": "ties=Hash(ids)",
+    "id": "ties=Hash(column)",
+    "purpose": "groups=Groups(names, purpose=...)",
+    "group": "groups=Groups(column)",
+    "group_split": "groups=Groups(names, split=...)",
+    "group_rows": "groups=Groups(names, rows=...)",
+    "pos_label": "read=Read(pos_label=...)",
+    "neg_label": "read=Read(neg_label=...)",
+    "sheet": "read=Read(sheet=...)",
+    "decimal": "read=Read(decimal=...)",
+    "header_row": "read=Read(header_row=...)",
+    "engine": "read=Read(engine=...)",
+    "spark_master": "read=Read(spark_master=...)",
+}
+
+
+def refuse_earlier(given: dict[str, Any], function: str) -> None:
+    """Answer a keyword of an earlier version with today's, and one that never was with a TypeError."""
+    for name in given:
+        if name in NOW:
+            raise InvalidInput(f"{name}: {name}= is now {NOW[name]}.")
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")

@@ -1,0 +1,132 @@
+"""One module per promise. ``KINDS`` in the order in which every front end offers them; nothing is imported before
+it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from surelist.errors import PolicyFileError
+from surelist.promises.promise import Promise, Proof
+
+# the name of a kind in files, flags and addresses: where it lives
+KINDS = {
+    "expected": ("expected", "Expected"),
+    "per-pool": ("per_pool", "PerPool"),
+    "recall": ("recall", "Recall"),
+    "precision": ("precision", "Precision"),
+    "budget": ("budget", "Budget"),
+    "next-pool": ("next_pool", "NextPool"),
+    "pool-average": ("pool_average", "PoolAverage"),
+    "value": ("value", "Value"),
+    "false-share": ("false_share", "FalseShare"),
+    "at-least": ("at_least", "AtLeast"),
+}
+FIRST = next(iter(KINDS))
+PROOFS = {
+    "counts": ("counts", "Counts"),
+    "looks": ("counts", "Looks"),
+    "rank-chain": ("expected.rank_chain", "RankChain"),
+    "audited": ("expected.audited", "Audited"),
+    "fixed-sequence": ("precision", "FixedSequence"),
+    "budget": ("budget", "ListedBudget"),
+    "next-pool": ("next_pool", "PoolRank"),
+    "row-bets": ("betting", "RowBets"),
+    "pool-bets": ("betting", "PoolBets"),
+    "false-share": ("false_share", "ConformalList"),
+    "block-sample": ("few_labels", "BlockSample"),
+    "control-sample": ("few_labels", "ControlSample"),
+}
+
+
+@cache
+def promise_class(kind: str) -> type[Promise] | None:
+    """The class of a kind of promise; None for an unknown one."""
+    found: type[Promise] | None = _found(KINDS, kind)
+    return found
+
+
+@cache
+def proof_class(kind: str) -> type[Proof] | None:
+    """The class of a kind of proof; None for an unknown one."""
+    found: type[Proof] | None = _found(PROOFS, kind)
+    return found
+
+
+def _found(table: dict[str, tuple[str, str]], kind: str) -> Any:
+    if kind not in table:
+        return None
+    module, name = table[kind]
+    return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+def read_promise(raw: dict[str, Any]) -> Promise:
+    """A promise as files say it: its kind and its numbers."""
+    promise: Promise = _read(raw, promise_class)
+    return promise
+
+
+def read_proof(raw: dict[str, Any]) -> Proof:
+    """A proof as files say it."""
+    proof: Proof = _read(raw, proof_class)
+    return proof
+
+
+def _read(raw: dict[str, Any], class_of: Callable[[str], Any]) -> Any:
+    kind = raw.get("kind")
+    found = class_of(kind) if isinstance(kind, str) else None
+    if found is None:
+        raise PolicyFileError(f"unknown kind {kind!r}.")
+    try:
+        return msgspec.convert(raw, found)
+    except msgspec.ValidationError as error:
+        raise PolicyFileError(f"{kind}: {error}.") from error
+
+
+def classes() -> list[type[Promise]]:
+    """Every kind, in the order in which front ends offer them."""
+    found = [promise_class(kind) for kind in KINDS]
+    return [each for each in found if each is not None]
+
+
+def required(promise: type[Promise]) -> tuple[str, ...]:
+    """The fields without which a promise says nothing."""
+    fields = promise.__struct_fields__
+    return fields[: len(fields) - len(promise.__struct_defaults__)]
+
+
+def short(promise: type[Promise]) -> str:
+    """The name of a kind in few words such as pool:3/100; empty where it is not said so."""
+    return promise.alias
+
+
+def named(text: str) -> str | None:
+    """The kind that a name stands for, its own or the short one."""
+    if text in KINDS:
+        return text
+    return next(
+        (kind for kind, each in zip(KINDS, classes(), strict=True) if text and each.alias == text), None
+    )
+
+
+def chosen(choice: str) -> tuple[str, str] | None:
+    """The kind and the field that a choice stands for: the name of a kind, or of one of its flags."""
+    for kind, each in zip(KINDS, classes(), strict=True):
+        for flag, field in each.flags.items():
+            if choice == kind or choice.replace("-", "_") == flag:
+                return kind, field
+    return None
+
+
+def offered(*, sample: bool = False) -> str:
+    """What can be asked for, as Python writes it; with ``sample`` what labels can be drawn for."""
+    shown = [
+        f"{each.__name__}({', '.join(required(each) or each.__struct_fields__[:1])})"
+        for each in classes()
+        if not sample or each.sample is not None
+    ]
+    return ", ".join(shown)

@@ -1,0 +1,49 @@
+"""At least k qualified candidates on the list of a collection in hand; for ``Labelling``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from surelist import _check as check
+from surelist.bounds.collection import block_count
+from surelist.promises import phrases
+from surelist.promises.promise import About, Promise
+
+
+class AtLeast(Promise, tag="at-least", frozen=True):
+    """At least ``k`` qualified candidates on the list of one collection in hand [theory: few-labels].
+
+    For ``Labelling``: it is about these very candidates and needs no assumption about where they come from.
+
+    Parameters
+    ----------
+    k : int
+        Qualified candidates.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.AtLeast(50).describe()
+    'at least 50 qualified candidates of this collection on the list'
+    """
+
+    title = "At least"
+    help = "K qualified on the list of this collection."
+    flags = {"at_least": "k"}
+    alias = "at-least"
+    about = About.COLLECTION
+    sample = "block"
+
+    k: int
+
+    def __post_init__(self) -> None:
+        check.set_value(self, "k", check.as_count(self.k, "k"))
+
+    def describe(self) -> str:
+        return f"at least {phrases.qualified(self.k)} of this collection on the list"
+
+    def block_need(self, size: int) -> tuple[float, float, Any]:
+        return min(1.0, self.k / size), 0.0, None
+
+    def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
+        return block_count(block, self.k - known, drawn, alpha)

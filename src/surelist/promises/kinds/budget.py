@@ -1,0 +1,180 @@
+"""How many qualified candidates a list of fixed length is certified to hold [theory: budget]."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from surelist import _check as check
+from surelist import _numerals as numerals
+from surelist import bounds
+from surelist._files import hold
+from surelist.errors import InvalidInput
+from surelist.promises import phrases
+from surelist.promises.conditions import Proved
+from surelist.promises.curve import certified_rates
+from surelist.promises.judging import RowsSeen, ShareSeen
+from surelist.promises.kinds.expected import found_share
+from surelist.promises.phrases import counted, number, number_down
+from surelist.promises.promise import Level, Promise, Proof
+from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
+
+if TYPE_CHECKING:
+    from surelist.promises.evidence import Evidence
+    from surelist.promises.promise_curve import CurveRows, PromiseCurve
+
+
+class Budget(Promise, tag="budget", frozen=True):
+    """``size`` of ``pool_size`` candidates can be reviewed: how many qualified are certified on that list?
+
+    The list comes from ``unlabelled=`` scores, the number certified is the answer [theory: budget].
+
+    Parameters
+    ----------
+    size : float
+        Candidates that can be reviewed per pool.
+    pool_size : float
+        Candidates in a pool.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Budget(10, 100).describe()
+    'what a list of 10 of 100 candidates holds'
+    """
+
+    title = "I can review only"
+    help = "Certify what a list of K of M candidates holds; needs unlabelled scores."
+    flags = {"budget": "size"}
+    others = "needed"
+    design = "budget"
+    single_list = phrases.ANY_LIST
+
+    proved_with = (
+        Proved("budget", labels=("missing", "thinned"), others=("given",)),
+        Proved("shift", labels=("missing",), shift=("known",), others=("given",)),
+    )
+
+    size: float
+    pool_size: float
+
+    def __post_init__(self) -> None:
+        for name in ("size", "pool_size"):
+            check.set_value(self, name, check.plain(check.as_positive(getattr(self, name), name)))
+        if self.size >= self.pool_size:
+            raise InvalidInput(f"size: expected less than pool_size={self.pool_size:g}, got {self.size:g}.")
+
+    @property
+    def pool(self) -> float:
+        return float(self.pool_size)
+
+    @property
+    def listed(self) -> tuple[float, float]:
+        return float(self.size), float(self.pool_size)
+
+    def describe(self) -> str:
+        size, of = numerals.number(self.size, 10), numerals.number(self.pool_size, 10)
+        return f"what a list of {size} of {of} candidates holds"
+
+    def rank(self, others: int) -> int:
+        """floor((b/m)(M + 1)) in rationals: the unlabelled score at which the list ends."""
+        share = check.as_fraction(self.size, "size") / check.as_fraction(self.pool_size, "pool_size")
+        return math.floor(share * (others + 1))
+
+    def largest(self, rows: int, good: int, level: Level) -> float:
+        """The largest number that ``good`` of ``rows`` certify."""
+        return self.pool_size * bounds.largest_rate(rows, good, level.alpha)
+
+    def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
+        others = evidence.require_others()
+        rank = self.rank(len(others))
+        if rank == 0:
+            needed = math.ceil(self.pool_size / self.size)
+            raise refuse(
+                self, level, evidence,
+                f"{len(others):,} unlabelled scores are too few to tell where {number(self.size)} of "
+                f"{number(self.pool_size)} end: bring {needed:,} or more.",
+            )  # fmt: skip
+        edge = float(np.partition(others, len(others) - rank)[len(others) - rank])
+        threshold = math.nextafter(edge, math.inf)  # the list is everyone strictly above: ties stay within it
+        held = int(np.count_nonzero(evidence.good & (evidence.scores >= threshold)))
+        if held == 0:
+            raise refuse(
+                self, level, evidence,
+                "No qualified calibration row is on it, so nothing can be certified: bring more rows, or a "
+                "longer list.",
+            )  # fmt: skip
+        proof = ListedBudget(len(others), rank, held, self.largest(evidence.rows, held, level))
+        # as often as a new score lies there, by those that decided it
+        share = float((np.count_nonzero(others >= threshold) + 1) / (len(others) + 1))
+        return Certified((Step(0, held, threshold, share=share),), evidence.rows, evidence.qualified, proof)
+
+
+class ListedBudget(Proof, tag="budget", frozen=True):
+    """The list is everyone above the ``rank``-th best of ``unlabelled`` scores, certified to hold ``k``."""
+
+    estimated_from = "the unlabelled scores"
+
+    unlabelled: int
+    rank: int
+    good: int
+    k: float
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return (
+            f"the shortlist holds at least {number_down(self.k)} qualified candidates on average over pools "
+            f"of {number(_promise(cutoff).pool_size)} candidates"
+        )
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return phrases.wrong_over_rows(policy.alpha, cutoff.rows)
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        promise = _promise(cutoff)
+        size = (
+            f"A list has at most {number(promise.size)} of {number(promise.pool_size)} candidates on average "
+            "over draws of the unlabelled scores; this policy's own average exceeds that about half the "
+            "time, by little where they are many. The size was fixed before looking at these rows."
+        )
+        needed = (*phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN, size)
+        return phrases.common_conditions(policy.alpha, *needed)
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        return (
+            f"{counted(self.good, 'qualified calibration row')} above the {number(self.rank)}-th best of "
+            f"{counted(self.unlabelled, 'unlabelled score')}"
+        )
+
+    def check(self, cutoff: Cutoff) -> None:
+        promise = _promise(cutoff)
+        hold(self.rank == promise.rank(self.unlabelled) > 0, "the rank is not the budget's")
+        hold(0 < self.good <= cutoff.qualified, "the row counts are impossible")
+        most = promise.largest(cutoff.rows, self.good, cutoff.level) * (1 + 1e-12)
+        hold(self.k <= most, "the number certified is too large")
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        promise = _promise(cutoff)
+        k = numerals.number(numerals.floored(self.k))
+        listed = policy.listed_per(cutoff)
+        length = promise.size if listed is None else listed[0]
+        return phrases.of_listed(k, length, numerals.number(promise.pool_size))
+
+    def share_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> ShareSeen:
+        rate = self.k / float(_promise(cutoff).pool_size)
+        return found_share(rate, cutoff, policy, seen, everyone)
+
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
+        size, alpha = _promise(cutoff).pool_size, cutoff.level.alpha
+        return rows.drawn(
+            cutoff, lambda listed, held: (size * certified_rates(rows.rows, held, alpha, "exact"), self.k)
+        )
+
+
+def _promise(cutoff: Cutoff) -> Budget:
+    hold(isinstance(cutoff.target, Budget), "its proof does not go with its target")
+    assert isinstance(cutoff.target, Budget)
+    return cutoff.target

@@ -1,0 +1,324 @@
+"""Promises that a count of qualified calibration rows decides: what ``Expected``, ``PerPool`` and ``Recall`` share.
+
+The threshold is the count-th best qualified row; a kind says how many its rule asks for [theory: one-idea].
+Where lists differ by pool size there is a count, and a threshold, for each size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct
+
+from surelist._files import hold
+from surelist.bounds.sequential import first_crossing_counts
+from surelist.errors import InvalidInput, NotCertifiable, Shortfall
+from surelist.promises import phrases
+from surelist.promises.phrases import percent
+from surelist.promises.promise import Level, Needs, Promise, Proof
+from surelist.promises.state import Certificate, Certified, Cutoff, Requirement, Step
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from surelist.promises.evidence import Evidence
+    from surelist.promises.judging import RowsSeen, ShareSeen
+    from surelist.promises.promise_curve import CurveRows, PromiseCurve
+    from surelist.promises.terms import Terms
+
+MOST_ROWS = 10**9
+
+
+class Largest(Struct, frozen=True):
+    """The most that some rows certify: a number per pool, or a share."""
+
+    k: float | None = None
+    share: float | None = None
+
+
+class CountPromise(Promise, frozen=True):
+    """A promise that a count decides."""
+
+    monotone = True
+    design = "counts"
+    of_qualified: ClassVar[bool] = False  # the count is among the qualified rows, not among all
+
+    @property
+    def needs(self) -> Needs:
+        return Needs.COUNTS
+
+    @property
+    def smallest_pool(self) -> int:
+        """The pool size of the first threshold; 0 where one threshold serves every pool."""
+        return 0
+
+    def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
+        """The counts that its rule asks for, by pool size."""
+        return (Requirement(self.smallest_pool, self.count_at(self.smallest_pool, rows, qualified, level)),)
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        """The smallest valid count for pools of this size."""
+        raise NotImplementedError
+
+    def count_about(self, rows: int, qualified: int, level: Level) -> int:
+        """The count of the smallest pool, roughly where the exact one takes seconds."""
+        return self.count_at(self.smallest_pool, rows, qualified, level)
+
+    def is_enough(self, step: Step, rows: int, qualified: int, level: Level) -> bool:
+        """Whether one tail of the exact rule shows that a count is enough, without a search."""
+        return False
+
+    def oracle_rate(self, alpha: float, base_rate: float) -> float:
+        """The share of candidates that are listed and qualified on the shortest list that keeps it."""
+        raise NotImplementedError
+
+    def limit_rate(self, level: Level) -> float:
+        """The share of qualified rows below which no number of rows would do."""
+        raise NotImplementedError
+
+    def largest(self, rows: int, qualified: int, level: Level) -> Largest:
+        """The most that these rows certify."""
+        raise NotImplementedError
+
+    def claimed(self, whose: str, by_group: bool) -> str:
+        """What is promised of ``whose`` list, as the first half of a sentence."""
+        raise NotImplementedError
+
+    def count_conditions(self, policy: Certificate) -> list[str]:
+        """What the promise rests on beside the conditions of every count."""
+        raise NotImplementedError
+
+    def count_wrong(self, policy: Certificate) -> str:
+        """How often that may be wrong, as the second half."""
+        return f"wrong with probability at most {percent(policy.alpha)} over the draw of {policy.drawn_rows}"
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        """What is promised, as a person would repeat it."""
+        raise NotImplementedError
+
+    def share_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> ShareSeen:
+        """The share that is tested on rows which the policy never saw."""
+        raise NotImplementedError
+
+    def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
+        """P(as many of pools of these sizes fall short)."""
+        return None
+
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+        """What each list length would carry."""
+        return None
+
+    def one_look(self) -> str:
+        """That it was fixed before looking, and what is covered otherwise."""
+        return phrases.ONE_LOOK
+
+    def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
+        return by_count(self, evidence, level)
+
+
+def required_of(promise: CountPromise, evidence: Evidence, level: Level) -> tuple[Requirement, ...]:
+    """The counts that these rows have to meet, or ``NotCertifiable``."""
+    rows, qualified = evidence.rows, evidence.qualified
+    if rows == 0:
+        raise InvalidInput(f"groups: group {evidence.group!r} has a target but no calibration rows.")
+    required = promise.requirements(rows, qualified, level)
+    needed = max(each.count for each in required)
+    if needed > qualified:
+        largest = promise.largest(rows, qualified, level)
+        raise NotCertifiable(
+            Shortfall(
+                target=f"{promise.describe()} (alpha={level.alpha:g}, rule={level.rule!r})",
+                rows=rows, qualified_available=qualified, critical_count=needed,
+                rows_needed=estimate_rows(promise, rows, qualified, level), group=evidence.group,
+                simultaneous_rule="simultaneous" in promise.rules,
+                largest_k=largest.k, largest_share=largest.share,
+            )
+        )  # fmt: skip
+    return required
+
+
+def counts_of(evidence: Mapping[str | None, Evidence], terms: Terms) -> dict[str | None, list[int]]:
+    """The order statistics that each group's threshold comes from; none where a group has too few rows."""
+    counts: dict[str | None, list[int]] = {}
+    for name, promise in terms.targets.items():
+        assert isinstance(promise, CountPromise)
+        with suppress(NotCertifiable):
+            counts[name] = [each.count for each in required_of(promise, evidence[name], terms.level)]
+    return counts
+
+
+def by_count(promise: CountPromise, evidence: Evidence, level: Level) -> Certified:
+    """A threshold for each count that the rule asks for."""
+    steps = evidence.steps(required_of(promise, evidence, level))
+    return Certified(steps, evidence.rows, evidence.qualified, Counts())
+
+
+def estimate_rows(promise: CountPromise, rows: int, qualified: int, level: Level) -> int | None:
+    """About how many rows certify the target at the share of qualified rows seen; None if never."""
+    if qualified <= rows * promise.limit_rate(level):
+        return None
+
+    def enough(n: int) -> bool:
+        available = math.floor(n * qualified / rows)
+        return promise.count_about(n, available, level) <= available
+
+    high = max(rows, 2)
+    while not enough(high):
+        high *= 2
+        if high > MOST_ROWS:
+            return None
+    low = high // 2
+    while high - low > max(1, high // 200):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def promise_of(cutoff: Cutoff) -> CountPromise:
+    """The promise beside a count."""
+    hold(isinstance(cutoff.target, CountPromise), "its target needs a proof of its own")
+    assert isinstance(cutoff.target, CountPromise)
+    return cutoff.target
+
+
+class Counts(Proof, tag="counts", frozen=True):
+    """The critical counts beside the thresholds are all that is needed."""
+
+    counted = True
+    rests_on: ClassVar[str | None] = None
+    many_steps = True
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        whose = "the shortlist" if cutoff.group is None else f"for group {cutoff.group!r} the shortlist"
+        return promise_of(cutoff).claimed(whose, policy.group_rows == "own")
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return promise_of(cutoff).count_wrong(policy)
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        promise = promise_of(cutoff)
+        return (
+            phrases.SCORE_FIXED, phrases.ROWS_ALIKE, phrases.NO_ROW_LEFT_OUT,
+            phrases.alpha_bounds(policy.alpha), _when_fixed(promise, policy), *promise.count_conditions(policy),
+        )  # fmt: skip
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        first = cutoff.steps[0]
+        of = f"of {cutoff.qualified:,} qualified calibration rows (of {cutoff.rows:,})"
+        if first.reached is None:
+            return f"at least {first.critical_count:,} {of} score at or above it, as many as needed"
+        if first.reached == first.critical_count:
+            return f"{first.critical_count:,} {of} score at or above it, as many as needed"
+        if first.tie_break is not None:
+            return (
+                f"{first.reached:,} {of} score at or above it; ties at it were broken so that "
+                f"{first.critical_count:,} count, as many as needed"
+            )
+        return f"{first.reached:,} {of} score at or above it, and {first.critical_count:,} were needed"
+
+    def check(self, cutoff: Cutoff) -> None:
+        promise = promise_of(cutoff)
+        hold(cutoff.steps[0].pool_size == promise.smallest_pool, "it has no threshold for the smallest pool")
+        rows = (cutoff.rows, cutoff.qualified, cutoff.level)
+        for step in cutoff.steps:
+            if not promise.is_enough(step, *rows):
+                needed = promise.count_at(step.pool_size, *rows)
+                claimed = f"critical count {step.critical_count}"
+                hold(
+                    needed <= step.critical_count,
+                    f"{claimed} is less than the {needed} that {cutoff.rows} rows need",
+                )
+        sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
+        hold(sizes == sorted(set(sizes)), "its steps are out of order")
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return promise_of(cutoff).plainly(cutoff, policy)
+
+    def share_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> ShareSeen:
+        return promise_of(cutoff).share_seen(cutoff, policy, seen, everyone)
+
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+        return promise_of(cutoff).curve(cutoff, rows)
+
+    def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
+        return promise_of(cutoff).chance_short(cutoff, sizes, missed)
+
+
+AFTER_LOOKING = (
+    "Every k and every threshold is covered at once: the target may have been chosen "
+    "after looking at these rows, alpha and the rule not."
+)
+
+
+def _when_fixed(promise: CountPromise, policy: Certificate) -> str:
+    return AFTER_LOOKING if policy.rule in ("dkw", "simultaneous") else promise.one_look()
+
+
+class Looks(Counts, tag="looks", frozen=True):
+    """The looks of a campaign so far [theory: reviews]: rows, cumulative alpha and count at each.
+
+    ``chosen`` is the look whose count gave the threshold in force. With an ``audit_rate`` the rows are
+    candidates drawn at it from every pool, listed or not.
+    """
+
+    counted = False
+    in_campaign = True
+    rests_on = "the pools of a campaign"
+    estimated_from = "the rows that were known at the last update"
+    together = "this statement and those of the campaign's other thresholds, earlier and later, together are"
+
+    rows: tuple[int, ...]
+    budgets: tuple[float, ...]
+    counts: tuple[int, ...]
+    chosen: int
+    audit_rate: float | None = None
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return f"wrong with probability at most {percent(policy.alpha)} over the draw of its rows and pools"
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        fixed = (
+            "The campaign's schedule, target and alpha were fixed beforehand; the sizes of its pools do "
+            "not depend on scores or labels; "
+        )
+        if self.audit_rate is None:
+            fixed += "every pool screened is in the evidence, and a review that has not come counts as not qualified."
+        else:
+            fixed += (
+                "beside the calibration rows the evidence is candidates of every pool screened, each "
+                f"drawn with probability {percent(self.audit_rate)}, shortlisted or not, by a draw "
+                "that depends on nothing else; one whose review has not come counts as not qualified."
+            )
+        *common, _ = super().conditions(cutoff, policy)[:5]
+        return (*common, fixed, *promise_of(cutoff).count_conditions(policy))
+
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> None:
+        return None
+
+    def sure(self, policy: Certificate) -> str:
+        return f"{phrases.at_most(policy.alpha, 'campaign', 'ever makes', 'ever make')} a false promise"
+
+    def check(self, cutoff: Cutoff) -> None:
+        target, budgets = cutoff.target, list(self.budgets)
+        rate = target.found_rate
+        hold(bool(budgets), "a campaign has at least one look")
+        hold(rate is not None and cutoff.group is None, "campaigns promise one average")
+        assert rate is not None
+        hold(len(self.rows) == len(budgets) == len(self.counts), "a look lacks its rows or count")
+        hold(budgets[0] > 0 and budgets == sorted(budgets), "the budgets fall")
+        hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")
+        hold(0 <= self.chosen < len(self.rows), "no look gave the threshold")
+        hold(self.rows[0] > 0 and self.rows[self.chosen] == cutoff.rows, "the row counts differ")
+        hold(self.audit_rate is None or 0 < self.audit_rate < 1, "the audit rate is impossible")
+        counts = first_crossing_counts(self.rows, rate, budgets)
+        hold(counts == list(self.counts), f"the looks' counts should be {counts}")
+        claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]
+        hold(claimed == [(0, counts[self.chosen])], f"critical counts {claimed} contradict its looks")

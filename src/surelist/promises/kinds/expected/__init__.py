@@ -1,0 +1,233 @@
+"""At least k qualified candidates on an average list; rows are the units."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from surelist import _check as check
+from surelist import _numerals as numerals
+from surelist import bounds
+from surelist._files import hold
+from surelist.bounds.collection import block_rate_count
+from surelist.errors import InvalidInput
+from surelist.promises import phrases
+from surelist.promises.conditions import EVERY, HASH, SEVERAL, Proved
+from surelist.promises.curve import certified_rates
+from surelist.promises.judging import RowsSeen, ShareSeen
+from surelist.promises.kinds.counts import CountPromise, Largest, by_count
+from surelist.promises.phrases import counted, qualified
+from surelist.promises.promise import Level, Watched
+from surelist.promises.state import Certificate, Certified, Cutoff, Step
+
+if TYPE_CHECKING:
+    from surelist.promises.evidence import Evidence
+    from surelist.promises.promise_curve import CurveRows, PromiseCurve
+
+
+class Expected(CountPromise, tag="expected", frozen=True):
+    """At least ``k`` qualified candidates on the shortlist of an average pool [theory: exact].
+
+    Parameters
+    ----------
+    k : float
+        Qualified candidates, fractions allowed.
+    pool_size : float
+        Candidates in a pool, or their expectation where pools vary [theory: random-pool-size].
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Expected(5, pool_size=100).describe()
+    'at least 5 qualified candidates on average in pools of 100'
+    """
+
+    title = "On average"
+    help = "At least K qualified in an average pool."
+    flags = {"expect": "k"}
+    alias = "expect"
+    sample = "block"
+    paper_rule = "dkw"
+    rules = bounds.RULES
+    top_only = True
+    in_whole_pools = "PoolAverage(k)"
+    single_list = phrases.ANY_LIST
+    others = "shorter"
+
+    proved_with = (
+        Proved("exact", rule=bounds.RULES, labels=("missing", "thinned"), groups=EVERY, ties=HASH, scores=SEVERAL),
+        Proved(
+            "shift", rule=bounds.RULES, labels=("missing",), shift=("known", "within"), groups=EVERY, ties=HASH,
+            scores=SEVERAL,
+        ),
+        Proved("groups", rule=bounds.RULES, labels=("missing", "thinned"), groups=("own",), split=("sidak",),
+               ties=HASH, scores=SEVERAL),
+        Proved("shift", rule=bounds.RULES, labels=("missing",), shift=("known", "within"), groups=("own",),
+               split=("sidak",), ties=HASH, scores=SEVERAL),
+        Proved("rank-chain", labels=("missing", "thinned"), others=("given",), scores=SEVERAL, promises=SEVERAL),
+        Proved("rank-chain", labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
+               promises=SEVERAL),
+        Proved("two-promises", labels=("missing", "thinned"), scores=SEVERAL, promises=SEVERAL),
+        Proved("shift", labels=("missing",), shift=("known", "within"), scores=SEVERAL, promises=SEVERAL),
+        Proved("shift", labels=("missing",), shift=("within",), others=("given",), scores=SEVERAL,
+               promises=SEVERAL, only=("promises",)),  # by the exact rule: the other scores are not used
+        Proved("sampled-labels", labels=("two rates",)),
+    )  # fmt: skip
+
+    k: float
+    pool_size: float
+
+    def __post_init__(self) -> None:
+        for name in ("k", "pool_size"):
+            check.set_value(self, name, check.plain(check.as_positive(getattr(self, name), name)))
+        if self.k > self.pool_size:
+            raise InvalidInput(f"k: expected at most pool_size={self.pool_size:g}, got {self.k:g}.")
+
+    @property
+    def pool(self) -> float:
+        return float(self.pool_size)
+
+    @property
+    def rate(self) -> Fraction:
+        """Qualified candidates on the list, as a share of the pool."""
+        return check.as_fraction(self.k, "k") / check.as_fraction(self.pool_size, "pool_size")
+
+    @property
+    def found_rate(self) -> Fraction:
+        return self.rate
+
+    def describe(self) -> str:
+        return f"at least {phrases.qualified(self.k)} on average in pools of {numerals.number(self.pool_size, 10)}"
+
+    def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
+        if evidence.sampled is not None:
+            from surelist.promises.kinds.expected.audited import certify_audited
+
+            return certify_audited(evidence, self, level)
+        if evidence.others is not None and evidence.alike:
+            from surelist.promises.kinds.expected.rank_chain import certify_chain
+
+            certified = certify_chain(evidence, self, level)
+            if certified is not None:
+                return certified
+        return by_count(self, evidence, level)
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        return bounds.critical_count(rows, self.rate, level.alpha, level.rule)
+
+    def count_about(self, rows: int, qualified: int, level: Level) -> int:
+        return self.count_at(0, rows, qualified, _quick(level))
+
+    def is_enough(self, step: Step, rows: int, qualified: int, level: Level) -> bool:
+        exact = level.rule == "exact"
+        return exact and bounds.certifies(rows, self.rate, level.alpha, step.critical_count)
+
+    def limit_rate(self, level: Level) -> float:
+        return float(self.rate)
+
+    def largest(self, rows: int, qualified: int, level: Level) -> Largest:
+        return Largest(self.pool_size * bounds.largest_rate(rows, qualified, level.alpha, level.rule))
+
+    def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
+        return block_rate_count(size, block, drawn, self.rate, alpha)
+
+    def block_need(self, size: int) -> tuple[float, float, Any]:
+        rate = float(self.rate)
+        return rate, rate * (1 - rate) / size, (np.array([rate]), np.ones(1))
+
+    def oracle_rate(self, alpha: float, base_rate: float) -> float:
+        return float(self.rate)
+
+    def watched(self, level: Level) -> Watched:
+        return Watched(self.rate)
+
+    def widened(self, within: float) -> Expected:
+        return replace(self, k=self.pool_size * phrases.more_odds(self.k / self.pool_size, within))
+
+    def held_in(self, size: int) -> float:
+        return self.k * size / self.pool_size
+
+    def claimed(self, whose: str, by_group: bool) -> str:
+        size = counted(self.pool_size, "candidate")
+        pools = f"pools with {size} of the group" if by_group else f"pools of {size}"
+        return f"{whose} holds at least {qualified(self.k)} on average over {pools}"
+
+    def one_look(self) -> str:
+        again = ", and the simultaneous rule or a campaign where it was chosen before looking."
+        return phrases.ONE_LOOK.removesuffix(".") + again
+
+    def count_conditions(self, policy: Certificate) -> list[str]:
+        sentences = [phrases.POOL_SIZE_KNOWN]
+        if policy.grouped and policy.group_rows == "own":
+            sentences.append("The pool sizes per group were known, not estimated from the calibration rows.")
+        return sentences
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        k, per, listed = (
+            numerals.number(self.k, 10),
+            numerals.number(self.pool_size, 10),
+            policy.listed_per(cutoff),
+        )
+        if listed is not None and listed[0] >= self.k:
+            per += "" if cutoff.group is None else " of the group"
+            return phrases.of_listed(k, listed[0], per)
+        who = "qualified ones" if cutoff.group is None else "qualified ones of this group"
+        return f"on average the list of a pool of {per} candidates will hold at least {k} {who}"
+
+    def share_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> ShareSeen:
+        return found_share(float(self.rate), cutoff, policy, seen, everyone)
+
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+        if cutoff.group is None:
+            return None  # the guarantee curve says it, for every target at once
+        level = cutoff.level
+
+        def value(listed: Any, held: Any) -> Any:
+            return self.pool_size * certified_rates(rows.rows, held, level.alpha, level.rule), float(self.k)
+
+        return rows.drawn(cutoff, value)
+
+    def excess(self, cutoff: Cutoff) -> tuple[float | None, float | None]:
+        """How far above k a list may lie: by Proposition 3 of the paper, and by the count alone."""
+        n, step, alpha = cutoff.rows, cutoff.steps[0], cutoff.level.alpha
+        untied = step.tie_break is not None
+        reached = step.critical_count if untied else step.reached
+        if reached is None:
+            return None, None
+        dkw = bounds.critical_count(n, self.rate, alpha, "dkw")
+        paper = bounds.excess_paper(n, self.pool_size, alpha) if reached <= dkw else None
+        # the law of one count: after looking, the count at hand is one of many
+        fixed = cutoff.level.rule == "exact"
+        count = (
+            bounds.excess_count(n, reached, self.k, self.pool_size, alpha, untied=untied) if fixed else None
+        )
+        return paper, count
+
+
+def found_share(
+    rate: float, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+) -> ShareSeen:
+    """Qualified and listed, of all candidates."""
+    whose = "" if cutoff.group is None else f" in group {cutoff.group!r}"
+    words, rows = f"of all candidates{whose} are qualified and listed", seen.rows
+    if policy.group_rows == "all":
+        words, rows = f"of all candidates are{whose}, qualified and listed", everyone.rows
+    return ShareSeen(seen.listed & seen.good, rows, rate, words, f"none of the rows is{whose}")
+
+
+def _quick(level: Level) -> Level:
+    """The paper's band where the simultaneous rule would take seconds."""
+    return replace(level, rule="dkw") if level.rule == "simultaneous" else level
+
+
+def promise_of(cutoff: Cutoff) -> Expected:
+    """The promise beside a proof that is one of ``Expected`` alone."""
+    hold(isinstance(cutoff.target, Expected), "its proof does not go with its target")
+    assert isinstance(cutoff.target, Expected)
+    return cutoff.target

@@ -1,0 +1,146 @@
+"""The false share of one pool's list, on average over calibrations: conformal selection [theory: precision]."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist._files import hold
+from surelist._numerals import of_every
+from surelist.bounds.precision import false_share_rank
+from surelist.promises import phrases
+from surelist.promises.conditions import Proved
+from surelist.promises.phrases import counted, number, percent
+from surelist.promises.promise import About, Level, Promise, Proof
+from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
+
+if TYPE_CHECKING:
+    from surelist.promises.evidence import Evidence
+
+
+class FalseShare(Promise, tag="false-share", frozen=True):
+    """At most a ``share`` of this pool's list is not qualified, on average over calibrations and pools.
+
+    The pool is given as ``unlabelled=``, and its policy selects from no other. Nothing is said about the
+    list at hand alone; for that see ``Precision``.
+
+    Parameters
+    ----------
+    share : float
+        Between 0 and 1: of those listed, how many may be not qualified on average.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.FalseShare(0.2).describe()
+    'at most 20% of the shortlist not qualified, on average'
+    """
+
+    title = "Few false ones, on average"
+    help = "At most this share of this pool's list is not qualified, on average; needs the pool as unlabelled scores."
+    flags = {"false_share": "share"}
+    about = About.THIS_POOL
+    others = "needed"
+
+    proved_with = (
+        Proved("precision", labels=("missing", "thinned"), others=("given",)),
+        Proved("shift", labels=("missing",), shift=("known",), others=("given",)),
+    )
+
+    share: float
+
+    def __post_init__(self) -> None:
+        check.set_value(self, "share", check.as_alpha(self.share, "share"))
+
+    def describe(self) -> str:
+        return f"at most {100 * self.share:g}% of the shortlist not qualified, on average"
+
+    def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
+        pool = evidence.require_others()
+        ordered, unqualified = np.sort(pool)[::-1], np.sort(evidence.scores[~evidence.good])
+        above = len(unqualified) - np.searchsorted(unqualified, ordered)
+        listed = false_share_rank(above, evidence.rows, check.as_fraction(self.share, "share"))
+        if listed == 0:
+            raise refuse(
+                self, level, evidence,
+                "No candidate of this pool scores high enough above the calibration rows that are not "
+                "qualified: the list would be empty. Allow a larger share, or bring more rows.",
+            )  # fmt: skip
+        proof = ConformalList(len(pool), listed, int(above[listed - 1]), scores_fingerprint(pool))
+        steps = (Step(0, listed, float(ordered[listed - 1])),)
+        return Certified(steps, evidence.rows, evidence.qualified, proof)
+
+
+class ConformalList(Proof, tag="false-share", frozen=True):
+    """The ``listed`` best of the ``pool`` candidates of one pool, by Benjamini-Hochberg.
+
+    ``above`` calibration rows that are not qualified score at least as high as the last one listed. The
+    promise is about the pool with this ``fingerprint`` and no other.
+    """
+
+    lists_share = False
+
+    pool: int
+    listed: int
+    above: int
+    fingerprint: str
+
+    def is_of(self, scores: NDArray[np.float64]) -> bool:
+        """Whether these are the scores of its pool, in any order."""
+        return self.fingerprint == scores_fingerprint(scores)
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return (
+            f"of this pool's {number(self.pool)} candidates {number(self.listed)} are shortlisted by a "
+            f"procedure whose false share, of those listed, is at most {percent(_promise(cutoff).share)} on average"
+        )
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        over = f"draws of the {counted(cutoff.rows, 'calibration row')} and the pool together"
+        return f"true over {over}, and says nothing about this list alone"
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        return (
+            phrases.SCORE_FIXED, *phrases.ALL_ROWS,
+            "An average over many calibrations and pools: the list at hand may hold a smaller share of "
+            "qualified candidates, about half the time. For this policy's own share, in the long run and "
+            "with confidence, ask for Precision.",
+            "It is about the pool that was given and selects from no other.", phrases.ONE_LOOK,
+        )  # fmt: skip
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        above = counted(self.above, "calibration row")
+        return f"{above} of those not qualified score as high as the last one listed"
+
+    def check(self, cutoff: Cutoff) -> None:
+        possible = 0 < self.listed <= self.pool and 0 <= self.above <= cutoff.rows - cutoff.qualified
+        hold(possible, "the counts are impossible")
+        false = check.as_fraction(_promise(cutoff).share, "share")
+        within = (1 + self.above) * self.pool <= false * self.listed * (cutoff.rows + 1)
+        hold(within, "the false share allowed is exceeded")
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        false = of_every(_promise(cutoff).share)
+        return f"on lists made in this way at most {false} candidates are not qualified, on average"
+
+    def sure(self, policy: Certificate) -> str:
+        return "it is true on average over calibrations and pools, and says nothing about this one list"
+
+    def whom(self, policy: Certificate) -> str:
+        return "It is about lists of this one pool, on average over all that was left to chance."
+
+
+def scores_fingerprint(scores: NDArray[np.float64]) -> str:
+    """SHA-256 of a pool's scores, in any order."""
+    return hashlib.sha256(np.sort(scores).astype("<f8").tobytes()).hexdigest()
+
+
+def _promise(cutoff: Cutoff) -> FalseShare:
+    hold(isinstance(cutoff.target, FalseShare), "its proof does not go with its target")
+    assert isinstance(cutoff.target, FalseShare)
+    return cutoff.target

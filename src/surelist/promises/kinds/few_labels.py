@@ -1,0 +1,211 @@
+"""Proofs from a few chosen labels of a scored collection [theory: few-labels] [theory: collection-recall].
+
+What is promised about the collection itself needs no assumption about the data, only that the labels are
+right: the randomness is that of our own draw. What is promised about future pools needs the collection to
+be like them. ``lifecycle.labelling`` draws, asks and finds the thresholds.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from surelist._files import hold
+from surelist._numerals import about, count, of_every
+from surelist.bounds.control import control_rule
+from surelist.promises.judging import RowsSeen, ShareSeen
+from surelist.promises.kinds.at_least import AtLeast
+from surelist.promises.kinds.counts import promise_of
+from surelist.promises.phrases import DRAWN_ONCE, alpha_bounds, counted, number, percent
+from surelist.promises.promise import About, Proof
+from surelist.promises.state import Certificate, Cutoff
+
+LABELS_RIGHT = (
+    "The labels are right. Nothing is assumed about the candidates, the score or how either came about: the "
+    "only chance is in which rows were drawn."
+)
+COLLECTION_LIKE_POOLS = (
+    "The candidates of the collection and those of future pools are drawn independently from the same "
+    "population, and the score was fixed independently of the collection."
+)
+MISSING_COUNTS = "A label that did not come counts as not qualified."
+FIXED_BEFORE = (
+    "One look: target, alpha and number of labels were fixed before the first label. Labelling more rows "
+    "after a refusal, or asking for less, is not covered by these labels; a fresh draw of other rows is."
+)
+
+ONLY_RIGHT = "The labels are right."
+AVERAGE_SIZE = "The pool size is the number of candidates in a pool, or its known average."
+ANY_SIZE = "The size of a pool does not depend on how good its candidates look."
+ON_AVERAGE = (
+    "The failure rate is an average over draws of the collection and of its labels: for this one the long-"
+    "run rate may lie above alpha."
+)
+
+ABOUT = {
+    About.COLLECTION: (LABELS_RIGHT,),
+    About.POPULATION: (COLLECTION_LIKE_POOLS, ONLY_RIGHT, AVERAGE_SIZE),
+    About.POOL: (COLLECTION_LIKE_POOLS, ONLY_RIGHT, ANY_SIZE, ON_AVERAGE),
+}
+THESE_ALONE = "It is about these very candidates and this list; nothing is assumed about scores."
+
+
+class BlockSample(Proof, tag="block-sample", frozen=True):
+    """``count`` qualified among ``drawn`` random rows of the best ``block`` of ``size`` rows.
+
+    ``alpha`` is the share of this test; ``known`` qualified rows of the pilot score at or above the
+    threshold as well. ``stage`` says whose block it is; the shares of both stages add up to the level.
+    """
+
+    work = "labelling"
+    drawn_by = "labels of candidates who were drawn by chance"
+    estimated_from = "the candidates that labels were drawn from"
+
+    group: str | None
+    collection: int
+    size: int
+    block: int
+    drawn: int
+    alpha: float
+    known: int
+    count: int
+    stage: Literal["block", "pilot"]
+
+    @property
+    def collection_size(self) -> int:
+        return self.collection
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        if cutoff.target.about is About.COLLECTION:
+            of = f"of these {counted(self.collection, 'candidate')}{_of(self.group)}"
+            return f"{of} the shortlist holds at least {number(_at_least(cutoff).k)} qualified"
+        whose = "the shortlist" if self.group is None else f"for group {self.group!r} the shortlist"
+        return promise_of(cutoff).claimed(whose, by_group=self.group is not None)
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        about, alpha = cutoff.target.about, percent(policy.alpha)
+        collection = f"the {number(self.collection)} candidates of the collection"
+        if about is About.POOL:
+            return f"wrong for at most {alpha} of draws of {collection}, those labelled and the pool together"
+        drawn = f"{collection} and those labelled" if about is About.POPULATION else "those labelled"
+        return f"wrong with probability at most {alpha} over the draw of {drawn}"
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        return (
+            *ABOUT[cutoff.target.about],
+            MISSING_COUNTS,
+            alpha_bounds(policy.alpha),
+            DRAWN_ONCE,
+            FIXED_BEFORE,
+        )
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        pilot = f", with {counted(self.known, 'qualified row')} of the pilot" if self.known else ""
+        part = f" of {self.size:,} set aside" if self.stage == "pilot" and self.size < self.collection else ""
+        return (
+            f"{self.count:,} qualified are needed among {self.drawn:,} labelled of the best {self.block:,} "
+            f"candidates{part}, at {percent(self.alpha)}{pilot}"
+        )
+
+    def check(self, cutoff: Cutoff) -> None:
+        target, rows = cutoff.target, cutoff.rows
+        hold(cutoff.group == self.group, "its proof is of another group")
+        hold(target.sample == "block", "its proof does not go with its target")
+        hold(0 < self.alpha <= cutoff.level.alpha, "its share of alpha is impossible")
+        hold(self.drawn <= rows and 0 <= self.known <= rows - self.drawn, "the row counts differ")
+        hold(0 < self.drawn <= self.block <= self.size <= self.collection, "its block does not fit")
+        needed = target.block_count(self.size, self.block, self.drawn, self.alpha, self.known)
+        hold(self.count <= min(self.drawn, cutoff.qualified), "more qualified than there are")
+        hold(needed <= self.count, f"{self.count} qualified are less than the {needed} needed")
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        target, listed = cutoff.target, policy.listed_per(cutoff)
+        if target.about is not About.COLLECTION:
+            return promise_of(cutoff).plainly(cutoff, policy)
+        these = f" of these {count(self.collection)} candidates"
+        these = these if listed is None else f", about {about(listed[0])}{these},"
+        return f"the list{these} holds at least {count(_at_least(cutoff).k)} qualified ones"
+
+    def share_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> ShareSeen:
+        return promise_of(cutoff).share_seen(cutoff, policy, seen, everyone)
+
+    def whom(self, policy: Certificate) -> str:
+        if policy.cutoffs[0].target.about is About.COLLECTION:
+            return THESE_ALONE
+        return "It is about candidates who come as those of the collection came, with the same score."
+
+
+class ControlSample(Proof, tag="control-sample", frozen=True):
+    """``relevant`` qualified among ``drawn`` random rows; ``dropped`` of them lie below the threshold.
+
+    The list is everyone at or above the threshold *and* the sample itself.
+    """
+
+    about = About.COLLECTION
+    with_sample = True
+    work = "labelling"
+    drawn_by = "labels of candidates who were drawn by chance"
+
+    group: str | None
+    collection: int
+    drawn: int
+    relevant: int
+    dropped: int
+
+    @property
+    def collection_size(self) -> int:
+        return self.collection
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        of = f"these {counted(self.collection, 'candidate')}{_of(self.group)}"
+        return (
+            f"the shortlist together with the {number(self.drawn)} candidates that were drawn and labelled "
+            f"keeps at least {percent(float(cutoff.target.kept_share))} of all qualified of {of}"
+        )
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return f"wrong with probability at most {percent(policy.alpha)} over the draw of those labelled"
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        together = (
+            "The candidates that were drawn stay on the list with those at or above the threshold: the "
+            "threshold alone is not covered."
+        )
+        every = "Every candidate that was drawn has a label, and the score was not trained on these labels."
+        return (LABELS_RIGHT, together, every, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        return (
+            f"{self.dropped:,} of the {self.relevant:,} qualified among {self.drawn:,} candidates drawn at "
+            "random lie below it"
+        )
+
+    def check(self, cutoff: Cutoff) -> None:
+        target, rows = cutoff.target, cutoff.rows
+        hold(cutoff.group == self.group, "its proof is of another group")
+        hold(target.sample == "control", "its proof does not go with its target")
+        hold(rows == self.drawn and cutoff.qualified == self.relevant <= rows, "the row counts differ")
+        hold(0 < self.drawn <= self.collection, "more were drawn than there are")
+        allowed = control_rule(self.collection, self.drawn, target.kept_share, cutoff.level.alpha).drops[
+            self.relevant
+        ]
+        hold(0 <= self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        keeps = f"at least {of_every(float(cutoff.target.kept_share))} qualified candidates"
+        drawn, of = count(self.drawn), count(self.collection)
+        return f"the list, with the {drawn} candidates that were labelled, keeps {keeps} among these {of}"
+
+    def whom(self, policy: Certificate) -> str:
+        return THESE_ALONE
+
+
+def _at_least(cutoff: Cutoff) -> AtLeast:
+    hold(isinstance(cutoff.target, AtLeast), "its proof does not go with its target")
+    assert isinstance(cutoff.target, AtLeast)
+    return cutoff.target
+
+
+def _of(group: str | None) -> str:
+    return "" if group is None else f" of group {group!r}"

@@ -1,0 +1,250 @@
+"""The next pool's list holds k qualified candidates, or a share of its own; whole pools are the units.
+
+The threshold is an order statistic of what labelled pools reach; inside a pool anything may depend on
+anything [theory: pools].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist import bounds
+from surelist._files import hold
+from surelist._numerals import count, of_every
+from surelist.bounds.pools import pac_pool_rank, pool_rank
+from surelist.errors import InvalidInput, NotCertifiable
+from surelist.filters import ranks_within
+from surelist.promises import phrases
+from surelist.promises.conditions import SEVERAL, Proved
+from surelist.promises.curve import count_at_least, list_thresholds
+from surelist.promises.phrases import common_conditions, counted, number, percent, qualified
+from surelist.promises.pools import PoolRows
+from surelist.promises.promise import About, Level, Needs, Promise, Proof
+from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
+
+if TYPE_CHECKING:
+    from surelist.promises.evidence import Evidence
+    from surelist.promises.promise_curve import CurveRows, PromiseCurve
+
+POINTS = 200.0  # list lengths that a curve goes through
+LIKE_ONE_ANOTHER = (
+    "The pools of the calibration rows and the next one are exchangeable: none of them is special. Inside a "
+    "pool anything may depend on anything."
+)
+ON_AVERAGE_OVER_POOLS = (
+    "The failure rate is an average over calibration pools: for the pools at hand the long-run rate may lie "
+    'above alpha, up to about half the time if they are many. rule="pac" bounds it.'
+)
+
+
+class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
+    """The shortlist of the next pool holds ``k`` qualified candidates, or keeps a share of its own.
+
+    For candidates that come in clusters (clinics, queries, vacancies): calibrate with ``pools=``
+    [theory: pools].
+
+    Parameters
+    ----------
+    k : int, optional
+        Qualified candidates; exactly one of ``k`` and ``recall`` is given.
+    recall : float, optional
+        A share of the pool's own qualified candidates, at most 1.
+    by : {"score", "rank"}
+        ``"rank"`` lists each pool's best by rank instead of by score.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.NextPool(recall=0.9).describe()
+    "at least 90% of every pool's own qualified candidates kept"
+    """
+
+    title = "In every pool"
+    help = "K qualified, or a share of its own qualified, in the next pool; needs the pool column."
+    flags = {"next_pool": "k", "pool_recall": "recall"}
+    about = About.POOL
+    rules = ("exact", "pac")
+    whole_pools = True
+    design = "next pool"
+
+    proved_with = (Proved("pools", rule=rules, labels=("missing",), scores=SEVERAL),)
+
+    k: int | None = None
+    recall: float | None = None
+    by: Literal["score", "rank"] = "score"
+
+    def __post_init__(self) -> None:
+        check.as_choice(self.by, ("score", "rank"), "by")
+        if (self.k is None) == (self.recall is None):
+            raise InvalidInput("k: expected exactly one of k and recall.")
+        if self.recall is None:
+            check.set_value(self, "k", check.as_count(self.k, "k"))
+        elif isinstance(self.recall, bool) or self.recall != 1:
+            check.set_value(self, "recall", check.as_alpha(self.recall, "recall"))
+
+    @property
+    def needs(self) -> Needs:
+        return Needs.POOLS
+
+    @property
+    def every_label(self) -> bool:  # type: ignore[override]
+        return self.recall is not None
+
+    @property
+    def certified(self) -> tuple[str, str, bool]:  # type: ignore[override]
+        if self.recall is None:
+            return "Qualified in the next pool, at least", "Qualified, at least", False
+        return "Of its qualified kept, at least, %", "Kept, at least, %", True
+
+    @property
+    def by_rank(self) -> bool:
+        return self.by == "rank"
+
+    def describe(self) -> str:
+        if self.recall is not None:
+            return f"at least {100 * self.recall:g}% of every pool's own qualified candidates kept"
+        return f"at least {phrases.qualified(self.k or 0)} in every pool"
+
+    def needed(self, available: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many qualified candidates the list of a pool must hold that has so many."""
+        if self.recall is None:
+            return np.full(len(available), self.k)
+        share = check.as_fraction(self.recall, "recall")
+        return np.asarray(-((-available * share.numerator) // share.denominator))
+
+    def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
+        rows = evidence.pool_rows(by_rank=self.by_rank)
+        reached = rows.reached(self.needed)
+        pools, rank = len(reached), allowed_rank(len(reached), level)
+        short = int(np.count_nonzero(reached == -math.inf))
+        finite = reached[np.isfinite(reached)]
+        if rank == 0 or short >= rank or not len(finite):
+            raise self._refusal(evidence, level, pools, rank, short)
+        threshold = min(float(np.partition(reached, rank - 1)[rank - 1]), float(finite.max()))
+        proof = PoolRank(pools, rank, short, int(np.count_nonzero(reached == math.inf)))
+        return Certified((Step(0, rank, threshold),), rows.rows, rows.qualified, proof)
+
+    def _refusal(self, evidence: Evidence, level: Level, pools: int, rank: int, short: int) -> NotCertifiable:
+        labelled = counted(pools, "labelled pool")
+        if rank == 0:
+            most = next(g for g in range(pools + 1, 10**7) if allowed_rank(g, level) > 0)
+            reason = f"There are {labelled}, and this alpha needs {number(most)}: label more, or allow a larger alpha."
+        elif short >= rank:
+            reason = (
+                f"{number(short)} of {labelled} do not reach it even with everyone listed, and at most "
+                f"{number(rank - 1)} may: ask for less, or allow a larger alpha."
+            )
+        else:
+            reason = (
+                f"None of {labelled} has a qualified candidate, so no score says where the list should end."
+            )
+        return refuse(self, level, evidence, reason, count=rank)
+
+
+def allowed_rank(pools: int, level: Level) -> int:
+    """Which of the pools' values, from below, the rule allows as threshold; 0 where none."""
+    if level.rule == "pac":
+        return pac_pool_rank(pools, level.calibration_alpha, level.pool_alpha)
+    return pool_rank(pools, level.alpha)
+
+
+class PoolRank(Proof, tag="next-pool", frozen=True):
+    """The threshold is the ``rank``-th smallest of what ``pools`` labelled pools reach.
+
+    ``short`` pools never reach it, whoever is listed; ``empty`` ones reach it with nobody.
+    """
+
+    drawn_by = "pools that came by chance"
+    lists_share = False
+    rests_on = None
+
+    pools: int
+    rank: int
+    short: int
+    empty: int
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        promise = _promise(cutoff)
+        listed = "the shortlist of the next pool" + ", by rank," * promise.by_rank
+        if promise.recall is not None:
+            return (
+                f"{listed} keeps at least {percent(promise.recall)} of that pool's own qualified candidates"
+            )
+        return f"{listed} holds at least {qualified(promise.k or 0)}"
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        pools = counted(self.pools, "calibration pool")
+        if policy.rule == "exact":
+            return f"wrong for at most {percent(policy.alpha)} of draws of the {pools} and the next pool together"
+        return phrases.right_for_each_pool(*policy.two_levels, f"the draw of the {pools}")
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        exact = policy.rule == "exact"
+        needed = [LIKE_ONE_ANOTHER if exact else phrases.POOLS_ALIKE, phrases.WHOLE_POOLS]
+        if _promise(cutoff).recall is not None:
+            needed.append("Every candidate of the calibration pools has a label.")
+        conditions = common_conditions(policy.alpha, *needed)
+        return (*conditions, ON_AVERAGE_OVER_POOLS) if exact else conditions
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        return (
+            f"of {counted(self.pools, 'labelled pool')}, {number(self.rank - 1)} may lie below the threshold "
+            f"at this alpha; {number(self.short)} never reach the target"
+        )
+
+    def check(self, cutoff: Cutoff) -> None:
+        _promise(cutoff)
+        needed = allowed_rank(self.pools, cutoff.level)
+        allowed = 1 <= self.rank <= needed
+        hold(allowed, f"rank {self.rank} is not within the {needed} that {self.pools} pools allow")
+        hold(0 <= self.short < self.rank, "too many pools never reach the target")
+        hold(0 <= self.empty < self.pools <= cutoff.rows, "the pool counts are impossible")
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        promise = _promise(cutoff)
+        by = f", its best {count(-cutoff.steps[0].threshold)} candidates," if promise.by_rank else ""
+        if promise.recall is not None:
+            kept = f"{of_every(promise.recall)} of its qualified candidates"
+            return f"the list of the next pool{by} will keep at least {kept}"
+        return f"the list of the next pool{by} will hold at least {phrases.many_qualified(promise.k or 0)}"
+
+    def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float:
+        # as many new pools below the rank-th of the calibration pools, all of them exchangeable
+        return 1.0 - bounds.pool_tail(self.pools, missed, len(sizes), self.rank)
+
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+        """At each threshold what all labelled pools reach, but for as many as the rule lets fall short."""
+        if rows.pools is None:
+            return None
+        promise = _promise(cutoff)
+        codes, pools = check.as_codes(rows.pools, len(rows.scores))
+        pooled = PoolRows.of(rows.scores, rows.good, codes, pools, by_rank=promise.by_rank)
+        scores = ranks_within(rows.scores, codes) if promise.by_rank else rows.scores
+        thresholds, of_pool = list_thresholds(scores, POINTS), np.bincount(pooled.codes, minlength=pools)
+        held, values, before = np.zeros(pools), [], 0
+        for count in count_at_least(pooled.scores, thresholds).tolist():
+            held += np.bincount(pooled.codes[before:count], minlength=pools)
+            before = count
+            kept = held if promise.recall is None else _shares(held, of_pool)
+            values.append(float(np.partition(kept, self.rank - 1)[self.rank - 1]))
+        listed = count_at_least(scores, thresholds) / pools
+        on_list = float(np.count_nonzero(scores >= cutoff.steps[0].threshold)) / pools
+        promised = float((promise.recall or promise.k) or 0)
+        numbers = (listed, np.asarray(values), thresholds, (on_list, promised))
+        return rows.curve(cutoff, len(scores) / pools, *numbers)
+
+
+def _shares(held: NDArray[np.float64], of_pool: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Of the qualified candidates of each pool, those held; all of none."""
+    return np.asarray(np.divide(held, of_pool, out=np.ones(len(held)), where=of_pool > 0))
+
+
+def _promise(cutoff: Cutoff) -> NextPool:
+    hold(isinstance(cutoff.target, NextPool), "its proof does not go with its target")
+    assert isinstance(cutoff.target, NextPool)
+    return cutoff.target

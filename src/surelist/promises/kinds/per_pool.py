@@ -1,0 +1,293 @@
+"""At least k qualified candidates on the list of every single pool; rows are the units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist import bounds
+from surelist._numerals import about, number
+from surelist.bounds.block_level import pool_rates
+from surelist.bounds.collection import block_pool_count
+from surelist.bounds.looking_back import short_pools
+from surelist.errors import InvalidInput
+from surelist.promises import phrases
+from surelist.promises.conditions import EVERY, HASH, SEVERAL, Proved
+from surelist.promises.groups import joint_alpha
+from surelist.promises.kinds.counts import CountPromise, Largest
+from surelist.promises.phrases import percent, qualified
+from surelist.promises.promise import About, Level, Watched
+from surelist.promises.state import Certificate, Cutoff, Requirement, Step
+
+if TYPE_CHECKING:
+    from surelist.promises.promise_curve import CurveRows, PromiseCurve
+
+MOST_K = 60  # numbers per pool that a curve tries
+MOST_SIZES = 2000  # pool sizes with a threshold of their own
+ANY_SIZE = "The size of a pool does not depend on how good its candidates look."
+
+
+class PerPool(CountPromise, tag="per-pool", frozen=True):
+    """At least ``k`` qualified candidates on the shortlist of every single pool [theory: per-pool].
+
+    Parameters
+    ----------
+    k : int
+        Qualified candidates.
+    pool_size : int or (int, int)
+        ``100`` covers pools of 100 or more whose candidates are independent draws; ``(50, 200)`` every size
+        from 50, each with its own threshold, and larger ones with the threshold of 200.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.PerPool(5, 100).describe()
+    'at least 5 qualified candidates in every pool of 100 or more'
+    """
+
+    title = "In every pool"
+    help = "At least K qualified in every single pool."
+    flags = {"per_pool": "k"}
+    alias = "pool"
+    sample = "block"
+    paper_rule = "bernstein"
+    certified = ("Qualified in every pool, at least", "Qualified, at least", False)
+    in_whole_pools = "NextPool(k=...)"
+    about = About.POOL
+    rules = ("exact", "pac", "bernstein")
+
+    proved_with = (
+        Proved("per-pool", rule=rules, labels=("missing", "thinned"), groups=EVERY, ties=HASH, scores=SEVERAL),
+        Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=EVERY, ties=HASH, scores=SEVERAL),
+        Proved("groups", rule=rules, labels=("missing", "thinned"), groups=("own",), split=("sidak",), ties=HASH,
+               scores=SEVERAL),
+        Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=("own",), split=("sidak",),
+               ties=HASH, scores=SEVERAL),
+        Proved("two-promises", rule=rules, labels=("missing", "thinned"), others=("given",),
+               scores=SEVERAL, promises=SEVERAL, only=("promises",)),
+        Proved("shift", rule=rules, labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
+               promises=SEVERAL, only=("promises",)),
+    )  # fmt: skip
+
+    k: int
+    pool_size: int | tuple[int, int]
+
+    def __post_init__(self) -> None:
+        size = self.pool_size
+        if isinstance(size, (tuple, list)):
+            if len(size) != 2:
+                raise InvalidInput(f"pool_size: expected a size or (smallest, largest), got {size!r}.")
+            smallest, largest = (check.as_count(s, "pool_size") for s in size)
+            if smallest > largest:
+                raise InvalidInput(f"pool_size: expected (smallest, largest), got {tuple(size)!r}.")
+            check.set_value(self, "pool_size", (smallest, largest) if smallest < largest else smallest)
+        else:
+            check.set_value(self, "pool_size", check.as_count(size, "pool_size"))
+        check.set_value(self, "k", check.as_whole_k(self.k, self.sizes[0]))
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Smallest and largest pool size with a threshold of its own."""
+        return self.pool_size if isinstance(self.pool_size, tuple) else (self.pool_size, self.pool_size)
+
+    @property
+    def one_threshold(self) -> bool:
+        return self.sizes[0] == self.sizes[1]
+
+    @property
+    def smallest_pool(self) -> int:
+        return self.sizes[0]
+
+    @property
+    def pool(self) -> float:
+        return float(self.sizes[0])
+
+    def describe(self) -> str:
+        return f"at least {phrases.qualified(self.k)} in every pool of {self.sizes[0]} or more"
+
+    def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
+        """One count per size; a very wide range goes in steps, each valid for the sizes above it."""
+        smallest, largest = self.sizes
+        sizes: Sequence[int] = range(smallest, largest + 1)
+        if len(sizes) > MOST_SIZES:
+            ratio = (largest / smallest) ** (1 / (MOST_SIZES - 1))
+            grid = {round(smallest * ratio**i) for i in range(MOST_SIZES)} | {largest}
+            sizes = sorted(size for size in grid if size <= largest)
+        steps: list[Requirement] = []
+        self._descend(rows, level, sizes, 0, len(sizes) - 1, steps)
+        return tuple(steps)
+
+    def _descend(
+        self, rows: int, level: Level, sizes: Sequence[int], low: int, high: int, steps: list[Requirement]
+    ) -> None:
+        """The count never grows with the pool: bisect until both ends of a stretch agree."""
+        first, last = (self.count_at(sizes[end], rows, 0, level) for end in (low, high))
+        if not steps or steps[-1].count != first:
+            steps.append(Requirement(sizes[low], first))
+        if first == last:
+            return
+        if high - low == 1:
+            steps.append(Requirement(sizes[high], last))
+            return
+        middle = (low + high) // 2
+        self._descend(rows, level, sizes, low, middle, steps)
+        self._descend(rows, level, sizes, middle, high, steps)
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        if level.rule == "exact":
+            return bounds.pool_critical_count(rows, self.k, pool_size, level.alpha)
+        if level.rule == "pac":
+            rate = bounds.pac_rate(self.k, pool_size, level.pool_alpha)
+            # several sizes have several thresholds, which must all hold for this sample at once
+            rule = "exact" if self.sizes[0] == self.sizes[1] else "simultaneous"
+            return bounds.critical_count(rows, rate, level.calibration_alpha, rule)
+        rate = bounds.bernstein_k(self.k, level.pool_alpha) / pool_size
+        if rate > 1:
+            return rows + 1
+        return bounds.critical_count(rows, rate, level.calibration_alpha, "dkw")
+
+    def count_about(self, rows: int, qualified: int, level: Level) -> int:
+        if level.rule == "pac" and self.sizes[0] < self.sizes[1]:
+            rate = bounds.pac_rate(self.k, self.sizes[0], level.pool_alpha)
+            return bounds.critical_count(rows, rate, level.calibration_alpha, "dkw")
+        return self.count_at(self.sizes[0], rows, qualified, level)
+
+    def is_enough(self, step: Step, rows: int, qualified: int, level: Level) -> bool:
+        exact = level.rule == "exact"
+        return exact and bounds.pool_certifies(rows, self.k, step.pool_size, level.alpha, step.critical_count)
+
+    def limit_rate(self, level: Level) -> float:
+        if level.rule == "bernstein":
+            return bounds.bernstein_k(self.k, level.pool_alpha) / self.sizes[0]
+        alpha = level.alpha if level.rule == "exact" else level.pool_alpha
+        return bounds.pac_rate(self.k, self.sizes[0], alpha)
+
+    def often_above(self, pool_size: int, rows: int, count: int, level: Level) -> float:
+        """Of samples of this size, the share whose own long-run failure rate lies above alpha.
+
+        For untied scores: the rate of qualified listed is Beta(count, rows-count+1), and failures
+        are too frequent where it is below the rate that ``pac`` asks for [theory: per-pool].
+        """
+        return bounds.binomial_tail(rows, bounds.pac_rate(self.k, pool_size, level.alpha), count)
+
+    def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
+        return block_pool_count(size, block, drawn, self.k, self.sizes[0], alpha)
+
+    def block_need(self, size: int) -> tuple[float, float, Any]:
+        k, m = self.k, self.sizes[0]
+        variance = k * (m - k + 1) / ((m + 1) ** 2 * (m + 2)) + k / m / size
+        return k / (m + 1), variance, pool_rates(k, m)
+
+    def of_collection(self) -> PerPool:
+        return replace(self, pool_size=self.sizes[0])
+
+    def oracle_rate(self, alpha: float, base_rate: float) -> float:
+        return bounds.pac_rate(self.k, self.sizes[0], alpha)
+
+    def watched(self, level: Level) -> Watched:
+        if level.rule == "exact":
+            raise InvalidInput(
+                'policy: a PerPool promise of rule="exact" cannot be watched: its alpha is an average over '
+                "calibration samples, and for up to half of them a sound policy fails more often than that. "
+                'Calibrate with rule="pac", which bounds the failure rate of this policy.'
+            )
+        return Watched(1 - check.as_fraction(level.pool_alpha, "alpha"), self.k, self.sizes[0])
+
+    def largest(self, rows: int, qualified: int, level: Level) -> Largest:
+        """For the smallest pool; 0 where none."""
+        low, high = 0, self.sizes[0]
+        while low < high:
+            middle = (low + high + 1) // 2
+            if replace(self, k=middle).count_at(self.sizes[0], rows, 0, level) <= qualified:
+                low = middle
+            else:
+                high = middle - 1
+        return Largest(float(low))
+
+    def needed(self, available: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.full(len(available), self.k)
+
+    def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float:
+        # the highest threshold and the smallest pool: the others fall short less often
+        fewest = min(step.critical_count for step in cutoff.steps)
+        return short_pools(cutoff.rows, fewest, self.k, int(sizes.min()), len(sizes), missed)
+
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
+        """The largest of some numbers that each count certifies for the smallest pool."""
+
+        def value(listed: Any, held: NDArray[Any]) -> Any:
+            size, most = self.sizes[0], int(held.max(initial=0))
+            tried = np.unique(np.geomspace(1, min(size, max(most, 1)), MOST_K).round().astype(int)).tolist()
+            tried = sorted({*tried, self.k})
+            needed = [replace(self, k=k).count_at(size, rows.rows, 0, cutoff.level) for k in tried]
+            certified = np.asarray([0, *tried], dtype=np.float64)[np.searchsorted(needed, held, side="right")]
+            return certified, float(self.k)
+
+        return rows.drawn(cutoff, value)
+
+    def claimed(self, whose: str, by_group: bool) -> str:
+        pool = f"a pool of {phrases.number(self.sizes[0])} or more candidates{' of the group' if by_group else ''}"
+        return f"{whose} of {pool} holds at least {qualified(self.k)}"
+
+    def count_wrong(self, policy: Certificate) -> str:
+        alpha, level, rows = percent(policy.alpha), policy.cutoffs[0].level, policy.drawn_rows
+        if policy.rule == "exact":
+            thinned = ", their thinning" if policy.shift is not None else ""
+            return f"wrong for at most {alpha} of draws of calibration rows{thinned} and pool together"
+        if policy.group_split == "sidak":
+            parts = (level.calibration_alpha, level.pool_alpha)
+            joint = [joint_alpha(each, len(policy.cutoffs)) for each in parts]
+            both = [percent(joint[0] * policy.chosen_of), percent(joint[1])]
+            return (
+                f"wrong with probability at most {alpha}, and with at most {both[0]} over the draw of {rows}, "
+                f"{both[1]} over the pool"
+            )
+        if policy.grouped:
+            share = level.calibration_share
+            return (
+                f"wrong with probability at most {alpha}, {percent(share)} of which is over the draw of "
+                f"{rows} and {percent(1 - share)} over the pool"
+            )
+        return phrases.right_for_each_pool(*policy.two_levels, f"the draw of {rows}")
+
+    def count_conditions(self, policy: Certificate) -> list[str]:
+        if policy.rule != "exact":
+            return [ANY_SIZE]
+        return [
+            ANY_SIZE,
+            f"The failure rate is an average over calibration samples: for {_often_above(policy)}. "
+            'rule="pac" bounds it for this sample.',
+        ]
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        of_group = " of the group" if cutoff.group is not None and policy.group_rows == "own" else ""
+        whose = " of this group" if cutoff.group is not None and not of_group else ""
+        listed = policy.listed_per(cutoff)
+        shown = listed is not None and listed[0] >= self.k
+        tail = f", of about {about(listed[0])} listed per {number(listed[1])}" if listed and shown else ""
+        pool = f"a pool of {number(self.sizes[0])} or more candidates{of_group}"
+        return f"the list of {pool} will hold at least {phrases.many_qualified(self.k)}{whose}{tail}"
+
+
+def _often_above(policy: Certificate) -> str:
+    """How often the long-run rate lies above alpha; of several scores any may be the one that does."""
+    alpha = policy.each_alpha * policy.chosen_of if policy.grouped else policy.alpha
+    shares = [
+        cutoff.target.often_above(
+            step.pool_size, cutoff.rows, step.critical_count, replace(cutoff.level, alpha=alpha)
+        )
+        for cutoff in policy.cutoffs
+        for step in (cutoff.steps[0], cutoff.steps[-1])
+        if isinstance(cutoff.target, PerPool)
+    ]
+    ends = [min(1.0, policy.chosen_of * share) for share in (min(shares), max(shares))]
+    low, high = (f"{100 * share:.0f}%" for share in ends)
+    exactly = policy.chosen_of == 1 and (policy.grouped or len(policy.cutoffs) == 1)
+    often = f"{'about' if exactly else 'at most about'} {low if low == high else f'{low} to {high}'}"
+    whose, bound = (" of a group", "its share of alpha") if policy.grouped else ("", "alpha")
+    return f"{often} of samples the long-run rate{whose} lies above {bound}"

@@ -1,0 +1,218 @@
+"""At least a share of the shortlist is qualified, by a fixed sequence of tests [theory: precision].
+
+Thresholds come from unlabelled scores, so that they can be tested on the labelled rows one after another.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist import bounds
+from surelist._files import hold
+from surelist._numerals import about, number, of_every
+from surelist.bounds.precision import passed_steps
+from surelist.errors import NotCertifiable
+from surelist.promises import phrases
+from surelist.promises.conditions import SEVERAL, Proved
+from surelist.promises.judging import RowsSeen, ShareSeen
+from surelist.promises.phrases import counted, percent
+from surelist.promises.promise import Level, Promise, Proof
+from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
+
+if TYPE_CHECKING:
+    from surelist.promises.evidence import Evidence
+    from surelist.promises.promise_curve import CurveRows, PromiseCurve
+
+Floats = NDArray[np.float64]
+
+STARTS = (0.02, 0.05, 0.12, 0.3)  # list shares where the walk begins if no plan says so
+RATIO = 1.05  # a step of the walk makes the list this much longer
+
+
+class Precision(Promise, tag="precision", frozen=True):
+    """At least a ``share`` of the shortlist is qualified, and the list is as long as can be certified.
+
+    The lists come from ``unlabelled=`` scores [theory: precision].
+
+    Parameters
+    ----------
+    share : float
+        Between 0 and 1.
+    start : float, optional
+        The share of candidates on the first list tested, fixed beforehand: about half the list that is hoped
+        for, from a plan (which may be given itself) or a pilot. Without it four starts share alpha.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Precision(0.8, start=0.1).describe()
+    'at least 80% of the shortlist qualified'
+    """
+
+    title = "Of those listed"
+    help = "At least this share of the list is qualified; needs unlabelled scores."
+    flags = {"precision": "share"}
+    alias = "precision"
+    others = "needed"
+    design = "precision"
+    certified = ("Of the list qualified, at least, %", "Qualified, %", True)
+    single_list = phrases.LONG_RUN
+
+    proved_with = (
+        Proved("precision", labels=("missing", "thinned"), others=("given",), scores=SEVERAL, promises=SEVERAL),
+        Proved("shift", labels=("missing",), shift=("known", "within"), others=("given",), scores=SEVERAL,
+               promises=SEVERAL),
+    )  # fmt: skip
+
+    share: float
+    start: float | None = None
+
+    def __post_init__(self) -> None:
+        check.set_value(self, "share", check.as_alpha(self.share, "share"))
+        if self.start is not None:
+            start = getattr(self.start, "start", self.start)  # a plan says where
+            check.set_value(self, "start", check.as_alpha(start, "start"))
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        return STARTS if self.start is None else (self.start,)
+
+    def describe(self) -> str:
+        return f"at least {100 * self.share:g}% of the shortlist qualified"
+
+    def widened(self, within: float) -> Precision:
+        return replace(self, share=phrases.more_odds(self.share, within))
+
+    def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
+        """The longest list that passes; under another promise the first that is long enough for it."""
+        scores, good, others = evidence.scores, evidence.good, evidence.require_others()
+        alpha = level.alpha / len(self.starts)
+        ordered, hits = np.sort(scores), np.sort(scores[good])
+        answers: list[tuple[float, FixedSequence]] = []
+        for start in self.starts:
+            thresholds = grid(others, start)
+            listed = len(ordered) - np.searchsorted(ordered, thresholds)
+            passing = len(hits) - np.searchsorted(hits, thresholds)
+            passed = passed_steps(listed, passing, self.share, alpha)
+            fitting = np.flatnonzero(thresholds[:passed] <= most)
+            if len(fitting):
+                at = int(fitting[0]) if most < math.inf else passed - 1
+                numbers = (at + 1, int(listed[at]), int(passing[at]))
+                answers.append(
+                    (float(thresholds[at]), FixedSequence(len(others), start, len(self.starts), *numbers))
+                )
+        if not answers:
+            raise self._refusal(evidence, level, float(grid(others, self.starts[0])[0]), most)
+        pick = max if most < math.inf else min  # the list just long enough, or the longest
+        threshold, proof = pick(answers, key=lambda each: each[0])
+        return Certified((Step(0, proof.good, threshold),), len(scores), len(hits), proof)
+
+    def _refusal(self, evidence: Evidence, level: Level, first: float, most: float) -> NotCertifiable:
+        listed = evidence.scores >= first
+        held, of = int(np.count_nonzero(evidence.good & listed)), int(np.count_nonzero(listed))
+        reason = (
+            f"The first list, {percent(self.starts[0])} of candidates, holds {held:,} qualified of {of:,} "
+            f"calibration rows, which is not enough to be sure of {percent(self.share)}: start where the list "
+            "is surer (start=), ask for a smaller share, or bring more rows."
+        )
+        if most < math.inf:
+            reason = "No list that is long enough for the other promise passed: ask for less of one of them."
+        return refuse(self, level, evidence, reason)
+
+
+def grid(others: Floats, start: float) -> Floats:
+    """Thresholds from a list of ``start`` of the unlabelled scores on, each list a little longer."""
+    total = len(others)
+    ranks = [max(1, math.ceil(check.as_fraction(start, "start") * total))]
+    while ranks[-1] < total:
+        ranks.append(min(total, max(ranks[-1] + 1, math.floor(ranks[-1] * RATIO))))
+    at = total - np.array(ranks)
+    thresholds: Floats = np.partition(others, at)[at]
+    return np.asarray(thresholds[np.append(True, np.diff(thresholds) < 0)])
+
+
+class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
+    """The walk ended at a list of ``listed`` calibration rows, ``good`` of them qualified.
+
+    ``start`` is the share of unlabelled scores on the first list; with ``starts`` of them, each walk has
+    its share of alpha. ``steps`` lists passed in a row, this one last.
+    """
+
+    unlabelled: int
+    start: float
+    starts: int
+    steps: int
+    listed: int
+    good: int
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        listed = "of those whom this policy shortlists are qualified, in the long run"
+        return f"at least {percent(_promise(cutoff).share)} {listed}"
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return phrases.wrong_over_rows(policy.alpha, cutoff.rows)
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        plan = (
+            f"The first list tested had {percent(self.start)} of candidates, fixed before looking at "
+            "these rows."
+            if self.starts == 1
+            else f"No plan said where to begin, so {self.starts} walks share alpha."
+        )
+        long_run = (
+            "The share is that of all who are ever shortlisted by this policy; a single list may hold less."
+        )
+        needed = (*phrases.ALL_ROWS, phrases.OTHER_SCORES, plan, long_run)
+        return phrases.common_conditions(policy.alpha, *needed)
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        return (
+            f"{phrases.number(self.good)} of {counted(self.listed, 'calibration row')} on the list are qualified; "
+            f"{counted(self.steps, 'list')} in a row passed, from the shortest on"
+        )
+
+    def check(self, cutoff: Cutoff) -> None:
+        promise = _promise(cutoff)
+        possible = 0 <= self.good <= self.listed <= cutoff.rows and self.good <= cutoff.qualified
+        hold(possible, "the row counts are impossible")
+        planned = self.starts == len(promise.starts) and self.start in promise.starts
+        hold(planned, "the start is not the one planned")
+        hold(self.steps >= 1, "no list passed")
+        listed, good = np.array([self.listed]), np.array([self.good])
+        passed = passed_steps(listed, good, promise.share, cutoff.level.alpha / self.starts)
+        hold(passed == 1, "its list does not pass")
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        listed = policy.listed_per(cutoff)
+        tail = "" if listed is None else f", with about {about(listed[0])} listed per {number(listed[1])}"
+        share = of_every(_promise(cutoff).share)
+        return f"in the long run at least {share} candidates listed will be qualified{tail}"
+
+    def share_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> ShareSeen:
+        share = _promise(cutoff).share
+        words, nobody = "of the list is qualified", "none of the rows is listed"
+        return ShareSeen(seen.listed & seen.good, seen.listed, share, words, nobody)
+
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
+        alpha = cutoff.level.alpha / self.starts
+
+        def value(listed: Any, held: Any) -> Any:
+            pairs = zip(listed.tolist(), held.tolist(), strict=True)
+            shares = [bounds.largest_rate(of, count, alpha) if of else 0.0 for of, count in pairs]
+            return np.asarray(shares), _promise(cutoff).share
+
+        return rows.drawn(cutoff, value)
+
+
+def _promise(cutoff: Cutoff) -> Precision:
+    hold(isinstance(cutoff.target, Precision), "its proof does not go with its target")
+    assert isinstance(cutoff.target, Precision)
+    return cutoff.target

@@ -1,0 +1,147 @@
+"""Keep at least a share of all qualified candidates; rows are the units. Of a collection: ``few_labels``."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from surelist import _check as check
+from surelist import bounds
+from surelist._numerals import about, number, of_every
+from surelist.promises import phrases
+from surelist.promises.conditions import HASH, SEVERAL, Proved
+from surelist.promises.curve import certified_rates
+from surelist.promises.judging import RowsSeen, ShareSeen
+from surelist.promises.kinds.counts import MOST_ROWS, CountPromise, Largest
+from surelist.promises.phrases import percent
+from surelist.promises.promise import Level, Watched
+from surelist.promises.state import Certificate, Cutoff, Step
+
+if TYPE_CHECKING:
+    from surelist.promises.promise_curve import CurveRows, PromiseCurve
+
+WHOLE_POPULATION = (
+    "The share is that of the whole population; in a single pool the share kept may lie below it, "
+    "about half the time if the promise is only just true."
+)
+
+
+class Recall(CountPromise, tag="recall", frozen=True):
+    """The shortlist keeps at least a ``share`` of all qualified candidates [theory: recall].
+
+    The share is the population's, P(F >= t given Y = 1); at the boundary a single pool's own
+    recall lies below it about half the time.
+
+    Parameters
+    ----------
+    share : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Recall(0.95).describe()
+    'at least 95% of all qualified candidates kept'
+    """
+
+    title = "Miss few"
+    help = "Keep this share of all qualified candidates."
+    flags = {"recall": "share"}
+    alias = "recall"
+    sample = "control"
+    of_qualified = True
+    needs_audit = True
+    in_whole_pools = "NextPool(recall=...)"
+    certified = ("Of the qualified kept, at least, %", "Kept, at least, %", True)
+    single_list = phrases.LONG_RUN
+    every_label = True
+
+    proved_with = (
+        Proved("recall", labels=("thinned",), groups=("own", "overlapping"), ties=HASH, scores=SEVERAL),
+        Proved("shift", shift=("known", "within"), groups=("own", "overlapping"), ties=HASH, scores=SEVERAL),
+        Proved("groups", labels=("thinned",), groups=("own",), split=("sidak",), ties=HASH, scores=SEVERAL),
+        Proved("shift", shift=("known", "within"), groups=("own",), split=("sidak",), ties=HASH, scores=SEVERAL),
+        Proved("two-promises", labels=("thinned",), others=("given",), scores=SEVERAL, promises=SEVERAL,
+               only=("promises",)),
+        Proved("shift", shift=("known", "within"), others=("given",), scores=SEVERAL, promises=SEVERAL,
+               only=("promises",)),
+    )  # fmt: skip
+
+    share: float
+
+    def __post_init__(self) -> None:
+        check.set_value(self, "share", check.as_alpha(self.share, "share"))
+
+    def describe(self) -> str:
+        return f"at least {100 * self.share:g}% of all qualified candidates kept"
+
+    def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        fewest = self.fewest(level)
+        if qualified < fewest:
+            return fewest
+        return bounds.critical_count(qualified, self.share, level.alpha)
+
+    def fewest_qualified(self, level: Level) -> int:
+        return self.fewest(level)
+
+    def fewest(self, level: Level) -> int:
+        """The smallest number of qualified rows that certify anything: share^number <= alpha."""
+        number = max(1, math.floor(math.log(level.alpha) / math.log(self.share)) - 1)
+        while number < MOST_ROWS and bounds.critical_count(number, self.share, level.alpha) > number:
+            number += 1
+        return number
+
+    def is_enough(self, step: Step, rows: int, qualified: int, level: Level) -> bool:
+        exact = level.rule == "exact"
+        return exact and bounds.certifies(qualified, self.share, level.alpha, step.critical_count)
+
+    def limit_rate(self, level: Level) -> float:
+        return 0.0
+
+    def largest(self, rows: int, qualified: int, level: Level) -> Largest:
+        share = bounds.largest_rate(qualified, qualified, level.alpha) if qualified else 0.0
+        return Largest(share=share)
+
+    @property
+    def kept_share(self) -> Fraction:
+        return check.as_fraction(self.share, "share")
+
+    def oracle_rate(self, alpha: float, base_rate: float) -> float:
+        return self.share * base_rate
+
+    def watched(self, level: Level) -> Watched:
+        return Watched(self.kept_share, audited=True)
+
+    def widened(self, within: float) -> Recall:
+        return replace(self, share=phrases.more_odds(self.share, within))
+
+    def claimed(self, whose: str, by_group: bool) -> str:
+        of_whom = " of the group" if by_group else ""
+        return f"{whose} keeps at least {percent(self.share)} of all qualified candidates{of_whom}"
+
+    def count_conditions(self, policy: Certificate) -> list[str]:
+        return [WHOLE_POPULATION]
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        keeps = f"at least {of_every(self.share)} qualified candidates"
+        listed = policy.listed_per(cutoff)
+        part = "" if listed is None else f", about {about(listed[0])} of {number(listed[1])} candidates,"
+        return f"in the long run the list{part} will keep {keeps}"
+
+    def share_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> ShareSeen:
+        whose = "" if cutoff.group is None else f" in group {cutoff.group!r}"
+        words, nobody = f"of the qualified{whose} are listed", "none of the rows is qualified"
+        return ShareSeen(seen.listed & seen.good, seen.good, self.share, words, nobody)
+
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
+        qualified = int(np.count_nonzero(rows.good))
+        return rows.drawn(
+            cutoff,
+            lambda listed, held: (certified_rates(qualified, held, cutoff.level.alpha, "exact"), self.share),
+        )

@@ -1,0 +1,64 @@
+"""An amount on an average list, where labels are amounts; rows are the units [theory: value]."""
+
+from __future__ import annotations
+
+import math
+
+from surelist import _numerals as numerals
+from surelist.promises.conditions import SEVERAL, Proved
+from surelist.promises.kinds.betting import DEFAULT_SPREAD, OnAverage
+
+
+class Value(OnAverage, tag="value", frozen=True):
+    """At least ``k`` of value on the shortlist of an average pool; labels are amounts of at least 0.
+
+    Parameters
+    ----------
+    k : float
+        The amount: money, grades, points.
+    pool_size : float
+        Candidates in a pool, or their expectation where pools vary.
+    spread : float, optional
+        A guess, made beforehand, of the standard deviation of what a pool's list is worth. A bad guess costs
+        length, never validity.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Value(400, pool_size=100).describe()
+    'at least 400 of value on average in pools of 100'
+    """
+
+    title = "Worth, on average"
+    help = "Worth at least K on average; labels are amounts of at least 0."
+    flags = {"value": "k"}
+    unit = "row"
+    certified = ("Value on average, at least", "Value, at least", False)
+
+    proved_with = (
+        Proved("value", labels=("missing",), scores=SEVERAL),
+        Proved("shift", labels=("missing",), shift=("known",), scores=SEVERAL),
+    )
+
+    pool_size: float
+    spread: float | None = None
+
+    @property
+    def amounts(self) -> bool:
+        return True
+
+    @property
+    def pool(self) -> float:
+        return float(self.pool_size)
+
+    @property
+    def mean(self) -> float:
+        return float(self.k) / float(self.pool_size)
+
+    @property
+    def guessed_spread(self) -> float:
+        return float(self.spread or DEFAULT_SPREAD * self.k) / math.sqrt(self.pool_size)
+
+    def describe(self) -> str:
+        size = numerals.number(self.pool_size, 10)
+        return f"at least {numerals.number(self.k, 10)} of value on average in pools of {size}"

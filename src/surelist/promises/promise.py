@@ -1,0 +1,294 @@
+"""What every promise answers, and what every proof does: the whole interface, on one page.
+
+A *promise* is a small frozen value: what is asked for. Its *proof* is a small frozen value beside a threshold:
+the numbers that the rule needed, which say the promise and its conditions in words and check themselves when a
+file is read. One module of ``kinds`` holds one promise with its rules, proofs and words; nobody else asks which
+kind a promise is.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from msgspec import Struct
+
+from surelist.errors import InvalidInput
+from surelist.promises.conditions import Proved
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from surelist.promises.evidence import Evidence
+    from surelist.promises.judging import RowsSeen, ShareSeen
+    from surelist.promises.promise_curve import CurveRows, PromiseCurve
+    from surelist.promises.state import Certificate, Certified, Cutoff
+
+
+class About(Enum):
+    """What a promise is about, which decides who may judge, watch or repeat it."""
+
+    POPULATION = "population"  # candidates as they come, in the long run
+    AVERAGE = "average"  # an average over whole pools, or of amounts, which nothing bounds
+    POOL = "pool"  # single pools that are yet to come
+    COLLECTION = "collection"  # these very candidates, of whom some were labelled
+    THIS_POOL = "this pool"  # lists of the very pool that was given, on average over calibrations
+
+
+class Needs(Enum):
+    """What has to be read of calibration rows."""
+
+    COUNTS = "counts"  # rows, qualified rows and order statistics: any engine answers that
+    COLUMNS = "columns"  # every row, in memory
+    POOLS = "pools"  # the qualified rows of whole pools
+
+
+class Level(Struct, frozen=True):
+    """How a promise is to be certified: rule, alpha, and alpha's split where a rule has two.
+
+    ``calibration_share`` is the part of alpha spent on the calibration rows by ``pac`` and
+    ``bernstein``; the rest is spent on the pool.
+    """
+
+    alpha: float
+    rule: str = "exact"
+    calibration_share: float = 0.5
+
+    @property
+    def calibration_alpha(self) -> float:
+        return self.alpha * self.calibration_share
+
+    @property
+    def pool_alpha(self) -> float:
+        return self.alpha - self.calibration_alpha
+
+
+class Watched(Struct, frozen=True):
+    """What reviews of pools can test: that the mean of trials is at least ``rate``.
+
+    A trial is a candidate (1 = qualified and listed), with ``k`` a whole pool of at least ``smallest_pool``
+    (1 = at least ``k`` of them), ``audited`` a qualified candidate, seen on the list (1) or in an audit (0).
+    """
+
+    rate: Fraction
+    k: int | None = None
+    smallest_pool: int = 0
+    audited: bool = False
+
+
+class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    """What is promised. A kind overrides what differs; the defaults are those of most."""
+
+    title: ClassVar[str]  # what a person picks on the page
+    help: ClassVar[str]  # what it says, in a line
+    flags: ClassVar[dict[str, str]] = {}  # of the command line: the field that each sets
+    alias: ClassVar[str] = ""  # its name in few words, such as pool:3/100
+    about: ClassVar[About] = About.POPULATION
+    rules: ClassVar[tuple[str, ...]] = ("exact",)
+    whole_pools: ClassVar[bool] = False  # pools, not rows, are the units of calibration
+    others: ClassVar[Literal["refused", "shorter", "needed"]] = "refused"  # unlabelled scores
+    sample: ClassVar[Literal["block", "control"] | None] = (
+        None  # how a few labels of a collection are drawn for it
+    )
+    certified: ClassVar[tuple[str, str, bool]] = (
+        "Qualified, at least",
+        "Qualified, at least",
+        False,
+    )  # of a curve
+    monotone: ClassVar[bool] = False  # whatever keeps it, a longer list keeps it as well
+    in_whole_pools: ClassVar[str] = ""  # the promise like it whose units are whole pools
+    single_list: ClassVar[str] = ""  # what it does not say of one list
+    needs_audit: ClassVar[bool] = False  # reviews of lists alone cannot show whether it holds
+    proved_with: ClassVar[
+        tuple[Proved, ...]
+    ] = ()  # sets of conditions, each with its proof; others are refused
+    top_only: ClassVar[bool] = (
+        False  # a row that counts as not qualified below some score makes lists longer at worst
+    )
+    design: ClassVar[Literal["counts", "precision", "budget", "next pool", "pool average"] | None] = (
+        None  # of a plan
+    )
+    paper_rule: ClassVar[str | None] = None  # the paper's rule, to compare a plan with
+    every_label: ClassVar[bool] = False  # a missing label cannot count as not qualified
+
+    @property
+    def kind(self) -> str:
+        """Its name in files, flags and addresses."""
+        return str(self.__struct_config__.tag)
+
+    @property
+    def needs(self) -> Needs:
+        return Needs.COLUMNS
+
+    @property
+    def amounts(self) -> bool:
+        """Whether labels are amounts instead of 0 and 1."""
+        return False
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether a list is each pool's best by rank."""
+        return False
+
+    @property
+    def one_threshold(self) -> bool:
+        """Whether one threshold serves every pool, so that it can go together with other promises of one list."""
+        return True
+
+    @property
+    def pool(self) -> float | None:
+        """The number of candidates that a pool has at least, or on average; None where that is not said."""
+        return None
+
+    @property
+    def listed(self) -> tuple[float, float] | None:
+        """How many of how many are listed, where that itself is asked for."""
+        return None
+
+    def describe(self) -> str:
+        """What is asked for, in a few words."""
+        raise NotImplementedError
+
+    def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
+        """Thresholds and why they are enough, or ``NotCertifiable``.
+
+        ``most`` is the highest threshold that other promises of the same list allow.
+        """
+        raise NotImplementedError
+
+    def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
+        """Qualified ones needed among ``drawn`` of the best ``block`` of ``size`` candidates [theory: few-labels].
+
+        ``known``: qualified ones of the collection that are known already and no part of the block.
+        """
+        raise NotImplementedError
+
+    def block_need(self, size: int) -> tuple[float, float, Any]:
+        """Qualified ones that a list needs of ``size`` candidates, as shares: mean, variance, and the rates of pools."""
+        raise NotImplementedError
+
+    @property
+    def found_rate(self) -> Fraction | None:
+        """The share of candidates, listed and qualified, that is promised on average; None: something else is."""
+        return None
+
+    @property
+    def kept_share(self) -> Fraction:
+        """Of the qualified ones of a collection, the share that a control sample has to show is kept."""
+        raise NotImplementedError
+
+    def of_collection(self) -> Promise:
+        """The promise that a labelling makes: a range of pool sizes by its smallest, which does for the others."""
+        return self
+
+    def held_in(self, size: int) -> float | None:
+        """What the list of a pool of another size holds on average; None where nothing is said of it."""
+        return None
+
+    def needed(self, available: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For promises about pools: what the list of a pool must hold that has so many qualified candidates."""
+        raise NotImplementedError
+
+    def watched(self, level: Level) -> Watched:
+        """What a monitor tests of it; raises where nothing can be."""
+        raise InvalidInput(
+            f"policy: promises like {self.describe()!r} cannot be watched; those that are watched are averages in "
+            'pools of a known size, shares kept, and numbers in every pool by rule="pac".'
+        )
+
+    def fewest_qualified(self, level: Level) -> int | None:
+        """The fewest qualified rows that certify anything, where that is not the count of the threshold."""
+        return None
+
+    def excess(self, cutoff: Cutoff) -> tuple[float | None, float | None] | None:
+        """How much more than asked for a list may hold: by the paper, and by the count; None: nothing is known."""
+        return None
+
+    def widened(self, within: float) -> Promise:
+        """The promise that it takes to keep this one while density ratios are wrong by a factor [theory: shift]."""
+        raise InvalidInput(
+            f"within: goes with Expected(k, pool_size), Recall and Precision, got {self!r}; leave it out."
+        )
+
+
+class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    """Why a threshold is enough: the numbers of one rule, and what they allow to be said.
+
+    Methods are given the ``cutoff`` that the proof stands beside (promise, level, rows, thresholds) and the
+    policy it is part of.
+    """
+
+    about: ClassVar[About | None] = None  # where it is not what the promise is about
+    together: ClassVar[str | None] = None  # the subject of "wrong with probability", where it is another one
+    counted: ClassVar[bool] = False  # nothing but a count of labelled rows decided the threshold
+    work: ClassVar[str] = "calibration"  # what is done again and again in "1 of 10 ..."
+    with_sample: ClassVar[bool] = False  # those who were drawn and labelled are on the list too
+    in_campaign: ClassVar[bool] = False  # the threshold changes at the campaign's next update
+    drawn_labels: ClassVar[bool] = False  # only some rows have labels, by a draw
+    rests_on: ClassVar[str | None] = (
+        "scores of other candidates, or a sample of labels"  # beside rows and labels
+    )
+    many_steps: ClassVar[bool] = (
+        False  # a threshold for each pool size, with ties broken where that was asked for
+    )
+    lists_share: ClassVar[bool] = True  # how much of the rows it lists is how much of pools it will
+    estimated_from: ClassVar[str] = "the calibration rows"  # where the length of lists is estimated from
+    drawn_by: ClassVar[str] = "rows that came by chance"  # what the promise is worked out from
+
+    @property
+    def kind(self) -> str:
+        return str(self.__struct_config__.tag)
+
+    @property
+    def collection_size(self) -> int | None:
+        """The candidates that it is about, where these are known one by one."""
+        return None
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        """What is promised, as the first half of a sentence."""
+        raise NotImplementedError
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        """How often that may be wrong, as the second half."""
+        raise NotImplementedError
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        """What the promise rests on."""
+        raise NotImplementedError
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        """One line for a person who wants to know why."""
+        raise NotImplementedError
+
+    def check(self, cutoff: Cutoff) -> None:
+        """Raise PolicyFileError where the numbers contradict one another."""
+        raise NotImplementedError
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        """The claim as a person would repeat it; list lengths in it are estimates and say "about"."""
+        raise NotImplementedError
+
+    def sure(self, policy: Certificate) -> str | None:
+        """How sure that is, as a person would repeat it; None: as every promise of its kind."""
+        return None
+
+    def whom(self, policy: Certificate) -> str | None:
+        """Whom it is about, where that is not everyone who comes as the calibration rows came."""
+        return None
+
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+        """What each list length would carry, each point for a promise fixed beforehand."""
+        return None
+
+    def share_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> ShareSeen:
+        """For promises about a population: the share that is tested on rows which it never saw."""
+        raise NotImplementedError
+
+    def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
+        """For promises about pools: P(as many of pools of these sizes fall short); None where that is not known."""
+        return None
