@@ -170,7 +170,7 @@ def promise_flags(*which: str) -> Decorator:
     every = [each for each in kinds.classes() if each.proved_with]
     offered = [kinds.promise_class(kind) for kind in which] if which else every
     made = [
-        _promise_flag(name, field, each) for each in offered if each for name, field in each.flags.items()
+        _promise_flag(name, field, each) for each in offered if each for name, field in each.flags
     ]
     return stacked(*made)
 
@@ -204,7 +204,7 @@ def asked(given: dict[str, Any]) -> dict[str, Any]:
 def _flags() -> tuple[tuple[str, str, str], ...]:
     """Kind, flag and the field that it sets."""
     pairs = zip(kinds.KINDS, kinds.classes(), strict=True)
-    return tuple((kind, name, field) for kind, each in pairs for name, field in each.flags.items())
+    return tuple((kind, name, field) for kind, each in pairs for name, field in each.flags)
 
 
 _NAMES = {key: flag(key) for key in (name.rpartition(".")[2] for name in OPTIONS)}

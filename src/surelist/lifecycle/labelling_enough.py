@@ -95,7 +95,7 @@ def _enough(target: Promise, size: int, labels: int, alpha: float, options: dict
         if high == size:
             return None
         low, high = high, min(size, 2 * high)
-    while high - low > 1 and (size <= SEARCHED or not target.sample == "control"):
+    while high - low > 1 and (size <= SEARCHED or target.sample != "control"):
         middle = (low + high) // 2
         low, high = (low, middle) if could(middle) else (middle, high)
     return high

@@ -84,7 +84,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
 
     title: ClassVar[str]  # what a person picks on the page
     help: ClassVar[str]  # what it says, in a line
-    flags: ClassVar[dict[str, str]] = {}  # of the command line: the field that each sets
+    flags: ClassVar[tuple[tuple[str, str], ...]] = ()  # of the command line, and the field that each sets
     alias: ClassVar[str] = ""  # its name in few words, such as pool:3/100
     about: ClassVar[About] = About.POPULATION
     rules: ClassVar[tuple[str, ...]] = ("exact",)

@@ -116,7 +116,7 @@ def named(text: str) -> str | None:
 def chosen(choice: str) -> tuple[str, str] | None:
     """The kind and the field that a choice stands for: the name of a kind, or of one of its flags."""
     for kind, each in zip(KINDS, classes(), strict=True):
-        for flag, field in each.flags.items():
+        for flag, field in each.flags:
             if choice == kind or choice.replace("-", "_") == flag:
                 return kind, field
     return None

@@ -29,7 +29,7 @@ class AtLeast(Promise, tag="at-least", frozen=True):
 
     title = "At least"
     help = "K qualified on the list of this collection."
-    flags = {"at_least": "k"}
+    flags = (("at_least", "k"),)
     alias = "at-least"
     about = About.COLLECTION
     sample = "block"

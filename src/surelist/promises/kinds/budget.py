@@ -47,7 +47,7 @@ class Budget(Promise, tag="budget", frozen=True):
 
     title = "I can review only"
     help = "Certify what a list of K of M candidates holds; needs unlabelled scores."
-    flags = {"budget": "size"}
+    flags = (("budget", "size"),)
     others = "needed"
     design = "budget"
     single_list = phrases.ANY_LIST

@@ -43,7 +43,7 @@ class FalseShare(Promise, tag="false-share", frozen=True):
 
     title = "Few false ones, on average"
     help = "At most this share of this pool's list is not qualified, on average; needs the pool as unlabelled scores."
-    flags = {"false_share": "share"}
+    flags = (("false_share", "share"),)
     about = About.THIS_POOL
     others = "needed"
 

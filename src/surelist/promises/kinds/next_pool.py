@@ -66,7 +66,7 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
 
     title = "In every pool"
     help = "K qualified, or a share of its own qualified, in the next pool; needs the pool column."
-    flags = {"next_pool": "k", "pool_recall": "recall"}
+    flags = (("next_pool", "k"), ("pool_recall", "recall"))
     about = About.POOL
     rules = ("exact", "pac")
     whole_pools = True
@@ -227,9 +227,9 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
         scores = ranks_within(rows.scores, codes) if promise.by_rank else rows.scores
         thresholds, of_pool = list_thresholds(scores, POINTS), np.bincount(pooled.codes, minlength=pools)
         held, values, before = np.zeros(pools), [], 0
-        for count in count_at_least(pooled.scores, thresholds).tolist():
-            held += np.bincount(pooled.codes[before:count], minlength=pools)
-            before = count
+        for reached in count_at_least(pooled.scores, thresholds).tolist():
+            held += np.bincount(pooled.codes[before:reached], minlength=pools)
+            before = reached
             kept = held if promise.recall is None else _shares(held, of_pool)
             values.append(float(np.partition(kept, self.rank - 1)[self.rank - 1]))
         listed = count_at_least(scores, thresholds) / pools

@@ -52,7 +52,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
 
     title = "In every pool"
     help = "At least K qualified in every single pool."
-    flags = {"per_pool": "k"}
+    flags = (("per_pool", "k"),)
     alias = "pool"
     sample = "block"
     paper_rule = "bernstein"

@@ -36,7 +36,7 @@ class PoolAverage(OnAverage, tag="pool-average", frozen=True):
 
     title = "On average"
     help = "At least K qualified on average over whole pools; needs the pool column."
-    flags = {"pool_average": "k"}
+    flags = (("pool_average", "k"),)
     whole_pools = True
     design = "pool average"
 

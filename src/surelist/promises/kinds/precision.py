@@ -57,7 +57,7 @@ class Precision(Promise, tag="precision", frozen=True):
 
     title = "Of those listed"
     help = "At least this share of the list is qualified; needs unlabelled scores."
-    flags = {"precision": "share"}
+    flags = (("precision", "share"),)
     alias = "precision"
     others = "needed"
     design = "precision"

@@ -50,7 +50,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
 
     title = "Miss few"
     help = "Keep this share of all qualified candidates."
-    flags = {"recall": "share"}
+    flags = (("recall", "share"),)
     alias = "recall"
     sample = "control"
     of_qualified = True

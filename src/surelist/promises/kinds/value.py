@@ -31,7 +31,7 @@ class Value(OnAverage, tag="value", frozen=True):
 
     title = "Worth, on average"
     help = "Worth at least K on average; labels are amounts of at least 0."
-    flags = {"value": "k"}
+    flags = (("value", "k"),)
     unit = "row"
     certified = ("Value on average, at least", "Value, at least", False)
 

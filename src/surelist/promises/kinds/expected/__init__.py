@@ -48,7 +48,7 @@ class Expected(CountPromise, tag="expected", frozen=True):
 
     title = "On average"
     help = "At least K qualified in an average pool."
-    flags = {"expect": "k"}
+    flags = (("expect", "k"),)
     alias = "expect"
     sample = "block"
     paper_rule = "dkw"
