@@ -121,7 +121,7 @@ def _of_groups_and_pools(who: Browser, past: str) -> dict[str, str]:
     pooled = "\n".join([f"{header},clinic", *(f"{line},c{at % 40}" for at, line in enumerate(lines))])
     return {
         "groups": groups, "groups report": groups + "/report",
-        "whole pools": _made(who, pooled, "promise=per-pool&k=1&pool=clinic&name=Clinics"),
+        "whole pools": _made(who, pooled, "promise=next-pool&k=1&pool=clinic&name=Clinics"),
         "every pool": _made(who, past, "promise=per-pool&k=3&pool_size=100&name=Wards"),
     }  # fmt: skip
 
