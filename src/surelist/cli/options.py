@@ -169,9 +169,7 @@ def promise_flags(*which: str) -> Decorator:
     """The flags of these kinds of promise; of all that rows can certify where none is named."""
     every = [each for each in kinds.classes() if each.proved_with]
     offered = [kinds.promise_class(kind) for kind in which] if which else every
-    made = [
-        _promise_flag(name, field, each) for each in offered if each for name, field in each.flags
-    ]
+    made = [_promise_flag(name, field, each) for each in offered if each for name, field in each.flags]
     return stacked(*made)
 
 

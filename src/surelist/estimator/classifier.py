@@ -312,7 +312,8 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         targets = list(self.target.values()) if isinstance(self.target, Mapping) else [self.target]
         if any(each.needs is not Needs.COUNTS for each in targets):
             raise InvalidInput(
-                f"target: ShortlistClassifier takes promises that counts of rows decide, got {targets[0]!r}, which "
+                "target: ShortlistClassifier takes promises that counts of rows decide, got "
+                f"{targets[0]!r}, which "
                 "needs more than fit is given: fit the model, then sl.calibrate(scores, y, target, ...)."
             )
 

@@ -135,7 +135,8 @@ def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
         return Claim(cutoff.group, watched.rate, watched.k, watched.smallest_pool)
     if audit_rate is None:
         raise InvalidInput(
-            "audit_rate: a promise to keep a share cannot be watched without an audit: qualified candidates who "
+            "audit_rate: a promise to keep a share cannot be watched without an audit: qualified "
+            "candidates who "
             "were not shortlisted are never reviewed. Review each unlisted candidate with a fixed "
             "probability, e.g. audit_rate=0.05."
         )

@@ -57,7 +57,8 @@ def rate_of(target: Promise) -> Fraction:
     """The share of candidates, listed and qualified, that a campaign promises on average."""
     if target.found_rate is None:
         raise InvalidInput(
-            f"target: campaigns promise a number of candidates on average in pools of a known size, got {target!r}."
+            "target: campaigns promise a number of candidates on average in pools of a known size, got "
+            f"{target!r}."
         )
     return target.found_rate
 

@@ -43,8 +43,8 @@ POOLED = (
 
 
 def plan_special(
-    target: Any, alpha: float, sizes: Sequence[int] | None, pilot: Any, pools: int, seed: int, labelling: bool,
-    guess: tuple[float | None, float | None],
+    target: Any, alpha: float, sizes: Sequence[int] | None, pilot: Any, pools: int, seed: int,
+    labelling: bool, guess: tuple[float | None, float | None],
 ) -> Plan:  # fmt: skip
     """The plan that the design of a promise asks for."""
     if isinstance(target, (list, tuple)):

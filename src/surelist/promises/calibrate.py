@@ -1,7 +1,7 @@
-"""Columns in memory and a target in; a ``Policy`` or ``NotCertifiable`` out. The one place where a promise is made.
+"""Columns in memory and a target in; a ``Policy`` or ``NotCertifiable`` out. Here promises are made.
 
-``calibrate`` is the interface for arrays, ``certify`` what tables come to with counts of their own. Which rule
-serves is decided by the promise itself, in ``kinds``.
+``calibrate`` is the interface for arrays, ``certify`` what tables come to with counts of their own. Which
+rule serves is decided by the promise itself, in ``kinds``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def calibrate(
     ----------
     scores : array_like or mapping of str to array_like
         One score per calibration row, higher is better. The score must not have been trained or chosen on
-        these rows. A mapping of name to scores certifies each at its share of alpha and keeps the one with the
+        these rows. A mapping of name to scores certifies each at its share of alpha and keeps the one with
+        the
         shortest list.
     labels : array_like or SampledLabels
         1 where a row is qualified, else 0. Labels that were drawn with known probability are
@@ -182,7 +183,9 @@ def _certify_arrays(given: Arrays, terms: Terms) -> Policy:
     if isinstance(given.scores, Mapping):
         return best_of(
             given.scores, given.unlabelled, terms,
-            lambda column, asked, others: _certify_arrays(replace(given, scores=column, unlabelled=others), asked),
+            lambda column, asked, others: _certify_arrays(
+                replace(given, scores=column, unlabelled=others), asked
+            ),
         )  # fmt: skip
     scores = check.as_scores(given.scores)
     check.require_rows(scores, "scores")
@@ -295,7 +298,8 @@ def _as_asked(terms: Terms) -> list[tuple[str | None, Promise]]:
 
 
 def _in_order(terms: Terms) -> list[tuple[str | None, Promise]]:
-    """Of several promises of one list those go first that any longer list keeps as well [theory: two-promises]."""
+    """Of several promises of one list those go first that any longer list keeps as well
+    [theory: two-promises]."""
     return sorted(_as_asked(terms), key=lambda each: not each[1].monotone)
 
 
@@ -317,8 +321,10 @@ def _require_labels(terms: Terms, missing: int) -> None:
     needing = [each for each in terms.all_targets if each.every_label]
     if missing and needing:
         raise InvalidInput(
-            f"missing_labels: {missing:,} labels are missing, and {type(needing[0]).__name__} needs them all: a "
-            "qualified row counted as not qualified would make the share kept look larger than it is. Get them, "
+            f"missing_labels: {missing:,} labels are missing, and {type(needing[0]).__name__} needs them "
+            "all: a "
+            "qualified row counted as not qualified would make the share kept look larger than it is. Get "
+            "them, "
             "or promise a count."
         )
 

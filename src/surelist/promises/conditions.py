@@ -1,8 +1,8 @@
 """What else a promise rests on, as values, and which of them it has a proof with.
 
-A request is its promise and its *conditions*: how labels came about, shift, groups, ties, other scores, several
-scores or promises. Each kind declares the sets of conditions that it has a proof with, and the section of
-``docs/statistics.md`` that has it; whatever is not declared is refused, here, for every front end.
+A request is its promise and its *conditions*: how labels came about, shift, groups, ties, other scores,
+several scores or promises. Each kind declares the sets of conditions that it has a proof with, and the
+section of ``docs/statistics.md`` that has it; whatever is not declared is refused, here, for every front end.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ HASH, SEVERAL = ("hash",), ("several",)
 
 
 class Proved(Struct, frozen=True):
-    """A set of conditions under which a kind has a proof: any of each of these, together with any of the others.
+    """A set of conditions under which a kind has a proof: any of each of these, together with any of the
+    others.
 
     ``section`` names the proof in ``docs/statistics.md``. A condition that is not named stays plain.
     """
@@ -172,7 +173,8 @@ def proof_of(promise: Any, asked: Conditions) -> Proved | None:
 
 
 def require_proof(promise: Any, asked: Conditions) -> None:
-    """Raise where nothing that the kind declares covers what was asked for, and say what does not go together."""
+    """Raise where nothing that the kind declares covers what was asked for, and say what does not go
+    together."""
     check.as_choice(asked.rule, promise.rules, f"rule (for {type(promise).__name__} targets)")
     if proof_of(promise, asked) is not None:
         return

@@ -135,5 +135,6 @@ def at_least(share: float, within: float) -> float:
 
 
 def more_odds(share: float, within: float) -> float:
-    """The share whose odds are within squared times these; a hair more, so that rounding takes nothing from it."""
+    """The share whose odds are within squared times these; a hair more, so that rounding takes nothing
+    from it."""
     return min(1.0, at_least(share, 1 / within) * (1 + 1e-12))

@@ -1,9 +1,9 @@
 """What every promise answers, and what every proof does: the whole interface, on one page.
 
-A *promise* is a small frozen value: what is asked for. Its *proof* is a small frozen value beside a threshold:
-the numbers that the rule needed, which say the promise and its conditions in words and check themselves when a
-file is read. One module of ``kinds`` holds one promise with its rules, proofs and words; nobody else asks which
-kind a promise is.
+A *promise* is a small frozen value: what is asked for. Its *proof* is a small frozen value beside a
+threshold: the numbers that the rule needed, which say the promise and its conditions in words and check
+themselves when a file is read. One module of ``kinds`` holds one promise with its rules, proofs and words;
+nobody else asks which kind a promise is.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
 
     @property
     def one_threshold(self) -> bool:
-        """Whether one threshold serves every pool, so that it can go together with other promises of one list."""
+        """Whether one threshold serves every pool, so that it can go together with other promises of one
+        list."""
         return True
 
     @property
@@ -160,19 +161,22 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         raise NotImplementedError
 
     def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
-        """Qualified ones needed among ``drawn`` of the best ``block`` of ``size`` candidates [theory: few-labels].
+        """Qualified ones needed among ``drawn`` of the best ``block`` of ``size`` candidates
+        [theory: few-labels].
 
         ``known``: qualified ones of the collection that are known already and no part of the block.
         """
         raise NotImplementedError
 
     def block_need(self, size: int) -> tuple[float, float, Any]:
-        """Qualified ones that a list needs of ``size`` candidates, as shares: mean, variance, and the rates of pools."""
+        """Qualified ones that a list needs of ``size`` candidates, as shares: mean, variance, and the
+        rates of pools."""
         raise NotImplementedError
 
     @property
     def found_rate(self) -> Fraction | None:
-        """The share of candidates, listed and qualified, that is promised on average; None: something else is."""
+        """The share of candidates, listed and qualified, that is promised on average; None: something else
+        is."""
         return None
 
     @property
@@ -181,7 +185,8 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         raise NotImplementedError
 
     def of_collection(self) -> Promise:
-        """The promise that a labelling makes: a range of pool sizes by its smallest, which does for the others."""
+        """The promise that a labelling makes: a range of pool sizes by its smallest, which does for the
+        others."""
         return self
 
     def held_in(self, size: int) -> float | None:
@@ -189,13 +194,15 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         return None
 
     def needed(self, available: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For promises about pools: what the list of a pool must hold that has so many qualified candidates."""
+        """For promises about pools: what the list of a pool must hold that has so many qualified
+        candidates."""
         raise NotImplementedError
 
     def watched(self, level: Level) -> Watched:
         """What a monitor tests of it; raises where nothing can be."""
         raise InvalidInput(
-            f"policy: promises like {self.describe()!r} cannot be watched; those that are watched are averages in "
+            f"policy: promises like {self.describe()!r} cannot be watched; those that are watched are "
+            "averages in "
             'pools of a known size, shares kept, and numbers in every pool by rule="pac".'
         )
 
@@ -204,11 +211,13 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         return None
 
     def excess(self, cutoff: Cutoff) -> tuple[float | None, float | None] | None:
-        """How much more than asked for a list may hold: by the paper, and by the count; None: nothing is known."""
+        """How much more than asked for a list may hold: by the paper, and by the count; None: nothing is
+        known."""
         return None
 
     def widened(self, within: float) -> Promise:
-        """The promise that it takes to keep this one while density ratios are wrong by a factor [theory: shift]."""
+        """The promise that it takes to keep this one while density ratios are wrong by a factor
+        [theory: shift]."""
         raise InvalidInput(
             f"within: goes with Expected(k, pool_size), Recall and Precision, got {self!r}; leave it out."
         )
@@ -290,5 +299,6 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
         raise NotImplementedError
 
     def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
-        """For promises about pools: P(as many of pools of these sizes fall short); None where that is not known."""
+        """For promises about pools: P(as many of pools of these sizes fall short); None where that is not
+        known."""
         return None

@@ -52,7 +52,8 @@ class CurveRows(Struct, frozen=True, eq=False):
         return np.asarray(self.labels > 0)
 
     def drawn(self, cutoff: Cutoff, value: Any) -> PromiseCurve:
-        """The curve of what ``value`` says is certified of (listed rows, qualified ones among them), per length."""
+        """The curve of what ``value`` says is certified of (listed rows, qualified ones among them), per
+        length."""
         per = float(cutoff.target.pool or 100.0)
         thresholds = list_thresholds(self.scores, per)
         listed, held = (count_at_least(each, thresholds) for each in (self.scores, self.scores[self.good]))
@@ -66,7 +67,8 @@ class CurveRows(Struct, frozen=True, eq=False):
 
 
 def promise_curve(scores: Any, labels: Any, policy: Certificate, *, pools: Any = None) -> PromiseCurve | None:
-    """The curve of a policy's promise on its calibration rows; None for kinds that have none, or another one."""
+    """The curve of a policy's promise on its calibration rows; None for kinds that have none, or another
+    one."""
     if policy.grouped or policy.several or not _of_all_rows(policy):
         return None
     array = np.asarray(scores, dtype=np.float64)

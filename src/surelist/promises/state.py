@@ -117,7 +117,8 @@ class Shift(Stored, frozen=True):
     """Calibration rows were thinned by density ratios to look like the pool [theory: shift].
 
     The promise holds over the draw of the rows *and* of the seed, so the seed must come from the
-    system's randomness. ``within``: so much more was certified that the promise holds while the ratios are within this factor
+    system's randomness. ``within``: so much more was certified that the promise holds while the ratios are
+    within this factor
     of the true ones.
     """
 

@@ -127,7 +127,8 @@ def make_terms(
     by_group = {} if groups is None else _settings_of(groups)
     terms = Terms(
         _by_group(target, groups is not None), also=also, hashed=isinstance(ties, Hash),
-        estimated_from=getattr(target, "estimated_from", None), group_keys=_keys_of(target), **by_group, **settings,
+        estimated_from=getattr(target, "estimated_from", None), group_keys=_keys_of(target),
+        **by_group, **settings,
     )  # fmt: skip
     require_purpose(terms.purpose, groups_given=groups is not None, level=4)
     return terms

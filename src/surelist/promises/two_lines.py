@@ -89,8 +89,10 @@ def _about_sure(policy: Certificate) -> list[str]:
     if policy.cutoffs[0].about is About.THIS_POOL:
         return []
     return [
-        f"How sure: the promise is worked out from {proof.drawn_by}. Whoever works in this way, again and again "
-        f"from fresh ones, makes a promise that turns out false at most {one_in(policy.alpha, 'time')}. That is "
+        f"How sure: the promise is worked out from {proof.drawn_by}. Whoever works in this way, again and "
+        "again "
+        f"from fresh ones, makes a promise that turns out false at most {one_in(policy.alpha, 'time')}. "
+        "That is "
         "not the share of false ones among the promises made: a refusal is never false."
     ]
 

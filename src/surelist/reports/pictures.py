@@ -18,7 +18,8 @@ TABLE_ROWS = 12
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture as SVG, and some of its points as text under headings. ``guarantee``: it is the guarantee curve.
+    """A picture as SVG, and some of its points as text under headings. ``guarantee``: it is the guarantee
+    curve.
 
     ``group`` is whom it is about, None for everyone; ``pools`` what pools its list lengths are averages of.
     """

@@ -23,7 +23,8 @@ OF_ROWS = (*BY_GROUP, "precision", "budget")
 OF_POOLS = ("next-pool", "pool-average", "pool-recall")
 # the field of the form that holds the number of a promise, and what it is called
 NUMBER = {"k": ("k", "how many qualified you need"), "share": ("share", "the share to keep"),
-          "recall": ("share", "the share to keep"), "size": ("budget", "how many you can review")}  # fmt: skip
+          "recall": ("share", "the share to keep"), "size": ("budget", "how many you can "
+          "review")}  # fmt: skip
 OF_LIST = ("precision", "the share of the list")
 LABELS = {
     "all": "an answer in every row",

@@ -124,7 +124,8 @@ def _certify_columns(
     one, beside = not roles.other_score, columns.beside
     ratios = None if shift is None else structs.replace(shift, ratios=beside["weight"])
     given = Arrays(
-        columns.scores[roles.scores[0]] if one else columns.scores, labels, beside.get("group"), beside.get("id"),
+        columns.scores[roles.scores[0]] if one else columns.scores, labels, beside.get("group"),
+        beside.get("id"),
         ratios, beside.get("pool"), others.get(roles.scores[0]) if one else others or None,
     )  # fmt: skip
     policy = certify_arrays(given, terms)

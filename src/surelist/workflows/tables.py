@@ -92,7 +92,8 @@ __all__ = [
 
 
 def calibrate_table(
-    table: Any, *, score: str | Sequence[str], label: str | SampledLabels, target: Targets, alpha: float = 0.1,
+    table: Any, *, score: str | Sequence[str], label: str | SampledLabels, target: Targets,
+    alpha: float = 0.1,
     rule: Rule = "exact", calibration_share: float = 0.5, groups: Groups | None = None,
     ties: Literal["include"] | Hash = "include", shift: DensityRatio | None = None, pool: str | None = None,
     unlabelled: Any = None, missing_labels: MissingLabels = "error", on_bad_rows: OnBadRows = "error",
@@ -109,7 +110,8 @@ def calibrate_table(
         Names of columns. Several score columns are certified each at its share of alpha and the one with the
         shortest list is kept.
     label : str or SampledLabels
-        Name of a column; a label column of ``SampledLabels("label", ...)`` is missing where a row was not drawn.
+        Name of a column; a label column of ``SampledLabels("label", ...)`` is missing where a row was not
+        drawn.
     target : Promise, list of Promise, or mapping of str to Promise
         What is promised, as for ``calibrate``.
     groups, ties, shift : Groups, Hash, DensityRatio
@@ -164,7 +166,8 @@ def calibrate_table(
     column: str = label.labels if isinstance(label, SampledLabels) else label
     roles = Roles(
         names[0] if names else None, column, None if groups is None else groups.names,
-        ties.ids if isinstance(ties, Hash) else None, None if shift is None else shift.ratios, pool, names[1:],
+        ties.ids if isinstance(ties, Hash) else None, None if shift is None else shift.ratios, pool,
+        names[1:],
     )  # fmt: skip
     source = Source.of(table, read, on_bad_rows=on_bad_rows, progress=progress)
     policy = certify_source(source, roles, terms, unlabelled, drawn, shift)

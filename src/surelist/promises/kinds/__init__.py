@@ -1,5 +1,7 @@
-"""One module per promise. ``KINDS`` in the order in which every front end offers them; nothing is imported before
-it is asked for."""
+"""One module per promise. ``KINDS`` in the order in which every front end offers them.
+
+Nothing is imported before it is asked for.
+"""
 
 from __future__ import annotations
 

@@ -82,11 +82,13 @@ class OnAverage(Promise, frozen=True):
 
     def _refusal(self, rows: PoolRows, level: Level, evidence: Evidence) -> NotCertifiable:
         held = float(rows.totals(rows.qualified).mean())
-        all_of_them = f"{counted(rows.pools, self.unit)} hold {numerals.number(held)} each on average with everyone listed"
+        units = counted(rows.pools, self.unit)
+        all_of_them = f"{units} hold {numerals.number(held)} each on average with everyone listed"
         reason = f"{all_of_them}: ask for less than that."
         if held > self.mean:
             reason = (
-                f"{all_of_them}, which is too few {self.unit}s to be sure of {numerals.number(self.mean)}: label "
+                f"{all_of_them}, which is too few {self.unit}s to be sure of "
+                f"{numerals.number(self.mean)}: label "
                 f"more {self.unit}s, or ask for less."
             )
         return refuse(self, level, evidence, reason)
@@ -120,7 +122,8 @@ class Average(Proof, frozen=True):
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         return (
             f"wrong with probability at most {percent(policy.alpha)} over the draw of the "
-            f"{counted(self.units, f'calibration {_promise(cutoff).unit}')} and of the random numbers behind it"
+            f"{counted(self.units, f'calibration {_promise(cutoff).unit}')} and of the random numbers "
+            "behind it"
         )
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Promises that a count of qualified calibration rows decides: what ``Expected``, ``PerPool`` and ``Recall`` share.
+"""Promises that a count of qualified calibration rows decides: what ``Expected``, ``PerPool`` and
+``Recall`` share.
 
 The threshold is the count-th best qualified row; a kind says how many its rule asks for [theory: one-idea].
 Where lists differ by pool size there is a count, and a threshold, for each size.
@@ -205,7 +206,8 @@ class Counts(Proof, tag="counts", frozen=True):
         promise = promise_of(cutoff)
         return (
             phrases.SCORE_FIXED, phrases.ROWS_ALIKE, phrases.NO_ROW_LEFT_OUT,
-            phrases.alpha_bounds(policy.alpha), _when_fixed(promise, policy), *promise.count_conditions(policy),
+            phrases.alpha_bounds(policy.alpha), _when_fixed(promise, policy),
+            *promise.count_conditions(policy),
         )  # fmt: skip
 
     def evidence(self, cutoff: Cutoff) -> str:
@@ -290,7 +292,10 @@ class Looks(Counts, tag="looks", frozen=True):
             "not depend on scores or labels; "
         )
         if self.audit_rate is None:
-            fixed += "every pool screened is in the evidence, and a review that has not come counts as not qualified."
+            fixed += (
+                "every pool screened is in the evidence, and a review that has not come counts as not "
+                "qualified."
+            )
         else:
             fixed += (
                 "beside the calibration rows the evidence is candidates of every pool screened, each "

@@ -1,4 +1,5 @@
-"""The false share of one pool's list, on average over calibrations: conformal selection [theory: precision]."""
+"""The false share of one pool's list, on average over calibrations: conformal selection
+[theory: precision]."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class FalseShare(Promise, tag="false-share", frozen=True):
     """
 
     title = "Few false ones, on average"
-    help = "At most this share of this pool's list is not qualified, on average; needs the pool as unlabelled scores."
+    help = "At most this share of one pool's list is not qualified, on average; needs the pool, unlabelled."
     flags = (("false_share", "share"),)
     about = About.THIS_POOL
     others = "needed"
@@ -97,7 +98,8 @@ class ConformalList(Proof, tag="false-share", frozen=True):
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         return (
             f"of this pool's {number(self.pool)} candidates {number(self.listed)} are shortlisted by a "
-            f"procedure whose false share, of those listed, is at most {percent(_promise(cutoff).share)} on average"
+            f"procedure whose false share, of those listed, is at most {percent(_promise(cutoff).share)} "
+            "on average"
         )
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:

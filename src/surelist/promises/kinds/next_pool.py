@@ -133,7 +133,10 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
         labelled = counted(pools, "labelled pool")
         if rank == 0:
             most = next(g for g in range(pools + 1, 10**7) if allowed_rank(g, level) > 0)
-            reason = f"There are {labelled}, and this alpha needs {number(most)}: label more, or allow a larger alpha."
+            reason = (
+                f"There are {labelled}, and this alpha needs {number(most)}: label more, or allow a larger "
+                "alpha."
+            )
         elif short >= rank:
             reason = (
                 f"{number(short)} of {labelled} do not reach it even with everyone listed, and at most "
@@ -180,7 +183,8 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         pools = counted(self.pools, "calibration pool")
         if policy.rule == "exact":
-            return f"wrong for at most {percent(policy.alpha)} of draws of the {pools} and the next pool together"
+            often = percent(policy.alpha)
+            return f"wrong for at most {often} of draws of the {pools} and the next pool together"
         return phrases.right_for_each_pool(*policy.two_levels, f"the draw of the {pools}")
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:

@@ -62,10 +62,12 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     rules = ("exact", "pac", "bernstein")
 
     proved_with = (
-        Proved("per-pool", rule=rules, labels=("missing", "thinned"), groups=EVERY, ties=HASH, scores=SEVERAL),
-        Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=EVERY, ties=HASH, scores=SEVERAL),
-        Proved("groups", rule=rules, labels=("missing", "thinned"), groups=("own",), split=("sidak",), ties=HASH,
+        Proved("per-pool", rule=rules, labels=("missing", "thinned"), groups=EVERY, ties=HASH,
                scores=SEVERAL),
+        Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=EVERY, ties=HASH,
+               scores=SEVERAL),
+        Proved("groups", rule=rules, labels=("missing", "thinned"), groups=("own",), split=("sidak",),
+               ties=HASH, scores=SEVERAL),
         Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=("own",), split=("sidak",),
                ties=HASH, scores=SEVERAL),
         Proved("two-promises", rule=rules, labels=("missing", "thinned"), others=("given",),
@@ -231,7 +233,8 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         return rows.drawn(cutoff, value)
 
     def claimed(self, whose: str, by_group: bool) -> str:
-        pool = f"a pool of {phrases.number(self.sizes[0])} or more candidates{' of the group' if by_group else ''}"
+        of_group = " of the group" if by_group else ""
+        pool = f"a pool of {phrases.number(self.sizes[0])} or more candidates{of_group}"
         return f"{whose} of {pool} holds at least {qualified(self.k)}"
 
     def count_wrong(self, policy: Certificate) -> str:
@@ -244,7 +247,8 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
             joint = [joint_alpha(each, len(policy.cutoffs)) for each in parts]
             both = [percent(joint[0] * policy.chosen_of), percent(joint[1])]
             return (
-                f"wrong with probability at most {alpha}, and with at most {both[0]} over the draw of {rows}, "
+                f"wrong with probability at most {alpha}, and with at most {both[0]} over the draw of "
+                f"{rows}, "
                 f"{both[1]} over the pool"
             )
         if policy.grouped:

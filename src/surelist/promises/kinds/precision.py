@@ -65,7 +65,8 @@ class Precision(Promise, tag="precision", frozen=True):
     single_list = phrases.LONG_RUN
 
     proved_with = (
-        Proved("precision", labels=("missing", "thinned"), others=("given",), scores=SEVERAL, promises=SEVERAL),
+        Proved("precision", labels=("missing", "thinned"), others=("given",), scores=SEVERAL,
+               promises=SEVERAL),
         Proved("shift", labels=("missing",), shift=("known", "within"), others=("given",), scores=SEVERAL,
                promises=SEVERAL),
     )  # fmt: skip
@@ -118,7 +119,8 @@ class Precision(Promise, tag="precision", frozen=True):
         held, of = int(np.count_nonzero(evidence.good & listed)), int(np.count_nonzero(listed))
         reason = (
             f"The first list, {percent(self.starts[0])} of candidates, holds {held:,} qualified of {of:,} "
-            f"calibration rows, which is not enough to be sure of {percent(self.share)}: start where the list "
+            f"calibration rows, which is not enough to be sure of {percent(self.share)}: start where the "
+            "list "
             "is surer (start=), ask for a smaller share, or bring more rows."
         )
         if most < math.inf:
@@ -173,7 +175,8 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (
-            f"{phrases.number(self.good)} of {counted(self.listed, 'calibration row')} on the list are qualified; "
+            f"{phrases.number(self.good)} of {counted(self.listed, 'calibration row')} on the list are "
+            "qualified; "
             f"{counted(self.steps, 'list')} in a row passed, from the shortest on"
         )
 

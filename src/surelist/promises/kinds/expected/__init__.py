@@ -59,16 +59,19 @@ class Expected(CountPromise, tag="expected", frozen=True):
     others = "shorter"
 
     proved_with = (
-        Proved("exact", rule=bounds.RULES, labels=("missing", "thinned"), groups=EVERY, ties=HASH, scores=SEVERAL),
+        Proved("exact", rule=bounds.RULES, labels=("missing", "thinned"), groups=EVERY, ties=HASH,
+               scores=SEVERAL),
         Proved(
-            "shift", rule=bounds.RULES, labels=("missing",), shift=("known", "within"), groups=EVERY, ties=HASH,
+            "shift", rule=bounds.RULES, labels=("missing",), shift=("known", "within"), groups=EVERY,
+            ties=HASH,
             scores=SEVERAL,
         ),
         Proved("groups", rule=bounds.RULES, labels=("missing", "thinned"), groups=("own",), split=("sidak",),
                ties=HASH, scores=SEVERAL),
         Proved("shift", rule=bounds.RULES, labels=("missing",), shift=("known", "within"), groups=("own",),
                split=("sidak",), ties=HASH, scores=SEVERAL),
-        Proved("rank-chain", labels=("missing", "thinned"), others=("given",), scores=SEVERAL, promises=SEVERAL),
+        Proved("rank-chain", labels=("missing", "thinned"), others=("given",), scores=SEVERAL,
+               promises=SEVERAL),
         Proved("rank-chain", labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
                promises=SEVERAL),
         Proved("two-promises", labels=("missing", "thinned"), scores=SEVERAL, promises=SEVERAL),
@@ -101,7 +104,8 @@ class Expected(CountPromise, tag="expected", frozen=True):
         return self.rate
 
     def describe(self) -> str:
-        return f"at least {phrases.qualified(self.k)} on average in pools of {numerals.number(self.pool_size, 10)}"
+        size = numerals.number(self.pool_size, 10)
+        return f"at least {phrases.qualified(self.k)} on average in pools of {size}"
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         if evidence.sampled is not None:
