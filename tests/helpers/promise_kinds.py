@@ -41,21 +41,21 @@ KINDS: dict[str, Callable[[], sl.Policy]] = {
     "expected after looking": lambda: made(TARGET, rule="simultaneous"),
     "expected, the paper": lambda: made(TARGET, rule="dkw"),
     "expected with other scores": lambda: made(TARGET, LABELS[:300], SCORES[:300], unlabelled=OTHERS[:900]),
-    "expected over whole pools": lambda: made(sl.Expected(5), pools=POOLS),
-    "value": lambda: made(sl.Expected(400, 100, of="value"), 100 * LABELS.astype(float)),
+    "expected over whole pools": lambda: made(sl.PoolAverage(5), pools=POOLS),
+    "value": lambda: made(sl.Value(400, 100), 100 * LABELS.astype(float)),
     "value over whole pools": lambda: made(
-        sl.Expected(100, of="value"), 100 * LABELS.astype(float), pools=POOLS
+        sl.PoolAverage(100, of="value"), 100 * LABELS.astype(float), pools=POOLS
     ),
     "per pool": lambda: made(sl.PerPool(5, 100)),
     "per pool of many sizes": lambda: made(sl.PerPool(3, (50, 200))),
     "per pool, two levels": lambda: made(sl.PerPool(5, 100), rule="pac"),
-    "next pool": lambda: made(sl.PerPool(2), pools=POOLS),
-    "next pool, two levels": lambda: made(sl.PerPool(1), pools=POOLS, rule="pac", alpha=0.2),
-    "next pool by rank": lambda: made(sl.PerPool(2, by="rank"), pools=POOLS),
-    "recall of the next pool": lambda: made(sl.PerPool(recall=0.8), pools=POOLS),
+    "next pool": lambda: made(sl.NextPool(k=2), pools=POOLS),
+    "next pool, two levels": lambda: made(sl.NextPool(k=1), pools=POOLS, rule="pac", alpha=0.2),
+    "next pool by rank": lambda: made(sl.NextPool(k=2, by="rank"), pools=POOLS),
+    "recall of the next pool": lambda: made(sl.NextPool(recall=0.8), pools=POOLS),
     "recall": lambda: made(sl.Recall(0.95)),
     "precision": lambda: made(sl.Precision(0.6, start=0.05), unlabelled=OTHERS),
-    "average false share": lambda: made(sl.Precision(0.6), rule="fdr", unlabelled=OTHERS[:400]),
+    "average false share": lambda: made(sl.FalseShare(0.4), unlabelled=OTHERS[:400]),
     "budget": lambda: made(sl.Budget(10, 100), unlabelled=OTHERS),
     "best of several": lambda: made(TARGET, scores={"model": SCORES, "rating": SCORES**2}),
     "labels above and an audit": lambda: made(TARGET, sl.SampledLabels(drawn(), probability=0.3, above=0.4)),
@@ -67,21 +67,19 @@ KINDS: dict[str, Callable[[], sl.Policy]] = {
     ),
     "two counts": lambda: made([sl.Recall(0.5), TARGET]),
     "groups, own rows": lambda: made(
-        {"north": TARGET, "south": sl.Expected(3, 100)}, groups=GROUPS, purpose="a test"
+        {"north": TARGET, "south": sl.Expected(3, 100)}, groups=sl.Groups(GROUPS, purpose="a test")
     ),
     "groups, all rows": lambda: made(
         {"north": sl.Expected(2, 100), "south": sl.Expected(2, 100)},
-        groups=GROUPS,
-        purpose="a test",
-        group_rows="all",
+        groups=sl.Groups(GROUPS, purpose="a test", rows="all"),
     ),
     "groups, every pool": lambda: made(
-        {"north": sl.PerPool(2, 50), "south": sl.PerPool(2, 50)}, groups=GROUPS, purpose="a test"
+        {"north": sl.PerPool(2, 50), "south": sl.PerPool(2, 50)}, groups=sl.Groups(GROUPS, purpose="a test")
     ),
     "groups, recall": lambda: made(
-        {"north": sl.Recall(0.8), "south": sl.Recall(0.9)}, groups=GROUPS, purpose="a test"
+        {"north": sl.Recall(0.8), "south": sl.Recall(0.9)}, groups=sl.Groups(GROUPS, purpose="a test")
     ),
-    "weights": lambda: made(TARGET, weights=1 - SCORES / 2, weight_bound=1.0),
+    "weights": lambda: made(TARGET, shift=sl.DensityRatio(1 - SCORES / 2, 1.0)),
     "collection, at least": lambda: labelled(sl.AtLeast(100)),
     "collection, recall": lambda: labelled(sl.Recall(0.8), 600),
     "few labels, expected": lambda: labelled(TARGET),
