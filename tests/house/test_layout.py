@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import surelist
-from surelist.promises.proof_file import PROOFS
+from surelist.promises.kinds import KINDS, PROOFS
 
 SOURCE = Path(surelist.__file__).parent
 
@@ -26,7 +26,6 @@ EVERYWHERE = {
     "_numerals",
     "_randomness",
     "_scalars",
-    "_shapes",
     "_scipy",
     "_version",
 }
@@ -39,7 +38,6 @@ PLAN = {
     "_numerals": set(),
     "_randomness": set(),
     "_scalars": set(),
-    "_shapes": set(),
     "_scipy": set(),
     "_version": set(),
     "ties": set(),
@@ -124,8 +122,8 @@ def _imports(node: ast.AST, typing: bool) -> Iterator[str]:
 def own_modules(module: str) -> Iterator[str]:
     """The modules of ours that a module imports; ``public`` stands for names of ``surelist`` itself."""
     known = set(modules())
-    by_kind = [f"surelist.promises.{each}" for each, _ in PROOFS.values()]  # imported by a table
-    for name in (*imported(module), *(by_kind if module == "promises.proof_file" else ())):
+    by_kind = {f"surelist.promises.kinds.{each}" for each, _ in (*KINDS.values(), *PROOFS.values())}
+    for name in (*imported(module), *(by_kind if module == "promises.kinds" else ())):  # imported by tables
         if name.partition(".")[0] != "surelist":
             continue
         inside = name.removeprefix("surelist").removeprefix(".")
@@ -170,6 +168,50 @@ def test_the_command_line_does_not_compute():
     for module in modules():
         if room_of(module) == "cli":
             assert not {name.split(".")[0] for name in imported(module)} & {"numpy", "scipy"}, module
+
+
+# the kinds themselves, the public names, and what uses promises as a user does
+USERS = ("promises.kinds", "__init__", "baselines", "paper", "examples", "workflows.demo")
+NOT_KINDS = {"labels", "role", "field"}  # what these are compared with says nothing of a promise
+
+
+def knows_a_promise(module: str) -> set[str]:
+    """Where a module names a class of promise, or compares the name of a kind."""
+    tree, classes = source_of(module), {name for _, name in KINDS.values()}
+    found = set()
+    for node in ast.walk(tree):
+        named = {
+            ast.ImportFrom: lambda at: {alias.name for alias in at.names},
+            ast.Name: lambda at: {at.id},
+            ast.Attribute: lambda at: {at.attr},
+        }.get(type(node), lambda at: set())(node)
+        found |= named & classes
+        if isinstance(node, ast.Compare | ast.MatchValue):
+            words = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+            names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+            if words & (KINDS.keys() | PROOFS.keys()) and not (words | names) & NOT_KINDS:
+                found.add(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize("module", [each for each in modules() if not each.startswith(USERS)])
+def test_only_its_own_module_knows_a_promise(module):
+    assert not knows_a_promise(module)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from surelist.promises.kinds.recall import Recall",
+        "import surelist as sl\nisinstance(target, sl.PerPool)",
+        "target.kind == 'next-pool'",
+        "asked['promise'] in ('expected', 'per-pool')",
+        "match kind:\n    case 'value':\n        pass",
+    ],
+)
+def test_a_module_that_asks_which_promise_it_is_is_noticed(code, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "source_of", lambda module: ast.parse(code))
+    assert knows_a_promise("service.wizard")
 
 
 def test_every_module_lies_in_a_room_of_the_plan():

@@ -11,7 +11,7 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.bounds import betting
 from surelist.lifecycle import drift as drift_module
-from surelist.lifecycle.monitor_file import Counts
+from surelist.lifecycle.monitor_file import Outcomes
 from surelist.lifecycle.seen import CHARACTERS, Memory, natural
 from tests.helpers import simulated_pools
 
@@ -226,14 +226,14 @@ def test_with_twenty_groups_what_holding_says_is_wrong_at_most_alpha_of_the_time
     for n in range(1, 121):
         alive = np.append(alive, 0) * (1 - truth) + np.append(0, alive) * truth
         for s in np.flatnonzero(alive > 1e-9).tolist():
-            tally.total = Counts(n, s)
+            tally.total = Outcomes(n, s)
             low, high = monitor.claims[0].interval(tally.since, monitor.each_alpha)
             if not low <= truth <= high:
                 missed += alive[s]
                 alive[s] = 0
     assert monitor.intervals["g0"] == monitor.claims[0].interval(tally.since, alpha / 20)
     assert 0.0001 < missed < 1 - (1 - alpha) ** (1 / 20)
-    tally.total = Counts(0, 0)
+    tally.total = Outcomes(0, 0)
     for _ in range(300):
         monitor.observe(qualified=dict.fromkeys(names, 9), pool_size=dict.fromkeys(names, 50))
     assert monitor.standing == "holding"

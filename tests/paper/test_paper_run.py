@@ -195,7 +195,7 @@ def test_a_claim_that_fails_is_shown_as_failing(small):
     ]
     assert not verdicts(changed("Exact", eq=0))["exact uses its whole budget: EQ is about 0.9, not 1."]
     found = claims(summarise(changed("CSS", eq=0)), 0.1, 0.05, 10**6, 10_000)
-    about = page.About("x<y>.csv", False, 1, 1, 3, 0, 0.1, 0.05, 1000, (), {})
+    about = page.AboutRun("x<y>.csv", False, 1, 1, 3, 0, 0.1, 0.05, 1000, (), {})
     html = page.render(about, found, [])
     assert "does not hold" in html
     assert "x&lt;y&gt;.csv" in html

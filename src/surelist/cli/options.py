@@ -212,6 +212,7 @@ _NAMES |= {name: flag(name) for name in ("uncertified", "output", "plot", "looks
 _NAMES |= {name: flag(name) for name in ("policy", "port", "data", "found", "decided", "audit", "recall")}
 # names that are flags of their own in some commands
 _ELSEWHERE = {"plan": {"pools": "--pools"}, "label start": {"labels": "--labels"}}
+_ELSEWHERE |= {"stop": {"recall": "--recall"}}
 _ELSEWHERE |= {command: {"policy": "POLICY"} for command in ("show", "report", "sql")}
 _ANY = "|".join(sorted((*_NAMES, "labels"), key=len, reverse=True))
 
@@ -221,7 +222,7 @@ def _keywords() -> re.Pattern[str]:
     """Names as Python writes them; a long pattern, made for the first error only."""
     return re.compile(
         rf"""^(?P<first>{_ANY})(?=:|[ ]\()
-        | (?<![\w'"-])(?P<set>{_ANY})="(?P<value>[^"]*)"
+        | (?<![\w'"-])(?P<set>{_ANY})="(?P<chosen>[^"]*)"
         | (?<![\w'"-])(?P<asked>{_ANY})=(?![\w'"(])
         | (?<![\w'"-])(?P<bare>{"|".join(name for name in _NAMES if "_" in name)})(?![\w'"-])""",
         re.VERBOSE,
@@ -233,13 +234,12 @@ def in_flags(message: str, words: Sequence[str] = ()) -> str:
 
     ``words`` are those that were given: k and share are whatever flag they came with.
     """
-    names = {**_NAMES, "labels": "labels"}
+    names = {**_NAMES, **{name: name for name in ("labels", "k", "share", "size", "recall")}}
     for command, flags in _ELSEWHERE.items():
         if " ".join(words).startswith(command):
             names |= flags
     given = {each.partition("=")[0] for each in words}
     asked_by = [(flag(name), field) for _, name, field in _flags() if flag(name) in given]
-    names |= {name: name for name in ("k", "share", "size", "recall")}
     names["target"] = asked_by[0][0] if len(asked_by) == 1 else "--target"
     if len(asked_by) == 1:
         names[asked_by[0][1]] = asked_by[0][0]
@@ -247,9 +247,9 @@ def in_flags(message: str, words: Sequence[str] = ()) -> str:
 
 
 def _as_flag(match: re.Match[str], names: Mapping[str, str]) -> str:
-    kind = match.lastgroup or ""
-    if kind != "value":
-        return names[match[kind]]
-    value = match["value"]
+    group = match.lastgroup or ""
+    if group != "chosen":
+        return names[match[group]]
+    value = match["chosen"]
     shown = value if value.isalnum() else f'"{value}"'
     return f"{names[match['set']]} {shown}"

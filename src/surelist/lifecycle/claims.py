@@ -16,7 +16,7 @@ from surelist import _check as check
 from surelist._dataclasses import dataclass
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
-from surelist.lifecycle.monitor_file import Counts
+from surelist.lifecycle.monitor_file import Outcomes
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
@@ -63,7 +63,7 @@ class Claim:
             return "candidates are qualified and shortlisted"
         return f"pools list {counted(self.k, 'qualified candidate')} or more"
 
-    def describe(self, counts: Counts) -> str:
+    def describe(self, counts: Outcomes) -> str:
         """What was seen, and what was not, for a person."""
         unreviewed = f"{counts.unreviewed:,} more on the shortlists have no review" * bool(counts.unreviewed)
         if self.audit_rate is not None:
@@ -83,27 +83,27 @@ class Claim:
             parts = [f"{counts.successes:,} of {counts.trials:,} pools with enough", unknown]
         return ", ".join(filter(None, parts))
 
-    def whatever(self, counts: Counts) -> str:
+    def whatever(self, counts: Outcomes) -> str:
         """How much is not known, to go behind an interval that allows for all of it."""
         missing = counts.unreviewed + counts.unaudited
         if self.k is None:
             return f", whatever {counted(missing, 'missing review')} would say" * bool(missing)
         return f", whatever the missing reviews of {counted(missing, 'pool')} would say" * bool(missing)
 
-    def counts(self, review: PoolReview) -> Counts:
+    def counts(self, review: PoolReview) -> Outcomes:
         """Trials and successes of one reviewed pool; what is not known stays unknown."""
         if self.audit_rate is not None:
             seen = review.qualified + review.unreviewed + review.missed
-            return Counts(seen, review.qualified, review.unreviewed, review.missed, review.unaudited)
+            return Outcomes(seen, review.qualified, review.unreviewed, review.missed, review.unaudited)
         if self.k is None:
-            return Counts(review.pool_size, review.qualified, review.unreviewed)
+            return Outcomes(review.pool_size, review.qualified, review.unreviewed)
         enough, perhaps = review.qualified >= self.k, review.qualified + review.unreviewed >= self.k
-        return Counts(1, int(enough), int(perhaps) - int(enough))
+        return Outcomes(1, int(enough), int(perhaps) - int(enough))
 
     def bets(self, logs: Any = None, pools: int = 0) -> betting.Bets:
         return betting.Bets(self.rate, logs, pools, self.audit_rate)
 
-    def interval(self, counts: Counts, alpha: float) -> tuple[float, float]:
+    def interval(self, counts: Outcomes, alpha: float) -> tuple[float, float]:
         """Where the rate lies, whatever the missing reviews would have said."""
         least, most = counts.successes, counts.successes + counts.unreviewed
         if self.audit_rate is not None:

@@ -29,7 +29,7 @@ FORMAT: Literal[1] = 1
 Shape = TypeVar("Shape")
 
 
-class Counts(Struct, frozen=True, forbid_unknown_fields=True):
+class Outcomes(Struct, frozen=True, forbid_unknown_fields=True):
     """What reviews have shown. Missing reviews are counted apart, never taken for an outcome.
 
     ``successes`` are known, ``unreviewed`` might be. Of an audit: ``missed`` candidates turned out
@@ -42,8 +42,8 @@ class Counts(Struct, frozen=True, forbid_unknown_fields=True):
     missed: int = 0
     unaudited: int = 0
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
+    def __add__(self, other: Outcomes) -> Outcomes:
+        return Outcomes(
             self.trials + other.trials,
             self.successes + other.successes,
             self.unreviewed + other.unreviewed,
@@ -51,20 +51,20 @@ class Counts(Struct, frozen=True, forbid_unknown_fields=True):
             self.unaudited + other.unaudited,
         )
 
-    def __sub__(self, other: Counts) -> Counts:
-        return Counts(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
+    def __sub__(self, other: Outcomes) -> Outcomes:
+        return Outcomes(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 class Tally(Struct, forbid_unknown_fields=True):
     """The counts of one group: in all, and before the threshold last changed."""
 
     group: str | None
-    total: Counts = field(default_factory=Counts)
-    before: Counts = field(default_factory=Counts)
+    total: Outcomes = field(default_factory=Outcomes)
+    before: Outcomes = field(default_factory=Outcomes)
     log_wealth: list[float] = field(default_factory=list)  # of the bets, where this is in a file
 
     @property
-    def since(self) -> Counts:
+    def since(self) -> Outcomes:
         """The counts since the threshold last changed."""
         return self.total - self.before
 

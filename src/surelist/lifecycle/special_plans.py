@@ -26,7 +26,7 @@ from surelist.promises import kinds
 from surelist.promises.kinds.next_pool import allowed_rank
 from surelist.promises.kinds.precision import RATIO, STARTS
 from surelist.promises.pools import PoolRows
-from surelist.promises.promise import Level, Promise
+from surelist.promises.promise import About, Level, Promise
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def plan_special(
         raise InvalidInput(f"target: expected a promise: {kinds.offered()}; got {target!r}.")
     if target.amounts:
         raise InvalidInput("target: no plan for amounts: nothing is guessed of how large they are.")
-    if target.design is None:
+    if not target.planned:
         raise InvalidInput(f"target: there is no plan for {target.describe()}.")
     if labelling:
         raise InvalidInput(
@@ -62,7 +62,7 @@ def plan_special(
     if target.whole_pools:
         return plan_pools(target, alpha, sizes, pilot, pools, seed)
     best, _, _, basis = populations(*guess, pilot, seed)
-    if target.design == "budget":
+    if target.listed is not None:
         return plan_budget(target, alpha, sizes or SIZES, best, basis, pools)
     return plan_precision(target, alpha, sizes or SIZES, best, basis, pools, seed)
 
@@ -165,7 +165,7 @@ def plan_pools(
         raise InvalidInput(f"pilot: expected 5 pools or more with qualified rows, got {number:,} pools.")
     rows = PoolRows.of(scores, labels, codes, number, by_rank=target.by_rank)
     every = PoolRows.of(scores, np.ones(len(scores), dtype=bool), codes, number, by_rank=target.by_rank)
-    if target.design == "next pool":
+    if target.about is About.POOL:
         table, needed, oracle = _next_pools(target, alpha, sizes, rows, every)
     else:
         table, needed, oracle = _averages(target, alpha, sizes, rows, every, seed)

@@ -25,7 +25,7 @@ img{max-width:100%} .note{color:#555} .made-up{background:#fff3cd;padding:.5rem 
 
 
 @dataclass(frozen=True)
-class About:
+class AboutRun:
     """Where the numbers come from."""
 
     source: str
@@ -52,7 +52,7 @@ class About:
         return f"{kind} · {self.runs} runs · test half {self.test_rows:,} people · α = {self.alpha:g}"
 
 
-def render(about: About, claims: Sequence[PaperClaim], figures: Sequence[Path]) -> str:
+def render(about: AboutRun, claims: Sequence[PaperClaim], figures: Sequence[Path]) -> str:
     """The whole page; figures are embedded, nothing is fetched."""
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
@@ -76,7 +76,7 @@ def render(about: About, claims: Sequence[PaperClaim], figures: Sequence[Path]) 
     return "\n".join(parts)
 
 
-def notes(about: About) -> list[str]:
+def notes(about: AboutRun) -> list[str]:
     """What a reader must know to judge the numbers."""
     sentences = [
         "Every run redraws everything: who is left out to make 20 % qualified, the two halves, "

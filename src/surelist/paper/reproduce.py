@@ -25,7 +25,7 @@ class Report:
 
     folder: Path
     claims: list[PaperClaim]
-    about: page.About
+    about: page.AboutRun
 
 
 def people(sources: Sequence[str], rows: int | None, seed: int) -> data.People:
@@ -77,14 +77,14 @@ def _files(source: Path) -> list[Path]:
     return files
 
 
-def _about(population: data.People, job: runner.Job) -> page.About:
+def _about(population: data.People, job: runner.Job) -> page.AboutRun:
     setup = job.setup
     skipped = {}
     for name, settings in job.settings.items():
         left_out = tuple(s for s in EXPERIMENTS[name].settings if s not in settings)
         if left_out:
             skipped[name] = left_out
-    return page.About(
+    return page.AboutRun(
         source=population.source,
         synthetic=population.synthetic,
         people=len(population),

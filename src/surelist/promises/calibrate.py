@@ -26,7 +26,7 @@ from surelist.filters import pool_members
 from surelist.promises.best_of import best_of
 from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlier, require_proof
 from surelist.promises.direction import warn_of_doubts
-from surelist.promises.evidence import ArrayCounts, Columns, Evidence
+from surelist.promises.evidence import ArrayCounts, Evidence, RowColumns
 from surelist.promises.options import Rule
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
@@ -201,7 +201,7 @@ def _certify_arrays(given: Arrays, terms: Terms) -> Policy:
     return policy
 
 
-def _read(given: Arrays, scores: NDArray[np.float64], terms: Terms) -> tuple[Columns, Facts, Mask | None]:
+def _read(given: Arrays, scores: NDArray[np.float64], terms: Terms) -> tuple[RowColumns, Facts, Mask | None]:
     """The rows, what was done to them, and which of them are kept (None: all)."""
     kept: Mask | None = None
     thinning, shift, labels = None, None, given.labels
@@ -220,11 +220,11 @@ def _read(given: Arrays, scores: NDArray[np.float64], terms: Terms) -> tuple[Col
     check.require_length(read, len(scores), "labels")
     if given.shift is not None:
         kept, shift = keep_rows(given.shift, len(scores))
-    return Columns(scores, read, given.pools), Facts(missing, 0, shift, thinning), kept
+    return RowColumns(scores, read, given.pools), Facts(missing, 0, shift, thinning), kept
 
 
 def _evidence(
-    given: Arrays, columns: Columns, mask: Mask | None, kept: Mask | None, terms: Terms, name: str | None
+    given: Arrays, columns: RowColumns, mask: Mask | None, kept: Mask | None, terms: Terms, name: str | None
 ) -> Evidence:
     rows = len(columns.scores) if kept is None else int(np.count_nonzero(kept))
     mine = mask if kept is None else kept if mask is None else mask & kept
@@ -249,8 +249,8 @@ def _members(groups: Any, terms: Terms, rows: int) -> dict[str | None, Mask | No
     return dict(pool_members(groups, known, rows, overlapping=terms.overlapping).items())
 
 
-def _warn_of_pools(columns: Columns, policy: Policy) -> None:
-    if policy.grouped or any(each.proof.kind == "audited" for each in policy.cutoffs):
+def _warn_of_pools(columns: RowColumns, policy: Policy) -> None:
+    if policy.grouped or any(each.proof.drawn_labels for each in policy.cutoffs):
         return
     codes, pools = check.as_codes(columns.pools, len(columns.scores))
     listed = columns.good & (columns.scores >= policy.cutoffs[0].steps[0].threshold)
@@ -268,7 +268,7 @@ def certify(
     """
     before = before or {name: (each.rows, each.qualified) for name, each in evidence.items()}
     _require_labels(terms, facts.missing_labels)
-    _refuse_estimated(before, terms)
+    terms.refuse_estimated(before)
     salt, spent = (Salt.draw() if terms.hashed else None), set[int]()  # after the ids are fixed
     found: dict[tuple[str | None, Promise], Cutoff] = {}
     short: list[Shortfall] = []
@@ -326,22 +326,6 @@ def _require_labels(terms: Terms, missing: int) -> None:
             "qualified row counted as not qualified would make the share kept look larger than it is. Get "
             "them, "
             "or promise a count."
-        )
-
-
-def _refuse_estimated(before: Mapping[str | None, tuple[int, int]], terms: Terms) -> None:
-    """Targets that were estimated from these very rows were chosen after looking at them."""
-    seen = terms.estimated_from
-    if seen is None or {str(name) for name in before} != set(seen):
-        return
-    total = sum(rows for rows, _ in seen.values())
-    if all(
-        qualified == seen[str(name)][1] and rows in (seen[str(name)][0], total)
-        for name, (rows, qualified) in before.items()
-    ):
-        raise InvalidInput(
-            "target: these targets by group were estimated from rows with the same counts in every group: "
-            "from the calibration rows. Estimate them from other rows."
         )
 
 

@@ -46,7 +46,7 @@ class RowCounts(Protocol):
         """Range, sketch, AUC and fingerprint of the group's rows, and how many reach the thresholds."""
 
 
-class Columns(Struct, frozen=True, eq=False):
+class RowColumns(Struct, frozen=True, eq=False):
     """Calibration rows in memory: scores, labels (flags or amounts), and what came with them."""
 
     scores: Scores
@@ -58,12 +58,12 @@ class Columns(Struct, frozen=True, eq=False):
         """Which rows are qualified; an amount above 0 counts as such."""
         return np.asarray(self.labels > 0)
 
-    def part(self, mask: Mask | None) -> Columns:
+    def part(self, mask: Mask | None) -> RowColumns:
         """Only some of the rows."""
         if mask is None:
             return self
         pools = None if self.pools is None else np.asarray(self.pools, dtype=object)[mask]
-        return Columns(self.scores[mask], self.labels[mask], pools)
+        return RowColumns(self.scores[mask], self.labels[mask], pools)
 
 
 class Evidence(Struct, frozen=True, eq=False):
@@ -76,7 +76,7 @@ class Evidence(Struct, frozen=True, eq=False):
 
     counts: RowCounts
     group: str | None = None
-    columns: Columns | None = None
+    columns: RowColumns | None = None
     pooled: PoolRows | None = None
     others: Scores | None = None
     alike: bool = True  # whether the others come from the population of these rows
@@ -101,7 +101,7 @@ class Evidence(Struct, frozen=True, eq=False):
         return self._columns.good
 
     @property
-    def _columns(self) -> Columns:
+    def _columns(self) -> RowColumns:
         assert self.columns is not None, "a promise that needs columns was given counts"
         return self.columns
 

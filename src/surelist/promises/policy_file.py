@@ -19,7 +19,7 @@ from surelist._files import hold, parse, writing
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.promises import kinds, wording
 from surelist.promises.promise import Level
-from surelist.promises.state import Certificate, Cutoff, Facts, Step, Stored
+from surelist.promises.state import Certificate, Cutoff, Stated, Step, Stored
 from surelist.score_summary import INTERVALS, ScoreSummary
 from surelist.ties import Salt
 
@@ -40,7 +40,7 @@ class _Cutoff(Stored, frozen=True):
     scores: ScoreSummary | None = None
 
 
-class _File(Facts, frozen=True):
+class _File(Stated, frozen=True):
     format: int
     promise: str
     cutoffs: tuple[_Cutoff, ...]
@@ -121,7 +121,7 @@ def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Cert
 
 
 def _build(file: _File) -> Certificate:
-    facts = {name: getattr(file, name) for name in Facts.__struct_fields__}
+    facts = {name: getattr(file, name) for name in Stated.__struct_fields__}
     return Certificate(cutoffs=tuple(map(_cutoff, file.cutoffs)), **facts)
 
 

@@ -108,9 +108,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     top_only: ClassVar[bool] = (
         False  # a row that counts as not qualified below some score makes lists longer at worst
     )
-    design: ClassVar[Literal["counts", "precision", "budget", "next pool", "pool average"] | None] = (
-        None  # of a plan
-    )
+    planned: ClassVar[bool] = False  # how many labels it takes can be said beforehand
     paper_rule: ClassVar[str | None] = None  # the paper's rule, to compare a plan with
     every_label: ClassVar[bool] = False  # a missing label cannot count as not qualified
 

@@ -160,7 +160,7 @@ class Choice(Stored, frozen=True):
     chosen: str
 
 
-class Facts(Stored, dict=True, kw_only=True, omit_defaults=True, frozen=True):
+class Stated(Stored, dict=True, kw_only=True, omit_defaults=True, frozen=True):
     """What a policy and its file say in the same words."""
 
     alpha: float
@@ -184,7 +184,7 @@ class Facts(Stored, dict=True, kw_only=True, omit_defaults=True, frozen=True):
     salt_hash: str | None = None
 
 
-class Certificate(Facts, frozen=True):
+class Certificate(Stated, frozen=True):
     """Everything a policy knows."""
 
     cutoffs: tuple[Cutoff, ...]

@@ -88,6 +88,21 @@ class Terms(Struct, frozen=True, eq=False):
             alpha /= 1 + len(self.also)
         return Level(alpha, self.rule, self.calibration_share)
 
+    def refuse_estimated(self, counted: Mapping[str | None, tuple[int, int]]) -> None:
+        """Targets that were estimated from these very rows were chosen after looking at them."""
+        seen = self.estimated_from
+        if seen is None or {str(name) for name in counted} != set(seen):
+            return
+        total = sum(rows for rows, _ in seen.values())
+        if all(
+            qualified == seen[str(name)][1] and rows in (seen[str(name)][0], total)
+            for name, (rows, qualified) in counted.items()
+        ):
+            raise InvalidInput(
+                "target: these targets by group were estimated from rows with the same counts in every group: from "
+                "the calibration rows. Estimate them from other rows."
+            )
+
 
 class Roles(Struct, frozen=True):
     """Which column of a table is what."""

@@ -161,10 +161,15 @@ def _numbers(
         found["by"] = "rank"
     if promise == kinds.FIRST and asked["also"].strip():
         part = share_in(asked["also"], "also", "the share of the list")
-        found["also"] = [f"precision:{part!r}"]
+        found["also"] = [f"{_beside()}:{part!r}"]
     if not others and (made.others == "needed" or "also" in found):
         raise FieldError("others", "This promise needs a file of other candidates' scores: choose one below.")
     return found
+
+
+def _beside() -> str:
+    """The short name of the promise about the share of a list, which can be made beside another."""
+    return next(each.alias for each in kinds.classes() if each.alias and each.others == "needed")
 
 
 EMPTY = {"missing_labels": "unqualified"}

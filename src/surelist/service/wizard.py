@@ -71,9 +71,9 @@ def result(draft: Draft) -> dict[str, Any]:
     length = policy.listed_per(policy.cutoffs[0]) if len(policy.cutoffs) == 1 else None
     size = evidence["pool_size"] if evidence is not None else 100.0
     listed, per = length or (outcome["share"] * size, size)
-    paper = None
-    if evidence is not None and asked["promise"] == "expected" and not policy.grouped and evidence["curves"]:
-        paper = shortest(evidence["curves"]["dkw"], float(asked["k"]))
+    paper, rule = None, policy.cutoffs[0].target.paper_rule
+    if evidence is not None and not policy.grouped and rule in (evidence["curves"] or ()):
+        paper = shortest(evidence["curves"][rule], float(asked["k"]))
     return {
         "policy": policy, "evidence": evidence, "listed": listed, "per": per, "paper": paper, "asked": asked,
         "charts": promise_charts(evidence, policy),

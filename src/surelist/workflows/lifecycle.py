@@ -64,7 +64,7 @@ def drift(
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchRun:
     """What a run of ``watch`` did."""
 
     monitor: Monitor
@@ -83,7 +83,7 @@ def watch(
     pool: str,
     group: str | None = None,
     **columns: str | None,
-) -> Watched:
+) -> WatchRun:
     """Feed the pools of a table to the monitor in ``state``, in the order of the table.
 
     ``columns`` say where ``Monitor.observe`` finds its numbers. Stops at the first pool whose number
@@ -108,7 +108,7 @@ def watch(
             else:
                 known += 1
         monitor.save(state)
-    return Watched(monitor, new, known, blocked)
+    return WatchRun(monitor, new, known, blocked)
 
 
 def start_campaign(

@@ -49,7 +49,7 @@ class Budget(Promise, tag="budget", frozen=True):
     help = "Certify what a list of K of M candidates holds; needs unlabelled scores."
     flags = (("budget", "size"),)
     others = "needed"
-    design = "budget"
+    planned = True
     single_list = phrases.ANY_LIST
 
     proved_with = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
@@ -45,7 +46,7 @@ class CountPromise(Promise, frozen=True):
     """A promise that a count decides."""
 
     monotone = True
-    design = "counts"
+    planned = True
     of_qualified: ClassVar[bool] = False  # the count is among the qualified rows, not among all
 
     @property
@@ -179,6 +180,22 @@ def estimate_rows(promise: CountPromise, rows: int, qualified: int, level: Level
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+class RatePromise(CountPromise, frozen=True):
+    """A promise of qualified candidates on the list, as a share of all candidates."""
+
+    @property
+    def rate(self) -> Fraction:
+        """That share."""
+        raise NotImplementedError
+
+
+def rate_promise_of(cutoff: Cutoff) -> RatePromise:
+    """The promise beside a proof of such a share, other than a count."""
+    hold(isinstance(cutoff.target, RatePromise), "its proof does not go with its target")
+    assert isinstance(cutoff.target, RatePromise)
+    return cutoff.target
 
 
 def promise_of(cutoff: Cutoff) -> CountPromise:

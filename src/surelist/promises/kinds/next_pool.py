@@ -70,7 +70,7 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
     about = About.POOL
     rules = ("exact", "pac")
     whole_pools = True
-    design = "next pool"
+    planned = True
 
     proved_with = (Proved("pools", rule=rules, labels=("missing",), scores=SEVERAL),)
 

@@ -38,7 +38,7 @@ class PoolAverage(OnAverage, tag="pool-average", frozen=True):
     help = "At least K qualified on average over whole pools; needs the pool column."
     flags = (("pool_average", "k"),)
     whole_pools = True
-    design = "pool average"
+    planned = True
 
     proved_with = (Proved("pools", labels=("missing",), scores=SEVERAL),)
 

@@ -60,7 +60,7 @@ class Precision(Promise, tag="precision", frozen=True):
     flags = (("precision", "share"),)
     alias = "precision"
     others = "needed"
-    design = "precision"
+    planned = True
     certified = ("Of the list qualified, at least, %", "Qualified, %", True)
     single_list = phrases.LONG_RUN
 

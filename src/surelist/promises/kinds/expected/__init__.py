@@ -12,14 +12,13 @@ from msgspec.structs import replace
 from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist import bounds
-from surelist._files import hold
 from surelist.bounds.collection import block_rate_count
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
 from surelist.promises.conditions import EVERY, HASH, SEVERAL, Proved
 from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
-from surelist.promises.kinds.counts import CountPromise, Largest, by_count
+from surelist.promises.kinds.counts import Largest, RatePromise, by_count
 from surelist.promises.phrases import counted, qualified
 from surelist.promises.promise import Level, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from surelist.promises.promise_curve import CurveRows, PromiseCurve
 
 
-class Expected(CountPromise, tag="expected", frozen=True):
+class Expected(RatePromise, tag="expected", frozen=True):
     """At least ``k`` qualified candidates on the shortlist of an average pool [theory: exact].
 
     Parameters
@@ -228,10 +227,3 @@ def found_share(
 def _quick(level: Level) -> Level:
     """The paper's band where the simultaneous rule would take seconds."""
     return replace(level, rule="dkw") if level.rule == "simultaneous" else level
-
-
-def promise_of(cutoff: Cutoff) -> Expected:
-    """The promise beside a proof that is one of ``Expected`` alone."""
-    hold(isinstance(cutoff.target, Expected), "its proof does not go with its target")
-    assert isinstance(cutoff.target, Expected)
-    return cutoff.target

@@ -14,7 +14,7 @@ from surelist._files import hold
 from surelist.bounds.sampled import audit_count, edge_count
 from surelist.promises import phrases
 from surelist.promises.judging import RowsSeen, ShareSeen
-from surelist.promises.kinds.expected import Expected, promise_of
+from surelist.promises.kinds.counts import RatePromise, rate_promise_of
 from surelist.promises.phrases import number, percent
 from surelist.promises.promise import Level, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
@@ -42,7 +42,7 @@ class Audited(Proof, tag="audited", frozen=True):
     unlabelled: int
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return promise_of(cutoff).claimed("the shortlist", by_group=False)
+        return rate_promise_of(cutoff).claimed("the shortlist", by_group=False)
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         return f"{phrases.wrong_over_rows(policy.alpha, cutoff.rows)} and of those of them that were labelled"
@@ -72,7 +72,7 @@ class Audited(Proof, tag="audited", frozen=True):
 
     def check(self, cutoff: Cutoff) -> None:
         rate, rows, qualified, alpha = (
-            promise_of(cutoff).rate,
+            rate_promise_of(cutoff).rate,
             cutoff.rows,
             cutoff.qualified,
             cutoff.level.alpha,
@@ -87,15 +87,15 @@ class Audited(Proof, tag="audited", frozen=True):
             hold(self.above >= self.enough >= enough, "too few qualified rows for a threshold above the edge")
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return promise_of(cutoff).plainly(cutoff, policy)
+        return rate_promise_of(cutoff).plainly(cutoff, policy)
 
     def share_seen(
         self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
     ) -> ShareSeen:
-        return promise_of(cutoff).share_seen(cutoff, policy, seen, everyone)
+        return rate_promise_of(cutoff).share_seen(cutoff, policy, seen, everyone)
 
 
-def certify_audited(evidence: Evidence, target: Expected, level: Level) -> Certified:
+def certify_audited(evidence: Evidence, target: RatePromise, level: Level) -> Certified:
     """Two rates: the needed-th best audited qualified score below the edge, or enough above it."""
     sampled, scores = evidence.sampled, evidence.scores
     assert sampled is not None

@@ -15,7 +15,7 @@ from surelist._files import hold
 from surelist.bounds.rank_chain import Block, Chain, chain_level, rank_chain
 from surelist.promises import phrases
 from surelist.promises.judging import RowsSeen, ShareSeen
-from surelist.promises.kinds.expected import Expected, promise_of
+from surelist.promises.kinds.counts import RatePromise, rate_promise_of
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import Level, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step
@@ -43,7 +43,7 @@ class RankChain(Proof, tag="rank-chain", frozen=True):
     count: int
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return promise_of(cutoff).claimed("the shortlist", by_group=False)
+        return rate_promise_of(cutoff).claimed("the shortlist", by_group=False)
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         return (
@@ -63,7 +63,7 @@ class RankChain(Proof, tag="rank-chain", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        rate, rows, qualified = promise_of(cutoff).rate, cutoff.rows, cutoff.qualified
+        rate, rows, qualified = rate_promise_of(cutoff).rate, cutoff.rows, cutoff.qualified
         hold(0 <= self.at <= len(self.blocks) and 0 <= self.inside <= rows, "the block is none of its own")
         needed = self.first if self.at == 0 else self.blocks[self.at - 1].count(self.inside)
         hold(needed <= self.count <= qualified, "too few qualified rows")
@@ -76,12 +76,12 @@ class RankChain(Proof, tag="rank-chain", frozen=True):
         hold(bound <= cutoff.level.alpha, f"the level of its counts is {bound:.4g}, above alpha")
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return promise_of(cutoff).plainly(cutoff, policy)
+        return rate_promise_of(cutoff).plainly(cutoff, policy)
 
     def share_seen(
         self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
     ) -> ShareSeen:
-        return promise_of(cutoff).share_seen(cutoff, policy, seen, everyone)
+        return rate_promise_of(cutoff).share_seen(cutoff, policy, seen, everyone)
 
 
 def chain_helps(rows: int, unlabelled: int) -> bool:
@@ -89,7 +89,7 @@ def chain_helps(rows: int, unlabelled: int) -> bool:
     return rows <= unlabelled and rows <= MOST_ROWS
 
 
-def certify_chain(evidence: Evidence, target: Expected, level: Level) -> Certified | None:
+def certify_chain(evidence: Evidence, target: RatePromise, level: Level) -> Certified | None:
     """The walk from block to block; None where the exact rule serves better, or says better why not."""
     assert evidence.others is not None
     if not chain_helps(evidence.rows, len(evidence.others)):
