@@ -231,6 +231,7 @@ PROOFS = {
         "promises/test_more_promises.py::test_the_list_of_a_budget_ends_before_the_tie",
     ],
     "value": ["promises/test_whole_pools.py::test_values_of_rows_are_false_at_most_alpha_at_the_boundary"],
+    "no-split": ["promises/test_no_split.py::test_over_every_sample_of_a_small_world_a_false_promise_is_made_at_most_alpha_of_the_time"],
     "two-promises": ["promises/test_more_promises.py::test_two_promises_share_alpha_and_one_list"],
     "testing": ["house/test_mutants.py::test_mutant_is_caught"],
     "slips": [

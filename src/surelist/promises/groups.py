@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -12,6 +13,7 @@ from surelist import _check as check
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.promises.options import GroupSplit
+from surelist.promises.promise import Promise
 
 
 def split_alpha(alpha: float, groups: int, split: str = "bonferroni") -> float:
@@ -28,6 +30,15 @@ def split_alpha(alpha: float, groups: int, split: str = "bonferroni") -> float:
     if split == "sidak":
         return -math.expm1(math.log1p(-alpha) / groups) * (1 - 1e-15)
     return alpha / groups
+
+
+def promise_shares(promises: Sequence[Promise]) -> int:
+    """Between how many several promises of one list share alpha [theory: no-split].
+
+    Those whose boundary the population fixes share one between them; each of the others has its own.
+    """
+    others = sum(not each.fixed_boundary for each in promises)
+    return others + (others < len(promises))
 
 
 def joint_alpha(alpha: float, groups: int) -> float:

@@ -98,6 +98,9 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         "Qualified, at least",
         False,
     )  # of a curve
+    fixed_boundary: ClassVar[bool] = (
+        False  # true of a list exactly up to one threshold that the population fixes
+    )
     monotone: ClassVar[bool] = False  # whatever keeps it, a longer list keeps it as well
     in_whole_pools: ClassVar[str] = ""  # the promise like it whose units are whole pools
     single_list: ClassVar[str] = ""  # what it does not say of one list

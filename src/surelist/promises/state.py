@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from surelist.errors import NotCertifiable, Shortfall
 from surelist.filters import Threshold
-from surelist.promises.groups import joint_alpha, split_alpha
+from surelist.promises.groups import joint_alpha, promise_shares, split_alpha
 from surelist.promises.options import GroupKey, GroupKeys, GroupRows, GroupSplit
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import About, Level, Promise, Proof
@@ -211,7 +211,7 @@ class Certificate(Stated, frozen=True):
         alpha = self.alpha / self.chosen_of
         if self.grouped:
             return split_alpha(alpha, len(self.cutoffs), self.group_split or "bonferroni")
-        return alpha / len(self.cutoffs)
+        return alpha / promise_shares([each.target for each in self.cutoffs])
 
     @property
     def chosen_of(self) -> int:

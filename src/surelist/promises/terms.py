@@ -16,7 +16,7 @@ from surelist._check import MissingLabels
 from surelist.errors import GroupCutoffWarning, InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Conditions, Groups, Hash
-from surelist.promises.groups import split_alpha
+from surelist.promises.groups import promise_shares, split_alpha
 from surelist.promises.options import GroupKeys, GroupRows, GroupSplit, Rule
 from surelist.promises.promise import Level, Promise
 
@@ -85,7 +85,7 @@ class Terms(Struct, frozen=True, eq=False):
         if self.grouped:
             alpha = split_alpha(alpha, len(self.targets), self.group_split)
         else:
-            alpha /= 1 + len(self.also)
+            alpha /= promise_shares(self.all_targets)
         return Level(alpha, self.rule, self.calibration_share)
 
     def refuse_estimated(self, counted: Mapping[str | None, tuple[int, int]]) -> None:

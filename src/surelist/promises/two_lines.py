@@ -107,5 +107,7 @@ def _about(policy: Certificate) -> list[str]:
         several = len(policy.choice.scores)
         lines.append(f"Of {count(several)} scores {policy.choice.chosen!r} was taken, which is counted in.")
     if len(policy.cutoffs) > 1:
-        lines.append("All of it holds at once: the chance of an error is shared between the parts.")
+        shared = policy.grouped or policy.each_alpha * policy.chosen_of < policy.alpha
+        split = ": the chance of an error is shared between the parts" if shared else ""
+        lines.append(f"All of it holds at once{split}.")
     return lines

@@ -10,6 +10,7 @@ from surelist._numerals import about
 from surelist._scalars import alpha_meant
 from surelist.promises import phrases
 from surelist.promises.direction import wrong_way
+from surelist.promises.groups import promise_shares
 from surelist.promises.phrases import ROWS_ALIKE, counted, number, percent
 from surelist.promises.promise import About
 from surelist.promises.state import Certificate, Cutoff, Shift
@@ -135,7 +136,7 @@ def _about_options(policy: Certificate) -> list[str]:
             f"alpha/{several}: every score that was ever looked at on these rows is among them."
         )
     if policy.several:
-        sentences.append(f"Alpha is split evenly between the {len(policy.cutoffs)} promises.")
+        sentences.append(_about_promises(policy))
     if policy.thinning is not None:
         sentences.append(policy.thinning.conditions())
     if policy.missing_labels:
@@ -164,6 +165,23 @@ def _about_options(policy: Certificate) -> list[str]:
             "scores exactly at a threshold and was a qualified calibration row there."
         )
     return sentences
+
+
+def _about_promises(policy: Certificate) -> str:
+    """How several promises of one list share alpha."""
+    shares = promise_shares([each.target for each in policy.cutoffs])
+    if shares == 1:
+        return (
+            "All of these promises hold together, each certified at alpha: which of them fails first is "
+            "fixed by the population, so they share no alpha. All were fixed before looking at these rows."
+        )
+    fixed = [each for each in policy.cutoffs if each.target.fixed_boundary]
+    if len(fixed) < 2:
+        return f"Alpha is split evenly between the {len(policy.cutoffs)} promises."
+    return (
+        f"All of these promises hold together; alpha is split into {shares} equal parts, one of them for the "
+        f"{len(fixed)} promises that share none between them."
+    )
 
 
 def _about_ratios(policy: Certificate, shift: Shift) -> list[str]:

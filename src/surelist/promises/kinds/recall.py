@@ -54,6 +54,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
     alias = "recall"
     sample = "control"
     of_qualified = True
+    fixed_boundary = True
     needs_audit = True
     in_whole_pools = "NextPool(recall=...)"
     certified = ("Of the qualified kept, at least, %", "Kept, at least, %", True)

@@ -51,6 +51,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
     alias = "expect"
     sample = "block"
     paper_rule = "dkw"
+    fixed_boundary = True
     rules = bounds.RULES
     top_only = True
     in_whole_pools = "PoolAverage(k)"
@@ -73,7 +74,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
                promises=SEVERAL),
         Proved("rank-chain", labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
                promises=SEVERAL),
-        Proved("two-promises", labels=("missing", "thinned"), scores=SEVERAL, promises=SEVERAL),
+        Proved("no-split", labels=("missing", "thinned"), scores=SEVERAL, promises=SEVERAL),
         Proved("shift", labels=("missing",), shift=("known", "within"), scores=SEVERAL, promises=SEVERAL),
         Proved("shift", labels=("missing",), shift=("within",), others=("given",), scores=SEVERAL,
                promises=SEVERAL, only=("promises",)),  # by the exact rule: the other scores are not used
