@@ -152,7 +152,7 @@ def blocks() -> None:
     from surelist.bounds.collection import block_rate_count
     from surelist.lifecycle.block_design import lay_out
     from surelist.lifecycle.block_draw import block_sizes
-    from surelist.lifecycle.block_level import about_level
+    from surelist.bounds.block_level import about_level
     from surelist.lifecycle.block_test import need
 
     size, share = 20_000, ALPHA * 0.85

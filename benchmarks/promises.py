@@ -61,8 +61,8 @@ def pools(rng: np.random.Generator, runs: int) -> None:
 
     oracle = (np.searchsorted(hits, 5) + 1) / size
     for count in (20, 100):
-        average, rows = Tally("whole pools, Expected(5, spread=4)"), Tally("rows as units, Expected(5, 100)")
-        following, single = Tally("whole pools, PerPool(k=3)"), Tally("rows as units, PerPool(3, 20)")
+        average, rows = Tally("whole pools, PoolAverage(5, spread=4)"), Tally("rows as units, Expected(5, 100)")
+        following, single = Tally("whole pools, NextPool(k=3)"), Tally("rows as units, PerPool(3, 20)")
         for _ in range(runs):
             s, y, c = clustered(rng, count)
             new = clustered(rng, NEW_POOLS)
@@ -73,9 +73,9 @@ def pools(rng: np.random.Generator, runs: int) -> None:
                 held = np.bincount(c[mask & y], minlength=NEW_POOLS)
                 return 100 * float(mask.mean()), float((held < 3).mean())
 
-            average.add(judge, s, y, sl.Expected(5, spread=4), pools=c)
+            average.add(judge, s, y, sl.PoolAverage(5, spread=4), pools=c)
             rows.add(judge, s, y, sl.Expected(5, 100))
-            following.add(next_pool, s, y, sl.PerPool(k=3), pools=c)
+            following.add(next_pool, s, y, sl.NextPool(k=3), pools=c)
             single.add(next_pool, s, y, sl.PerPool(3, 20))
         table(
             f"Pools as units, {count} pools",
@@ -242,7 +242,7 @@ def speed(rng: np.random.Generator, runs: int) -> None:
     columns = frame["score"].to_numpy(), frame["qualified"].to_numpy(), frame["pool"].to_numpy()
     print("\n### Speed: 10 million rows, 100,000 pools\n")
     print(f"one polars group-by {one:.2f} s")
-    for name, target in (("PerPool(k=5)", sl.PerPool(k=5)), ("Expected(5)", sl.Expected(5))):
+    for name, target in (("NextPool(k=5)", sl.NextPool(k=5)), ("PoolAverage(5)", sl.PoolAverage(5))):
         arrays = best(lambda target=target: sl.calibrate(*columns[:2], target, pools=columns[2]))
         table_ = best(
             lambda target=target: sl.calibrate_table(

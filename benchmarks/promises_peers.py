@@ -126,7 +126,7 @@ def false_share(rng: np.random.Generator, runs: int) -> None:
     print("| | list | mean false share | lists below 70 % qualified | ms |\n|---|---|---|---|---|")
     drawn = [(*population(rng, 1000), *population(rng, 100)) for _ in range(runs)]
     for name, select in (
-        ("surelist, rule fdr", _by_fdr),
+        ("surelist, FalseShare", _by_false_share),
         ("conformal selection, by its definition", conformal_selection),
     ):
         lengths, shares, below, begun = [], [], 0, time.perf_counter()
@@ -141,9 +141,9 @@ def false_share(rng: np.random.Generator, runs: int) -> None:
         )
 
 
-def _by_fdr(s: Floats, y: NDArray[np.bool_], pool: Floats, q: float) -> NDArray[np.bool_]:
+def _by_false_share(s: Floats, y: NDArray[np.bool_], pool: Floats, q: float) -> NDArray[np.bool_]:
     try:
-        return sl.calibrate(s, y, sl.Precision(q), rule="fdr", unlabelled=pool).select(pool)
+        return sl.calibrate(s, y, sl.FalseShare(1 - q), unlabelled=pool).select(pool)
     except sl.NotCertifiable:
         return np.zeros(len(pool), dtype=bool)
 

@@ -36,7 +36,7 @@ def kept_by_topics(frame: pd.DataFrame, splits: int) -> dict[tuple[float, str], 
         known = past[codes]
         rows = scores[known], labels[known]
         for alpha in (0.1, 0.2):
-            whole = sl.PerPool(recall=0.9)
+            whole = sl.NextPool(recall=0.9)
             made = {
                 "whole topics": sl.calibrate(*rows, whole, pools=codes[known], alpha=alpha),
                 "abstracts as units": sl.calibrate(*rows, sl.Recall(0.9), alpha=alpha),
@@ -78,7 +78,7 @@ def states_as_pools(rows: pd.DataFrame, scores: NDArray[np.float64], splits: int
         order = rng.permutation(codes)
         drawn = {code: rng.choice(by_state[code], 30, replace=False) for code in order}
         past = np.concatenate([drawn[code] for code in order[:-1]])
-        policy = sl.calibrate(scores[past], label[past], sl.PerPool(k=8), pools=state[past], alpha=0.1)
+        policy = sl.calibrate(scores[past], label[past], sl.NextPool(k=8), pools=state[past], alpha=0.1)
         new = drawn[order[-1]]
         listed = policy.select(scores[new])
         failed += int((listed & label[new]).sum()) < 8

@@ -50,10 +50,10 @@ def surelist(data: str, output: str, counts: dict[str, int], engine: str, **opti
 
     target = {name: sl.Expected(*promise) for name, promise in GROUPS.items()}
     policy = sl.calibrate_table(
-        data, score="score", label="label", group="group", target=target, purpose="benchmark",
-        engine=engine, **options,
+        data, score="score", label="label", target=target, groups=sl.Groups("group", purpose="benchmark"),
+        read=sl.Read(engine=engine, **options),
     )  # fmt: skip
-    sl.select_table(data, policy, output=output, engine=engine, **options)
+    sl.select_table(data, policy, output=output, read=sl.Read(engine=engine, **options))
     return {str(name): threshold for name, threshold in policy.thresholds.items()}
 
 
@@ -188,7 +188,7 @@ def critical_counts(data: Path) -> dict[str, int]:
 
     target = {name: sl.Expected(*promise) for name, promise in GROUPS.items()}
     policy = sl.calibrate_table(
-        data, score="score", label="label", group="group", target=target, purpose="benchmark"
+        data, score="score", label="label", target=target, groups=sl.Groups("group", purpose="benchmark")
     )
     return {str(cutoff.group): cutoff.steps[0].critical_count for cutoff in policy.cutoffs}
 

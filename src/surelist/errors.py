@@ -78,7 +78,7 @@ class GroupCutoffWarning(UserWarning):
     >>> targets = {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", sl.GroupCutoffWarning)
-    ...     policy = sl.calibrate(scores, labels, targets, groups=groups, purpose="an example")
+    ...     policy = sl.calibrate(scores, labels, targets, groups=sl.Groups(groups, purpose="an example"))
     """
 
 

@@ -75,6 +75,22 @@ def test_links_and_pictures_exist(page):
             assert (page.parent / target).exists(), target
 
 
+def test_the_page_of_combinations_is_what_the_kinds_declare():
+    """Made by `surelist promises > docs/combinations.md`."""
+    from surelist.promises.matrix import page
+
+    assert (ROOT / "docs" / "combinations.md").read_text(encoding="utf-8") == page()
+
+
+def test_every_declared_proof_is_a_section_of_the_contract():
+    from surelist.promises import kinds
+
+    contract = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    for kind in kinds.classes():
+        for proved in kind.proved_with:
+            assert f"{{#{proved.section}}}" in contract, (kind.__name__, proved.section)
+
+
 def test_every_command_is_in_the_docs():
     from surelist.cli import COMMANDS
 

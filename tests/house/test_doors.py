@@ -57,6 +57,6 @@ def test_nothing_that_can_be_asked_is_left_out():
 def test_the_page_refuses_what_it_does_not_offer():
     for columns in ({"group": None}, {"group": None, "pool": "query"}, {"group": None, "labels": "value"}):
         assert set(promise_form.promises_of(columns)) <= {
-            "expected", "per-pool", "recall", "pool-recall", "precision", "budget"
+            "expected", "per-pool", "recall", "precision", "budget", "next-pool", "pool-recall", "pool-average", "value"
         }  # fmt: skip
-    assert "fdr" not in (TEMPLATES / "promise.html").read_text(encoding="utf-8")
+    assert "false-share" not in (TEMPLATES / "promise.html").read_text(encoding="utf-8")

@@ -171,5 +171,5 @@ def test_a_warning_about_ties_names_no_keyword_on_the_page():
     from tests.helpers.promise_kinds import LABELS, SCORES, made
 
     (warning,) = wording.warnings(made(sl.Expected(5, 100), LABELS, SCORES.round(1)))
-    assert 'ties="hash"' in warning
+    assert "ties=Hash(ids)" in warning
     assert INSIDERS.search(plainly(warning)) is None

@@ -243,6 +243,7 @@ def in_flags(message: str, words: Sequence[str] = ()) -> str:
     names["target"] = asked_by[0][0] if len(asked_by) == 1 else "--target"
     if len(asked_by) == 1:
         names[asked_by[0][1]] = asked_by[0][0]
+    message = re.sub(r"ties=Hash\b(\(\w+\))?", 'ties="hash"', message)
     return _keywords().sub(lambda match: _as_flag(match, names), message)
 
 

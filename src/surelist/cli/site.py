@@ -1,4 +1,4 @@
-"""``surelist docs``: the documentation that came with this installation."""
+"""``surelist docs``, the documentation of this installation, and ``surelist promises``, a page of it."""
 
 from __future__ import annotations
 
@@ -32,3 +32,16 @@ def docs(opens: bool | None) -> None:
     click.echo(SITE)
     if opens or (opens is None and sys.stdout.isatty()):
         webbrowser.open(SITE.as_uri())
+
+
+@click.command()
+def promises() -> None:
+    """Print what can be combined, and by which proof, as Markdown.
+
+    \b
+    Example:
+      surelist promises
+    """
+    from surelist.promises.matrix import page
+
+    click.echo(page(), nl=False)

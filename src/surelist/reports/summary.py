@@ -28,7 +28,6 @@ RULE_NAMES = {
     "simultaneous": "Simultaneous rule (target chosen after looking)",
     "pac": "Two-level rule (pac)",
     "bernstein": "Rule of the paper, per pool (Bernstein)",
-    "fdr": "Average false share (conformal selection)",
 }
 STEPS_SHOWN = 8
 

@@ -22,7 +22,7 @@ WORDS = (
     (r'missing_labels="unqualified" keeps them as', "“Labels” below can keep them as"),
     (r"Name every other value that means qualified with pos_label=, and each that does not with neg_label=\.",
      "Rename those that mean the same, then choose all that mean qualified."),
-    (r', ties="hash"', ""),
+    (r", ties=Hash\(ids\)", ""),
     (r" \(start=\)", " (the list to begin with)"),
     (r"; pass unlabelled=", ": choose a file of them"),
     (r"needs pools=, one pool id per row", "needs a column that says which pool a row is in"),

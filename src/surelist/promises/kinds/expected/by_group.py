@@ -26,7 +26,7 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
     """Targets per group in proportion to each group's qualified candidates, summing to k.
 
     k_g = k P(Y=1, g) / P(Y=1) is estimated from ``labels`` and ``groups``; the size of a pool per
-    group is known and given in ``pool_sizes`` (for ``group_rows="all"``, the whole pool's size for
+    group is known and given in ``pool_sizes`` (for ``Groups(..., rows="all")``, the whole pool's size for
     every group). These rows must not be the calibration rows: targets estimated on the rows that
     certify them were false in 10-33 % at 10 %, and ``calibrate`` refuses them [theory: groups].
 
