@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from surelist import Expected, Monitor, PerPool, calibrate, examples
+from surelist import Expected, Groups, Monitor, PerPool, calibrate, examples
 from surelist.service.record.chain import canonical
 from surelist.service.record.verify import verify
 from surelist.workflows import watching
@@ -217,9 +217,7 @@ def test_groups_are_counted_apart(group_rows):
         scores,
         labels,
         {"a": Expected(1, 100), "b": Expected(1, 100)},
-        groups=groups,
-        group_rows=group_rows,
-        purpose="outreach",
+        groups=Groups(groups, purpose="outreach", rows=group_rows),
     )
     counts = watching.counts_of(
         policy,

@@ -41,15 +41,17 @@ def text(frame: pd.DataFrame) -> str:
 
 
 PROMISES: dict[str, tuple[dict[str, Any], str]] = {
-    "next pool": ({"promise": "per-pool", "k": 2, "pool": "query"}, "the next pool holds at least 2"),
-    "own recall": ({"promise": "pool-recall", "share": 0.7, "pool": "query"}, "at least 70% of that pool's own"),
-    "by rank": ({"promise": "per-pool", "k": 1, "pool": "query", "by": "rank"}, "by rank"),
-    "average of pools": ({"k": 2, "pool": "query", "spread": 3}, "on average over pools"),
-    "value per pool": ({"k": 9, "pool": "query", "of": "value", "label": "value"}, "a value of 9"),
-    "value per 100": ({"k": 40, "pool_size": 100, "of": "value", "label": "value"}, "a value of 40"),
+    "next pool": ({"promise": "next-pool", "k": 2, "pool": "query"}, "the next pool holds at least 2"),
+    "own recall": ({"promise": "next-pool", "recall": 0.7, "pool": "query"}, "at least 70% of that pool's own"),
+    "by rank": ({"promise": "next-pool", "k": 1, "pool": "query", "by": "rank"}, "by rank"),
+    "average of pools": ({"promise": "pool-average", "k": 2, "pool": "query", "spread": 3}, "on average over pools"),
+    "value per pool": (
+        {"promise": "pool-average", "k": 9, "pool": "query", "of": "value", "label": "value"}, "a value of 9"
+    ),
+    "value per 100": ({"promise": "value", "k": 40, "pool_size": 100, "label": "value"}, "a value of 40"),
     "precision": ({"promise": "precision", "share": 0.5, "start": 0.1}, "least 50% of those"),
-    "false share": ({"promise": "precision", "share": 0.5, "rule": "fdr"}, "false share"),
-    "budget": ({"promise": "budget", "k": 10, "pool_size": 100}, "on average over pools of 100"),
+    "false share": ({"promise": "false-share", "share": 0.5}, "false share"),
+    "budget": ({"promise": "budget", "size": 10, "pool_size": 100}, "on average over pools of 100"),
     "rank chain": ({"k": 5, "pool_size": 100}, "at least 5 qualified"),
     "audited": ({"k": 5, "pool_size": 100, "label": "drawn", "audit_rate": 0.3, "audited_below": EDGE}, "labelled"),
     "known rates": ({"k": 4, "pool_size": 100, "label": "drawn", "probability": "rate", "lowest_rate": 0.3}, "4 qual"),
@@ -111,8 +113,8 @@ def fresh() -> pd.DataFrame:
 @pytest.mark.slow
 def test_json_takes_unlabelled_rows_too(local_client, rows, others):
     body = {"rows": rows[["score", "qualified"]].to_dict("records"), "unlabelled": others.to_dict("records")}
-    by_json = local_client.post("/api/v1/calibrate?promise=budget&k=10&pool_size=100", json=body).json()
-    by_form = calibrate(local_client, rows, others, {"promise": "budget", "k": 10, "pool_size": 100}).json()
+    by_json = local_client.post("/api/v1/calibrate?promise=budget&size=10&pool_size=100", json=body).json()
+    by_form = calibrate(local_client, rows, others, {"promise": "budget", "size": 10, "pool_size": 100}).json()
     assert by_json["promise"] == by_form["promise"]
     assert by_json["cutoffs"] == by_form["cutoffs"]
 
@@ -142,9 +144,9 @@ def test_a_promise_of_rows_warns_where_pools_are_alike(local_client, rows):
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"promise": "precision", "share": 0.5}, "unlabelled: Precision needs scores of other candidates"),
-    ({"promise": "budget", "k": 10}, "pool_size: a budget is K of M"),
-    ({"promise": "pool-recall", "share": 0.9}, "pass pool="),
-    ({"promise": "per-pool", "k": 2, "by": "rank", "pool_size": 100}, "by: lists by rank need whole pools"),
+    ({"promise": "budget", "size": 10}, "pool_size: expected a number; a promise of budget needs size, pool_size"),
+    ({"promise": "next-pool", "recall": 0.9}, "pass pool="),
+    ({"promise": "per-pool", "k": 2, "by": "rank", "pool_size": 100}, "by: does not go with a promise of per-pool"),
     ({"promise": "recall", "share": 0.9, "of": "value"}, "of: does not go with a promise of recall"),
     ({"k": 5, "pool_size": 100, "start": 0.1}, "start: does not go with"),
     ({"k": 5, "pool_size": 100, "also": ["nothing:3"]}, "also: expected"),
@@ -172,7 +174,7 @@ def test_what_is_not_offered_says_which_words_are(local_client, rows, query, sai
 
 
 def test_forms_of_files_are_two_files_and_leave_nothing_behind(local_client, rows, others):
-    url = "/api/v1/calibrate?promise=budget&k=10&pool_size=100"
+    url = "/api/v1/calibrate?promise=budget&size=10&pool_size=100"
     two = {"past": ("p.csv", text(rows)), "unlabelled": ("o.csv", text(others))}
     wrong: list[dict[str, Any]] = [
         {"files": {"unlabelled": two["unlabelled"]}},
@@ -186,7 +188,7 @@ def test_forms_of_files_are_two_files_and_leave_nothing_behind(local_client, row
         assert "past and unlabelled" in answer.json()["error"]["message"]
     bad = others.assign(score=others["score"].astype(object))
     bad.loc[3, "score"] = "high"
-    answer = calibrate(local_client, rows, bad, {"promise": "budget", "k": 10, "pool_size": 100})
+    answer = calibrate(local_client, rows, bad, {"promise": "budget", "size": 10, "pool_size": 100})
     assert answer.status_code == 400
     assert answer.json()["error"]["message"].startswith("unlabelled: column 'score'")
     assert "on_bad_rows" not in answer.json()["error"]["message"]

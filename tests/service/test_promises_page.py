@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from surelist.service.promise_form import promises_of
 from tests.service.test_api import CSV
 from tests.service.test_promise_form import Tab, looks
 from tests.service.test_promises_api import others, rows, text
@@ -16,9 +17,9 @@ __all__ = ["others", "rows"]
 SITES = ("east", "north", "south", "west")
 PLAIN = {"promise": "expected", "k": "5", "pool_size": "100"}
 PAGE: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
-    "every pool": ({"pool": "query"}, {"promise": "per-pool", "k": "2"}, "next pool holds at least 2"),
-    "by rank": ({"pool": "query"}, {"promise": "per-pool", "k": "1", "by": "rank"}, "by rank"),
-    "average of pools": ({"pool": "query"}, {"promise": "expected", "k": "2", "spread": "3"}, "on average over pools"),
+    "every pool": ({"pool": "query"}, {"promise": "next-pool", "k": "2"}, "next pool holds at least 2"),
+    "by rank": ({"pool": "query"}, {"promise": "next-pool", "k": "1", "by": "rank"}, "by rank"),
+    "average of pools": ({"pool": "query"}, {"promise": "pool-average", "k": "2", "spread": "3"}, "on average over pools"),
     "own recall": ({"pool": "query"}, {"promise": "pool-recall", "share": "70"}, "least 70% of that pool"),
     "of those listed": ({}, {"promise": "precision", "precision": "50", "start": "10", "others": True}, "50% of those"),
     "review only": ({}, {"promise": "budget", "budget": "10", "pool_size": "100", "others": True}, "pools of 100"),
@@ -27,7 +28,7 @@ PAGE: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "several scores": ({}, {**PLAIN, "other_score": ["bm25"]}, "at least 5 qualified"),
     "audited": ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "audited_below": "0.6", "audit_rate": "30"}, "labelled"),
     "rates": ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "k": "4", "probability": "rate", "lowest_rate": "30"}, "4 q"),
-    "value": ({"label": "value", "labels": "value"}, {"promise": "expected", "k": "40", "pool_size": "100"}, "value of 40"),
+    "value": ({"label": "value", "labels": "value"}, {"promise": "value", "k": "40", "pool_size": "100"}, "value of 40"),
 }  # fmt: skip
 
 
@@ -101,13 +102,13 @@ WRONG: list[tuple[dict[str, str], dict[str, Any], str, str]] = [
     ({}, {**PLAIN, "also": "40"}, "others", "needs a file"),
     ({}, {"promise": "pool-recall", "share": "70"}, "promise", "Choose what is to be promised"),
     ({"pool": "query"}, {"promise": "recall", "share": "70"}, "promise", "Choose what is to be promised"),
-    ({"pool": "query"}, {"promise": "per-pool", "k": ""}, "k", "this field is empty"),
-    ({"pool": "query"}, {"promise": "expected", "k": "2", "spread": "much"}, "spread", "expected a number"),
+    ({"pool": "query"}, {"promise": "next-pool", "k": ""}, "k", "this field is empty"),
+    ({"pool": "query"}, {"promise": "pool-average", "k": "2", "spread": "much"}, "spread", "expected a number"),
     ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "audited_below": ""}, "audited_below", "this field is empty"),
     ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "audited_below": "0.6", "audit_rate": ""}, "audit_rate", "empty"),
     ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "probability": "rate", "lowest_rate": ""}, "lowest_rate", "empty"),
-    ({"pool": "query"}, {"promise": "per-pool", "k": "2", "rule": "simultaneous"}, "rule", "only a promise on average"),
-    ({"pool": "query"}, {"promise": "expected", "k": "2", "rule": "simultaneous"}, "rule", "only a promise on average"),
+    ({"pool": "query"}, {"promise": "next-pool", "k": "2", "rule": "simultaneous"}, "rule", "only a promise on average"),
+    ({"pool": "query"}, {"promise": "pool-average", "k": "2", "rule": "simultaneous"}, "rule", "only a promise on average"),
     ({}, {"promise": "budget", "budget": "10", "pool_size": "100", "others": True, "rule": "simultaneous"}, "rule", "only"),
     ({}, {**PLAIN, "others": True, "rule": "simultaneous"}, "rule", "without a file of other scores"),
 ]  # fmt: skip
@@ -170,3 +171,44 @@ def test_every_group_has_its_picture_with_its_promise_marked(local_client, past,
         assert page.count(f'id="curve-{at}"') == report.count(f'id="curve-{at}"') == 1
     assert page.count('class="mark"') == report.count('class="mark"') == 4
     assert "Guarantee curve" not in report
+
+
+def ticked(page: str) -> list[str]:
+    radios = re.findall(r'<input type="radio"[^>]*name="promise" value="([^"]*)"( checked)?', page)
+    return [value for value, checked in radios if checked]
+
+
+CHANGED: list[tuple[dict[str, str], str]] = [
+    ({}, "per-pool"), ({"pool": "query"}, "next-pool"), ({"label": "drawn", "labels": "drawn"}, "per-pool"),
+    ({"label": "value", "labels": "value"}, ""),
+]  # fmt: skip
+
+
+def test_the_average_is_ticked_at_first_and_a_choice_stays_when_other_columns_are_chosen(
+    local_client, rows, others
+):
+    tab = Tab(local_client, text(rows))
+    for columns, first in (({}, "expected"), ({"pool": "query"}, "pool-average"),
+                           ({"label": "value", "labels": "value"}, "value"),
+                           ({"label": "value", "labels": "value", "pool": "query"}, "pool-average")):  # fmt: skip
+        tab.choose(**columns)
+        assert ticked(tab.client.get(f"{tab.url}/promise").text) == [first]
+    tab.choose()
+    assert ask(tab, others, {"promise": "per-pool", "k": "2", "pool_size": ""}).status_code == 400
+    for columns, stays in CHANGED:
+        tab.choose(**columns)
+        assert ticked(tab.client.get(f"{tab.url}/promise").text) == ([stays] if stays else [])
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [{}, {"pool": "query"}, {"label": "drawn", "labels": "drawn"}, {"label": "value", "labels": "value"},
+     {"label": "value", "labels": "value", "pool": "query"}, {"group": "query"}],
+)  # fmt: skip
+def test_the_form_shows_the_promises_that_it_takes(local_client, rows, columns):
+    tab = Tab(local_client, text(rows))
+    tab.choose(**columns)
+    page = tab.client.get(f"{tab.url}/promise").text
+    shown = re.findall(r'<input type="radio"[^>]*name="promise" value="([^"]*)"', page)
+    chosen = {"group": None, "pool": None, **columns}
+    assert sorted(shown) == sorted(promises_of(chosen))

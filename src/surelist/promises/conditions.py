@@ -98,18 +98,18 @@ class Conditions(Struct, frozen=True):
 PLAIN = Conditions()
 # what a person asked for, by condition and value
 WORDS = {
-    ("labels", "missing"): 'missing labels (missing_labels="unqualified")',
-    ("labels", "two rates"): "labels drawn at two rates (SampledLabels with above=)",
-    ("labels", "thinned"): "labels drawn with known probabilities (SampledLabels)",
-    ("shift", "known"): "a known shift (shift=)",
-    ("shift", "within"): "a shift known within a factor (DensityRatio with within=)",
+    ("labels", "missing"): "missing labels that count as not qualified",
+    ("labels", "two rates"): "labels known above a score and audited below it",
+    ("labels", "thinned"): "labels drawn with known probabilities",
+    ("shift", "known"): "a known shift",
+    ("shift", "within"): "a shift known within a factor",
     ("groups", "own"): "groups",
     ("groups", "overlapping"): "overlapping groups",
-    ("groups", "all"): 'groups of all rows (rows="all")',
-    ("groups", "all overlapping"): 'overlapping groups of all rows (rows="all")',
-    ("split", "sidak"): 'groups that share alpha by split="sidak"',
-    ("ties", "hash"): "ties broken by candidate id (ties=Hash)",
-    ("others", "given"): "unlabelled scores (unlabelled=)",
+    ("groups", "all"): "groups of all rows",
+    ("groups", "all overlapping"): "overlapping groups of all rows",
+    ("split", "sidak"): "groups that share alpha by Šidák's rule",
+    ("ties", "hash"): "ties broken by candidate id",
+    ("others", "given"): "unlabelled scores",
     ("scores", "several"): "several scores",
     ("promises", "several"): "several promises of one list",
 }
@@ -165,6 +165,7 @@ INSTEAD = {
         "keep, which wrong ratios need not give. Leave unlabelled= out"
     ),
 }
+OTHER_LABELS = "give every row's probability= and lowest_rate= instead"
 
 
 def proof_of(promise: Any, asked: Conditions) -> Proved | None:
@@ -176,6 +177,11 @@ def require_proof(promise: Any, asked: Conditions) -> None:
     """Raise where nothing that the kind declares covers what was asked for, and say what does not go
     together."""
     check.as_choice(asked.rule, promise.rules, f"rule (for {type(promise).__name__} targets)")
+    if promise.others == "needed" and asked.others == "none":
+        raise InvalidInput(
+            f"unlabelled: {type(promise).__name__} needs scores of other candidates from the same "
+            "population, without labels; pass unlabelled=."
+        )
     if proof_of(promise, asked) is not None:
         return
     beside = asked.beside()
@@ -190,8 +196,9 @@ def require_proof(promise: Any, asked: Conditions) -> None:
             proof_of(promise, replace(PLAIN, rule=asked.rule, **{name: value}, **_needed(promise, beside)))
             is None
         ):
+            instead = OTHER_LABELS if _by_probability(promise, asked) else "leave one out"
             raise InvalidInput(
-                f"{_keyword(name)}: {what} and {WORDS[name, value]} have no proof together; leave one out."
+                f"{_keyword(name)}: {what} and {WORDS[name, value]} have no proof together; {instead}."
             )
     for (a, x), (b, y) in combinations(beside.items(), 2):
         both = replace(PLAIN, rule=asked.rule, **{a: x, b: y}, **_needed(promise, beside))
@@ -200,6 +207,11 @@ def require_proof(promise: Any, asked: Conditions) -> None:
             raise InvalidInput(f"{_keyword(b)}: {WORDS[a, x]} and {WORDS[b, y]} do not go together: {why}.")
     listed = ", ".join(WORDS[each] for each in beside.items())
     raise InvalidInput(f"target: {what} has no proof with all of {listed} together; leave one out.")
+
+
+def _by_probability(promise: Any, asked: Conditions) -> bool:
+    """Whether labels known above a score would do if each had been drawn with its own probability."""
+    return asked.labels == "two rates" and proof_of(promise, replace(asked, labels="thinned")) is not None
 
 
 def _needed(promise: Any, beside: dict[str, str]) -> dict[str, str]:

@@ -158,12 +158,12 @@ async def _promise_page(
     groups = await me.runtime.work(looking.group_names, draft, group) if group else {}
     looks, span = await me.runtime.work(calibrating.looks, view, draft)
     draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
-    numbers = wizard.other_numbers(profile, draft.notes["columns"])
+    columns = draft.notes["columns"]
     return me.show(
         "promise.html", 400 if problem else 200, draft=draft, groups=groups, looks=looks, span=span,
-        asked={**promise_form.DEFAULTS, **draft.notes.get("asked", {})}, problem=problem,
-        wrong=getattr(problem, "field", None), shown=wizard.mark_of(draft.notes["columns"]),
-        columns=draft.notes["columns"], numbers=numbers,
+        asked=promise_form.shown_of(columns, draft.notes.get("asked", {})), problem=problem,
+        wrong=getattr(problem, "field", None), shown=wizard.mark_of(columns), columns=columns,
+        promises=promise_form.promises_of(columns), numbers=wizard.other_numbers(profile, columns),
     )  # fmt: skip
 
 

@@ -21,6 +21,8 @@ from surelist.service.uploads import Draft
 BY_GROUP = ("expected", "per-pool", "recall")
 OF_ROWS = (*BY_GROUP, "precision", "budget")
 OF_POOLS = ("next-pool", "pool-average", "pool-recall")
+# the same of other columns: a choice stays when a person goes back and chooses these
+ALIKE = (("expected", "pool-average", "value"), ("per-pool", "next-pool"), ("recall", "pool-recall"))
 # the field of the form that holds the number of a promise, and what it is called
 NUMBER = {"k": ("k", "how many qualified you need"), "share": ("share", "the share to keep"),
           "recall": ("share", "the share to keep"), "size": ("budget", "how many you can "
@@ -75,6 +77,15 @@ def promises_of(columns: Mapping[str, Any]) -> tuple[str, ...]:
     if columns.get("labels") == "drawn":
         return BY_GROUP
     return OF_POOLS if columns.get("pool") else OF_ROWS
+
+
+def shown_of(columns: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What the form shows: as it was asked for before, the promise in the words of these columns."""
+    shown, offered = {**DEFAULTS, **asked}, promises_of(columns)
+    if shown["promise"] not in offered:
+        alike = next((each for each in ALIKE if shown["promise"] in each), ())
+        shown["promise"] = next((each for each in alike if each in offered), "")
+    return shown
 
 
 def request_of(draft: Draft) -> CalibrationRequest:
