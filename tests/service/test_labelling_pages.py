@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 import xlsxwriter
+from msgspec import structs
 
 from surelist import examples
 from surelist._numerals import about
@@ -398,28 +399,21 @@ def test_a_promise_to_each_group_is_saved_as_a_policy_and_says_the_same_everywhe
 
 
 @pytest.mark.slow
-def test_a_policy_that_was_saved_without_the_length_of_its_list_is_still_certified_by_its_labels(team):
-    """As earlier versions did."""
+def test_a_policy_on_record_that_its_labels_do_not_certify_is_a_problem(team):
+    """Also where nothing but the length of its list differs."""
     ident = begin(team).url.path.rpartition("/")[2]
     while (
         answer(team, ident) and "candidates to label now" in team.ann.post(f"/labellings/{ident}/tell").text
     ):
         pass
-    view = team.runtime.registry
-    started = view.entries(action="labelling.started")[0].facts["state"]
-    told = [each.facts for each in view.entries(action="labelling.told")[::-1]]
-    answered = labelling_record.Answered(started)
-    for each in told:
-        answered.tell(each)
-    work = answered.work
-    (cutoff,) = work.policy.cutoffs
-    assert cutoff.steps[0].share is not None
-    for changes, same in (
-        ({}, True),
-        ({"share": None}, True),
-        ({"share": 0.5}, False),
-        ({"threshold": 0.1}, False),
-    ):
-        steps = (replace(cutoff.steps[0], **changes),)
-        policy = replace(work.policy, cutoffs=(replace(cutoff, steps=steps),))
-        assert labelling_record.certifies(work, policy) == same
+    registry = team.runtime.registry
+    saved = team.ann.post(f"/labellings/{ident}/save", name="Spring policy").url.path.rpartition("/")[2]
+    assert verify(registry.database).intact
+    policy = registry.policy(saved).policy
+    (cutoff,) = policy.cutoffs
+    for changes in ({"share": 0.5}, {"threshold": 0.1}):
+        steps = (structs.replace(cutoff.steps[0], **changes),)
+        other = structs.replace(policy, cutoffs=(structs.replace(cutoff, steps=steps),))
+        written = registry.save_policy(other, "other", "Ann", {"labelling": ident}).result()
+        problems = verify(registry.database).problems
+        assert problems.pop() == f"entry {written.entry.seq}: the labels on record do not certify this policy"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surelist import Expected, calibrate, examples
+from surelist import Expected, Hash, calibrate, examples
 from surelist.cli import run
 from surelist.errors import InvalidInput
 from surelist.service.errors import Conflict, NotFound, StorageError
@@ -40,9 +40,7 @@ class Storied:
     def __init__(self, registry: Registry, policy) -> None:
         self.registry, self.database = registry, registry.database
         scores, labels = examples.population(np.random.default_rng(0), 500)
-        salted = calibrate(
-            scores.round(1), labels, Expected(5, 100), ties="hash", ids=[str(i) for i in range(500)]
-        )
+        salted = calibrate(scores.round(1), labels, Expected(5, 100), ties=Hash([str(i) for i in range(500)]))
         saved(registry, salted)
         self.policy = saved(registry, policy)
         made(registry, self.policy, listed=2)
@@ -93,7 +91,7 @@ def test_a_policy_comes_back_and_is_known_by_its_hash(registry, policy):
 def test_a_salt_stays_out_of_the_log(registry):
     scores, labels = examples.population(np.random.default_rng(0), 500)
     ids = [str(i) for i in range(500)]
-    policy = calibrate(scores.round(1), labels, Expected(5, 100), ties="hash", ids=ids)
+    policy = calibrate(scores.round(1), labels, Expected(5, 100), ties=Hash(ids))
     digest = saved(registry, policy)
     assert registry.policy(digest).policy.salt == policy.salt
     assert policy.salt.key not in registry.entries()[0].details

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def terms_like(policy: Policy) -> tuple[float, float, float] | None:
     target = policy.cutoffs[0].target
     if len(policy.cutoffs) > 1 or target.found_rate is None or target.pool is None:
         return None
-    return float(target.found_rate) * target.pool, target.pool, policy.alpha
+    return float(target.found_rate * Fraction(target.pool)), target.pool, policy.alpha
 
 
 def asked_of(form: Mapping[str, Any]) -> dict[str, str]:

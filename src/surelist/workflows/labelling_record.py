@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from surelist._dataclasses import dataclass, replace
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
@@ -84,15 +84,6 @@ def begin(
     columns = {"score": score} | ({"group": group} if group else {})
     work = Labelling.of(held, target, labels=labels, alpha=alpha, purpose=purpose, columns=columns)
     return work.dumps(), dict(held.sizes)
-
-
-def certifies(work: Labelling, policy: Policy) -> bool:
-    """Whether the labels give this policy; earlier versions did not keep how much of the rows it lists."""
-    made = work.policy.cutoffs
-    before = tuple(
-        replace(each, steps=tuple(replace(step, share=None) for step in each.steps)) for each in made
-    )
-    return policy.cutoffs in (made, before)
 
 
 def status(text: str, marks: str) -> LabellingStatus:

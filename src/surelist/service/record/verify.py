@@ -151,7 +151,7 @@ class _Story:
         policy = Policy.loads(text, salt_text=secret[0][0] if secret else None)
         self._loaded[entry.subject] = policy
         work = self._labellings[facts["labelling"]] if facts.get("labelling") else None
-        if work is not None and not labelling_record.certifies(work.work, policy):
+        if work is not None and work.work.policy.cutoffs != policy.cutoffs:
             self._problem(entry, "the labels on record do not certify this policy")
         if policy.salt_hash is not None:
             self._salted.add(entry.subject)
