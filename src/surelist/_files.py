@@ -237,9 +237,28 @@ def parse(text: str, shape: type[Shape], version: int | None, name: str) -> Shap
     if version is not None:
         _check_head(raw, shape, version, name)
     try:
-        return msgspec.convert(raw, shape)
+        return shaped(raw, shape)
     except (msgspec.ValidationError, RecursionError) as error:
         raise PolicyFileError(f"{name} does not fit the format: {error}.") from error
+
+
+def shaped(raw: Any, shape: type[Shape]) -> Shape:
+    """``raw``, as JSON gave it, as a ``shape``; whatever we would write has to be there."""
+    value = msgspec.convert(raw, shape)
+    _require_whole(raw, msgspec.to_builtins(value), "$")
+    return value
+
+
+def _require_whole(raw: Any, written: Any, path: str) -> None:
+    """Raise where a field was left out that has a default in the class: a file says everything."""
+    if isinstance(written, dict):
+        for name, each in written.items():
+            if name not in raw:
+                raise msgspec.ValidationError(f"Object missing required field `{name}` - at `{path}`")
+            _require_whole(raw[name], each, f"{path}.{name}")
+    elif isinstance(written, (list, tuple)):
+        for place, (one, each) in enumerate(zip(raw, written, strict=True)):
+            _require_whole(one, each, f"{path}[{place}]")
 
 
 def hold(condition: bool, problem: str) -> None:

@@ -60,7 +60,7 @@ def test_css_diversity_is_algorithm_3_also_for_overlapping_groups():
     rng = np.random.default_rng(3)
     masks = {"a": rng.random(900) < 0.6, "b": rng.random(900) < 0.6}
     targets = {"a": sl.Expected(3, 60), "b": sl.Expected(2.5, 55)}
-    policy = sl.calibrate(scores, labels, targets, groups=masks, rule="dkw", purpose="a test")
+    policy = sl.calibrate(scores, labels, targets, groups=sl.Groups(masks, "a test"), rule="dkw")
     for name, mask in masks.items():
         expected = css_by_definition(scores[mask], labels[mask], targets[name].rate, 0.05)
         assert policy.thresholds[name] == expected

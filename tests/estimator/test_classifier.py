@@ -255,7 +255,7 @@ def test_the_html_of_a_fitted_classifier_shows_its_promise():
 
 
 @pytest.mark.parametrize(
-    "target", [sl.Precision(0.5, start=0.1), sl.Budget(10, 100), sl.PerPool(k=3), {"a": sl.Expected(3)}]
+    "target", [sl.Precision(0.5, start=0.1), sl.Budget(10, 100), sl.NextPool(k=3), {"a": sl.PoolAverage(3)}]
 )
 def test_a_promise_that_fit_cannot_certify_is_refused_before_anything_is_fitted(target):
     with pytest.raises(sl.InvalidInput, match="fit the model, then"):

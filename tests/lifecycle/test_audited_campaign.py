@@ -164,9 +164,10 @@ def test_what_an_audit_does_not_go_with_is_refused():
     ("change", "message"),
     [
         (lambda s: s.update(rows=s["rows"] - 1), "rows do not add up"),
-        (lambda s: s["epochs"][0].pop("drawn"), "a part of the pools"),
+        (lambda s: s["epochs"][0].update(drawn=None), "a part of the pools"),
         (lambda s: s["screened"][0].update(draws="l"), "uneven draws"),
-        (lambda s: s["screened"][0].pop("draws"), "lacks its draws"),
+        (lambda s: s["screened"][0].update(draws=None), "lacks its draws"),
+        (lambda s: s["screened"][0].pop("draws"), "does not fit"),
         (lambda s: s["screened"][0].update(draws="a" * len(s["screened"][0]["ids"])), "is in the audit"),
         (lambda s: s.update(audit_rate=2.0), "audit rate is impossible"),
     ],

@@ -347,13 +347,12 @@ def test_policy_of_a_campaign_is_a_policy(tmp_path):
     assert sl.Policy.load(path) == policy
     state = json.loads(path.read_text())
     for change, message in [
-        (lambda s: s["looks"]["counts"].__setitem__(0, 1), "counts should be"),
-        (lambda s: s["looks"].update(budgets=[0.05, 0.08, 0.2]), "more than alpha"),
-        (lambda s: s["looks"].update(chosen=7), "no look gave"),
-        (lambda s: s["looks"]["rows"].pop(), "lacks"),
-        (lambda s: s["looks"]["rows"].__setitem__(1, 10), "at least|row counts"),
-        (lambda s: s.pop("looks"), "contradict"),
-        (lambda s: s.update(withdrawn="because"), "promise"),
+        (lambda s: s["cutoffs"][0]["proof"]["counts"].__setitem__(0, 1), "counts should be"),
+        (lambda s: s["cutoffs"][0]["proof"].update(budgets=[0.05, 0.08, 0.2]), "more than alpha"),
+        (lambda s: s["cutoffs"][0]["proof"].update(chosen=7), "no look gave"),
+        (lambda s: s["cutoffs"][0]["proof"]["rows"].pop(), "lacks"),
+        (lambda s: s["cutoffs"][0]["proof"]["rows"].__setitem__(1, 10), "at least|row counts"),
+        (lambda s: s["cutoffs"][0].pop("proof"), "missing required field `proof`"),
     ]:
         broken = json.loads(json.dumps(state))
         change(broken)
@@ -446,9 +445,9 @@ def test_bad_arguments():
     rng = np.random.default_rng(0)
     scores, labels = next(pools(rng, 1, size=300))
     for options, message in [
-        ({"target": sl.Recall(0.9)}, "an Expected"),
-        ({"target": sl.Expected(5)}, "an Expected"),
-        ({"target": sl.Expected(5, 100, of="value")}, "an Expected"),
+        ({"target": sl.Recall(0.9)}, r"such as Expected\(5, 100\), got Recall"),
+        ({"target": sl.PoolAverage(5)}, "such as Expected"),
+        ({"target": sl.Value(5, 100)}, "such as Expected"),
         ({"schedule": (3, 3)}, "increasing"),
         ({"schedule": 5}, "increasing"),
         ({"schedule": (0, 3)}, "at least 1"),

@@ -117,9 +117,9 @@ def test_contradictions_strangers_and_nonsense_change_nothing():
 @pytest.mark.parametrize(
     ("target", "options", "match"),
     [
-        (sl.Precision(0.5), {}, "expected Expected, PerPool, AtLeast or Recall"),
-        (sl.PerPool(k=2), {}, "pools of a known size"),
-        (sl.Expected(5, spread=4), {}, "pools of a known size"),
+        (sl.Precision(0.5), {}, "expected a promise that labels can be drawn for"),
+        (sl.NextPool(k=2), {}, r"PerPool\(k, pool_size\), .* got NextPool"),
+        (sl.PoolAverage(5, spread=4), {}, r"Expected\(k, pool_size\), .* got PoolAverage"),
         (sl.Expected(5, 100), {"labels": 0}, "labels: expected a whole number"),
         (sl.Expected(5, 100), {"alpha": 1.2}, "alpha: expected"),
         (sl.Expected(5, 100), {"pilot": 1.0}, "pilot: expected a share"),
@@ -467,7 +467,7 @@ def test_a_plan_compares_random_labels_with_chosen_ones():
         finish(work, labels)
         lists.append(100 * work.select(scores).mean())
     assert abs(np.median(lists) / chosen.list_size - 1) < 0.2
-    with pytest.raises(sl.InvalidInput, match="labelling: expected an Expected or PerPool"):
+    with pytest.raises(sl.InvalidInput, match="labelling: for Recall labels are random anyway"):
         sl.plan(sl.Recall(0.9), base_rate=0.2, auc=0.8, labelling=True)
 
 

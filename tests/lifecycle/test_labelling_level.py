@@ -7,6 +7,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -16,7 +17,6 @@ from surelist.bounds.collection import block_count, block_rate_count
 from surelist.lifecycle.block_draw import draw_blocks, set_aside
 from surelist.lifecycle.block_test import run_fallback, run_tests
 from surelist.lifecycle.labelling_file import Design, Sample
-from surelist.promises.target_file import target_fields
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def sample_of(ranks, labels, scores, waiting: bool = False) -> Sample:
 
 def design_of(target, alpha, size, *, pilot, main, block, apart=0, pilot_block=0, fallback=0.0) -> Design:
     return Design(
-        None, target_fields(target), alpha, size, apart, pilot_block, fallback,
+        None, msgspec.to_builtins(target), alpha, size, apart, pilot_block, fallback,
         [block], len(main.rows), 0, pilot, main,
     )  # fmt: skip
 

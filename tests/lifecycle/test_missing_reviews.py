@@ -106,7 +106,7 @@ def test_groups_have_their_own_missing_reviews(tmp_path):
     scores, labels = next(pools(rng, 1, 3000))
     target = {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}
     groups = np.where(np.arange(3000) % 2, "a", "b")
-    monitor = sl.Monitor(sl.calibrate(scores, labels, target, groups=groups, purpose="a test"))
+    monitor = sl.Monitor(sl.calibrate(scores, labels, target, groups=sl.Groups(groups, "a test")))
     sizes = {"a": 50, "b": 50}
     monitor.observe(qualified={"a": 2, "b": 3}, pool_size=sizes, unreviewed={"a": 1, "b": 0}, review_id=1)
     monitor.observe(qualified={"a": 2, "b": 3}, pool_size=sizes, review_id=2)

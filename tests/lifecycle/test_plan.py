@@ -11,7 +11,7 @@ import surelist as sl
 from surelist.lifecycle.planning import smallest_rows, steady_rows
 from surelist.lifecycle.populations import Binormal
 from surelist.lifecycle.special_plans import _pools_needed
-from surelist.promises.targets import Level
+from surelist.promises.promise import Level
 from tests.helpers.simulated_pools import DISTANCE
 
 AUC = float(ndtr(DISTANCE / np.sqrt(2)))
@@ -206,7 +206,9 @@ def test_bad_arguments(options, message):
 
 
 def test_bad_target_and_unknown_assurance(guess):
-    with pytest.raises(sl.InvalidInput, match="expected Expected"):
+    with pytest.raises(
+        sl.InvalidInput, match=r"expected a promise that can be planned: Expected\(k, pool_size\), "
+    ):
         sl.plan(5, base_rate=0.2, auc=0.8)
     with pytest.raises(sl.InvalidInput, match=r"0\.5 and 0\.9"):
         guess.needs(0.7)

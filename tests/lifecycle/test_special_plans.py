@@ -63,7 +63,7 @@ def clustered(rng, pools):
     return z, labels, codes
 
 
-@pytest.mark.parametrize("target", [sl.PerPool(k=2), sl.PerPool(recall=0.7), sl.Expected(3, spread=3)])
+@pytest.mark.parametrize("target", [sl.NextPool(k=2), sl.NextPool(recall=0.7), sl.PoolAverage(3, spread=3)])
 def test_whole_pools_agree_with_calibrating(target):
     rng = np.random.default_rng(4)
     plan = sl.plan(target, pilot=clustered(rng, 1500), sizes=[60])
@@ -85,19 +85,19 @@ def test_whole_pools_agree_with_calibrating(target):
 
 def test_the_fewest_pools_are_those_that_the_rule_needs():
     pilot = np.tile([3.0, 2.0, 1.0], 40), np.ones(120), np.repeat(np.arange(40), 3)
-    assert sl.plan(sl.PerPool(k=1), pilot=pilot).needs(0.9) == 9  # 1/alpha - 1
-    assert sl.plan(sl.PerPool(k=1), pilot=pilot, alpha=0.05).needs(0.9) == 19
-    assert sl.plan(sl.PerPool(k=4), pilot=pilot).needs(0.9) is None
+    assert sl.plan(sl.NextPool(k=1), pilot=pilot).needs(0.9) == 9  # 1/alpha - 1
+    assert sl.plan(sl.NextPool(k=1), pilot=pilot, alpha=0.05).needs(0.9) == 19
+    assert sl.plan(sl.NextPool(k=4), pilot=pilot).needs(0.9) is None
 
 
 @pytest.mark.parametrize(
     ("target", "options", "words"),
     [
-        (sl.PerPool(k=3), {"base_rate": 0.2, "auc": 0.8}, "a pilot with pools"),
-        (sl.Expected(3), {"pilot": ([1.0], [1])}, "a pilot with pools"),
+        (sl.NextPool(k=3), {"base_rate": 0.2, "auc": 0.8}, "a pilot with pools"),
+        (sl.PoolAverage(3), {"pilot": ([1.0], [1])}, "a pilot with pools"),
         ([sl.Expected(5, 100), sl.Precision(0.5)], {"base_rate": 0.2, "auc": 0.8}, "one by one"),
-        (sl.Expected(50, of="value"), {"base_rate": 0.2, "auc": 0.8}, "no plan for amounts"),
-        (sl.Expected(50, 100, of="value"), {"base_rate": 0.2, "auc": 0.8}, "no plan for amounts"),
+        (sl.PoolAverage(50, of="value"), {"base_rate": 0.2, "auc": 0.8}, "no plan for amounts"),
+        (sl.Value(50, 100), {"base_rate": 0.2, "auc": 0.8}, "no plan for amounts"),
         (sl.Precision(0.5), {}, "give base_rate= and auc="),
         (sl.Budget(5, 100), {"base_rate": 0.2, "auc": 0.8, "labelling": True}, "labelling"),
     ],

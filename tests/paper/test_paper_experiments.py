@@ -160,7 +160,7 @@ def test_groups_are_certified_as_calibrate_does(people):
     group = np.where(rng.random(3000) < 0.3, "minority", "majority")
     targets = {"majority": sl.Expected(3.5, 70), "minority": sl.Expected(1.5, 30)}
     for rule, method in (("dkw", "CSS"), ("exact", "Exact")):
-        policy = sl.calibrate(scores, labels, targets, groups=group, rule=rule, purpose="a test")
+        policy = sl.calibrate(scores, labels, targets, groups=sl.Groups(group, "a test"), rule=rule)
         for name, target in targets.items():
             fitted = methods.fit(scores[group == name], labels[group == name], target, SETUP.group_alpha)
             assert fitted.bands[method].thresholds == (policy.thresholds[name],)

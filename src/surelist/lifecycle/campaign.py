@@ -38,6 +38,7 @@ from surelist.lifecycle.schedule import (
     Epoch,
     Update,
     as_schedule,
+    as_target,
     pool_of,
     rate_of,
     refusal,
@@ -112,11 +113,7 @@ class Campaign(Displayed):
         qualified, missing = check.as_labels(labels, missing=missing_labels)
         check.require_rows(array, "scores")
         check.require_length(qualified, len(array), "labels")
-        if not isinstance(target, CountPromise) or target.found_rate is None:
-            raise InvalidInput(
-                "target: campaigns promise a number of candidates on average in pools of a known size, got "
-                f"{target!r}."
-            )
+        target = as_target(target)
         state = CampaignState(
             target=msgspec.to_builtins(target),
             alpha=check.as_level(alpha),
@@ -191,11 +188,7 @@ class Campaign(Displayed):
         """Go on where ``dumps`` stopped, with the same checks."""
         with in_file(name):
             state = campaign_file.loads(text, Path(name))
-            target = kinds.read_promise(state.target)
-            hold(
-                isinstance(target, CountPromise) and target.found_rate is not None, "its target is no average"
-            )
-            assert isinstance(target, CountPromise)
+            target = as_target(kinds.read_promise(state.target))
             walk, chosen = replay(state.schedule, state.updates, state.alpha, rate_of(target), state.may_fall)
             hold(state.chosen == chosen, "the threshold in force belongs to another update")
             campaign = cls.__new__(cls)

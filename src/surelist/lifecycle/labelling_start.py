@@ -262,8 +262,8 @@ def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, Promis
     for each in named.values():
         if not isinstance(each, Promise) or each.sample is None:
             raise InvalidInput(
-                f"target: expected a promise that labels can be drawn for ({kinds.offered(sample=True)}), "
-                f"got {each!r}."
+                "target: expected a promise that labels can be drawn for "
+                f"({kinds.offered(lambda kind: kind.sample is not None)}), got {each!r}."
             )
     return {group: each.of_collection() for group, each in named.items()}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 from msgspec import Struct
 
@@ -53,13 +54,19 @@ class Epoch(Struct, forbid_unknown_fields=True):
         return pool_size * self.shortlisted / self.candidates if self.candidates else None
 
 
-def rate_of(target: Promise) -> Fraction:
-    """The share of candidates, listed and qualified, that a campaign promises on average."""
-    if target.found_rate is None:
+def as_target(target: Any) -> CountPromise:
+    """A promise that campaigns can make."""
+    if not isinstance(target, CountPromise) or target.found_rate is None:
         raise InvalidInput(
-            "target: campaigns promise a number of candidates on average in pools of a known size, got "
+            "target: campaigns promise an average in pools of a known size, such as Expected(5, 100), got "
             f"{target!r}."
         )
+    return target
+
+
+def rate_of(target: Promise) -> Fraction:
+    """The share of candidates, listed and qualified, that a campaign promises on average."""
+    assert target.found_rate is not None
     return target.found_rate
 
 

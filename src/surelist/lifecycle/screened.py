@@ -25,7 +25,7 @@ UNKNOWN, QUALIFIED, OTHER = "?", "1", "0"  # the mark of each candidate to revie
 LISTED, BOTH, AUDITED = "l", "b", "a"  # with an audit: on the list, on the list and drawn, drawn alone
 
 
-class Screened(Struct, dict=True, forbid_unknown_fields=True):
+class Screened(Struct, forbid_unknown_fields=True, dict=True):
     """A pool's shortlist and its reviews; ``labels`` has one mark per candidate.
 
     With an audit the candidates drawn for it are here too, and ``draws`` says for each why.

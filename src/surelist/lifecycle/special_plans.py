@@ -50,7 +50,10 @@ def plan_special(
     if isinstance(target, (list, tuple)):
         raise InvalidInput("target: plan several promises one by one, each with its share of alpha.")
     if not isinstance(target, Promise):
-        raise InvalidInput(f"target: expected a promise: {kinds.offered()}; got {target!r}.")
+        raise InvalidInput(
+            "target: expected a promise that can be planned: "
+            f"{kinds.offered(lambda each: each.design is not None)}; got {target!r}."
+        )
     if target.amounts:
         raise InvalidInput("target: no plan for amounts: nothing is guessed of how large they are.")
     if not target.planned:

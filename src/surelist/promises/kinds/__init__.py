@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from surelist._files import shaped
 from surelist.errors import PolicyFileError
 from surelist.promises.promise import Promise, Proof
 
@@ -84,7 +85,7 @@ def _read(raw: dict[str, Any], class_of: Callable[[str], Any]) -> Any:
     if found is None:
         raise PolicyFileError(f"unknown kind {kind!r}.")
     try:
-        return msgspec.convert(raw, found)
+        return shaped(raw, found)
     except msgspec.ValidationError as error:
         raise PolicyFileError(f"{kind}: {error}.") from error
 
@@ -124,11 +125,11 @@ def chosen(choice: str) -> tuple[str, str] | None:
     return None
 
 
-def offered(*, sample: bool = False) -> str:
-    """What can be asked for, as Python writes it; with ``sample`` what labels can be drawn for."""
+def offered(which: Callable[[type[Promise]], bool] = lambda kind: True) -> str:
+    """What can be asked for, as Python writes it: every kind, or those of which something is true."""
     shown = [
         f"{each.__name__}({', '.join(required(each) or each.__struct_fields__[:1])})"
         for each in classes()
-        if not sample or each.sample is not None
+        if which(each)
     ]
     return ", ".join(shown)
