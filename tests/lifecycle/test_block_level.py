@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 import surelist as sl
+from surelist.bounds.block_level import about_counts, about_level, pool_rates
 from surelist.bounds.collection import block_pool_count, block_rate_count
 from surelist.lifecycle.block_design import lay_out
-from surelist.bounds.block_level import about_counts, about_level, pool_rates
 from surelist.lifecycle.block_test import need
 
 pytestmark = pytest.mark.slow

@@ -52,7 +52,7 @@ def plan_special(
     if not isinstance(target, Promise):
         raise InvalidInput(
             "target: expected a promise that can be planned: "
-            f"{kinds.offered(lambda each: each.design is not None)}; got {target!r}."
+            f"{kinds.offered(lambda kind: kind.planned)}; got {target!r}."
         )
     if target.amounts:
         raise InvalidInput("target: no plan for amounts: nothing is guessed of how large they are.")
