@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from surelist import Monitor, Recall, calibrate
+from surelist import Groups, Monitor, Recall, calibrate
 from surelist.examples import population
 from surelist.service.record import access
 from surelist.service.record.verify import verify
@@ -192,7 +192,7 @@ def test_a_recall_is_watched_on_the_page(local_client):
 def test_an_audit_by_group_counts_each_group():
     scores, labels = population(np.random.default_rng(2), 3000)
     sexes = np.where(np.arange(3000) % 2, "m", "f")
-    made = calibrate(scores, labels, {"f": Recall(0.7), "m": Recall(0.6)}, groups=sexes, purpose="a test")
+    made = calibrate(scores, labels, {"f": Recall(0.7), "m": Recall(0.6)}, groups=Groups(sexes, "a test"))
     who = {"a": "f", "b": "f", "c": "m"}
     counts = audit_of(made, 6, {"f": 4, "m": 2}, {"a": True, "b": False, "c": False}, who)
     assert counts == {"missed": {"f": 1, "m": 0}, "unaudited": {"f": 2, "m": 1}}
