@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import surelist
+import surelist as sl
 from surelist.drawing.charts import HEIGHT, RIGHT, Line, guarantee_chart, reliability_chart
 from surelist.drawing.steps import step_chart
 from surelist.drawing.timeline import linear_chart, logarithmic_chart
 from surelist.reports import history, pictures
 
 TITLES = {"name": "n", "title": "t", "x_title": "Pools", "y_title": "Share"}
+PROMISES = (
+    sl.Expected(5, 100), sl.PerPool(5, 100), sl.Recall(0.9), sl.Precision(0.5), sl.Budget(10, 100), sl.NextPool(2),
+    sl.NextPool(recall=0.5), sl.PoolAverage(3), sl.PoolAverage(3, of="value"), sl.Value(30, 100), sl.FalseShare(0.5),
+)  # fmt: skip
 UNDER = rf'<text class="tick" x="[\d.]+" y="{HEIGHT - 76 + 4}" dy="1em"[^>]*>([^<]+)<'
 
 
@@ -35,7 +39,8 @@ def test_the_last_tick_has_room_on_a_phone():
 def test_what_stands_beside_an_axis_has_room_on_a_phone():
     """Turned by a right angle and centred on the plot, it has 324 units for letters of 31."""
     point = {"list_size": [1.0], "value": [0.5], "threshold": [0.5], "per": 10.0, "chosen": (1.0, 0.5)}
-    drawn = [pictures.promise_chart({"own": {**point, "kind": kind}}).svg for kind in pictures.Y_TITLES]
+    said = [dict(zip(("title", "axis", "share"), each.certified, strict=True)) for each in PROMISES]
+    drawn = [pictures.promise_chart({"own": {**point, **each, "of_pools": False}}).svg for each in said]
     drawn += [history.evidence([1.0], 20.0), history.lengths([5.0]), history.drifts([1.0])]
     drawn += [history.thresholds([(0, 0.5)], 1), reliability_chart([])]
     for svg in drawn:
@@ -70,4 +75,4 @@ def test_a_phone_shows_every_third_bin_by_name():
     svg = reliability_chart(bins)
     assert svg.count('class="tick between"') == 6
     for sheet in ("service/static/app.css", "reports/templates/report.css"):
-        assert ".between { display: none; }" in (Path(surelist.__file__).parent / sheet).read_text()
+        assert ".between { display: none; }" in (Path(sl.__file__).parent / sheet).read_text()

@@ -56,10 +56,10 @@ def objects() -> dict[str, Any]:
     rng = np.random.default_rng(5)
     policy = sl.calibrate(scores, labels, sl.Expected(5, 100))
     by_group = {EVIL: sl.Expected(2, 50), "other": sl.Expected(2, 50)}
-    grouped = sl.calibrate(scores, labels, by_group, groups=groups, purpose=EVIL)
+    grouped = sl.calibrate(scores, labels, by_group, groups=sl.Groups(groups, EVIL))
     many = np.arange(1_500) % 10
     crowd = sl.calibrate(
-        scores, labels, {name: sl.Expected(0.1, 10) for name in range(10)}, groups=many, purpose="x"
+        scores, labels, {name: sl.Expected(0.1, 10) for name in range(10)}, groups=sl.Groups(many, "x")
     )
     withdrawn = policy.withdraw(EVIL)
     monitor, alarmed = sl.Monitor(policy), sl.Monitor(policy)

@@ -6,7 +6,7 @@ import csv
 import gzip
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+import surelist as sl
+from surelist._check import EngineName
 
 Data = dict[str, list[Any]]
 LEAN_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # seconds of work: compiling it well never pays
@@ -33,9 +36,17 @@ TYPES = {
 class Engine:
     name: str
     make: Callable[[pa.Table], Any]
-    options: dict[str, Any] = field(default_factory=dict)
+    reader: EngineName = "auto"
     ordered: bool = True
     text: bool = False  # a CSV: every column comes back as text
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return self.reading()
+
+    def reading(self, **how: Any) -> dict[str, Any]:
+        """The keyword that has this engine read a file, and read it in this way."""
+        return {"read": sl.Read(engine=self.reader, **how)}
 
     def table(self, data: Data | pa.Table, **types: Any) -> Any:
         return self.make(data if isinstance(data, pa.Table) else arrow(data, **types))
@@ -161,13 +172,13 @@ def build(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Engine:
         "pyarrow": Engine(name, lambda t: t),
         "capsule": Engine(name, Capsule),
         "duckdb": Engine(name, from_duckdb),
-        "parquet": Engine(name, file(write_parquet, ".parquet"), {"engine": "duckdb"}),
+        "parquet": Engine(name, file(write_parquet, ".parquet"), "duckdb"),
         "parquet-folder": Engine(name, file(write_folder, "")),
-        "parquet-polars": Engine(name, file(write_parquet, ".parquet"), {"engine": "polars"}),
+        "parquet-polars": Engine(name, file(write_parquet, ".parquet"), "polars"),
         "csv": Engine(name, file(write_csv, ".csv"), text=True),
         "csv-gz": Engine(name, file(write_csv, ".csv.gz"), text=True),
-        "csv-polars": Engine(name, file(write_csv, ".csv"), {"engine": "polars"}, text=True),
-        "csv-spark": Engine(name, file(write_csv, ".csv"), {"engine": "spark"}, ordered=False, text=True),
+        "csv-polars": Engine(name, file(write_csv, ".csv"), "polars", text=True),
+        "csv-spark": Engine(name, file(write_csv, ".csv"), "spark", ordered=False, text=True),
     }[name]
 
 

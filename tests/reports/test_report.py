@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surelist import Expected, bounds, calibrate, examples
+from surelist import Expected, Groups, Hash, bounds, calibrate, examples
 from surelist.cli import run
 from surelist.drawing import charts
 from surelist.errors import InvalidInput
@@ -145,7 +145,7 @@ def test_the_report_as_pdf(files, tmp_path):
 def test_names_and_groups_are_escaped():
     scores, labels = examples.population(np.random.default_rng(0), 2000)
     bad = "<img src=x onerror=alert(1)>"
-    policy = calibrate(scores, labels, {bad: Expected(5, 100)}, groups=[bad] * 2000, purpose=bad)
+    policy = calibrate(scores, labels, {bad: Expected(5, 100)}, groups=Groups([bad] * 2000, bad))
     html = report.render(summarise(policy, name=bad))
     assert bad not in html
     assert "&lt;img src=x" in html
@@ -190,7 +190,7 @@ def test_a_report_shows_the_score_certified_with_its_range_and_auc_and_both_coun
 
 def test_nothing_says_that_everyone_at_the_threshold_of_a_hash_policy_is_shortlisted():
     scores, labels = examples.population(np.random.default_rng(6), 2000)
-    policy = calibrate(scores.round(1), labels, Expected(5, 100), ties="hash", ids=np.arange(2000))
+    policy = calibrate(scores.round(1), labels, Expected(5, 100), ties=Hash(np.arange(2000)))
     threshold = policy.cutoffs[0].steps[0].threshold
     for text in (report.render(summarise(policy)), repr(policy), policy._repr_html_(), policy.describe()):
         assert f"score >= {threshold:g}" not in text.replace("&gt;", ">")

@@ -35,13 +35,13 @@ def past(tmp_path_factory):
 
 OTHERS = population(np.random.default_rng(6), 3000)[0]
 KINDS: dict[str, tuple[dict[str, Any], str | None]] = {
-    "next pool": ({"target": sl.PerPool(k=2), "pool": "pool"}, None),
-    "pool recall": ({"target": sl.PerPool(recall=0.6), "pool": "pool", "alpha": 0.2}, None),
+    "next pool": ({"target": sl.NextPool(k=2), "pool": "pool"}, None),
+    "pool recall": ({"target": sl.NextPool(recall=0.6), "pool": "pool", "alpha": 0.2}, None),
     "two promises": ({"target": [sl.Expected(5, 100), sl.Recall(0.5)]}, None),
-    "average": ({"target": sl.Expected(3), "pool": "pool"}, "random numbers drawn once"),
+    "average": ({"target": sl.PoolAverage(3), "pool": "pool"}, "random numbers drawn once"),
     "precision": ({"target": sl.Precision(0.4, start=0.1), "unlabelled": OTHERS}, "scores of other candidates"),
     "false share": (
-        {"target": sl.Precision(0.5), "rule": "fdr", "unlabelled": OTHERS}, "scores of other candidates"
+        {"target": sl.FalseShare(0.5), "unlabelled": OTHERS}, "scores of other candidates"
     ),
     "budget": ({"target": sl.Budget(10, 100), "unlabelled": OTHERS}, "scores of other candidates"),
     "chain": ({"target": sl.Expected(5, 100), "unlabelled": OTHERS}, "scores of other candidates"),
@@ -80,7 +80,7 @@ def test_amounts_are_refused_in_a_report(tmp_path):
     rng = np.random.default_rng(3)
     path = tmp_path / "past.csv"
     path.write_text("score,worth\n" + "".join(f"{s},{9 * s * (s > 0.5)}\n" for s in rng.random(400)))
-    policy = sl.calibrate_table(path, score="score", label="worth", target=sl.Expected(20, 100, of="value"))
+    policy = sl.calibrate_table(path, score="score", label="worth", target=sl.Value(20, 100))
     policy.save(tmp_path / "p.json")
     with pytest.raises(sl.InvalidInput, match="labels of this policy are amounts"):
         report.write(tmp_path / "p.json", tmp_path / "r.json", past=path)

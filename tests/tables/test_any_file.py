@@ -16,6 +16,7 @@ import python_calamine as calamine
 import xlsxwriter
 
 import surelist as sl
+from surelist._check import MissingLabels
 from surelist.tables import excel
 from surelist.tables.arrays import read_columns
 from surelist.tables.hints import Hints
@@ -76,8 +77,10 @@ def expected() -> sl.Policy:
     return sl.calibrate(SCORES, LABELS, TARGET)
 
 
-def calibrate(path: Path, **options: Any) -> sl.Policy:
-    return sl.calibrate_table(path, score="score", label="label", target=TARGET, **options)
+def calibrate(path: Path, missing_labels: MissingLabels = "error", **how: Any) -> sl.Policy:
+    return sl.calibrate_table(
+        path, score="score", label="label", target=TARGET, missing_labels=missing_labels, read=sl.Read(**how)
+    )
 
 
 # -- how numbers are written
@@ -160,11 +163,15 @@ def test_an_ambiguous_column_is_refused_at_the_door_and_read_when_it_was_said(tm
     ):
         sl.calibrate_table(path, score="score", label="label", target=TARGET)
     assert (
-        sl.calibrate_table(path, score="score", label="label", target=sl.Recall(0.5), decimal=",").threshold
+        sl.calibrate_table(
+            path, score="score", label="label", target=sl.Recall(0.5), read=sl.Read(decimal=",")
+        ).threshold
         == 1.234
     )
     assert (
-        sl.calibrate_table(path, score="score", label="label", target=sl.Recall(0.5), decimal=".").threshold
+        sl.calibrate_table(
+            path, score="score", label="label", target=sl.Recall(0.5), read=sl.Read(decimal=".")
+        ).threshold
         == 1234
     )
 
@@ -406,7 +413,7 @@ def test_the_policy_remembers_and_evaluates_with_the_same_label(tmp_path):
     assert again.reading == policy.reading
     assert "means qualified" in again.describe()
     later = book(tmp_path / "later.xlsx", {"Past": rows(comma, ja)[:-7], "Other": [["x"]]})
-    assert sl.evaluate_table(later, again, sheet="Past").describe()
+    assert sl.evaluate_table(later, again, read=sl.Read(sheet="Past")).describe()
     from surelist.workflows.facts import evidence_for
 
     assert evidence_for(again, path)["recomputed"]

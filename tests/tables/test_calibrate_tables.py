@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import surelist as sl
+from surelist.promises.options import GroupRows
 from tests.helpers.engines import Engine, arrow
 
 NAN, INF = math.nan, math.inf
@@ -28,8 +29,10 @@ def sample(rows: int, seed: int = 1, levels: int | None = None) -> dict[str, lis
     }
 
 
-def same(policy: sl.Policy, data: dict[str, list[Any]], target: Any, **options: Any) -> None:
-    groups = data["group"] if isinstance(target, dict) else None
+def same(
+    policy: sl.Policy, data: dict[str, list[Any]], target: Any, rows: GroupRows = "own", **options: Any
+) -> None:
+    groups = sl.Groups(data["group"], purpose="test", rows=rows) if isinstance(target, dict) else None
     expected = sl.calibrate(data["score"], data["label"], target, groups=groups, **options)
     for ours, theirs in zip(policy.cutoffs, expected.cutoffs, strict=True):
         assert ours.steps == theirs.steps
@@ -39,8 +42,7 @@ def same(policy: sl.Policy, data: dict[str, list[Any]], target: Any, **options: 
 
 def calibrate(engine: Engine, data: Any, target: Any, **options: Any) -> sl.Policy:
     if isinstance(target, dict):
-        options.setdefault("group", "group")
-        options.setdefault("purpose", "test")
+        options.setdefault("groups", sl.Groups("group", purpose="test"))
     return sl.calibrate_table(
         engine.table(data), score="score", label="label", target=target, **engine.options, **options
     )
@@ -56,12 +58,12 @@ def test_one_target(engine: Engine) -> None:
 
 def test_groups(any_engine: Engine) -> None:
     data = sample(1000)
-    same(calibrate(any_engine, data, BY_GROUP), data, BY_GROUP, purpose="test")
+    same(calibrate(any_engine, data, BY_GROUP), data, BY_GROUP)
 
 
 def test_ties_in_every_group(engine: Engine) -> None:
     data = sample(1000, levels=5)
-    same(calibrate(engine, data, BY_GROUP), data, BY_GROUP, purpose="test")
+    same(calibrate(engine, data, BY_GROUP), data, BY_GROUP)
 
 
 def test_one_row(engine: Engine) -> None:
@@ -102,14 +104,13 @@ LOCAL_TARGETS = [
 @pytest.mark.parametrize("target", LOCAL_TARGETS, ids=["per-pool-groups", "per-pool", "recall"])
 def test_targets(engine: Engine, target: Any) -> None:
     data = sample(1000)
-    extra = {"purpose": "test"} if isinstance(target, dict) else {}
-    same(calibrate(engine, data, target), data, target, **extra)
+    same(calibrate(engine, data, target), data, target)
 
 
 def test_group_rows_all(engine: Engine) -> None:
     data, target = sample(1000), {name: sl.Expected(1, 100) for name in "abc"}
-    policy = calibrate(engine, data, target, group_rows="all")
-    same(policy, data, target, purpose="test", group_rows="all")
+    policy = calibrate(engine, data, target, groups=sl.Groups("group", purpose="test", rows="all"))
+    same(policy, data, target, rows="all")
 
 
 SPREADS = {
@@ -136,7 +137,7 @@ def test_any_finite_score(engine: Engine, spread: str, monkeypatch: pytest.Monke
     rng = np.random.default_rng(7)
     data = sample(1000)
     data["score"] = SPREADS[spread](rng.random(1000)).tolist()
-    same(calibrate(engine, data, BY_GROUP), data, BY_GROUP, purpose="test")
+    same(calibrate(engine, data, BY_GROUP), data, BY_GROUP)
 
 
 def test_float32_scores_are_compared_as_float64(engine: Engine) -> None:
@@ -189,7 +190,7 @@ def test_groups_of_other_types(engine: Engine, kind: Any) -> None:
         place = table.column_names.index("group")
         table = table.set_column(place, "group", table["group"].dictionary_encode())
     policy = calibrate(engine, table, target)
-    same(policy, data, target, purpose="test")
+    same(policy, data, target)
     pool = sl.select_table(engine.table(table), policy, **engine.options)
     assert pool.shortlisted == int(policy.select(data["score"], data["group"]).sum())
 
@@ -305,8 +306,8 @@ def test_the_summary_of_scores_is_the_same_on_every_engine_and_for_arrays(
     data["score"] = [each * each * scale for each in data["score"]]
     groups = [("a", "b")[row % 2] for row in range(500)]
     targets = {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}
-    arrays = sl.calibrate(data["score"], data["label"], targets, groups=groups, purpose="x")
-    policy = calibrate(engine, {**data, "group": groups}, targets, group="group", purpose="x")
+    arrays = sl.calibrate(data["score"], data["label"], targets, groups=sl.Groups(groups, purpose="x"))
+    policy = calibrate(engine, {**data, "group": groups}, targets)
     for ours, theirs in zip(policy.cutoffs, arrays.cutoffs, strict=True):
         assert ours.fingerprint == theirs.fingerprint
         assert ours.steps == theirs.steps
@@ -323,16 +324,17 @@ def test_unknown_columns_are_named(engine: Engine) -> None:
         )
 
 
-def test_weights(engine: Engine) -> None:
+def test_a_known_shift(engine: Engine) -> None:
     data, target = sample(500), sl.Expected(5, 100)
     weights = (np.arange(500) % 3).astype(float).tolist()
     table = arrow({**data, "w": weights})
-    options = {"weight": "w", "weight_bound": 2.0, "seed": 5}
+    options = {"shift": sl.DensityRatio("w", 2.0, seed=5)}
     if not engine.ordered:
         with pytest.raises(sl.InvalidInput, match="no row order"):
             calibrate(engine, table, target, **options)
         return
     policy = calibrate(engine, table, target, **options)
-    expected = sl.calibrate(data["score"], data["label"], target, weights=weights, weight_bound=2.0, seed=5)
+    ratios = sl.DensityRatio(weights, 2.0, seed=5)
+    expected = sl.calibrate(data["score"], data["label"], target, shift=ratios)
     assert policy.cutoffs[0].steps == expected.cutoffs[0].steps
     assert policy.shift == expected.shift

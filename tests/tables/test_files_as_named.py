@@ -137,7 +137,9 @@ def test_unreadable_files_are_explained_in_our_words(tmp_path, kind, packed, eng
     path = tmp_path / ("past.csv.gz" if packed else "past.csv")
     path.write_bytes(gzip.compress(content) if packed else content)
     with pytest.raises(sl.InvalidInput) as caught:
-        sl.calibrate_table(path, score="score", label="label", target=sl.Expected(1, 100), engine=engine)
+        sl.calibrate_table(
+            path, score="score", label="label", target=sl.Expected(1, 100), read=sl.Read(engine=engine)
+        )
     assert expected in str(caught.value)
     assert str(path) in str(caught.value)
 
@@ -149,7 +151,9 @@ def test_two_kinds_of_line_ends_are_explained_in_our_words(tmp_path, encoding):
     text = GOOD.replace("name", '"na""me"').replace("\n", "\r\n") + "0.5,1,\xe4\n"
     path.write_bytes(text.encode(encoding))
     with pytest.raises(sl.InvalidInput) as caught:
-        sl.calibrate_table(path, score="score", label="label", target=sl.Expected(1, 100), engine="duckdb")
+        sl.calibrate_table(
+            path, score="score", label="label", target=sl.Expected(1, 100), read=sl.Read(engine="duckdb")
+        )
     assert str(caught.value) == (
         f"{path}: line 22 ends in LF and line 1 in CR LF. Save it with one kind of line ends."
     )

@@ -45,7 +45,7 @@ def book(path: Path, cells: list[list[object]]) -> Path:
 def test_a_heading_may_hold_a_line_break(tmp_path: Path, name: str, engine: str) -> None:
     path = tmp_path / "past.csv"
     path.write_text(f'"{name}","label"\n{lines()}')
-    assert calibrate(path, name, engine=engine).threshold == POLICY.threshold
+    assert calibrate(path, name, read=sl.Read(engine=engine)).threshold == POLICY.threshold
     assert shape(path)[1] == [name, "label"]
 
 
@@ -104,11 +104,11 @@ def test_a_txt_file_in_a_folder_of_tables_is_a_note(tmp_path: Path) -> None:
 def test_byte_order_mark_and_line_ends_survive_select(tmp_path: Path, engine: str) -> None:
     path, output = tmp_path / "pool.csv", tmp_path / "list.csv"
     path.write_bytes(b'\xef\xbb\xbfscore,note\r\n0.99,"two\nlines, ""quoted"""\r\n0.98,plain\r\n0.1,x\r\n')
-    done = sl.select_table(path, POLICY, score="score", output=output, engine=engine)
+    done = sl.select_table(path, POLICY, score="score", output=output, read=sl.Read(engine=engine))
     assert output.read_bytes() == b'\xef\xbb\xbfscore,note\r\n0.99,"two\nlines, ""quoted"""\r\n0.98,plain\r\n'
     assert (done.candidates, done.shortlisted) == (3, 2)
     path.write_bytes(b"score,note\n0.99,x\n")
-    sl.select_table(path, POLICY, score="score", output=output, engine=engine)
+    sl.select_table(path, POLICY, score="score", output=output, read=sl.Read(engine=engine))
     assert output.read_bytes() == b"score,note\n0.99,x\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,12 +23,12 @@ def made(engine: Engine, words: list[str | None]) -> object:
     return engine.table(arrow({"score": SCORES, "label": words}, label=pa.string()))
 
 
-def calibrate(table: object, **options: object) -> sl.Policy:
-    return sl.calibrate_table(table, score="score", label="label", target=TARGET, **options)
+def calibrate(table: object, **how: Any) -> sl.Policy:
+    return sl.calibrate_table(table, score="score", label="label", target=TARGET, read=sl.Read(**how))
 
 
 def test_several_labels_may_mean_qualified(any_engine: Engine) -> None:
-    policy = calibrate(made(any_engine, WORDS), pos_label=BOTH, **any_engine.options)
+    policy = calibrate(made(any_engine, WORDS), pos_label=BOTH, engine=any_engine.reader)
     assert policy.threshold == sl.calibrate(SCORES, LABELS, TARGET).threshold
     assert policy.cutoffs[0].qualified == sum(LABELS)
     assert policy.reading[-1] == (
@@ -40,11 +41,11 @@ def test_words_that_nobody_named_are_an_error_that_lists_them_with_counts(engine
     table = made(engine, words)
     others = r"'Rejected' \(64 rows\), 'vielleicht' \(2 rows\), 'yes' \(1 row\)"
     with pytest.raises(sl.InvalidInput, match=rf"pos_label: .* also holds {others}\. .*neg_label="):
-        calibrate(table, pos_label=BOTH, **engine.options)
+        calibrate(table, pos_label=BOTH, engine=engine.reader)
     with pytest.raises(sl.InvalidInput, match=r"also holds 'yes' \(1 row\)\."):
-        calibrate(table, pos_label=BOTH, neg_label=["Rejected", "VIELLEICHT"], **engine.options)
+        calibrate(table, pos_label=BOTH, neg_label=["Rejected", "VIELLEICHT"], engine=engine.reader)
     policy = calibrate(
-        table, pos_label=[*BOTH, "yes"], neg_label=["Rejected", "vielleicht", "never"], **engine.options
+        table, pos_label=[*BOTH, "yes"], neg_label=["Rejected", "vielleicht", "never"], engine=engine.reader
     )
     assert policy.cutoffs[0].qualified == 134
 
@@ -67,7 +68,7 @@ def test_a_policy_remembers_all_its_labels(tmp_path: Path) -> None:
     later = pa.table({"score": [each + 0.001 for each in SCORES], "label": WORDS})
     assert (
         sl.evaluate_table(later, again).to_dict()
-        == sl.evaluate_table(later, again, pos_label=BOTH, neg_label=["Rejected"]).to_dict()
+        == sl.evaluate_table(later, again, read=sl.Read(pos_label=BOTH, neg_label=["Rejected"])).to_dict()
     )
     strange = pa.table({"score": SCORES[:3], "label": ["Hired", "Offer declined", "Pending"]})
     with pytest.raises(sl.InvalidInput, match="'Pending'"):

@@ -41,7 +41,7 @@ def million() -> pa.Table:
 def expected(million: pa.Table) -> sl.Policy:
     scores, labels = (million[name].to_numpy() for name in ("score", "label"))
     groups = million["group"].to_pylist()
-    return sl.calibrate(scores, labels, TARGET, groups=groups, purpose="test")
+    return sl.calibrate(scores, labels, TARGET, groups=sl.Groups(groups, purpose="test"))
 
 
 def test_a_million_rows(engine: Engine, million: pa.Table, expected: sl.Policy, tmp_path: Path) -> None:
@@ -49,7 +49,12 @@ def test_a_million_rows(engine: Engine, million: pa.Table, expected: sl.Policy, 
         pytest.skip("the same code as its neighbour, slower")
     table: Any = engine.table(million)
     policy = sl.calibrate_table(
-        table, score="score", label="label", group="group", target=TARGET, purpose="test", **engine.options
+        table,
+        score="score",
+        label="label",
+        target=TARGET,
+        groups=sl.Groups("group", purpose="test"),
+        **engine.options,
     )
     assert policy.thresholds == expected.thresholds
     output = tmp_path / "out.parquet"
@@ -64,7 +69,7 @@ def test_a_million_rows(engine: Engine, million: pa.Table, expected: sl.Policy, 
 WRITER = """
 import sys, surelist as sl
 policy = sl.Policy.load(sys.argv[1])
-sl.select_table(sys.argv[2], policy, output=sys.argv[3], engine=sys.argv[4])
+sl.select_table(sys.argv[2], policy, output=sys.argv[3], read=sl.Read(engine=sys.argv[4]))
 """
 
 

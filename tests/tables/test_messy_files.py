@@ -69,7 +69,7 @@ def excel_errors(path: Path, made: list[list[Any]]) -> Path:
 
 def test_errors_and_hidden_rows_are_said_with_their_cells(tmp_path):
     path = excel_errors(tmp_path / "past.xlsx", with_errors())
-    read = sl.read_table(path, score="score", sheet="S").sentences[0]
+    read = sl.read_table(path, score="score", read=sl.Read(sheet="S")).sentences[0]
     said = "1 hidden row read like any other, 2 cells hold errors and count as empty (B4: #DIV/0!, C8: #N/A)."
     assert read == f"Read: sheet 'S' (of 2 sheets), {said}"
     assert sentence(ods(tmp_path / "past.ods", with_errors(), hidden=(5,))) == f"Read: sheet 'S', {said}"
@@ -206,7 +206,7 @@ def labelled(path: Path, texts: dict[int, list[str]]) -> Path:
 )
 def test_labels_count_as_they_are_said_to(tmp_path, engine, yes, spellings):
     path = labelled(tmp_path / "a.csv", spellings)
-    said = sl.read_table(path, score="score", label="label", pos_label=yes).sentences[-1]
+    said = sl.read_table(path, score="score", label="label", read=sl.Read(pos_label=yes)).sentences[-1]
     assert f"means qualified ({sum(LABELS)} rows)" in said
     policy = calibrate(path, pos_label=yes, engine=engine)
     assert policy.cutoffs[0].qualified == sum(LABELS)
@@ -223,7 +223,7 @@ def test_words_for_no_label_are_no_labels(tmp_path, word):
         calibrate(path, pos_label="yes")
     kept = calibrate(path, pos_label="yes", missing_labels="unqualified")
     assert kept.cutoffs[0].qualified == sum(y for at, y in enumerate(LABELS, 1) if at not in (3, 5, 9))
-    said = sl.read_table(path, score="score", label="label", pos_label="yes").sentences[-1]
+    said = sl.read_table(path, score="score", label="label", read=sl.Read(pos_label="yes")).sentences[-1]
     assert said.endswith(("; empty: 3 rows.", f"; no label: {word.strip()!r} (3 rows)."))
 
 

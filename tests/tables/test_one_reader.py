@@ -16,9 +16,10 @@ import pytest
 import xlsxwriter
 
 import surelist as sl
-from surelist.promises.terms import Roles
+from surelist.promises.terms import Roles, make_terms
 from surelist.tables.bad_rows import Problem, refusal_for
 from surelist.workflows import tables as workflows
+from surelist.workflows.certify import certify_source
 from surelist.workflows.source import Source
 
 SCORES = [round(1 - i / 60, 4) for i in range(60)]
@@ -177,11 +178,16 @@ def by_page(path: Path, **columns: Any) -> tuple[str | None, list[str]]:
     return refusal, [] if refusal else [each.sentence for each in present]
 
 
-def by_calibration(path: Path, target: Any, **columns: Any) -> tuple[str | None, list[str]]:
+def by_calibration(
+    path: Path, target: Any, missing_labels: Any = "error", **columns: Any
+) -> tuple[str | None, list[str]]:
+    """The same from the code behind ``calibrate_table`` and the command line."""
+    groups = sl.Groups("group", purpose="test") if "group" in columns else None
+    terms = make_terms(target, groups=groups, missing_labels=missing_labels)
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
         try:
-            sl.calibrate_table(path, score="score", label="label", target=target, **columns)
+            certify_source(Source(path), Roles("score", "label", **columns), terms)
             refusal = None
         except sl.NotCertifiable:
             refusal = None
@@ -210,8 +216,7 @@ def test_page_and_calibration_agree_word_for_word(tmp_path, name, table):
         (groups, {"missing_labels": "error", "group": "group", "id": "id"}),
     ]
     for target, options in cases:
-        purpose = {"purpose": "test"} if "group" in options else {}
-        assert by_page(path, **options) == by_calibration(path, target, **options, **purpose)
+        assert by_page(path, **options) == by_calibration(path, target, **options)
 
 
 def _groups(table: str | bytes | Sheet | pa.Table) -> list[str]:

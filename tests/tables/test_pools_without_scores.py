@@ -9,7 +9,7 @@ import pytest
 import surelist as sl
 
 POOLS, ALPHA = 20, 0.2
-TARGETS = [sl.PerPool(k=1), sl.PerPool(recall=0.9), sl.PerPool(k=1, by="rank")]
+TARGETS = [sl.NextPool(k=1), sl.NextPool(recall=0.9), sl.NextPool(k=1, by="rank")]
 
 
 def pools(unscored: int) -> pd.DataFrame:
@@ -52,17 +52,19 @@ def test_pools_without_a_score_are_counted_as_pools_that_reach_nothing(engine):
     for target in TARGETS[:2]:
         proof = calibrated(engine.table(data), target, **engine.options).cutoffs[0].proof
         assert (proof.pools, proof.short, proof.rank) == (POOLS, 2, 4)
-    average = calibrated(engine.table(data), sl.Expected(0.02, spread=0.5), **engine.options).cutoffs[0].proof
+    average = (
+        calibrated(engine.table(data), sl.PoolAverage(0.02, spread=0.5), **engine.options).cutoffs[0].proof
+    )
     assert average.units == POOLS
 
 
 def test_more_pools_than_rows_with_a_score_are_refused():
     rows = pd.DataFrame({"pool": range(40), "score": [0.5, np.nan] * 20, "label": 1})
     with pytest.raises(sl.InvalidInput, match="20 of 40 pools have no row with a score"):
-        calibrated(rows, sl.PerPool(k=1))
+        calibrated(rows, sl.NextPool(k=1))
 
 
 def test_a_row_without_score_and_pool_is_refused():
     rows = pools(2).assign(pool=lambda all_rows: all_rows.pool.where(all_rows.pool != "p19"))
     with pytest.raises(sl.InvalidInput, match="4 rows have no pool"):
-        calibrated(rows, sl.PerPool(k=1))
+        calibrated(rows, sl.NextPool(k=1))

@@ -56,14 +56,14 @@ LABELS = {
     "rates": sl.SampledLabels("drawn", probability="rate", lowest_rate=0.3),
 }
 PROMISES: dict[str, dict[str, Any]] = {
-    "next pool": {"target": sl.PerPool(k=2), "pool": "query"},
-    "own recall": {"target": sl.PerPool(recall=0.7), "pool": "query"},
-    "by rank": {"target": sl.PerPool(k=1, by="rank"), "pool": "query"},
-    "average of pools": {"target": sl.Expected(2, spread=3), "pool": "query", "randomised": True},
-    "value per pool": {"target": sl.Expected(9, of="value"), "label": "value", "pool": "query", "randomised": True},
-    "value per 100": {"target": sl.Expected(40, 100, of="value"), "label": "value", "randomised": True},
+    "next pool": {"target": sl.NextPool(k=2), "pool": "query"},
+    "own recall": {"target": sl.NextPool(recall=0.7), "pool": "query"},
+    "by rank": {"target": sl.NextPool(k=1, by="rank"), "pool": "query"},
+    "average of pools": {"target": sl.PoolAverage(2, spread=3), "pool": "query", "randomised": True},
+    "value per pool": {"target": sl.PoolAverage(9, of="value"), "label": "value", "pool": "query", "randomised": True},
+    "value per 100": {"target": sl.Value(40, 100), "label": "value", "randomised": True},
     "precision": {"target": sl.Precision(0.5, start=0.1), "unlabelled": True},
-    "false share": {"target": sl.Precision(0.5), "rule": "fdr", "unlabelled": True},
+    "false share": {"target": sl.FalseShare(0.5), "unlabelled": True},
     "budget": {"target": sl.Budget(10, 100), "unlabelled": True},
     "rank chain": {"target": sl.Expected(5, 100), "unlabelled": True, "kinds": FEW},
     "audited": {"target": sl.Expected(5, 100), "label": LABELS["audited"]},
@@ -168,11 +168,12 @@ def test_a_false_share_policy_selects_from_its_own_pool_alone(rows, others, tmp_
 
 def test_errors_name_columns_not_arrays(rows, others, tmp_path):
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"target": sl.PerPool(k=2)}, "pass pool="),
-        ({"target": sl.Expected(2, spread=1)}, "pass pool="),
+        ({"target": sl.NextPool(k=2)}, "pass pool="),
+        ({"target": sl.PoolAverage(2, spread=1)}, "pass pool="),
         ({"target": sl.Precision(0.5)}, "pass unlabelled="),
-        ({"target": sl.Expected(2, of="value"), "label": "value"}, "needs pool=, one pool id per row"),
-        ({"target": {"a": sl.Precision(0.5)}, "group": "query", "purpose": "x", "unlabelled": others}, "^group: "),
+        ({"target": sl.PoolAverage(2, of="value"), "label": "value"}, "needs pool=, one pool id per row"),
+        ({"target": {"a": sl.Precision(0.5)}, "groups": sl.Groups("query", "x"), "unlabelled": others},
+         "groups have no proof together"),
         ({"target": sl.Expected(5, 100), "label": LABELS["audited"], "pool": "query"}, "leave them out"),
         ({"target": sl.Expected(5, 100), "score": ["my score", "nothing"]}, "no column 'nothing'"),
         ({"target": sl.Expected(5, 100), "label": sl.SampledLabels("drawn", "nothing", lowest_rate=0.1)}, "'nothing'"),

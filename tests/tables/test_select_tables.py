@@ -17,9 +17,7 @@ import pyarrow as pa
 import pytest
 
 import surelist as sl
-from surelist.promises.certification import certify
-from surelist.promises.evidence import ArrayEvidence
-from surelist.promises.terms import make_terms
+from surelist.promises.options import GroupRows
 from surelist.tables.arrays import read_columns
 from surelist.ties import Salt
 from tests.helpers.engines import Engine, arrow, write_csv, write_parquet
@@ -27,10 +25,8 @@ from tests.helpers.randomness import seeded
 from tests.tables.test_calibrate_tables import BY_GROUP, sample
 
 
-def policy_for(target: Any, data: dict[str, list[Any]], **options: Any) -> sl.Policy:
-    groups = data["group"] if isinstance(target, dict) else None
-    if groups is not None:
-        options.setdefault("purpose", "test")
+def policy_for(target: Any, data: dict[str, list[Any]], rows: GroupRows = "own", **options: Any) -> sl.Policy:
+    groups = sl.Groups(data["group"], purpose="test", rows=rows) if isinstance(target, dict) else None
     policy = sl.calibrate(data["score"], data["label"], target, groups=groups, **options)
     return policy.with_columns(score="score", group="group" if groups else None)
 
@@ -146,20 +142,11 @@ def test_unknown_and_missing_groups(engine: Engine) -> None:
 
 
 def hashed_policy(target: Any, data: dict[str, list[Any]], salt: Salt) -> sl.Policy:
-    """As ``calibrate`` with ties="hash", but with a salt that is known."""
-    scores, labels = np.array(data["score"]), np.array(data["label"]) == 1
-    terms = make_terms(
-        target, alpha=0.1, rule="exact", groups_given=isinstance(target, dict), overlapping=False,
-        purpose="test" if isinstance(target, dict) else None, group_split="bonferroni",
-        group_rows="own", calibration_share=0.5, ties="hash",
-    )  # fmt: skip
-    ids = [str(each) for each in data["id"]]
-    evidence = {}
-    for name in terms.targets:
-        member = None if name is None else np.array(data["group"]) == name
-        evidence[name] = ArrayEvidence.of(scores, labels, member, ids, terms, None)
-    policy = certify(evidence, terms, salt=salt)
-    return policy.with_columns(score="score", group="group" if terms.grouped else None, id="id")
+    """A policy whose ties are broken by a salt that is known."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Salt, "draw", classmethod(lambda cls: salt))
+        policy = policy_for(target, data, ties=sl.Hash(data["id"]))
+    return policy.with_columns(score="score", group="group" if policy.grouped else None, id="id")
 
 
 SALT = Salt("5a" * 32)
@@ -181,8 +168,8 @@ def test_calibrating_with_hashed_ties(engine: Engine, monkeypatch: pytest.Monkey
     data = sample(600, levels=4)
     table = engine.table(data)
     policy = sl.calibrate_table(
-        table, score="score", label="label", id="id", group="group", target=BY_GROUP,
-        purpose="test", ties="hash", **engine.options,
+        table, score="score", label="label", target=BY_GROUP, groups=sl.Groups("group", purpose="test"),
+        ties=sl.Hash("id"), **engine.options,
     )  # fmt: skip
     expected = hashed_policy(BY_GROUP, data, SALT)
     assert [each.steps for each in policy.cutoffs] == [each.steps for each in expected.cutoffs]
@@ -246,8 +233,7 @@ POOL_TARGETS = {
 def pool_policy(kind: str) -> sl.Policy:
     past = sample(5000, seed=3)
     past["label"] = (np.random.default_rng(1).random(5000) < 0.9).astype(int).tolist()
-    options = {"group_rows": "all"} if kind == "all" else {}
-    return policy_for(POOL_TARGETS[kind], past, alpha=0.4, **options)
+    return policy_for(POOL_TARGETS[kind], past, "all" if kind == "all" else "own", alpha=0.4)
 
 
 @pytest.mark.slow
@@ -321,7 +307,9 @@ CSV = 'id,name,score,empty,last\n007,"a ""q"" b",0.9900,,x\n008,"new\nline",0.98
 def test_csv_text_is_untouched(tmp_path: Path, engine_name: str) -> None:
     (tmp_path / "in.csv").write_text(CSV)
     policy = policy_for(sl.Expected(5, 100), PAST)
-    sl.select_table(tmp_path / "in.csv", policy, output=tmp_path / "out.csv", engine=engine_name)
+    sl.select_table(
+        tmp_path / "in.csv", policy, output=tmp_path / "out.csv", read=sl.Read(engine=engine_name)
+    )
     got = (tmp_path / "out.csv").read_text().replace('""\n', "\n").replace(',"",', ",,")
     assert got == 'id,name,score,empty,last\n007,"a ""q"" b",0.9900,,x\n008,"new\nline",0.98,,\n'
 
@@ -329,7 +317,7 @@ def test_csv_text_is_untouched(tmp_path: Path, engine_name: str) -> None:
 def test_csv_text_is_untouched_by_spark(tmp_path: Path, spark_session: Any) -> None:
     (tmp_path / "in.csv").write_text(CSV)
     policy = policy_for(sl.Expected(5, 100), PAST)
-    sl.select_table(tmp_path / "in.csv", policy, output=tmp_path / "out.csv", engine="spark")
+    sl.select_table(tmp_path / "in.csv", policy, output=tmp_path / "out.csv", read=sl.Read(engine="spark"))
     rows = pl.read_csv(tmp_path / "out.csv" / "*.csv", infer_schema=False).rows()
     assert sorted(rows) == [("007", 'a "q" b', "0.9900", None, "x"), ("008", "new\nline", "0.98", None, None)]
 
@@ -339,7 +327,9 @@ def test_no_line_is_taken_for_a_comment(tmp_path: Path, engine_name: str) -> Non
     lines = [f"#{place},0.99" if place % 2 else f"{place},0.98" for place in range(40)]
     (tmp_path / "in.csv").write_text("\n".join(["#id,score", *lines, ""]))
     policy = policy_for(sl.Expected(5, 100), PAST)
-    done = sl.select_table(tmp_path / "in.csv", policy, output=tmp_path / "out.csv", engine=engine_name)
+    done = sl.select_table(
+        tmp_path / "in.csv", policy, output=tmp_path / "out.csv", read=sl.Read(engine=engine_name)
+    )
     assert (done.candidates, done.shortlisted) == (40, 40)
     assert (tmp_path / "out.csv").read_text().replace('"', "") == (tmp_path / "in.csv").read_text()
 
@@ -404,7 +394,7 @@ def test_numbers_in_text_mean_the_same_everywhere(
     table = pa.table({"id": [str(i) for i in range(len(ODD_NUMBERS))], "score": list(ODD_NUMBERS)})
     path = write_csv(tmp_path / "odd.csv", table)
     policy = policy_for(sl.Expected(5, 100), {"score": [1e-9] * 2000, "label": [1] * 2000})
-    done = sl.select_table(path, policy, on_bad_rows="drop", engine=reader)
+    done = sl.select_table(path, policy, on_bad_rows="drop", read=sl.Read(engine=reader))
     usable = sum(value is not None for value in ODD_NUMBERS.values())
     assert (done.candidates, done.shortlisted) == (usable, usable)
 
@@ -415,9 +405,9 @@ def test_what_is_not_a_table_is_refused() -> None:
         with pytest.raises(sl.InvalidInput, match="table: expected a path"):
             sl.select_table(thing, policy)
     with pytest.raises(sl.InvalidInput, match='engine="polars" is for files'):
-        sl.select_table(arrow(pool_of(5)), policy, engine="polars")
+        sl.select_table(arrow(pool_of(5)), policy, read=sl.Read(engine="polars"))
     with pytest.raises(sl.InvalidInput, match="spark_master"):
-        sl.select_table(arrow(pool_of(5)), policy, spark_master="local[2]")
+        sl.select_table(arrow(pool_of(5)), policy, read=sl.Read(spark_master="local[2]"))
 
 
 def test_a_stream_that_can_be_read_once() -> None:
@@ -430,7 +420,7 @@ def test_a_stream_that_can_be_read_once() -> None:
 def test_overlapping_groups_are_for_arrays() -> None:
     masks = {"x": np.ones(2000, bool), "y": np.ones(2000, bool)}
     target = {"x": sl.Expected(5, 100), "y": sl.Expected(5, 100)}
-    policy = sl.calibrate(PAST["score"], PAST["label"], target, groups=masks, purpose="test")
+    policy = sl.calibrate(PAST["score"], PAST["label"], target, groups=sl.Groups(masks, purpose="test"))
     with pytest.raises(sl.InvalidInput, match="groups overlap"):
         sl.select_table(arrow(pool_of(5)), policy, score="score", group="group")
 

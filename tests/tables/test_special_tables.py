@@ -37,7 +37,7 @@ def kinds(frame: pd.DataFrame, folder: Path):
 
 
 @pytest.mark.parametrize("pool", ["query", "number"])
-@pytest.mark.parametrize("target", [sl.PerPool(k=3), sl.PerPool(recall=0.8), sl.PerPool(k=2, by="rank")])
+@pytest.mark.parametrize("target", [sl.NextPool(k=3), sl.NextPool(recall=0.8), sl.NextPool(k=2, by="rank")])
 def test_whole_pools_are_the_same_from_every_table(rows, tmp_path, pool, target):
     arrays = sl.calibrate(rows.score, rows.qualified, target, pools=rows[pool])
     for name, table in kinds(rows, tmp_path).items():
@@ -55,12 +55,12 @@ def test_duckdb_reads_pools_too(rows, tmp_path):
         score="score",
         label="qualified",
         pool="query",
-        target=sl.PerPool(k=3),
-        engine="duckdb",
+        target=sl.NextPool(k=3),
+        read=sl.Read(engine="duckdb"),
     )
     assert (
         policy.threshold
-        == sl.calibrate(rows.score, rows.qualified, sl.PerPool(k=3), pools=rows["query"]).threshold
+        == sl.calibrate(rows.score, rows.qualified, sl.NextPool(k=3), pools=rows["query"]).threshold
     )
 
 
@@ -68,7 +68,7 @@ def test_averages_from_a_table_count_pools_without_qualified_rows(rows):
     empty = pd.DataFrame({"score": [0.1] * 20, "qualified": 0, "query": [f"e{i}" for i in range(20)]})
     table = pd.concat([rows[["score", "qualified", "query"]], empty])
     policy = sl.calibrate_table(
-        table, score="score", label="qualified", pool="query", target=sl.Expected(2, spread=3)
+        table, score="score", label="qualified", pool="query", target=sl.PoolAverage(2, spread=3)
     )
     assert policy.cutoffs[0].proof.units == 80  # type: ignore[attr-defined]
 
@@ -77,9 +77,9 @@ def test_a_row_without_a_pool_is_an_error_that_names_the_column(rows):
     table = rows.copy()
     table.loc[5, "query"] = None
     with pytest.raises(sl.InvalidInput, match=r"'query': 1 rows have no pool"):
-        sl.calibrate_table(table, score="score", label="qualified", pool="query", target=sl.PerPool(k=1))
+        sl.calibrate_table(table, score="score", label="qualified", pool="query", target=sl.NextPool(k=1))
     with pytest.raises(sl.InvalidInput, match="pass pool="):
-        sl.calibrate_table(rows, score="score", label="qualified", target=sl.PerPool(k=1))
+        sl.calibrate_table(rows, score="score", label="qualified", target=sl.NextPool(k=1))
 
 
 def test_rows_as_units_warn_where_pools_are_alike(rows):
@@ -105,7 +105,7 @@ def test_unlabelled_scores_values_several_scores_and_sampled_labels(rows, tmp_pa
     )
     with pytest.raises(sl.InvalidInput, match="was made for"):
         sl.select_table(rows, best, score=({"other", "score"} - {best.choice.chosen}).pop())
-    value = sl.calibrate_table(rows, score="score", label="value", target=sl.Expected(30, 100, of="value"))
+    value = sl.calibrate_table(rows, score="score", label="value", target=sl.Value(30, 100))
     assert "a value of 30" in value.promise
     drawn = rows.assign(qualified=rows.qualified.where((rows.score >= 0.6) | (rows.number < 12)))
     label = sl.SampledLabels("qualified", probability=0.2, above=0.6)
@@ -127,9 +127,9 @@ def run(*words: str) -> tuple[int, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("words", "said"), [
-    (["--per-pool", "3", "--pool", "query"], "next pool holds at least 3"),
+    (["--next-pool", "3", "--pool", "query"], "next pool holds at least 3"),
     (["--pool-recall", "0.8", "--pool", "query"], "keeps at least 80% of that pool's own"),
-    (["--expect", "2", "--pool", "query", "--spread", "2"], "at least 2 qualified candidates on average over pools;"),
+    (["--pool-average", "2", "--pool", "query", "--spread", "2"], "at least 2 qualified candidates on average over pools;"),
     (["--precision", "0.5", "--start", "0.1", "--unlabelled", "OTHER"], "at least 50% of those"),
     (["--budget", "10", "--pool-size", "100", "--unlabelled", "OTHER"], "on average over pools of 100"),
     (["--expect", "5", "--pool-size", "100", "--unlabelled", "OTHER"], "unlabelled scores"),
@@ -152,7 +152,7 @@ def test_the_command_line_makes_shows_and_applies_them(rows, tmp_path, words, sa
     assert code == 0
     assert "evidence:" in output
     code, output = run("show", str(tmp_path / "p.json"), "--json")
-    assert json.loads(output)["format"] == 2
+    assert json.loads(output)["format"] == 1
     drawn = "--audit-rate" in words
     past = [] if drawn else ["--past", str(path)]
     code, output = run("report", str(tmp_path / "p.json"), *past, "-o", str(tmp_path / "r.html"))
@@ -170,7 +170,7 @@ def test_the_command_line_makes_shows_and_applies_them(rows, tmp_path, words, sa
     (["--pool-recall", "0.8"], 2, "--pool"),
     (["--precision", "0.5"], 2, "--unlabelled"),
     (["--expect", "5", "--pool-size", "100", "--audit-rate", "0.2"], 2, "--audited-below"),
-    (["--per-pool", "50", "--pool", "query"], 3, "Not certifiable"),
+    (["--next-pool", "50", "--pool", "query"], 3, "Not certifiable"),
 ])  # fmt: skip
 def test_the_command_line_says_what_is_missing_in_flags(rows, tmp_path, words, code, said):
     rows.to_csv(tmp_path / "rows.csv", index=False)

@@ -36,7 +36,7 @@ def policy(target: Any = None, **options: Any) -> sl.Policy:
 def grouped(first: Any = ODD, second: Any = "b") -> sl.Policy:
     groups = [first if number % 2 else second for number in range(2_000)]
     targets = {first: sl.Expected(1, 50), second: sl.Expected(3, 50)}
-    return policy(targets, groups=groups, purpose="a test")
+    return policy(targets, groups=sl.Groups(groups, purpose="a test"))
 
 
 def boundary(thresholds: list[float]) -> list[float | None]:
@@ -172,17 +172,19 @@ def refusals() -> list[tuple[Any, dict[str, Any], str]]:
     rng = np.random.default_rng(5)
     scores, labels = population(rng, 1_500)
     ids = [str(number) for number in range(1_500)]
-    hashed = sl.calibrate(np.round(scores, 2), labels, sl.Expected(5, 100), ties="hash", ids=ids)
-    by_rank = sl.calibrate(scores, labels, sl.PerPool(1, by="rank"), pools=np.repeat(np.arange(75), 20))
+    hashed = sl.calibrate(np.round(scores, 2), labels, sl.Expected(5, 100), ties=sl.Hash(ids))
+    by_rank = sl.calibrate(scores, labels, sl.NextPool(1, by="rank"), pools=np.repeat(np.arange(75), 20))
     masks = {"a": scores > -1, "b": scores > -2}
     overlapping = sl.calibrate(
-        scores, labels, {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}, groups=masks, purpose="x"
+        scores,
+        labels,
+        {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)},
+        groups=sl.Groups(masks, purpose="x"),
     )
     per_group = sl.calibrate(
-        scores, labels, {"a": sl.PerPool(1, 50), "b": sl.PerPool(1, 50)}, groups=np.array(["a", "b"] * 750),
-        purpose="x",
+        scores, labels, {"a": sl.PerPool(1, 50), "b": sl.PerPool(1, 50)}, groups=sl.Groups(np.array(["a", "b"] * 750), purpose="x"),
     )  # fmt: skip
-    one_pool = sl.calibrate(scores, labels, sl.Precision(0.3), unlabelled=rng.random(300), rule="fdr")
+    one_pool = sl.calibrate(scores, labels, sl.FalseShare(0.7), unlabelled=rng.random(300))
     campaign = sl.Campaign(scores, labels, sl.Expected(5, 100))
     return [
         (hashed, {}, "secret salt"), (by_rank, {}, "by rank"), (overlapping, {}, "overlap"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from surelist._dataclasses import dataclass
@@ -88,7 +89,7 @@ def promised_point(policy: Policy) -> tuple[float, float] | None:
     rate, listed = policy.cutoffs[0].target.found_rate, policy.listed_per(policy.cutoffs[0])
     if policy.grouped or len(policy.cutoffs) > 1 or rate is None or listed is None:
         return None
-    return listed[0], float(rate) * listed[1]
+    return listed[0], float(rate * Fraction(listed[1]))
 
 
 def _heads(title: str, by_rank: bool = False) -> tuple[str, ...]:
