@@ -13,7 +13,7 @@ from surelist.reports import history, pictures
 
 TITLES = {"name": "n", "title": "t", "x_title": "Pools", "y_title": "Share"}
 PROMISES = (
-    sl.Expected(5, 100), sl.PerPool(5, 100), sl.Recall(0.9), sl.Precision(0.5), sl.Budget(10, 100), sl.NextPool(2),
+    sl.Expected(5, 100), sl.PerPool(5, 100), sl.Recall(0.9), sl.Precision(0.5), sl.Budget(10, 100), sl.NextPool(k=2),
     sl.NextPool(recall=0.5), sl.PoolAverage(3), sl.PoolAverage(3, of="value"), sl.Value(30, 100), sl.FalseShare(0.5),
 )  # fmt: skip
 UNDER = rf'<text class="tick" x="[\d.]+" y="{HEIGHT - 76 + 4}" dy="1em"[^>]*>([^<]+)<'

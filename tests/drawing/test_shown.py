@@ -87,7 +87,7 @@ def objects() -> dict[str, Any]:
         "recall": sl.calibrate(scores, labels, sl.Recall(0.9)),
         "precision": sl.calibrate(scores, labels, sl.Precision(0.3, 0.1), unlabelled=scores + 1e-9),
         "by rank": sl.calibrate(
-            scores, labels, sl.PerPool(1, by="rank"), pools=np.repeat(np.arange(75), 20)
+            scores, labels, sl.NextPool(k=1, by="rank"), pools=np.repeat(np.arange(75), 20)
         ),
         "monitor": monitor, "alarmed": alarmed, "campaign": campaign, "early": early, "screened": screened,
         "plan": sl.plan(sl.Expected(5, 100), base_rate=0.19, auc=0.85, sizes=(100, 300)),

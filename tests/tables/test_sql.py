@@ -173,7 +173,7 @@ def refusals() -> list[tuple[Any, dict[str, Any], str]]:
     scores, labels = population(rng, 1_500)
     ids = [str(number) for number in range(1_500)]
     hashed = sl.calibrate(np.round(scores, 2), labels, sl.Expected(5, 100), ties=sl.Hash(ids))
-    by_rank = sl.calibrate(scores, labels, sl.NextPool(1, by="rank"), pools=np.repeat(np.arange(75), 20))
+    by_rank = sl.calibrate(scores, labels, sl.NextPool(k=1, by="rank"), pools=np.repeat(np.arange(75), 20))
     masks = {"a": scores > -1, "b": scores > -2}
     overlapping = sl.calibrate(
         scores,

@@ -155,7 +155,8 @@ def _read_rows(source: Source, roles: Roles, terms: Terms, drawn: SampledLabels 
         "label": None if values else roles.label,
     }
     needed = drawn is None and terms.missing_labels == "error"
-    read = read_columns(opened, names, numbers=numbers, any_order=True, every_label=needed)
+    any_order = roles.weight is None  # which rows a seed keeps depends on their order
+    read = read_columns(opened, names, numbers=numbers, any_order=any_order, every_label=needed)
     for role, name in numbers.items():
         if role != "value" and np.isnan(read[role]).any():
             read_columns(opened, {"score": name}, any_order=True)  # says which rows have no number

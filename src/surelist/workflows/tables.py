@@ -208,6 +208,7 @@ def read_table(
 def evaluate_table(
     table: Any, policy: Policy | str | Path, *, score: str | None = None, label: str | None = None,
     group: str | None = None, id: str | None = None, pool: str | None = None, read: Read | None = None,
+    **earlier: Any,
 ) -> Evaluation:  # fmt: skip
     """How a policy did on a table of labelled candidates that took no part in making it.
 
@@ -229,6 +230,7 @@ def evaluate_table(
     >>> sl.evaluate_table(later, policy).consistent
     True
     """
+    refuse_earlier(earlier, "evaluate_table")
     policy = as_policy(policy)
     given = {"score": score, "label": label, "group": group, "pool": pool, "id": id}
     source = Source.of(table, read)
