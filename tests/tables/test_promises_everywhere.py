@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
 import surelist as sl
 from surelist.examples import population
@@ -32,6 +33,7 @@ def rows() -> pd.DataFrame:
         "my score": scores, "other": np.round(scores + rng.normal(0, 0.1, 1500), 3), "qualified": labels.astype(int),
         "drawn": np.where(drawn, labels, np.nan), "rate": np.where(scores >= EDGE, 1.0, 0.3),
         "value": labels * rng.integers(1, 20, 1500), "query": [f"q{i:02}" for i in rng.integers(0, 40, 1500)],
+        "ratio": rng.choice([0.5, 1.5], 1500), "half": np.arange(1500) % 2,
     })  # fmt: skip
 
 
@@ -55,6 +57,7 @@ LABELS = {
     "audited": sl.SampledLabels("drawn", probability=0.3, above=EDGE),
     "rates": sl.SampledLabels("drawn", probability="rate", lowest_rate=0.3),
 }
+SHIFT = sl.DensityRatio("ratio", 1.5, seed=5)
 PROMISES: dict[str, dict[str, Any]] = {
     "next pool": {"target": sl.NextPool(k=2), "pool": "query"},
     "own recall": {"target": sl.NextPool(recall=0.7), "pool": "query"},
@@ -71,6 +74,12 @@ PROMISES: dict[str, dict[str, Any]] = {
     "best of two": {"target": sl.Expected(5, 100), "score": ["other", "my score"]},
     "best of two, with others": {"target": sl.Expected(5, 100), "score": ["other", "my score"], "unlabelled": True,
                                  "kinds": FEW},
+    "known shift": {"target": sl.Expected(4, 100), "shift": SHIFT},
+    "known shift of the next pools": {"target": sl.PerPool(2, (100, 110)), "shift": SHIFT},
+    "known shift, kept share": {"target": sl.Recall(0.7), "shift": SHIFT},
+    "shift known within a factor": {"target": sl.Expected(2, 100), "shift": sl.DensityRatio("ratio", 1.5, within=1.2, seed=5)},
+    "known shift, precision": {"target": sl.Precision(0.4, start=0.1), "shift": SHIFT, "unlabelled": True},
+    "known shift, best of two": {"target": sl.Expected(4, 100), "shift": SHIFT, "score": ["other", "my score"]},
     "two promises": {"target": [sl.Expected(5, 100), sl.Precision(0.4, start=0.1)], "unlabelled": True, "kinds": FEW},
 }  # fmt: skip
 
@@ -93,6 +102,8 @@ def from_arrays(rows: pd.DataFrame, others: pd.DataFrame, asked: dict[str, Any])
         given["pools"] = rows[asked["pool"]]
     if "unlabelled" in asked:
         given["unlabelled"] = others[score] if one else {name: others[name] for name in score}
+    if (shift := asked.get("shift")) is not None:
+        given["shift"] = structs.replace(shift, ratios=rows[shift.ratios])
     scores = rows[score] if one else {name: rows[name] for name in score}
     return sl.calibrate(scores, labels, asked["target"], **given)
 
@@ -166,15 +177,48 @@ def test_a_false_share_policy_selects_from_its_own_pool_alone(rows, others, tmp_
         sl.select_table(others.iloc[1:], policy)
 
 
+HALVES = {0: sl.Expected(2, 50), 1: sl.Expected(2, 50)}
+
+
+@pytest.mark.parametrize("shift", [None, SHIFT], ids=["counted", "known shift"])
+@pytest.mark.parametrize("group_rows", ["own", "all"])
+def test_groups_named_0_and_1_are_those_of_arrays_on_every_table(rows, tmp_path, shift, group_rows):
+    beside = {} if shift is None else {"shift": structs.replace(shift, ratios=rows[shift.ratios])}
+    groups = sl.Groups(rows["half"], "a test", rows=group_rows)
+    arrays = sl.calibrate(rows["my score"], rows["qualified"], HALVES, groups=groups, **beside)
+    asked = {"target": HALVES, "groups": sl.Groups("half", "a test", rows=group_rows), "shift": shift}
+    for kind, table in tables(rows, tmp_path, "rows").items():
+        policy = from_table(table, None, asked)
+        assert policy.thresholds == arrays.thresholds, kind
+        assert set(policy.thresholds) == {0, 1}, kind
+        assert policy.promise == arrays.promise, kind
+        listed = arrays.select(rows["my score"], rows["half"])
+        assert sl.select_table(table, policy).shortlisted == listed.sum(), kind
+
+
+@pytest.mark.parametrize("shift", [None, SHIFT], ids=["counted", "known shift"])
+def test_every_group_that_cannot_be_certified_is_named(rows, tmp_path, shift):
+    asked = {
+        "target": dict.fromkeys(HALVES, sl.Expected(40, 50)),
+        "groups": sl.Groups("half", "a test"),
+        "shift": shift,
+    }
+    for kind, table in tables(rows, tmp_path, "rows").items():
+        with pytest.raises(sl.NotCertifiable) as caught:
+            from_table(table, None, asked)
+        short = caught.value.shortfall
+        assert [short.group, *(each.group for each in short.others)] == ["0", "1"], kind
+
+
 def test_errors_name_columns_not_arrays(rows, others, tmp_path):
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"target": sl.NextPool(k=2)}, "pass pool="),
         ({"target": sl.PoolAverage(2, spread=1)}, "pass pool="),
         ({"target": sl.Precision(0.5)}, "pass unlabelled="),
-        ({"target": sl.PoolAverage(2, of="value"), "label": "value"}, "needs pool=, one pool id per row"),
+        ({"target": sl.PoolAverage(2, of="value"), "label": "value"}, "pass pool=, one pool id per row"),
         ({"target": {"a": sl.Precision(0.5)}, "groups": sl.Groups("query", "x"), "unlabelled": others},
          "groups have no proof together"),
-        ({"target": sl.Expected(5, 100), "label": LABELS["audited"], "pool": "query"}, "leave them out"),
+        ({"target": sl.Expected(5, 100), "label": LABELS["audited"], "pool": "query"}, "leave pool= out"),
         ({"target": sl.Expected(5, 100), "score": ["my score", "nothing"]}, "no column 'nothing'"),
         ({"target": sl.Expected(5, 100), "label": sl.SampledLabels("drawn", "nothing", lowest_rate=0.1)}, "'nothing'"),
         ({"target": sl.Budget(10, 100), "unlabelled": others.drop(columns="my score")}, "no column 'my score'"),

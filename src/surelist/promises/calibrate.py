@@ -170,6 +170,11 @@ def certify_arrays(given: Arrays, terms: Terms) -> Policy:
     asked = given.conditions(terms)
     for promise in terms.all_targets:
         require_proof(promise, asked)
+    if given.pools is not None and isinstance(given.labels, SampledLabels):
+        raise InvalidInput(
+            "pools: labels of some rows alone do not show whether candidates of one pool resemble one "
+            "another; leave pools= out."
+        )
     if given.unlabelled is not None and all(each.others == "refused" for each in terms.all_targets):
         kind = type(terms.all_targets[0]).__name__
         raise InvalidInput(f"unlabelled: does not help a {kind} promise; leave it out.")
@@ -250,7 +255,7 @@ def _members(groups: Any, terms: Terms, rows: int) -> dict[str | None, Mask | No
 
 
 def _warn_of_pools(columns: RowColumns, policy: Policy) -> None:
-    if policy.grouped or any(each.proof.drawn_labels for each in policy.cutoffs):
+    if policy.grouped:
         return
     codes, pools = check.as_codes(columns.pools, len(columns.scores))
     listed = columns.good & (columns.scores >= policy.cutoffs[0].steps[0].threshold)
