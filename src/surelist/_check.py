@@ -276,7 +276,7 @@ def plain(value: Any) -> Any:
 def as_weights(values: Any, rows: int, bound: float, name: str = "weights") -> Scores:
     weights = as_scores(values, name)
     require_length(weights, rows, name)
-    for wrong, what in ((weights < 0, "at least 0"), (weights > bound, f"at most weight_bound={bound:g}")):
+    for wrong, what in ((weights < 0, "at least 0"), (weights > bound, f"at most bound={bound:g}")):
         if wrong.any():
             row = int(wrong.argmax())
             raise InvalidInput(f"{name}: expected {what}, got {weights[row]:g} at row {row}.")

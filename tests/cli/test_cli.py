@@ -120,7 +120,7 @@ def test_groups(folder, monkeypatch, capsys):
     assert run([*CALIBRATE, *grouped]) == 0
     policy = sl.Policy.load("policy.json")
     targets = {"women": sl.Expected(3.8, 76), "men": sl.Expected(1.2, 24)}
-    python = sl.calibrate(SCORES[:2_900], LABELS[:2_900], targets, groups=SEX[:2_900], purpose="outreach")
+    python = sl.calibrate(SCORES[:2_900], LABELS[:2_900], targets, groups=sl.Groups(SEX[:2_900], "outreach"))
     assert policy.thresholds == python.thresholds
     assert policy.purpose == "outreach"
     assert run(["select", "new.csv", "--policy", "policy.json", "-o", "s.csv"]) == 0

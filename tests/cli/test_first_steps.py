@@ -71,7 +71,7 @@ def test_how_a_file_was_read_is_said_once(folder, capsys):
 
 def test_a_recall_without_all_labels_says_what_to_do(folder, capsys):
     assert run(["calibrate", *FILE, *SAID, "--recall", "0.9", "-o", "out.json"]) == 2
-    assert "Get them, or promise a count." in capsys.readouterr().err
+    assert "get the labels, or promise a count." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("absent", [False, True])

@@ -122,8 +122,8 @@ def test_watch_groups(tmp_path, capsys):
     scores, labels = next(pools(rng, 1, size=3000))
     groups = np.where(rng.random(3000) < 0.5, "a", "b")
     policy = tmp_path / "policy.json"
-    sl.calibrate(scores, labels, {"a": sl.Expected(3, 50), "b": sl.Expected(3, 50)}, groups=groups,
-                 purpose="outreach").save(policy)  # fmt: skip
+    targets = {"a": sl.Expected(3, 50), "b": sl.Expected(3, 50)}
+    sl.calibrate(scores, labels, targets, groups=sl.Groups(groups, "outreach")).save(policy)
     table = write(
         tmp_path / "p.csv", ["pool", "pool_size", "qualified", "group"],
         [("1", 50, 4, "a"), ("1", 50, 3, "b"), ("2", 50, 4, "a"), ("2", 50, "", "b")],

@@ -193,7 +193,9 @@ def test_merged_groups_are_one_and_say_what_that_means():
     assert sl.merge_groups(["a"] * 5, fewest=2).describe().startswith("Nothing is merged")
     with pytest.raises(sl.InvalidInput, match="stays"):
         sl.merge_groups(["a"] * 5 + ["b"], fewest=2, name="a")
-    with pytest.raises(sl.InvalidInput, match=r"target: must be one of Expected\(k, pool_size\)"):
+    with pytest.raises(
+        sl.InvalidInput, match=r"target: expected a promise: Expected\(k, pool_size\), .* got 5"
+    ):
         sl.calibrate([0.1, 0.2], [0, 1], 5)
 
 

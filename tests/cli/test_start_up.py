@@ -51,7 +51,7 @@ def policies() -> dict[str, sl.Policy]:
     return {
         "expected": sl.calibrate(scores, labels, sl.Expected(5, 100)),
         "dkw": sl.calibrate(scores, labels, sl.Expected(5, 100), rule="dkw"),
-        "groups": sl.calibrate(scores, labels, targets, groups=groups, purpose="a test"),
+        "groups": sl.calibrate(scores, labels, targets, groups=sl.Groups(groups, "a test")),
         "per pool": sl.calibrate(scores, labels, sl.PerPool(3, (50, 200))),
         "recall": sl.calibrate(scores, labels, sl.Recall(0.9)),
     }

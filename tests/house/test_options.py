@@ -12,13 +12,15 @@ import pytest
 
 import surelist as sl
 from surelist.cli import certify, lifecycle
-from surelist.cli.options import FLAGS, in_flags
+from surelist.cli.options import in_flags
+from surelist.promises import kinds
 from surelist.promises.asked import group_targets, one_target, target_asked
-from surelist.promises.options import OPTIONS, PROMISES, PromiseKind
+from surelist.promises.options import OPTIONS
 from surelist.promises.terms import Roles, Terms
 from surelist.service.models import CalibrateOptions, CurveOptions
 
 DOCS = Path(__file__).parents[2] / "docs"
+FLAGS = {name: each for each in kinds.classes() for name, _ in each.flags}
 OPTIONAL_IN_PYTHON = {"score", "label", "target"}  # required there: nothing is guessed
 
 
@@ -30,7 +32,7 @@ def described(name: str, function: str) -> str:
     "function", [sl.calibrate, sl.calibrate_table, sl.select_table, sl.guarantee_curve, Terms]
 )
 def test_python_defaults_and_choices_are_those_of_the_table(function):
-    hints = get_type_hints(function.__init__ if function is Terms else function)
+    hints = get_type_hints(function)
     shared = 0
     for name, parameter in inspect.signature(function).parameters.items():
         option = OPTIONS.get(described(name, function.__name__))
@@ -39,7 +41,9 @@ def test_python_defaults_and_choices_are_those_of_the_table(function):
         shared += 1
         if name not in OPTIONAL_IN_PYTHON and parameter.default is not None:
             assert parameter.default == option.default, name
-        if get_origin(option.kind) is Literal:
+        if name == "ties" and function is not Terms:
+            assert hints[name] == Literal["include"] | sl.Hash  # "hash" of the table is Hash(ids) in Python
+        elif get_origin(option.kind) is Literal:
             assert hints[name] == option.kind, name
     assert shared >= 3
 
@@ -63,10 +67,10 @@ def commands() -> list[tuple[str, click.Option]]:
 def test_the_command_line_says_what_the_table_says(command: str, option: click.Option):
     name = str(option.name)
     if name in FLAGS:
-        assert option.help == PROMISES[FLAGS[name]]
+        assert option.help == FLAGS[name].help
         return
     row = OPTIONS.get(described(name, command))
-    if row is None or (command == "select" and name in Roles.__dataclass_fields__):
+    if row is None or (command == "select" and name in Roles.__struct_fields__):
         return  # of this command alone; a pool's columns are by default those of calibration
     assert option.help == row.help
     if get_origin(row.kind) is Literal:
@@ -123,7 +127,8 @@ SAME = [
 @pytest.mark.parametrize(("text", "beside", "target"), SAME)
 def test_one_grammar_for_targets_at_every_door(text, beside, target):
     name = text.rpartition("=")[0]
-    assert group_targets([text], **beside) == {name: target}
+    kind, size = beside.get("promise", kinds.FIRST), beside.get("pool_size")
+    assert group_targets([text], kind, size) == {name: target}
     if beside.get("pool_size") == (50, 200):
         beside = {**beside, "pool_size": "50-200"}
     options = CalibrateOptions.model_validate({"group": "sex", "purpose": "x", "target": [text], **beside})
@@ -140,10 +145,13 @@ def test_targets_outside_the_grammar_are_refused_with_what_was_said(text):
         group_targets([text])
 
 
-@pytest.mark.parametrize("kind", get_args(PromiseKind))
+@pytest.mark.parametrize("kind", kinds.KINDS)
 def test_a_promise_without_its_numbers_says_which_one_is_missing(kind):
-    with pytest.raises(sl.InvalidInput, match="share" if kind == "recall" else "k:"):
-        one_target(kind)
+    promise = kinds.promise_class(kind)
+    assert promise is not None
+    first = next(iter(kinds.required(promise)), promise.__struct_fields__[0])
+    with pytest.raises(sl.InvalidInput, match=rf"^{first}\b"):
+        one_target(kind, {})
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def every_kind_of_draw() -> dict[str, object]:
     """What each promise that draws has drawn."""
     scores, labels = population(np.random.default_rng(3), 2_000)
     target = sl.Expected(5, 100)
-    weighted = sl.calibrate(scores, labels, target, weights=1 - scores / 2, weight_bound=1.0)
+    weighted = sl.calibrate(scores, labels, target, shift=sl.DensityRatio(1 - scores / 2, 1.0))
     return {
         "thinning": weighted.shift.seed,
         "bets": Draw.fresh().key,

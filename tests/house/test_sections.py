@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import surelist
+from surelist.promises import kinds
 
 TESTS = Path(__file__).parents[1]
 PAGE = (TESTS.parent / "docs" / "statistics.md").read_text(encoding="utf-8")
@@ -231,7 +232,9 @@ PROOFS = {
         "promises/test_more_promises.py::test_the_list_of_a_budget_ends_before_the_tie",
     ],
     "value": ["promises/test_whole_pools.py::test_values_of_rows_are_false_at_most_alpha_at_the_boundary"],
-    "no-split": ["promises/test_no_split.py::test_over_every_sample_of_a_small_world_a_false_promise_is_made_at_most_alpha_of_the_time"],
+    "no-split": [
+        "promises/test_no_split.py::test_over_every_sample_of_a_small_world_a_false_promise_is_made_at_most_alpha_of_the_time"
+    ],
     "two-promises": ["promises/test_more_promises.py::test_two_promises_share_alpha_and_one_list"],
     "testing": ["house/test_mutants.py::test_mutant_is_caught"],
     "slips": [
@@ -266,6 +269,12 @@ def test_code_cites_sections_that_the_page_says_it_carries_out() -> None:
     roots = SOURCE, TESTS, TESTS.parent / "benchmarks"
     unknown = {name: files for name, files in cited(*roots).items() if name not in carried_out()}
     assert not unknown, f"no such section, or one marked {ABSENT!r}: write it, or remove the mark"
+
+
+def test_every_declared_set_of_conditions_names_its_section() -> None:
+    declared = {each.section for promise in kinds.classes() for each in promise.proved_with}
+    assert declared
+    assert declared <= carried_out() & PROOFS.keys()
 
 
 def test_every_section_in_force_is_cited_and_proved() -> None:

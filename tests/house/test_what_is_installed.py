@@ -49,7 +49,8 @@ def test_the_core_needs_no_dataframe_library(tmp_path: Path) -> None:
 
 ASK = """
 import surelist as sl
-sl.calibrate_table(sys.argv[1], score="score", label="label", target=sl.Expected(5, 100), engine=sys.argv[2])
+sl.calibrate_table(sys.argv[1], score="score", label="label", target=sl.Expected(5, 100),
+                   read=sl.Read(engine=sys.argv[2]))
 """
 
 

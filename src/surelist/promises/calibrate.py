@@ -32,7 +32,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.promise import Level, Promise
 from surelist.promises.sampled import SampledLabels, require_drawn, thin
-from surelist.promises.shift import DensityRatio, keep_rows, with_margin
+from surelist.promises.shift import DensityRatio, keep_rows, ratios_of, with_margin
 from surelist.promises.state import Certified, Cutoff, Shift, Step, Thinning
 from surelist.promises.terms import Targets, Terms, make_terms
 from surelist.score_summary import Reached
@@ -120,7 +120,7 @@ def calibrate(
     check.require_one_index(
         scores=scores, labels=labels if drawn is None else drawn.labels,
         probability=None if drawn is None else drawn.probability, groups=groups and groups.names,
-        ids=getattr(ties, "ids", None), ratios=shift and shift.ratios, pools=pools,
+        ids=getattr(ties, "ids", None), ratios=ratios_of(shift), pools=pools,
     )  # fmt: skip
     given = Arrays(
         scores, labels, groups and groups.names, getattr(ties, "ids", None), shift, pools, unlabelled

@@ -174,8 +174,10 @@ def proof_of(promise: Any, asked: Conditions) -> Proved | None:
 
 
 def require_proof(promise: Any, asked: Conditions) -> None:
-    """Raise where nothing that the kind declares covers what was asked for, and say what does not go
-    together."""
+    """Raise where nothing that the kind declares covers what was asked for [theory: together].
+
+    The error says what does not go together.
+    """
     check.as_choice(asked.rule, promise.rules, f"rule (for {type(promise).__name__} targets)")
     if promise.others == "needed" and asked.others == "none":
         raise InvalidInput(
@@ -197,6 +199,8 @@ def require_proof(promise: Any, asked: Conditions) -> None:
             is None
         ):
             instead = OTHER_LABELS if _by_probability(promise, asked) else "leave one out"
+            if value == "missing" and promise.every_label:
+                instead = "get the labels, or promise a count"
             raise InvalidInput(
                 f"{_keyword(name)}: {what} and {WORDS[name, value]} have no proof together; {instead}."
             )

@@ -124,6 +124,13 @@ class DensityRatio(Struct, frozen=True, eq=False):
         return within
 
 
+def ratios_of(shift: Any) -> Any:
+    """The ratios of a known shift; None without one."""
+    if shift is not None and not isinstance(shift, DensityRatio):
+        raise InvalidInput(f"shift: expected DensityRatio(ratios, bound), got {check.shown(shift)}.")
+    return shift and shift.ratios
+
+
 def keep_rows(given: DensityRatio, rows: int) -> tuple[NDArray[np.bool_], Shift]:
     """Rejection sampling [theory: shift]: the kept rows are i.i.d. from the pool's population."""
     bound = check.as_positive(given.bound, "bound")

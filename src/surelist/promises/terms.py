@@ -99,8 +99,8 @@ class Terms(Struct, frozen=True, eq=False):
             for name, (rows, qualified) in counted.items()
         ):
             raise InvalidInput(
-                "target: these targets by group were estimated from rows with the same counts in every group: from "
-                "the calibration rows. Estimate them from other rows."
+                "target: these targets by group were estimated from rows with the same counts in every "
+                "group: from the calibration rows. Estimate them from other rows."
             )
 
 

@@ -19,7 +19,7 @@ from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.options import CurveRule, Rule
 from surelist.promises.policy import Policy, as_policy
 from surelist.promises.sampled import SampledLabels
-from surelist.promises.shift import DensityRatio
+from surelist.promises.shift import DensityRatio, ratios_of
 from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
 from surelist.tables.adopted import adopt_upload
@@ -166,7 +166,7 @@ def calibrate_table(
     column: str = label.labels if isinstance(label, SampledLabels) else label
     roles = Roles(
         names[0] if names else None, column, None if groups is None else groups.names,
-        ties.ids if isinstance(ties, Hash) else None, None if shift is None else shift.ratios, pool,
+        ties.ids if isinstance(ties, Hash) else None, ratios_of(shift), pool,
         names[1:],
     )  # fmt: skip
     source = Source.of(table, read, on_bad_rows=on_bad_rows, progress=progress)
