@@ -149,10 +149,10 @@ def blocks() -> None:
 
     Exact for every block that may be chosen: no labels are drawn. Before, blocks grew by 6 % each.
     """
+    from surelist.bounds.block_level import about_level
     from surelist.bounds.collection import block_rate_count
     from surelist.lifecycle.block_design import lay_out
     from surelist.lifecycle.block_draw import block_sizes
-    from surelist.bounds.block_level import about_level
     from surelist.lifecycle.block_test import need
 
     size, share = 20_000, ALPHA * 0.85

@@ -61,7 +61,10 @@ def pools(rng: np.random.Generator, runs: int) -> None:
 
     oracle = (np.searchsorted(hits, 5) + 1) / size
     for count in (20, 100):
-        average, rows = Tally("whole pools, PoolAverage(5, spread=4)"), Tally("rows as units, Expected(5, 100)")
+        average, rows = (
+            Tally("whole pools, PoolAverage(5, spread=4)"),
+            Tally("rows as units, Expected(5, 100)"),
+        )
         following, single = Tally("whole pools, NextPool(k=3)"), Tally("rows as units, PerPool(3, 20)")
         for _ in range(runs):
             s, y, c = clustered(rng, count)

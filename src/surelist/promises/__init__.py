@@ -1,1 +1,1 @@
-"""Targets and evidence to a ``Policy``: the only room that makes a promise; arrays only, no tables."""
+"""Targets and evidence to a ``Policy``: the only package that makes a promise; arrays only, no tables."""
