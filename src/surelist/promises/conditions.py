@@ -123,8 +123,8 @@ class Proved(Struct, frozen=True):
     """A set of conditions under which a kind has a proof: any of each of these, together with any of the
     others.
 
-    ``section`` names the proof in ``docs/statistics.md``; why conditions go together [theory: together]. A condition
-    that is not named stays plain.
+    ``section`` names the proof in ``docs/statistics.md``; why conditions go together:
+    [theory: together]. A condition that is not named stays plain.
     """
 
     section: str
