@@ -149,6 +149,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"promise": "budget", "size": 10}, "pool_size: expected a number; a promise of budget needs size, pool_size"),
     ({"promise": "next-pool", "recall": 0.9}, "pass pool="),
     ({"promise": "per-pool", "k": 2, "by": "rank", "pool_size": 100}, "by: does not go with a promise of per-pool"),
+    ({"promise": "nothing", "k": 3}, "promise: expected one of expected, per-pool, recall"),
+    ({"promise": "at-least", "k": 3}, "AtLeast has no proof from calibration rows; it is for labelling"),
     ({"promise": "recall", "share": 0.9, "of": "value"}, "of: does not go with a promise of recall"),
     ({"k": 5, "pool_size": 100, "start": 0.1}, "start: does not go with"),
     ({"k": 5, "pool_size": 100, "also": ["nothing:3"]}, "also: expected"),
@@ -216,4 +218,7 @@ def test_openapi_offers_every_option_that_is_not_of_files(local_client):
     offered = {each["name"] for each in schema["parameters"]}
     of_files = {"unlabelled", "on_bad_rows", "engine", "spark_master", "reason", "rank"}
     assert {name for name in OPTIONS if "." not in name} - of_files <= offered
+    kinds = next(each["schema"]["enum"] for each in schema["parameters"] if each["name"] == "promise")
+    assert kinds == ["expected", "per-pool", "recall", "precision", "budget", "next-pool", "pool-average", "value",
+                     "false-share"]  # fmt: skip
     assert "multipart/form-data" in schema["requestBody"]["content"]

@@ -179,6 +179,11 @@ def require_proof(promise: Any, asked: Conditions) -> None:
 
     The error says what does not go together.
     """
+    if not promise.proved_with:
+        raise InvalidInput(
+            f"target: {type(promise).__name__} has no proof from calibration rows; it is for labelling, "
+            "where a few of the very candidates are drawn and labelled."
+        )
     check.as_choice(asked.rule, promise.rules, f"rule (for {type(promise).__name__} targets)")
     if promise.others == "needed" and asked.others == "none":
         raise InvalidInput(

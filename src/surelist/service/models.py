@@ -28,6 +28,8 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PoolRange = Annotated[str, Field(pattern="^[0-9]{1,9}-[0-9]{1,9}$")]
 
+FROM_ROWS = [kind for kind, each in zip(kinds.KINDS, kinds.classes(), strict=True) if each.proved_with]
+
 
 class Options(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -45,7 +47,7 @@ class CalibrateOptions(Options):
 
     score: Name = option("score")
     label: Name = option("label")
-    promise: str = option("promise", json_schema_extra={"enum": [*kinds.KINDS]})
+    promise: str = option("promise", json_schema_extra={"enum": FROM_ROWS})
     k: Number | None = option("k")
     pool_size: Number | PoolRange | None = option("pool_size")
     largest_pool: int | None = option("largest_pool", ge=1, le=10**9)
