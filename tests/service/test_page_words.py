@@ -159,6 +159,10 @@ def test_the_labelling_pages(local_client):
         ("unlabelled: Precision needs scores of other candidates, without labels; pass unlabelled=.",
          "Scores of other candidates: Precision needs scores of other candidates, without labels: choose a file of "
          "them."),
+        ("labels: Recall and labels known above a score and audited below it have no proof together; give every row's "
+         "probability= and lowest_rate= instead.",
+         "Labels: Recall and labels known above a score and audited below it have no proof together; give a column "
+         "with every row's probability instead."),
         ('column: x. Say which mark is the decimal one: decimal=","', "column: x. Choose the decimal mark below."),
     ],
 )  # fmt: skip
@@ -173,3 +177,14 @@ def test_a_warning_about_ties_names_no_keyword_on_the_page():
     (warning,) = wording.warnings(made(sl.Expected(5, 100), LABELS, SCORES.round(1)))
     assert "ties=Hash(ids)" in warning
     assert INSIDERS.search(plainly(warning)) is None
+
+
+def test_a_promise_that_cannot_be_watched_says_why_without_a_keyword():
+    import surelist as sl
+    from surelist.promises.promise import Level
+
+    with pytest.raises(sl.InvalidInput) as refused:
+        sl.Budget(10, 100).watched(Level(0.1))
+    said = plainly(str(refused.value))
+    assert "averages in pools of a given size, and shares of all qualified that are kept" in said
+    assert INSIDERS.search(said) is None
