@@ -235,7 +235,7 @@ def test_campaign_bad_input_leaves_the_state_as_it_was(tmp_path, capsys):
     screen = ["campaign", "screen", str(state), pool, "--pool", "1"]
     assert run([*screen, "-o", str(tmp_path / "missing" / "s.csv")]) == 2
     assert run([*screen, "-o", str(tmp_path / "s.csv"), "--id", "nobody"]) == 2
-    assert run([*screen, "-o", str(tmp_path / "s.txt")]) == 2
+    assert run([*screen, "-o", str(tmp_path / "s.doc")]) == 2
     reviews = write(tmp_path / "r.csv", ["id", "qualified"], [("c1", 1)])
     assert run(["campaign", "review", str(state), reviews, "--pool", "1"]) == 2
     assert state.read_bytes() == before
