@@ -143,10 +143,9 @@ class Campaign(Displayed):
         self.audit_rate = state.audit_rate
         self.created, self.fingerprint = state.created, state.fingerprint
         self.rows, self.pools, self.chosen = state.rows, state.pools, state.chosen
-        self.updates, self.epochs = state.updates, state.epochs
+        self.updates, self.epochs, self._memory = state.updates, state.epochs, state.memory
         self.reviews = PoolReviews(state.screened, state.waiting, state.missing, state.watched)
         self._qualified, self._listed = ScoreCounts(state.qualified), ScoreCounts(state.listed)
-        self._memory = state.memory
         self.monitor: Monitor | None = None
         if state.watch is not None:
             self.monitor = Monitor(self.policy, self.monitor_alpha).resume(state.watch)
@@ -387,8 +386,7 @@ class Campaign(Displayed):
         count = self._walk.next(self.rows, self.budgets[look])
         before = self.updates[-1].threshold if self.updates else None
         certified = self._qualified.nth_largest(count)
-        threshold = before
-        audit = self.audit_rate is not None
+        threshold, audit = before, self.audit_rate is not None
         if certified is not None and certified != before and (audit or before is None or certified > before):
             threshold, self.chosen = certified, look
         if threshold is not None and not audit:
