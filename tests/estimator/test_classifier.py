@@ -260,3 +260,30 @@ def test_the_html_of_a_fitted_classifier_shows_its_promise():
 def test_a_promise_that_fit_cannot_certify_is_refused_before_anything_is_fitted(target):
     with pytest.raises(sl.InvalidInput, match="fit the model, then"):
         sl.ShortlistClassifier(LogisticRegression(), target=target).fit(np.zeros((4, 1)), [0, 1, 0, 1])
+
+
+def test_a_promise_that_fit_cannot_certify_is_the_one_that_is_named():
+    target = {"a": sl.Expected(3, 100), "b": sl.Budget(10, 100)}
+    with pytest.raises(sl.InvalidInput, match="got Budget"):
+        sl.ShortlistClassifier(LogisticRegression(), target=target).fit(np.zeros((4, 1)), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("target", [5, None, [], "expect:5/100"])
+def test_what_is_no_promise_is_answered_with_those_there_are(target):
+    with pytest.raises(sl.InvalidInput, match=r"^target: "):
+        sl.ShortlistClassifier(LogisticRegression(), target=target).fit(X, y)
+    both = {"a": TARGET, "b": target}
+    with pytest.raises(sl.InvalidInput, match=r"^target\['b'\]: "):
+        sl.ShortlistClassifier(LogisticRegression(), target=both).fit(X, y, groups=np.where(y, "a", "b"))
+
+
+def test_several_promises_of_one_list_are_fitted_together():
+    model = make().set_params(target=[TARGET, sl.Recall(0.5)]).fit(X, y)
+    assert [cutoff.target for cutoff in model.policy_.cutoffs] == [TARGET, sl.Recall(0.5)]
+
+
+@pytest.mark.parametrize("options", [{"group_split": "evenly"}, {"group_rows": "some"}])
+def test_settings_of_groups_are_read_without_groups_too(options):
+    (name,) = options
+    with pytest.raises(sl.InvalidInput, match=f"{name}: expected one of"):
+        make(**options).fit(X, y)

@@ -7,8 +7,8 @@ It delegates: scikit-learn fits and scores, ``calibration`` certifies. What surr
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
 
 import numpy as np
 from msgspec.structs import replace
@@ -309,15 +309,17 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def _require_counts(self) -> None:
         """Promises that need more than scores and labels have no way in through ``fit``."""
-        targets = list(self.target.values()) if isinstance(self.target, Mapping) else [self.target]
-        if any(each.needs is not Needs.COUNTS for each in targets):
-            raise InvalidInput(
-                "target: ShortlistClassifier takes promises that counts of rows decide, got "
-                f"{targets[0]!r}, which "
-                "needs more than fit is given: fit the model, then sl.calibrate(scores, y, target, ...)."
-            )
+        given = self.target.values() if isinstance(self.target, Mapping) else self.target
+        for each in [given] if isinstance(given, Promise) or not isinstance(given, Iterable) else given:
+            if isinstance(each, Promise) and each.needs is not Needs.COUNTS:
+                raise InvalidInput(
+                    f"target: ShortlistClassifier takes promises that counts of rows decide, got {each!r}, "
+                    "which needs more than fit is given: fit the model, then sl.calibrate(scores, y, target, ...)."
+                )
 
     def _groups_of(self, groups: Any, rows: NDArray[Any]) -> Groups | None:
+        check.as_choice(self.group_split, get_args(GroupSplit), "group_split")
+        check.as_choice(self.group_rows, get_args(GroupRows), "group_rows")
         if groups is None:
             if self.purpose is not None:
                 raise InvalidInput(f"purpose: goes with groups=, got {self.purpose!r} without.")
