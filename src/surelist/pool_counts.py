@@ -1,6 +1,6 @@
 """A pool counted against a few scores of the calibration rows, and what checks of it came to.
 
-Counting is all that is done here, on arrays; tables count in their room. What the counts mean is
+Counting is all that is done here, on arrays; tables count in their own package. What the counts mean is
 worked out in ``promises.pool_checks``.
 """
 

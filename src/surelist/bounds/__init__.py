@@ -1,4 +1,4 @@
-"""Theorems: numbers in, numbers out. Nothing in this room sees data, files or front ends.
+"""Theorems: numbers in, numbers out. Nothing in this package sees data, files or front ends.
 
 Examples
 --------

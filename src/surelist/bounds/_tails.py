@@ -1,6 +1,6 @@
 """Tails of the binomial and the hypergeometric law, accurate to rounding for any n; searches over them.
 
-Used by the rules of this room only: arguments are checked at its doors (``counts``), not here.
+Used by the rules of this package only: arguments are checked where they come in (``counts``), not here.
 """
 
 from __future__ import annotations
