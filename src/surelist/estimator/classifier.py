@@ -314,7 +314,8 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             if isinstance(each, Promise) and each.needs is not Needs.COUNTS:
                 raise InvalidInput(
                     f"target: ShortlistClassifier takes promises that counts of rows decide, got {each!r}, "
-                    "which needs more than fit is given: fit the model, then sl.calibrate(scores, y, target, ...)."
+                    "which needs more than fit is given: fit the model, then "
+                    "sl.calibrate(scores, y, target, ...)."
                 )
 
     def _groups_of(self, groups: Any, rows: NDArray[Any]) -> Groups | None:
