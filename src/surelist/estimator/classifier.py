@@ -1,6 +1,6 @@
 """A classifier whose positive predictions are a shortlist.
 
-It delegates: scikit-learn fits and scores, ``calibration`` certifies. What surrounds it is read in
+It delegates: scikit-learn fits and scores, ``calibrate`` certifies. What surrounds it is read in
 ``surroundings``.
 """
 

@@ -1,7 +1,7 @@
 """The policy: a few frozen numbers that shortlist candidates and say what is promised.
 
 Applying a policy needs nothing but the policy. What it knows lives in ``state``, how it was
-learned in ``calibration``, its file format in ``policy_file``, its sentences in ``wording``.
+learned in ``calibrate``, its file format in ``policy_file``, its sentences in ``wording``.
 """
 
 from __future__ import annotations
