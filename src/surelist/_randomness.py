@@ -1,8 +1,8 @@
 """The randomness that promises rest on: fresh from the system, and drawn nowhere else.
 
 Thinning, ties, bets, and the draws of labellings, stop tests and audits come from here; whoever draws
-records what was drawn. Nothing outside a program sets a seed: no default, no option, no variable of the
-environment. Tests replace ``_system`` from inside their process. Tokens, cookies, ids and names of files
+records what was drawn. Nothing outside a program sets a seed: no default, no variable of the
+environment; the seed of a ``DensityRatio`` is the caller's own, and recorded as such. Tests replace ``_system`` from inside their process. Tokens, cookies, ids and names of files
 use ``secrets``; randomness of no promise takes a ``numpy.random.Generator`` from the caller.
 """
 
