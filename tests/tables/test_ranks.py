@@ -72,7 +72,7 @@ def test_ranks_on_every_engine(any_engine, spread, tight):
     scores = SPREADS[spread]
     groups = np.where(np.arange(SIZE) % 3 == 0, "a", "b")
     data = {"id": list(range(SIZE)), "score": scores.tolist(), "group": groups.tolist()}
-    table = open_table(any_engine.table(data), **any_engine.options)
+    table = open_table(any_engine.table(data), any_engine.reader)
     ranked = ranks.RankedTable(table, score="score", id="id", group="group")
     assert ranked.sizes == {"a": 200, "b": 400}
     asked = np.array([0, 7, 8, 9, 150, 199])
