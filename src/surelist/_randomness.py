@@ -2,8 +2,9 @@
 
 Thinning, ties, bets, and the draws of labellings, stop tests and audits come from here; whoever draws
 records what was drawn. Nothing outside a program sets a seed: no default, no variable of the
-environment; the seed of a ``DensityRatio`` is the caller's own, and recorded as such. Tests replace ``_system`` from inside their process. Tokens, cookies, ids and names of files
-use ``secrets``; randomness of no promise takes a ``numpy.random.Generator`` from the caller.
+environment; the seed of a ``DensityRatio`` is the caller's own, and recorded as such. Tests replace
+``_system`` from inside their process. Tokens, cookies, ids and names of files use ``secrets``; randomness of
+no promise takes a ``numpy.random.Generator`` from the caller.
 """
 
 from __future__ import annotations
