@@ -12,7 +12,7 @@ import pytest
 
 import surelist as sl
 from surelist import _dataclasses as ours
-from surelist.promises.state import Certificate, Cutoff, Step
+from surelist.filters import Filter, GroupFilter, Threshold
 
 
 def made_with(dataclass: Any) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def test_policies_are_compared_by_what_they_know_and_travel():
     assert policy != policy.withdraw("a test")
 
 
-@pytest.mark.parametrize("each", [sl.Policy, sl.Expected, sl.PerPool, Cutoff, Step, Certificate])
+@pytest.mark.parametrize("each", [Filter, GroupFilter, Threshold])
 def test_those_on_the_way_to_a_list_share_their_methods(each):
     assert each.__eq__ is ours._eq
     assert each.__hash__ is ours._hash

@@ -306,7 +306,7 @@ def test_excess_bound_both_forms():
     scores = rng.random(1_000)
     bound = sl.calibrate(scores, scores > 0.5, sl.Expected(5, 100), alpha=0.1).excess_bound[None]
     assert (round(bound.paper, 2), round(bound.count, 2)) == (7.84, 2.08)
-    broken = sl.calibrate(scores, scores > 0.5, sl.Expected(5, 100), alpha=0.1, ties="hash", ids=range(1_000))
+    broken = sl.calibrate(scores, scores > 0.5, sl.Expected(5, 100), alpha=0.1, ties=sl.Hash(range(1_000)))
     assert round(broken.excess_bound[None].count, 2) == 1.97
 
 

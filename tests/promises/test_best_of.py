@@ -14,10 +14,10 @@ def test_an_average_false_share_is_not_promised_of_the_shortest_of_several_lists
     labels = rng.random(200) < 0.3
     scores = {name: rng.random(200) for name in "ab"}
     pools = {name: rng.random(60) for name in "ab"}
-    with pytest.raises(sl.InvalidInput, match="no alpha to share"):
-        sl.calibrate(scores, labels, sl.Precision(0.6), rule="fdr", unlabelled=pools)
+    with pytest.raises(sl.InvalidInput, match="FalseShare and several scores have no proof together"):
+        sl.calibrate(scores, labels, sl.FalseShare(0.4), unlabelled=pools)
     good = {"a": labels + 0.1 * rng.random(200)}
-    one = sl.calibrate(good, labels, sl.Precision(0.6), rule="fdr", unlabelled={"a": 1.0 + rng.random(60)})
+    one = sl.calibrate(good, labels, sl.FalseShare(0.4), unlabelled={"a": 1.0 + rng.random(60)})
     assert one.choice.chosen == "a"
 
 
@@ -27,10 +27,10 @@ def test_under_a_shift_the_unlabelled_scores_are_those_of_the_pools():
     scores = rng.random(120)
     labels, ratios = rng.random(120) < 0.4, np.where(scores > 0.5, 0.5, 1.5)
     policy = sl.calibrate(
-        scores, labels, sl.Expected(5, 100), unlabelled=rng.random(150), weights=ratios, weight_bound=1.5
+        scores, labels, sl.Expected(5, 100), unlabelled=rng.random(150), shift=sl.DensityRatio(ratios, 1.5)
     )
     said = " ".join(policy.conditions)
     assert "unlabelled scores come from the population of future pools" in said
     assert "from another; the weights are the density ratio" in said
     assert "from the same population" not in said
-    assert policy.cutoffs[0].proof is not None
+    assert policy.cutoffs[0].proof.kind == "rank-chain"

@@ -10,7 +10,7 @@ import pytest
 
 import surelist as sl
 from surelist import bounds
-from surelist.promises.targets import Level
+from surelist.promises.promise import Level
 
 
 def threshold_by_definition(scores, labels, k, m, alpha):
@@ -251,7 +251,7 @@ def test_tie_break_lets_exactly_the_critical_count_in():
     """With distinct ids (score, u) has no ties: exactly c qualified calibration rows reach the cutoff."""
     rng = np.random.default_rng(11)
     scores, labels = rng.integers(0, 4, 600), rng.random(600) < 0.4
-    policy = sl.calibrate(scores, labels, sl.Expected(5, 100), ties="hash", ids=range(600))
+    policy = sl.calibrate(scores, labels, sl.Expected(5, 100), ties=sl.Hash(range(600)))
     step = policy.cutoffs[0].steps[0]
     numbers = np.array(policy.salt.numbers([str(i) for i in range(600)]))
     reached = (scores > step.threshold) | ((scores == step.threshold) & (numbers >= step.tie_break))
@@ -260,7 +260,7 @@ def test_tie_break_lets_exactly_the_critical_count_in():
 
 def test_a_calibration_row_in_the_pool_is_noticed_where_it_matters():
     policy = sl.calibrate(
-        np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties="hash", ids=range(400)
+        np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties=sl.Hash(range(400))
     )
     with pytest.raises(sl.InvalidInput, match="candidate '5' is also a calibration row"):
         policy.select([1.0, 1.0], ids=["new", 5])
@@ -269,7 +269,7 @@ def test_a_calibration_row_in_the_pool_is_noticed_where_it_matters():
 def test_of_ids_in_calibration_and_pool_exactly_those_are_noticed_that_the_conditions_name():
     """400 rows at four scores, all of them in the pool again, one at a time."""
     scores, labels = np.arange(400) % 4 / 4, np.arange(400) % 5 < 2
-    policy = sl.calibrate(scores, labels, sl.Expected(5, 100), ties="hash", ids=range(400))
+    policy = sl.calibrate(scores, labels, sl.Expected(5, 100), ties=sl.Hash(range(400)))
     noticed = []
     for row in range(400):
         try:
@@ -286,8 +286,7 @@ def test_of_ids_in_calibration_and_pool_exactly_those_are_noticed_that_the_condi
 
 def test_the_salt_is_drawn_anew_and_never_shown():
     made = [
-        sl.calibrate(np.ones(200), np.ones(200), sl.Expected(5, 100), ties="hash", ids=range(200))
-        for _ in "ab"
+        sl.calibrate(np.ones(200), np.ones(200), sl.Expected(5, 100), ties=sl.Hash(range(200))) for _ in "ab"
     ]
     assert made[0].salt.key != made[1].salt.key
     assert made[0].salt.key not in repr(made[0])
@@ -357,7 +356,9 @@ def test_no_excess_bound_for_overlapping_groups():
     scores, labels = data(1_000)
     everyone = np.ones(1_000, bool)
     targets = {"a": sl.Expected(5, 100), "b": sl.Expected(15, 100)}
-    policy = sl.calibrate(scores, labels, targets, groups={"a": everyone, "b": everyone}, purpose="x")
+    policy = sl.calibrate(
+        scores, labels, targets, groups=sl.Groups({"a": everyone, "b": everyone}, purpose="x")
+    )
     assert policy.excess_bound == {}
 
 
@@ -375,7 +376,7 @@ def test_thinning_does_not_share_the_users_random_stream():
     """Labels drawn with default_rng(0), thinned with seed 0: the two must be independent."""
     labels = np.random.default_rng(0).random(3_000) < 0.3
     policy = sl.calibrate(
-        np.arange(3_000.0), labels, sl.Expected(5, 100), weights=np.ones(3_000), weight_bound=2.0
+        np.arange(3_000.0), labels, sl.Expected(5, 100), shift=sl.DensityRatio(np.ones(3_000), 2.0)
     )
     assert 0.25 < policy.cutoffs[0].qualified / policy.cutoffs[0].rows < 0.35
 

@@ -30,7 +30,7 @@ def test_labels_known_above_a_score_go_with_that_one_score():
     """False in 84 of 100 at 10 %: where every label is known by one score it is not by another."""
     two = {"a": SCORES, "b": 0.3 * SCORES + 0.7 * OTHER}
     labels = sl.SampledLabels(audited(), probability=0.1, above=0.8)
-    with pytest.raises(sl.InvalidInput, match="go with that one score, and several were given"):
+    with pytest.raises(sl.InvalidInput, match="audited below it and several scores do not go together"):
         sl.calibrate(two, labels, sl.Expected(5, 100))
     one = sl.calibrate({"a": SCORES}, labels, sl.Expected(5, 100))
     assert one.threshold == sl.calibrate(SCORES, labels, sl.Expected(5, 100)).threshold
@@ -47,7 +47,7 @@ def test_the_command_line_refuses_audited_labels_with_another_score(tmp_path, ca
     words += [str(tmp_path / "policy.json"), "--other-score", "other"]
     assert command_line([*words, "--audit-rate", "0.1", "--audited-below", "0.8"]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "go with that one score" in said
+    assert "several scores do not go together" in said
     assert "--probability and --lowest-rate" in said
     assert not (tmp_path / "policy.json").exists()
 
@@ -56,37 +56,39 @@ def test_other_scores_do_not_shorten_a_count_whose_ratios_may_be_wrong():
     """Kept rows and other scores are no longer draws of one population: false in 70 % within a factor of 3."""
     ratio = sl.DensityRatio(ONES, bound=1.0, within=1.2)
     for target in (sl.Expected(3, 100), [sl.Expected(3, 100), sl.Recall(0.5)]):
-        with pytest.raises(sl.InvalidInput, match=r"unlabelled: does not go with DensityRatio\(within="):
-            sl.calibrate(SCORES, LABELS, target, weights=ratio, unlabelled=OTHERS)
+        with pytest.raises(
+            sl.InvalidInput,
+            match=r"unlabelled: a shift .*within=\) and unlabelled scores .* do not go together",
+        ):
+            sl.calibrate(SCORES, LABELS, target, unlabelled=OTHERS, shift=ratio)
     for scores, others in ((SCORES, OTHERS), ({"a": SCORES, "b": SCORES**2}, {"a": OTHERS, "b": OTHERS**2})):
         both = sl.calibrate(
-            scores, LABELS, [sl.Expected(3, 100), sl.Precision(0.3)], weights=ratio, unlabelled=others
+            scores, LABELS, [sl.Expected(3, 100), sl.Precision(0.3)], unlabelled=others, shift=ratio
         )
-        assert [each.proof is None for each in both.cutoffs] == [
-            True,
-            False,
-        ]  # the exact rule beside precision
+        # the exact rule beside precision
+        assert [each.proof.kind for each in both.cutoffs] == ["counts", "fixed-sequence"]
 
 
 def test_what_is_left_under_wrong_ratios_is_said_of_the_exact_rule_only():
-    asked = {"weights": np.full(2_000, 0.5), "weight_bound": 1.0}
+    asked = {"shift": sl.DensityRatio(np.full(2_000, 0.5), 1.0)}
     left = "still holds at least"
     plain = sl.calibrate(SCORES, LABELS, sl.Expected(5, 100), **asked)
     chain = sl.calibrate(SCORES, LABELS, sl.Expected(5, 100), unlabelled=OTHERS, **asked)
     assert left in " ".join(plain.conditions)
-    assert chain.cutoffs[0].proof is not None
+    assert chain.cutoffs[0].proof.kind == "rank-chain"
     assert left not in " ".join(chain.conditions)
 
 
 def test_an_average_false_share_is_not_promised_where_ratios_may_be_wrong():
     """The margin is that of a list fixed beforehand: .57 of the list false on average where .50 was promised."""
     ratio = sl.DensityRatio(ONES, bound=1.0, within=1.5)
-    with pytest.raises(sl.InvalidInput, match='within: does not go with rule="fdr"'):
-        sl.calibrate(SCORES, LABELS, sl.Precision(0.5), rule="fdr", weights=ratio, unlabelled=OTHERS)
+    with pytest.raises(
+        sl.InvalidInput,
+        match=r"shift: FalseShare and a shift known within a factor .* have no proof together",
+    ):
+        sl.calibrate(SCORES, LABELS, sl.FalseShare(0.5), unlabelled=OTHERS, shift=ratio)
     right = sl.DensityRatio(ONES, bound=1.0)
-    assert sl.calibrate(
-        SCORES, LABELS, sl.Precision(0.5), rule="fdr", weights=right, unlabelled=OTHERS
-    ).of_one_pool
+    assert sl.calibrate(SCORES, LABELS, sl.FalseShare(0.5), unlabelled=OTHERS, shift=right).of_one_pool
 
 
 def drawn_and_lost(rng, n=600):
@@ -130,20 +132,18 @@ def test_missing_labels_of_drawn_rows_count_as_not_qualified_and_keep_the_level(
 def test_values_go_with_a_column_of_pools():
     rng = np.random.default_rng(1)
     pools, amounts = np.repeat(np.arange(50), 40), 100 * LABELS.astype(float)
-    policy = sl.calibrate(SCORES, amounts, sl.Expected(400, 100, of="value"), pools=pools)
+    policy = sl.calibrate(SCORES, amounts, sl.Value(400, 100), pools=pools)
     assert not policy.of_pools
     bad = rng.random(50) < 0.5
     with pytest.warns(sl.PoolWarning, match="resemble one another"):
-        sl.calibrate(
-            SCORES, np.where(bad[pools], 0.0, amounts), sl.Expected(100, 100, of="value"), pools=pools
-        )
+        sl.calibrate(SCORES, np.where(bad[pools], 0.0, amounts), sl.Value(100, 100), pools=pools)
 
 
 @pytest.mark.parametrize("group_rows", ["own", "all"])
 def test_targets_estimated_from_the_calibration_rows_are_refused_also_where_weights_thin_them(group_rows):
     targets = sl.equal_opportunity(LABELS, GROUPS, k=5, pool_sizes={"north": 100, "south": 100})
-    asked = {"groups": GROUPS, "purpose": "a test", "group_rows": group_rows}
-    thinned = {"weights": np.full(2_000, 0.5), "weight_bound": 1.0}
+    asked = {"groups": sl.Groups(GROUPS, purpose="a test", rows=group_rows)}
+    thinned = {"shift": sl.DensityRatio(np.full(2_000, 0.5), 1.0)}
     for more in ({}, thinned):
         with pytest.raises(sl.InvalidInput, match="Estimate them from other rows"):
             sl.calibrate(SCORES, LABELS, targets, **asked, **more)
@@ -156,7 +156,7 @@ TWO = {"a": SCORES, "b": SCORES**2}
 
 @pytest.mark.parametrize(
     ("target", "more"),
-    [(sl.PerPool(3, 100), {}), (sl.PerPool(1), {"pools": np.repeat(np.arange(100), 20), "alpha": 0.4})],
+    [(sl.PerPool(3, 100), {}), (sl.NextPool(k=1), {"pools": np.repeat(np.arange(100), 20), "alpha": 0.4})],
 )
 def test_after_a_choice_the_sentence_adds_up_what_every_score_may_fail_over_the_rows(target, more):
     """Said was each score's own level, 1 % where 5.1 % was measured, and two lines said another one."""
@@ -180,7 +180,10 @@ def test_how_often_the_long_run_rate_lies_above_alpha_is_about_alpha_and_not_a_s
     assert any(remark.format("about 42%", "", "alpha") in each for each in one.conditions)
     assert any(remark.format("at most about 0%", "", "alpha") in each for each in best.conditions)
     grouped = sl.calibrate(
-        SCORES, LABELS, dict.fromkeys(("north", "south"), sl.PerPool(2, 50)), groups=GROUPS, purpose="a test"
+        SCORES,
+        LABELS,
+        dict.fromkeys(("north", "south"), sl.PerPool(2, 50)),
+        groups=sl.Groups(GROUPS, purpose="a test"),
     )
     assert any(
         "long-run rate of a group lies above its share of alpha" in each for each in grouped.conditions
@@ -189,7 +192,7 @@ def test_how_often_the_long_run_rate_lies_above_alpha_is_about_alpha_and_not_a_s
 
 def test_a_budget_is_kept_on_average_by_one_score_and_not_by_the_shortest_of_several():
     """Twenty of a hundred were allowed, and the shortest of two lists had 20.5 on average."""
-    with pytest.raises(sl.InvalidInput, match="a budget is kept on average"):
+    with pytest.raises(sl.InvalidInput, match="Budget and several scores have no proof together"):
         sl.calibrate(TWO, LABELS, sl.Budget(10, 100), unlabelled={"a": OTHERS, "b": OTHERS**2})
     one = sl.calibrate({"a": SCORES}, LABELS, sl.Budget(10, 100), unlabelled={"a": OTHERS})
     assert one.threshold == sl.calibrate(SCORES, LABELS, sl.Budget(10, 100), unlabelled=OTHERS).threshold
@@ -198,7 +201,10 @@ def test_a_budget_is_kept_on_average_by_one_score_and_not_by_the_shortest_of_sev
 @pytest.mark.parametrize("many", [10, 4_000])
 def test_audited_labels_go_without_other_scores_however_many(many):
     labels = sl.SampledLabels(audited(), probability=0.1, above=0.8)
-    with pytest.raises(sl.InvalidInput, match="unlabelled: does not go with labels that were drawn"):
+    with pytest.raises(
+        sl.InvalidInput,
+        match=r"unlabelled: labels known above a score and audited below it and unlabelled scores .* do not go together",
+    ):
         sl.calibrate(SCORES, labels, sl.Expected(5, 100), unlabelled=OTHERS[:many])
 
 
@@ -219,14 +225,11 @@ def test_maps_of_rows_and_splits_together_are_false_at_most_alpha(drawn):
         }
         labels[(kind >= 0.5) & (rates == 1) & (rng.random(n) < 0.5)] = np.nan  # and never reviewed
         given: Any = labels
-        asked: dict[str, Any] = {"weights": rates, "weight_bound": 1.0}
+        asked: dict[str, Any] = {"shift": sl.DensityRatio(rates, 1.0)}
         if drawn:
             labels[(rates < 1) & (rng.random(n) < 0.5)] = np.nan
             given, asked = sl.SampledLabels(labels, probability=rates, lowest_rate=0.5), {}
-        policy = sl.calibrate(
-            scores, given, target, groups=groups, purpose="a test", ids=range(n), ties="hash", alpha=alpha,
-            group_split="sidak", missing_labels="unqualified", **asked,
-        )  # fmt: skip
+        policy = sl.calibrate(scores, given, target, alpha=alpha, missing_labels="unqualified", **asked, groups=sl.Groups(groups, purpose="a test", split="sidak"), ties=sl.Hash(range(n)))  # fmt: skip
         false += max(policy.thresholds.values()) == 1
     assert stats.binom.sf(false - 1, runs, alpha) > 1e-6, false
     assert false > 0, false

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy.stats import binom
 
 import surelist as sl
 from surelist.errors import PolicyFileError
-from surelist.promises.rows_needed import first_count
-from surelist.promises.shift import at_least, widened
-from surelist.promises.targets import Level
+from surelist.promises.phrases import at_least
+from surelist.promises.promise import Level
 
 FACTOR = 1.3
 
@@ -27,7 +27,7 @@ def worst_pool_share(share: float, factor: float) -> float:
 @pytest.mark.parametrize("target", [sl.Expected(5, 100), sl.Recall(0.8), sl.Precision(0.6)])
 def test_the_share_asked_for_is_the_one_that_the_worst_ratios_leave(target):
     asked = target.k / 100 if isinstance(target, sl.Expected) else target.share
-    wider: Any = widened(target, FACTOR)
+    wider: Any = target.widened(FACTOR)
     certified = wider.k / 100 if isinstance(wider, sl.Expected) else wider.share
     assert worst_pool_share(certified, FACTOR) == pytest.approx(asked, rel=1e-9)
     assert worst_pool_share(certified, FACTOR) >= asked * (1 - 1e-15)
@@ -38,14 +38,14 @@ def test_false_at_most_alpha_at_the_worst_ratios_and_more_without_the_margin():
     """Every number of kept rows and of qualified ones among them, at the boundary, in full."""
     rows, kept_at, alpha = 150, 0.6, 0.1
     target, level = sl.Expected(20, 100), Level(alpha)
-    wider: Any = widened(target, FACTOR)
+    wider: Any = target.widened(FACTOR)
     # just below: the worst pool then holds just less than the 20 promised
     rate = (wider.k / 100) * (1 - 1e-9)
     false = dict.fromkeys(("with", "without"), 0.0)
     for kept in range(1, rows + 1):
         chance = binom.pmf(kept, rows, kept_at)
         for name, asked in (("with", wider), ("without", target)):
-            false[name] += chance * binom.sf(first_count(asked, kept, kept, level) - 1, kept, rate)
+            false[name] += chance * binom.sf(asked.count_at(0, kept, kept, level) - 1, kept, rate)
     assert false["with"] <= alpha
     assert false["with"] > 0.6 * alpha
     assert false["without"] > 0.5
@@ -84,7 +84,7 @@ def test_what_cannot_be_meant_is_refused(change, words):
 
     def ask():
         made = sl.DensityRatio.from_classifier(Told(), np.full(4, 0.5), **asked)
-        sl.calibrate(np.arange(4.0), [0, 1, 1, 1], sl.Expected(5, 100), weights=made)
+        sl.calibrate(np.arange(4.0), [0, 1, 1, 1], sl.Expected(5, 100), shift=made)
 
     with pytest.raises(sl.InvalidInput, match=words):
         ask()
@@ -107,9 +107,9 @@ def rows_and_ratios(n=4000):
 @pytest.mark.parametrize("target", [sl.Expected(5, 100), sl.Recall(0.8)])
 def test_a_margin_is_kept_in_the_policy_and_checked_when_it_is_read(tmp_path, target):
     scores, labels, ratios = rows_and_ratios()
-    plain = sl.calibrate(scores, labels, target, weights=sl.DensityRatio(ratios, bound=4), seed=1)
+    plain = sl.calibrate(scores, labels, target, shift=sl.DensityRatio(ratios, bound=4, seed=1))
     ratio = sl.DensityRatio(ratios, bound=4, within=1.2)
-    policy = sl.calibrate(scores, labels, target, weights=ratio, seed=1)
+    policy = sl.calibrate(scores, labels, target, shift=replace(ratio, seed=1))
     assert policy.threshold < plain.threshold
     assert policy.cutoffs[0].target == target
     assert any("within a factor of 1.2 of these" in each for each in policy.conditions)
@@ -125,10 +125,10 @@ def test_a_margin_is_kept_in_the_policy_and_checked_when_it_is_read(tmp_path, ta
 
 def test_without_a_margin_the_conditions_say_what_is_left():
     scores, labels, ratios = rows_and_ratios()
-    policy = sl.calibrate(scores, labels, sl.Expected(5, 100), weights=sl.DensityRatio(ratios, bound=4))
+    policy = sl.calibrate(scores, labels, sl.Expected(5, 100), shift=sl.DensityRatio(ratios, bound=4))
     assert any("still holds at least 3.26 on average" in each for each in policy.conditions)
     exact = sl.DensityRatio(ratios, bound=4, exact=True)
-    policy = sl.calibrate(scores, labels, sl.Expected(5, 100), weights=exact)
+    policy = sl.calibrate(scores, labels, sl.Expected(5, 100), shift=exact)
     assert not any("still holds" in each for each in policy.conditions)
 
 
@@ -136,7 +136,7 @@ def test_a_refusal_says_what_the_rows_could_certify_with_the_margin():
     scores, labels, ratios = rows_and_ratios(300)
     ratio = sl.DensityRatio(ratios, bound=4, within=2)
     with pytest.raises(sl.NotCertifiable, match="within a factor of 2") as refused:
-        sl.calibrate(scores, labels, sl.Expected(20, 100), weights=ratio, seed=3)
+        sl.calibrate(scores, labels, sl.Expected(20, 100), shift=replace(ratio, seed=3))
     assert 0 < refused.value.largest_k < 20
 
 
@@ -144,5 +144,6 @@ def test_a_refusal_says_what_the_rows_could_certify_with_the_margin():
 def test_promises_without_such_a_margin_say_so(target):
     scores, labels, ratios = rows_and_ratios(300)
     ratio = sl.DensityRatio(ratios, bound=4, within=1.2)
-    with pytest.raises(sl.InvalidInput, match="within: goes with"):
-        sl.calibrate(scores, labels, target, weights=ratio, unlabelled=scores + 0.1)
+    others = scores + 0.1 if target.others == "needed" else None
+    with pytest.raises(sl.InvalidInput, match=r"and a shift known within a factor .* have no proof together"):
+        sl.calibrate(scores, labels, target, unlabelled=others, shift=ratio)

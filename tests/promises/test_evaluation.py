@@ -57,7 +57,7 @@ def test_pools_are_judged_one_by_one():
     rng = np.random.default_rng(4)
     pools = np.repeat(np.arange(80), 25)
     scores, labels = rng.random(2000), rng.random(2000) < 0.4
-    for target in (sl.PerPool(k=3), sl.PerPool(recall=0.8), sl.PerPool(k=3, by="rank"), sl.PerPool(3, 25)):
+    for target in (sl.NextPool(k=3), sl.NextPool(recall=0.8), sl.NextPool(k=3, by="rank"), sl.PerPool(3, 25)):
         made = sl.calibrate(scores, labels, target, pools=pools)
         found = sl.evaluate(
             made, rng.random(1000), rng.random(1000) < 0.4, pools=np.repeat(np.arange(40), 25)
@@ -65,11 +65,11 @@ def test_pools_are_judged_one_by_one():
         assert found.pools is not None
         assert found.pools.of == 40
         assert found.consistent is not None  # how often it accuses: test_judging
-    made = sl.calibrate(scores, labels, sl.PerPool(k=3), pools=pools)
+    made = sl.calibrate(scores, labels, sl.NextPool(k=3), pools=pools)
     worse = sl.evaluate(made, rng.random(1000), rng.random(1000) < 0.1, pools=np.repeat(np.arange(40), 25))
     assert not worse.consistent
     assert "fell short" in worse.verdict
-    by_rank = sl.calibrate(scores, labels, sl.PerPool(k=3, by="rank"), pools=pools)
+    by_rank = sl.calibrate(scores, labels, sl.NextPool(k=3, by="rank"), pools=pools)
     with pytest.raises(sl.InvalidInput, match="pool by pool"):
         sl.evaluate(by_rank, scores, labels)
 
@@ -79,7 +79,10 @@ def test_groups_and_other_promises_have_their_own_shares():
     scores, labels = population(rng, 4000)
     sex = np.where(rng.random(4000) < 0.5, "f", "m")
     grouped = sl.calibrate(
-        scores, labels, {"f": sl.Expected(3, 50), "m": sl.Expected(2, 50)}, groups=sex, purpose="a test"
+        scores,
+        labels,
+        {"f": sl.Expected(3, 50), "m": sl.Expected(2, 50)},
+        groups=sl.Groups(sex, purpose="a test"),
     )
     later, truth = population(rng, 4000)
     found = sl.evaluate(grouped, later, truth, groups=np.where(rng.random(4000) < 0.5, "f", "m"))
@@ -119,7 +122,7 @@ def test_pools_short_of_an_exact_promise_have_their_exact_law():
     chances = {0: 0, 1: 0, 2: 0}
     for order in permutations(range(5)):
         chances[sum(each < sorted(order[:3])[1] for each in order[3:])] += 1
-    made = sl.calibrate([1.0, 2, 3], [1, 1, 1], sl.PerPool(k=1), pools=[0, 1, 2], alpha=0.5)
+    made = sl.calibrate([1.0, 2, 3], [1, 1, 1], sl.NextPool(k=1), pools=[0, 1, 2], alpha=0.5)
     one = 1 - sl.bounds.pool_tail(3, 1, 2, 2)
     both = 1 - sl.bounds.pool_tail(3, 2, 2, 2)
     assert made.threshold == 2

@@ -32,7 +32,7 @@ TARGETS = {0: sl.Expected(2, 50), 1: sl.Expected(2, 50)}
 )
 def test_groups_keep_their_keys_also_in_the_file(groups, keys, tmp_path):
     targets = {key: sl.Expected(2, 50) for key in keys}
-    made = sl.calibrate(SCORES, LABELS, targets, groups=groups, purpose="test")
+    made = sl.calibrate(SCORES, LABELS, targets, groups=sl.Groups(groups, purpose="test"))
     made.save(tmp_path / "policy.json")
     for policy in (made, sl.Policy.load(tmp_path / "policy.json")):
         assert list(policy.thresholds) == keys
@@ -52,11 +52,12 @@ def test_groups_keep_their_keys_also_in_the_file(groups, keys, tmp_path):
 def test_a_table_with_whole_numbers_as_groups_keeps_them_too(tmp_path):
     table = pl.DataFrame({"score": SCORES, "qualified": LABELS, "sex": GROUPS})
     policy = sl.calibrate_table(
-        table, score="score", label="qualified", group="sex", target=TARGETS, purpose="test"
+        table, score="score", label="qualified", target=TARGETS, groups=sl.Groups("sex", purpose="test")
     )
     assert list(policy.thresholds) == [0, 1]
     assert (
-        policy.thresholds == sl.calibrate(SCORES, LABELS, TARGETS, groups=GROUPS, purpose="test").thresholds
+        policy.thresholds
+        == sl.calibrate(SCORES, LABELS, TARGETS, groups=sl.Groups(GROUPS, purpose="test")).thresholds
     )
     assert sl.select_table(table, policy).groups.keys() == {"0", "1"}
 
@@ -64,7 +65,9 @@ def test_a_table_with_whole_numbers_as_groups_keeps_them_too(tmp_path):
 def test_targets_by_equal_opportunity_keep_the_keys_of_the_pool_sizes():
     targets = sl.equal_opportunity(LABELS[:500], GROUPS[:500], 5, {0: 50, 1: 50})
     assert set(targets) == {0, 1}
-    assert list(sl.calibrate(SCORES, LABELS, targets, groups=GROUPS, purpose="test").thresholds) == [0, 1]
+    assert list(
+        sl.calibrate(SCORES, LABELS, targets, groups=sl.Groups(GROUPS, purpose="test")).thresholds
+    ) == [0, 1]
 
 
 @pytest.mark.parametrize("change", [{"group_keys": "whole numbers"}, {"group_keys": "true or false"}])
@@ -72,7 +75,7 @@ def test_a_file_whose_groups_are_not_named_as_it_says_is_refused(change, tmp_pat
     path = tmp_path / "policy.json"
     groups = np.where(GROUPS, "b", "a")
     targets = {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}
-    sl.calibrate(SCORES, LABELS, targets, groups=groups, purpose="test").save(path)
+    sl.calibrate(SCORES, LABELS, targets, groups=sl.Groups(groups, purpose="test")).save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(sl.PolicyFileError, match="its groups are not named as it says"):
         sl.Policy.load(path)
@@ -91,7 +94,7 @@ def test_all_groups_that_fall_short_are_named():
         "d": sl.Expected(30, 50),
     }
     with pytest.raises(sl.NotCertifiable) as caught:
-        sl.calibrate(SCORES, LABELS, asked, groups=groups, purpose="test")
+        sl.calibrate(SCORES, LABELS, asked, groups=sl.Groups(groups, purpose="test"))
     said = str(caught.value)
     assert said.startswith("Not certifiable for group 'b': ")
     assert "Nor for group 'd': " in said

@@ -8,7 +8,7 @@ from scipy import stats
 
 import surelist as sl
 from surelist.examples import population
-from surelist.promises.about import about
+from surelist.promises.promise import About
 from surelist.workflows.sql import selection_sql
 from tests.helpers.promise_kinds import GROUPS, KINDS, LABELS, OTHERS, SCORES, policy_of
 
@@ -29,14 +29,14 @@ def at_most_one_in_twenty(accused: int, runs: int) -> bool:
 def test_a_promise_is_judged_by_what_it_is_about(kind):
     policy = policy_of(kind)
     found = sl.evaluate(policy, **rows_for(policy), pools=np.arange(4_000) // 100)
-    what = {about(cutoff) for cutoff in policy.cutoffs}
-    if what == {"population"} and policy.withdrawn is None:
+    what = {cutoff.about for cutoff in policy.cutoffs}
+    if what == {About.POPULATION} and policy.withdrawn is None:
         assert found.consistent
-    if what & {"average", "collection"} or policy.withdrawn is not None:
+    if what & {About.AVERAGE, About.COLLECTION} or policy.withdrawn is not None:
         assert found.consistent is None
-    assert ("averages" in found.verdict) == (what == {"average"})
-    assert ("it was made from, and about no others" in found.verdict) == (what == {"collection"})
-    assert (found.pools is not None) == (what == {"next pool"})
+    assert ("averages" in found.verdict) == (what == {About.AVERAGE})
+    assert ("it was made from, and about no others" in found.verdict) == (what == {About.COLLECTION})
+    assert (found.pools is not None) == (what == {About.POOL})
 
 
 def test_the_average_false_share_is_not_judged_by_one_list():
@@ -125,7 +125,7 @@ def test_the_best_of_several_scores_over_whole_pools_is_accused_at_most_one_time
     for _ in range(250):
         scores = {f"score {n}": rng.random(len(past)) for n in range(8)}
         labels = rng.random(len(past)) < 0.9
-        policy = sl.calibrate(scores, labels, sl.PerPool(k=1), pools=past, alpha=0.4)
+        policy = sl.calibrate(scores, labels, sl.NextPool(k=1), pools=past, alpha=0.4)
         new = {policy.choice.chosen: rng.random(len(later))}
         accused += sl.evaluate(policy, new, rng.random(len(later)) < 0.9, pools=later).consistent is False
     assert at_most_one_in_twenty(accused, 250)
@@ -144,10 +144,7 @@ def test_pools_smaller_than_those_promised_are_not_counted():
 @pytest.mark.slow
 def test_two_levels_for_groups_promise_what_all_groups_together_keep():
     """A pool falls short where any group does; half of alpha is for that, not a part of it for each group."""
-    policy = sl.calibrate(
-        SCORES, LABELS, {"north": sl.PerPool(2, 50), "south": sl.PerPool(2, 50)}, groups=GROUPS, rule="pac",
-        purpose="a test", alpha=0.2,
-    )  # fmt: skip
+    policy = sl.calibrate(SCORES, LABELS, {"north": sl.PerPool(2, 50), "south": sl.PerPool(2, 50)}, rule="pac", alpha=0.2, groups=sl.Groups(GROUPS, purpose="a test"))  # fmt: skip
     assert policy.pool_alpha == pytest.approx(0.1)
     assert [float(claim.rate) for claim in sl.Monitor(policy).claims] == pytest.approx([0.9, 0.9])
     rng, pools = np.random.default_rng(6), np.repeat(np.arange(60), 100)

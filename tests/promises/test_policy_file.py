@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import stat
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import surelist as sl
 from surelist._files import writing
@@ -30,14 +30,14 @@ MADE = {
     "pac": lambda: sl.calibrate(SCORES, LABELS, sl.PerPool(5, 100), rule="pac", calibration_share=0.3),
     "range": lambda: sl.calibrate(SCORES, LABELS, sl.PerPool(5, (50, 300))),
     "recall": lambda: sl.calibrate(SCORES, LABELS, sl.Recall(0.95)),
-    "groups": lambda: sl.calibrate(SCORES, LABELS, PAIR, groups=GROUPS, purpose="outreach"),
-    "sidak": lambda: sl.calibrate(SCORES, LABELS, PAIR, groups=GROUPS, purpose="x", group_split="sidak"),
-    "all rows": lambda: sl.calibrate(SCORES, LABELS, PAIR, groups=GROUPS, purpose="x", group_rows="all"),
+    "groups": lambda: sl.calibrate(SCORES, LABELS, PAIR, groups=sl.Groups(GROUPS, purpose="outreach")),
+    "sidak": lambda: sl.calibrate(SCORES, LABELS, PAIR, groups=sl.Groups(GROUPS, purpose="x", split="sidak")),
+    "all rows": lambda: sl.calibrate(SCORES, LABELS, PAIR, groups=sl.Groups(GROUPS, purpose="x", rows="all")),
     "weights": lambda: sl.calibrate(
-        SCORES, LABELS, sl.Expected(5, 100), weights=1 - SCORES, weight_bound=1.0, seed=4
+        SCORES, LABELS, sl.Expected(5, 100), shift=sl.DensityRatio(1 - SCORES, 1.0, seed=4)
     ),
     "ties": lambda: sl.calibrate(
-        np.round(SCORES, 1), LABELS, sl.Expected(5, 100), ties="hash", ids=range(2_000)
+        np.round(SCORES, 1), LABELS, sl.Expected(5, 100), ties=sl.Hash(range(2_000))
     ),
 }
 
@@ -64,7 +64,10 @@ def test_round_trip(tmp_path, name):
 def test_overlapping_groups_round_trip(tmp_path):
     masks = {"x": SCORES < 0.8, "y": SCORES > 0.2}
     policy = sl.calibrate(
-        SCORES, LABELS, {"x": sl.Expected(3, 80), "y": sl.Expected(3, 80)}, groups=masks, purpose="x"
+        SCORES,
+        LABELS,
+        {"x": sl.Expected(3, 80), "y": sl.Expected(3, 80)},
+        groups=sl.Groups(masks, purpose="x"),
     )
     policy.save(tmp_path / "p.json")
     again = sl.Policy.load(tmp_path / "p.json")
@@ -79,7 +82,7 @@ def test_the_salt_lives_in_a_secret_file_of_its_own(tmp_path):
     policy.save(tmp_path / "p.json")
     secret = tmp_path / "p.json.salt"
     assert policy.salt.key not in (tmp_path / "p.json").read_text()
-    assert json.loads((tmp_path / "p.json").read_text())["salt_sha256"] == policy.salt.hash
+    assert json.loads((tmp_path / "p.json").read_text())["salt_hash"] == policy.salt.hash
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     secret.rename(tmp_path / "hidden")
     without = sl.Policy.load(tmp_path / "p.json")
@@ -152,7 +155,7 @@ def test_conditions_name_what_the_promise_rests_on():
 def test_a_failed_save_leaves_policy_and_salt_as_they_were(tmp_path):
     first = MADE["ties"]()
     first.save(tmp_path / "p.json")
-    broken = dataclasses.replace(MADE["ties"](), columns={"score": float("nan")})  # type: ignore[dict-item]
+    broken = replace(MADE["ties"](), columns={"score": float("nan")})  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="not JSON compliant"):
         broken.save(tmp_path / "p.json")
     assert sl.Policy.load(tmp_path / "p.json") == first
@@ -198,17 +201,14 @@ def test_a_file_that_would_stall_the_loader_is_refused_before_any_work(tmp_path,
         sl.Policy.load(tmp_path / "evil.json")
 
 
-def test_a_recall_by_group_says_whose_and_files_with_the_older_sentence_load(tmp_path):
+def test_a_recall_by_group_says_whose_and_a_sentence_edited_in_the_file_is_not_repeated(tmp_path):
     both = {"a": sl.Recall(0.8), "b": sl.Recall(0.8)}
-    policy = sl.calibrate(SCORES, LABELS, both, groups=GROUPS, purpose="a test")
+    policy = sl.calibrate(SCORES, LABELS, both, groups=sl.Groups(GROUPS, purpose="a test"))
     assert (
         "For group 'a' the shortlist keeps at least 80% of all qualified candidates of the group;"
         in policy.promise
     )
     policy.save(tmp_path / "policy.json")
     text = (tmp_path / "policy.json").read_text()
-    (tmp_path / "older.json").write_text(text.replace(" candidates of the group", " candidates"))
-    assert sl.Policy.load(tmp_path / "older.json") == policy
     (tmp_path / "edited.json").write_text(text.replace("80% of all qualified", "90% of all qualified"))
-    with pytest.raises(sl.PolicyFileError):
-        sl.Policy.load(tmp_path / "edited.json")
+    assert sl.Policy.load(tmp_path / "edited.json").promise == policy.promise

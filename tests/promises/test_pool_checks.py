@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from scipy import stats
 
 import surelist as sl
@@ -124,7 +124,7 @@ def test_groups_are_checked_one_by_one(any_engine: Engine):
     rng = np.random.default_rng(11)
     groups = rng.choice(["a", "b"], 2000)
     target = {"a": sl.Expected(4, 400), "b": sl.Expected(4, 400)}
-    policy = sl.calibrate(*PAST, target, groups=groups, purpose="test").with_columns(
+    policy = sl.calibrate(*PAST, target, groups=sl.Groups(groups, purpose="test")).with_columns(
         score="score", group="group"
     )
     scores, _ = population(rng, 800)
@@ -148,7 +148,7 @@ def test_of_many_pools_the_small_ones_are_counted():
     )
 
 
-def test_policies_of_earlier_versions_get_the_checks_they_allow():
+def test_policies_without_scores_get_the_checks_they_allow():
     old = replace(POLICY, cutoffs=tuple(replace(each, scores=None) for each in POLICY.cutoffs))
     pool, _ = population(np.random.default_rng(13), 12)
     assert [each.kind for each in old.check_pool(pool)] == ["pool size"]
@@ -174,14 +174,14 @@ def test_rows_as_the_api_takes_them_are_checked_too():
 def grouped_policy() -> sl.Policy:
     groups = np.random.default_rng(15).choice(["a", "b"], 2000)
     target = {"a": sl.Expected(4, 400), "b": sl.Expected(4, 400)}
-    return sl.calibrate(*PAST, target, groups=groups, purpose="test").with_columns(
+    return sl.calibrate(*PAST, target, groups=sl.Groups(groups, purpose="test")).with_columns(
         score="score", group="group"
     )
 
 
 def ranked_policy() -> sl.Policy:
     pools = np.repeat(np.arange(100), 20)
-    made = sl.calibrate(*PAST, sl.PerPool(1, by="rank"), pools=pools)
+    made = sl.calibrate(*PAST, sl.NextPool(k=1, by="rank"), pools=pools)
     return made.with_columns(score="score", pool="pool")
 
 
@@ -220,7 +220,7 @@ def test_of_many_pools_those_with_few_of_a_group_are_counted():
     )
 
 
-def test_a_group_of_an_earlier_policy_has_its_own_size():
+def test_a_group_of_a_policy_without_scores_has_its_own_size():
     policy = grouped_policy()
     old = replace(policy, cutoffs=tuple(replace(each, scores=None) for each in policy.cutoffs))
     checks = old.check_pool(population(np.random.default_rng(18), 10)[0], ["a"] * 7 + ["b"] * 3)

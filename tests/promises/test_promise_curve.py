@@ -6,23 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict
 
 import surelist as sl
 from surelist import bounds
 from surelist.bounds.pools import EThreshold
-from surelist.promises.averages import other_numbers
 from surelist.promises.draws import Draw
+from surelist.promises.kinds.betting import other_numbers
 from surelist.promises.pools import PoolRows
 from surelist.promises.promise_curve import group_curves, promise_curve
 from surelist.reports.pictures import promise_chart, promise_charts
 from tests.helpers.promise_kinds import GROUPS, KINDS, LABELS, POOLS, SCORES, policy_of
 
 OWN = {
-    "recall": "recall", "per pool": "per-pool", "per pool, two levels": "per-pool",
-    "per pool of many sizes": "per-pool", "precision": "precision", "budget": "budget",
-    "next pool": "next-pool", "next pool, two levels": "next-pool", "next pool by rank": "next-pool",
-    "recall of the next pool": "pool-recall", "expected over whole pools": "pool-average", "value": "value",
-    "value over whole pools": "value",
+    "recall", "per pool", "per pool, two levels", "per pool of many sizes", "precision", "budget", "next pool",
+    "next pool, two levels", "next pool by rank", "recall of the next pool", "expected over whole pools", "value",
+    "value over whole pools",
 }  # fmt: skip
 VALUES = 100 * LABELS.astype(float)
 
@@ -33,16 +32,19 @@ def labels_of(kind):
 
 def plain(made):
     parts = {name: list(getattr(made, name)) for name in ("list_size", "value", "threshold")}
-    return {**vars(made), **parts}
+    return {**asdict(made), **parts}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_which_kinds_have_a_curve_of_their_own(kind):
     policy = policy_of(kind)
     made = promise_curve(SCORES, labels_of(kind), policy, pools=POOLS)
-    assert (made and made.kind) == OWN.get(kind)
+    assert (made is not None) == (kind in OWN)
     if made is None:
         return
+    target = policy.cutoffs[0].target
+    assert (made.title, made.axis, made.share) == target.certified
+    assert made.of_pools == target.whole_pools
     assert (np.diff(made.list_size) > 0).all()
     assert kind == "precision" or (np.diff(made.value) >= 0).all()
     length, promised = made.chosen
@@ -79,7 +81,7 @@ def test_an_average_has_the_guarantee_curve_with_its_promise_marked():
     evidence = {"pool_size": 100, "curves": {"simultaneous": {name: list(getattr(curve, name)) for name in
                 ("list_size", "qualified", "threshold")}}}  # fmt: skip
     shown = promise_chart(evidence, policy)
-    assert (shown.kind, shown.marked) == ("expected", True)
+    assert (shown.guarantee, shown.marked) == (True, True)
     assert not promise_chart(evidence).marked
     assert promise_chart(None) is None
     assert promise_chart({"pool_size": 100, "curves": {}}) is None
@@ -99,7 +101,9 @@ def threshold_of(target, **options):
 def test_each_point_of_whole_pools_is_the_largest_number_that_calibration_gives_there(kind, options):
     made = promise_curve(SCORES, LABELS, policy_of(kind), pools=POOLS)
     by = options.pop("by", "score")
-    limits = {k: threshold_of(sl.PerPool(k, by=by), **options) for k in range(1, int(made.value.max()) + 2)}
+    limits = {
+        k: threshold_of(sl.NextPool(k=k, by=by), **options) for k in range(1, int(made.value.max()) + 2)
+    }
     assert made.value.max() >= 3
     for threshold, value in zip(made.threshold, made.value, strict=True):
         assert value == max((k for k, limit in limits.items() if limit >= threshold), default=0)
@@ -109,7 +113,7 @@ def test_each_point_of_a_recall_of_the_next_pool_is_what_calibration_gives_there
     made = promise_curve(SCORES, LABELS, policy_of("recall of the next pool"), pools=POOLS)
     checked = 0
     for at in np.flatnonzero((made.value > 0.01) & (made.value < 0.99))[::9]:
-        below, above = (threshold_of(sl.PerPool(recall=made.value[at] + step)) for step in (-1e-9, 1e-6))
+        below, above = (threshold_of(sl.NextPool(recall=made.value[at] + step)) for step in (-1e-9, 1e-6))
         assert below >= made.threshold[at] > above
         checked += 1
     assert checked >= 3
@@ -121,12 +125,12 @@ def test_each_point_of_an_average_is_the_shortest_list_that_the_draw_certifies(k
     cutoff: Any = policy.cutoffs[0]
     made = promise_curve(SCORES, labels, policy, pools=POOLS)
     target, level, proof = cutoff.target, cutoff.level, cutoff.proof
-    units = (np.arange(2_000), 2_000) if proof.unit == "row" else (POOLS, 50)
-    rows = PoolRows.of(SCORES, labels if target.of == "value" else labels > 0, *units)
+    units = (np.arange(2_000), 2_000) if target.unit == "row" else (POOLS, 50)
+    rows = PoolRows.of(SCORES, labels if target.amounts else labels > 0, *units)
     assert list(other_numbers(rows, target, level, proof, [float(target.k)])) == [
         (float(target.k), policy.threshold)
     ]
-    draw, per = Draw(proof.draw), float(target.pool_size or 1)
+    draw, per = Draw(proof.draw), float(target.pool or 1)
     order = draw.order(rows.pools)
     assert len(made.value) > 5
     for k, threshold in zip(made.value, made.threshold, strict=True):
@@ -154,10 +158,10 @@ def test_each_group_has_its_curve_at_its_share_of_the_error(kind):
         assert curve.value[curve.list_size >= length - 1e-9][0] >= promised
         at = len(curve.value) // 3
         held = int((LABELS & mine & (curve.threshold[at] <= SCORES)).sum())
-        if curve.kind == "expected":
+        if isinstance(cutoff.target, sl.Expected):
             rate = bounds.largest_rate(rows, held, cutoff.level.alpha)
             assert curve.value[at] == pytest.approx(curve.per * rate)
-        elif curve.kind == "recall":
+        elif isinstance(cutoff.target, sl.Recall):
             total = int((LABELS & mine).sum())
             assert curve.value[at] == bounds.largest_rate(total, held, cutoff.level.alpha)
         else:

@@ -24,7 +24,7 @@ BY_GROUP = {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}
 
 POLICY = sl.calibrate(SCORES, LABELS, TARGET)
 RECALL = sl.calibrate(SCORES, LABELS, sl.Recall(0.8))
-GROUPED = sl.calibrate(SCORES, LABELS, BY_GROUP, groups=GROUPS, purpose="test")
+GROUPED = sl.calibrate(SCORES, LABELS, BY_GROUP, groups=sl.Groups(GROUPS, purpose="test"))
 
 
 def moved(values: object) -> pd.Series:
@@ -41,12 +41,15 @@ def test_series_with_different_indexes_are_not_paired_by_position(labels):
     ("name", "call"),
     [
         ("labels", lambda: sl.calibrate(HERE, sl.SampledLabels(ELSEWHERE, 0.5, above=0.6), TARGET)),
-        ("groups", lambda: sl.calibrate(HERE, LABELS, BY_GROUP, groups=moved(GROUPS), purpose="test")),
-        ("ids", lambda: sl.calibrate(HERE, LABELS, TARGET, ties="hash", ids=moved(np.arange(1_000)))),
-        ("pools", lambda: sl.calibrate(HERE, LABELS, sl.PerPool(k=1), pools=moved(np.arange(1_000) // 20))),
         (
-            "weights",
-            lambda: sl.calibrate(HERE, LABELS, TARGET, weights=moved(np.ones(1_000)), weight_bound=1.0),
+            "groups",
+            lambda: sl.calibrate(HERE, LABELS, BY_GROUP, groups=sl.Groups(moved(GROUPS), purpose="test")),
+        ),
+        ("ids", lambda: sl.calibrate(HERE, LABELS, TARGET, ties=sl.Hash(moved(np.arange(1_000))))),
+        ("pools", lambda: sl.calibrate(HERE, LABELS, sl.NextPool(k=1), pools=moved(np.arange(1_000) // 20))),
+        (
+            "ratios",
+            lambda: sl.calibrate(HERE, LABELS, TARGET, shift=sl.DensityRatio(moved(np.ones(1_000)), 1.0)),
         ),
         (r"scores\['b'\]", lambda: sl.calibrate({"a": HERE, "b": moved(SCORES)}, LABELS, TARGET)),
         ("labels", lambda: guarantee_curve(HERE, ELSEWHERE, 100)),
@@ -117,7 +120,7 @@ def test_a_policy_with_such_an_alpha_says_so_wherever_it_is_shown():
     [
         lambda share: sl.Recall(share),
         lambda share: sl.Precision(share, start=0.1),
-        lambda share: sl.PerPool(recall=share),
+        lambda share: sl.NextPool(recall=share),
         lambda share: sl.StopTest(50, 1_000, share),
         lambda share: sl.Monitor(RECALL, audit_rate=share),
         lambda share: sl.Campaign(SCORES, LABELS, TARGET, audit_rate=share),
@@ -159,5 +162,5 @@ def test_a_column_of_shape_n_by_1_is_taken():
     ]:
         assert sl.calibrate(scores, labels, TARGET).threshold == POLICY.threshold
     assert POLICY.select(SCORES[:, None]).sum() == POLICY.select(SCORES).sum()
-    by_column = sl.calibrate(SCORES, LABELS, BY_GROUP, groups=GROUPS[:, None], purpose="test")
+    by_column = sl.calibrate(SCORES, LABELS, BY_GROUP, groups=sl.Groups(GROUPS[:, None], purpose="test"))
     assert by_column.thresholds == GROUPED.thresholds

@@ -11,10 +11,9 @@ import pytest
 from scipy import stats
 
 import surelist as sl
-from surelist.promises.certification import certify
-from surelist.promises.evidence import ArrayEvidence
+from surelist.promises.calibrate import Facts, certify
+from surelist.promises.evidence import ArrayCounts, Evidence
 from surelist.promises.terms import make_terms
-from surelist.ties import Salt
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +92,11 @@ def test_disjoint_groups_hold_together(split):
     targets = {"a": sl.Expected(3, 60), "b": sl.Expected(2, 40)}
 
     def draw(rng):
-        return rng.random(600), rng.random(600) < 0.2, {"groups": np.repeat(["a", "b"], 300)}
+        return (
+            rng.random(600),
+            rng.random(600) < 0.2,
+            {"groups": sl.Groups(np.repeat(["a", "b"], 300), purpose="simulation", split=split)},
+        )
 
     def lost(policy):
         grid = np.linspace(0, 1, 4_001)
@@ -101,7 +104,7 @@ def test_disjoint_groups_hold_together(split):
         listed = policy.select(both, groups=np.repeat(["a", "b"], len(grid))).reshape(2, -1)
         return (0.2 * listed.mean(axis=1) < 0.0499).any()
 
-    failures = runs_of(4, runs, draw, targets, lost, alpha=alpha, purpose="simulation", group_split=split)
+    failures = runs_of(4, runs, draw, targets, lost, alpha=alpha)
     not_too_many(failures, runs, alpha)
     uses_its_budget(failures, runs, 0.12)
 
@@ -114,7 +117,11 @@ def test_overlapping_groups_hold_together():
 
     def draw(rng):
         kind = rng.choice(3, n, p=[0.3, 0.4, 0.3])  # x only, both, y only
-        return rng.random(n), rng.random(n) < 0.2, {"groups": {"x": kind <= 1, "y": kind >= 1}}
+        return (
+            rng.random(n),
+            rng.random(n) < 0.2,
+            {"groups": sl.Groups({"x": kind <= 1, "y": kind >= 1}, purpose="simulation")},
+        )
 
     def lost(policy):
         held = []
@@ -125,24 +132,28 @@ def test_overlapping_groups_hold_together():
             held.append(0.2 * listed.mean())
         return min(held) < 0.0499
 
-    failures = runs_of(5, runs, draw, targets, lost, alpha=alpha, purpose="simulation")
+    failures = runs_of(5, runs, draw, targets, lost, alpha=alpha)
     not_too_many(failures, runs, alpha)
 
 
 def test_groups_of_unknown_size_use_all_rows():
-    """group_rows="all": rate k_g/m on every row, no group size needed [theory: groups]."""
+    """rows="all": rate k_g/m on every row, no group size needed [theory: groups]."""
     runs, alpha, n = 3_000, 0.2, 500
     targets = {"a": sl.Expected(4, 100), "b": sl.Expected(1, 100)}
 
     def draw(rng):
         groups = np.where(rng.random(n) < 0.8, "a", "b")
-        return rng.random(n), rng.random(n) < 0.2, {"groups": groups}
+        return (
+            rng.random(n),
+            rng.random(n) < 0.2,
+            {"groups": sl.Groups(groups, purpose="simulation", rows="all")},
+        )
 
     def lost(policy):
         t = policy.thresholds
         return 0.8 * 0.2 * (1 - t["a"]) < 0.04 or 0.2 * 0.2 * (1 - t["b"]) < 0.01
 
-    failures = runs_of(6, runs, draw, targets, lost, alpha=alpha, purpose="simulation", group_rows="all")
+    failures = runs_of(6, runs, draw, targets, lost, alpha=alpha)
     not_too_many(failures, runs, alpha)
     uses_its_budget(failures, runs, 0.1)
 
@@ -154,7 +165,7 @@ def test_known_shift_is_undone_by_weights():
     def draw(rng):
         scores = rng.random(n)
         return scores, rng.random(n) < 0.3, {
-            "weights": 2 * (1 - scores), "weight_bound": 2.0, "seed": int(rng.integers(2**31)),
+            "shift": sl.DensityRatio(2 * (1 - scores), 2.0, seed=int(rng.integers(2**31))),
         }  # fmt: skip
 
     failures = runs_of(
@@ -197,17 +208,14 @@ def test_randomised_ties_keep_the_level_and_split_the_atom():
     runs, alpha, n = 3_000, 0.1, 400
     rng = np.random.default_rng(10)
     target = sl.Expected(5, 100)
-    terms = make_terms(
-        target, groups_given=False, alpha=alpha, rule="exact", overlapping=False, purpose=None,
-        group_split="bonferroni", group_rows="own", calibration_share=0.5, ties="hash",
-    )  # fmt: skip
+    terms = make_terms(target, alpha=alpha, ties=sl.Hash(()))
     failures, shares = 0, []
     for run in range(runs):
         labels = rng.random(n) < 0.2
-        ids = [f"{run}-{i}" for i in np.flatnonzero(labels)]
-        evidence = ArrayEvidence(n, np.ones(len(ids)), np.ones(n), labels, ids)
+        ids = [f"{run}-{i}" for i in range(n)]
+        evidence = Evidence(ArrayCounts.of(np.ones(n), labels, None, ids))
         try:
-            policy = certify({None: evidence}, terms, salt=Salt(rng.bytes(32).hex()))
+            policy = certify({None: evidence}, terms, Facts())
         except sl.NotCertifiable:
             continue
         share = 1 - policy.cutoffs[0].steps[0].tie_break / 16**13  # of the atom, on average
@@ -220,7 +228,7 @@ def test_randomised_ties_keep_the_level_and_split_the_atom():
 
 def test_tie_numbers_are_uniform_and_select_follows_them():
     policy = sl.calibrate(
-        np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties="hash", ids=range(400)
+        np.ones(400), np.arange(400) % 5 == 0, sl.Expected(5, 100), ties=sl.Hash(range(400))
     )
     ids = [f"new-{i}" for i in range(20_000)]
     numbers = np.array(policy.salt.numbers(ids)) / 16**13
@@ -239,14 +247,14 @@ def test_groups_and_weights_together():
     def draw(rng):
         scores = rng.random(n)
         return scores, rng.random(n) < 0.3, {
-            "groups": np.where(rng.random(n) < 0.5, "a", "b"), "weights": 2 * (1 - scores), "weight_bound": 2.0,
-            "seed": int(rng.integers(2**31)),
+            "groups": sl.Groups(np.where(rng.random(n) < 0.5, "a", "b"), purpose="simulation"),
+            "shift": sl.DensityRatio(2 * (1 - scores), 2.0, seed=int(rng.integers(2**31))),
         }  # fmt: skip
 
     def lost(policy):
         return any(0.3 * (1 - t) ** 2 < 0.05 for t in policy.thresholds.values())
 
-    failures = runs_of(11, runs, draw, targets, lost, alpha=alpha, purpose="simulation")
+    failures = runs_of(11, runs, draw, targets, lost, alpha=alpha)
     not_too_many(failures, runs, alpha)
     uses_its_budget(failures, runs, 0.1)
 
@@ -261,8 +269,7 @@ def test_per_pool_targets_by_group(rows):
     failures = 0
     for _ in range(runs):
         groups = np.where(rng.random(n) < 0.6, "a", "b")
-        policy = sl.calibrate(rng.random(n), rng.random(n) < 0.25, targets, groups=groups, alpha=alpha,
-                              purpose="simulation", group_rows=rows)  # fmt: skip
+        policy = sl.calibrate(rng.random(n), rng.random(n) < 0.25, targets, alpha=alpha, groups=sl.Groups(groups, purpose="simulation", rows=rows))  # fmt: skip
         pool_groups = (
             np.repeat(["a", "b"], [60, 40]) if rows == "own" else np.where(rng.random(100) < 0.6, "a", "b")
         )

@@ -102,7 +102,7 @@ def test_groups_are_named_and_their_numbers_are_their_own():
     assert "about" not in shared.what, "whose list how long is, is not known"
     many = {f"g{at}": sl.Expected(1, 100) for at in range(5)}
     policy = sl.calibrate(
-        SCORES, LABELS, many, groups=[f"g{at % 5}" for at in range(2_000)], purpose="a test"
+        SCORES, LABELS, many, groups=sl.Groups([f"g{at % 5}" for at in range(2_000)], purpose="a test")
     )
     assert policy.two_lines.what.endswith("; and so on for 2 more.")
     assert len(set(GROUPS)) == 2

@@ -32,7 +32,7 @@ def test_the_next_pool_over_every_order_of_pools():
     alpha, below, orders = 0.4, 0, 0
     for order in permutations(range(6)):
         scores, labels, pools = one_row_each(order[:-1])
-        policy = sl.calibrate(scores, labels, sl.PerPool(k=1), pools=pools, alpha=alpha)
+        policy = sl.calibrate(scores, labels, sl.NextPool(k=1), pools=pools, alpha=alpha)
         below += not policy.select([order[-1]]).any()
         orders += 1
     assert below / orders == pytest.approx(2 / 6)  # floor(0.4 * 6) of 6, and not one more
@@ -42,27 +42,27 @@ def test_pools_of_any_kind_and_ids_of_any_type():
     scores = np.array([5.0, 1, 9, 3, 8, 2, 7, 7])
     labels = np.array([1, 1, 1, 0, 1, 1, 1, 1])
     names = np.array(["b", "b", "a", "a", "c", "c", "d", "d"])
-    by_name = sl.calibrate(scores, labels, sl.PerPool(k=1), pools=names, alpha=0.5)
+    by_name = sl.calibrate(scores, labels, sl.NextPool(k=1), pools=names, alpha=0.5)
     by_number = sl.calibrate(
-        scores, labels, sl.PerPool(k=1), pools=[40, 40, -7, -7, 10**12, 10**12, 2, 2], alpha=0.5
+        scores, labels, sl.NextPool(k=1), pools=[40, 40, -7, -7, 10**12, 10**12, 2, 2], alpha=0.5
     )
     assert by_name.threshold == by_number.threshold == 7.0  # V: 5, 9, 8, 7; the second smallest
     assert (
-        sl.calibrate(scores, labels, sl.PerPool(k=2), pools=names, alpha=0.7).threshold == 2.0
+        sl.calibrate(scores, labels, sl.NextPool(k=2), pools=names, alpha=0.7).threshold == 2.0
     )  # -inf, 1, 2, 7
     with pytest.raises(sl.NotCertifiable, match="do not reach it even with everyone listed"):
-        sl.calibrate(scores, labels, sl.PerPool(k=2), pools=names, alpha=0.3)
+        sl.calibrate(scores, labels, sl.NextPool(k=2), pools=names, alpha=0.3)
 
 
 def test_own_recall_counts_in_rationals_and_empty_pools_keep_everything():
     scores = np.arange(20.0)
     labels = np.r_[np.ones(10), np.zeros(10)]
     pools = np.r_[np.zeros(10), np.ones(10)].astype(int)
-    policy = sl.calibrate(scores, labels, sl.PerPool(recall=0.7), pools=pools, alpha=0.4)
+    policy = sl.calibrate(scores, labels, sl.NextPool(recall=0.7), pools=pools, alpha=0.4)
     assert policy.threshold == 3.0  # ceil(0.7 * 10) = 7 in rationals; 8 in floats
     with pytest.raises(sl.NotCertifiable, match="None of 2 labelled pools"):
-        sl.calibrate(scores, np.zeros(20), sl.PerPool(recall=0.7), pools=pools, alpha=0.4)
-    top = sl.calibrate(scores, labels, sl.PerPool(recall=0.7), pools=pools, alpha=0.9)
+        sl.calibrate(scores, np.zeros(20), sl.NextPool(recall=0.7), pools=pools, alpha=0.4)
+    top = sl.calibrate(scores, labels, sl.NextPool(recall=0.7), pools=pools, alpha=0.9)
     assert top.threshold == 3.0  # +inf would list nobody: the largest finite one
 
 
@@ -82,7 +82,7 @@ def test_clustered_pools_keep_their_promise_and_rows_as_units_do_not():
             return (policy.select(new_scores) & new_labels).sum() >= 3
 
         with contextlib.suppress(sl.NotCertifiable):
-            pools_false += not holds(sl.calibrate(scores, labels, sl.PerPool(k=3), pools=pools, alpha=alpha))
+            pools_false += not holds(sl.calibrate(scores, labels, sl.NextPool(k=3), pools=pools, alpha=alpha))
         rows_false += not holds(sl.calibrate(scores, labels, sl.PerPool(3, 20), alpha=alpha))
     at_most(pools_false, runs, alpha)
     assert rows_false / runs > 0.3
@@ -97,7 +97,7 @@ def test_the_average_is_false_at_most_alpha_at_the_boundary():
         pools = np.repeat(np.arange(15), sizes)
         first = np.r_[True, pools[1:] != pools[:-1]]
         try:
-            sl.calibrate(np.ones(len(pools)), ~first, sl.Expected(2, spread=3), pools=pools, alpha=alpha)
+            sl.calibrate(np.ones(len(pools)), ~first, sl.PoolAverage(2, spread=3), pools=pools, alpha=alpha)
             false += 1
         except sl.NotCertifiable:
             pass
@@ -111,7 +111,7 @@ def test_the_secret_number_alone_certifies_as_often_as_alpha():
     runs, alpha, false = 600, 0.2, 0
     for _ in range(runs):
         with contextlib.suppress(sl.NotCertifiable):
-            sl.calibrate(np.ones(24), np.ones(24), sl.Expected(2), pools=pools, alpha=alpha)
+            sl.calibrate(np.ones(24), np.ones(24), sl.PoolAverage(2), pools=pools, alpha=alpha)
             false += 1
     at_most(false, runs, alpha)
     assert stats.binom.cdf(false, runs, alpha) > 1e-6
@@ -126,7 +126,9 @@ def test_pools_sorted_by_outcome_change_nothing():
         pools = np.repeat(np.arange(20), totals + 1)
         first = np.r_[True, pools[1:] != pools[:-1]]
         with contextlib.suppress(sl.NotCertifiable):
-            sl.calibrate(np.ones(len(pools)), ~first, sl.Expected(1.5, spread=1.5), pools=pools, alpha=alpha)
+            sl.calibrate(
+                np.ones(len(pools)), ~first, sl.PoolAverage(1.5, spread=1.5), pools=pools, alpha=alpha
+            )
             false += 1
     at_most(false, runs, alpha)
 
@@ -137,7 +139,7 @@ def test_values_of_rows_are_false_at_most_alpha_at_the_boundary():
     for _ in range(runs):
         values = np.where(rng.random(40) < 0.1, 500.0, 0.0)  # 50 a row on average: 5,000 in pools of 100
         try:
-            sl.calibrate(np.ones(40), values, sl.Expected(5000, 100, of="value"), alpha=alpha)
+            sl.calibrate(np.ones(40), values, sl.Value(5000, 100), alpha=alpha)
             false += 1
         except sl.NotCertifiable:
             pass
@@ -146,7 +148,7 @@ def test_values_of_rows_are_false_at_most_alpha_at_the_boundary():
 
 def test_numbers_are_drawn_fresh_once_and_recorded():
     scores, labels, pools = one_row_each(np.arange(60))
-    target = sl.Expected(0.5)
+    target = sl.PoolAverage(0.5)
     made = [sl.calibrate(scores, labels, target, pools=pools) for _ in range(5)]
     draws = {policy.cutoffs[0].proof.draw for policy in made}  # type: ignore[attr-defined]
     uniforms = {policy.cutoffs[0].proof.uniform for policy in made}  # type: ignore[attr-defined]
@@ -157,7 +159,7 @@ def test_the_order_of_rows_and_pools_does_not_matter_to_the_next_pool():
     rng = np.random.default_rng(2)
     scores, labels, pools = rng.random(400), rng.random(400) < 0.4, rng.integers(0, 25, 400)
     shuffled = rng.permutation(400)
-    for target in (sl.PerPool(k=2), sl.PerPool(recall=0.8), sl.PerPool(k=2, by="rank")):
+    for target in (sl.NextPool(k=2), sl.NextPool(recall=0.8), sl.NextPool(k=2, by="rank")):
         a = sl.calibrate(scores, labels, target, pools=pools, alpha=0.3)
         b = sl.calibrate(scores[shuffled], labels[shuffled], target, pools=pools[shuffled], alpha=0.3)
         assert a.threshold == b.threshold
@@ -174,14 +176,14 @@ def test_lists_by_rank_take_the_best_of_each_pool():
     level = rng.standard_normal(40)[pools] * 100  # scores comparable within a pool only
     scores = level + rng.random(400)
     labels = rng.random(400) < 0.5
-    policy = sl.calibrate(scores, labels, sl.PerPool(k=2, by="rank"), pools=pools, alpha=0.1)
+    policy = sl.calibrate(scores, labels, sl.NextPool(k=2, by="rank"), pools=pools, alpha=0.1)
     pool = rng.random(10) - 1e6
     assert policy.select(pool).sum() == -policy.threshold
     assert policy.select(pool)[np.argmax(pool)]
     assert policy.filter.by_rank
 
 
-@pytest.mark.parametrize("target", [sl.PerPool(k=2), sl.PerPool(recall=0.8), sl.Expected(2, spread=2)])
+@pytest.mark.parametrize("target", [sl.NextPool(k=2), sl.NextPool(recall=0.8), sl.PoolAverage(2, spread=2)])
 def test_files_keep_the_promise_and_refuse_an_edited_one(tmp_path, target):
     rng = np.random.default_rng(4)
     scores, labels, pools = rng.random(900), rng.random(900) < 0.4, np.repeat(np.arange(60), 15)
@@ -190,7 +192,7 @@ def test_files_keep_the_promise_and_refuse_an_edited_one(tmp_path, target):
     policy.save(path)
     assert sl.Policy.load(path) == policy
     said = json.loads(path.read_text())
-    assert said["format"] == 2
+    assert said["format"] == 1
     proof = said["cutoffs"][0]["proof"]
     for name in ("rank", "short", "pools", "peak", "uniform", "stake"):
         if name in proof:
@@ -208,55 +210,54 @@ def test_a_warning_where_rows_are_units_and_pools_are_alike():
     pools = np.repeat(np.arange(50), 40)
     scores = rng.random(2000)
     alike = rng.random(2000) < 1 / (1 + np.exp(-rng.standard_normal(50)[pools] * 1.5 + 1))
-    with pytest.warns(sl.PoolWarning, match="instead of 10%.*without a pool size"):
+    with pytest.warns(sl.PoolWarning, match="instead of 10%.*PoolAverage"):
         sl.calibrate(scores, alike, sl.Expected(5, 100), pools=pools)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sl.calibrate(scores, rng.random(2000) < 0.3, sl.Expected(5, 100), pools=pools)
-        sl.calibrate(scores, alike, sl.Expected(2), pools=pools)
+        sl.calibrate(scores, alike, sl.PoolAverage(2), pools=pools)
 
 
 @pytest.mark.parametrize(("keywords", "message"), [
-    ({}, "needs pools="),
+    ({}, "pass pools="),
     ({"pools": [1, 2]}, "expected 4 values"),
     ({"pools": [1, 1, 2, None]}, "missing pool at row 3"),
     ({"pools": [1, 1, 2, 2], "unlabelled": [1.0]}, "unlabelled"),
     ({"pools": [1, 1, 2, 2], "rule": "bernstein"}, "rule"),
-    ({"pools": [1, 1, 2, 2], "ties": "hash", "ids": [1, 2, 3, 4]}, "ties"),
-    ({"pools": [1, 1, 2, 2], "weights": [1, 1, 1, 1.0], "weight_bound": 2.0}, "pools"),
+    ({"pools": [1, 1, 2, 2], "ties": sl.Hash([1, 2, 3, 4])}, "ties"),
+    ({"pools": [1, 1, 2, 2], "shift": sl.DensityRatio([1, 1, 1, 1.0], 2.0)}, "shift"),
     ({"pools": [1, 1, 2, 2], "missing_labels": "unqualified"}, "recall|Recall"),
 ])  # fmt: skip
 def test_what_is_missing_is_said(keywords, message):
     labels = [1, None, 1, 1] if "missing_labels" in keywords else [1, 0, 1, 1]
-    target = sl.PerPool(recall=0.5) if "missing_labels" in keywords else sl.PerPool(k=1)
+    target = sl.NextPool(recall=0.5) if "missing_labels" in keywords else sl.NextPool(k=1)
     with pytest.raises(sl.InvalidInput, match=message):
         sl.calibrate([1.0, 2, 3, 4], labels, target, **keywords)
 
 
 def test_a_refusal_of_weights_for_whole_pools_comes_before_any_draw():
     """With ratios of one in a million hardly a row would be kept, and that would be another refusal."""
-    with pytest.raises(sl.InvalidInput, match="whole pools cannot be thinned"):
+    with pytest.raises(sl.InvalidInput, match=r"NextPool and a known shift .* have no proof together"):
         sl.calibrate(
             [1.0, 2, 3, 4],
             [1, 0, 1, 1],
-            sl.PerPool(k=1),
+            sl.NextPool(k=1),
             pools=[1, 1, 2, 2],
-            weights=[1e-6] * 4,
-            weight_bound=1.0,
+            shift=sl.DensityRatio([1e-6] * 4, 1.0),
         )
 
 
 def test_too_few_pools_say_how_many():
     scores, labels, pools = one_row_each(np.arange(5))
     with pytest.raises(sl.NotCertifiable, match="this alpha needs 9") as refused:
-        sl.calibrate(scores, labels, sl.PerPool(k=1), pools=pools)
+        sl.calibrate(scores, labels, sl.NextPool(k=1), pools=pools)
     assert "Trying again on the same rows" in str(refused.value)
 
 
 @pytest.mark.parametrize("make", [
-    lambda: sl.PerPool(), lambda: sl.PerPool(k=2, recall=0.5), lambda: sl.PerPool(recall=1.5),
-    lambda: sl.PerPool(recall=True), lambda: sl.PerPool(2, 10, by="rank"), lambda: sl.PerPool(k=2, by="size"),
-    lambda: sl.Expected(5, spread=-1), lambda: sl.Expected(5, 100, spread=3), lambda: sl.Expected(5, of="money"),
+    lambda: sl.NextPool(), lambda: sl.NextPool(k=2, recall=0.5), lambda: sl.NextPool(recall=1.5),
+    lambda: sl.NextPool(recall=True), lambda: sl.NextPool(k=2, by="size"),
+    lambda: sl.PoolAverage(5, spread=-1), lambda: sl.Value(5, 100, spread=0), lambda: sl.PoolAverage(5, of="money"),
     lambda: sl.Precision(1.0), lambda: sl.Precision(0.5, start=0), lambda: sl.Budget(10, 10), lambda: sl.Budget(0, 10),
 ])  # fmt: skip
 def test_targets_refuse_what_makes_no_sense(make):

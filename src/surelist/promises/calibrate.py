@@ -24,7 +24,7 @@ from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.filters import pool_members
 from surelist.promises.best_of import best_of
-from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlier, require_proof
+from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlier, require_proof, require_use
 from surelist.promises.direction import warn_of_doubts
 from surelist.promises.evidence import ArrayCounts, Evidence, RowColumns
 from surelist.promises.options import Rule
@@ -168,6 +168,7 @@ class Facts(Struct, frozen=True):
 def certify_arrays(given: Arrays, terms: Terms) -> Policy:
     """Certify ``terms`` from columns in memory, if that has a proof."""
     asked = given.conditions(terms)
+    require_use(terms.all_targets, asked)
     for promise in terms.all_targets:
         require_proof(promise, asked)
     if given.pools is not None and isinstance(given.labels, SampledLabels):
@@ -175,9 +176,6 @@ def certify_arrays(given: Arrays, terms: Terms) -> Policy:
             "pools: labels of some rows alone do not show whether candidates of one pool resemble one "
             "another; leave pools= out."
         )
-    if given.unlabelled is not None and all(each.others == "refused" for each in terms.all_targets):
-        kind = type(terms.all_targets[0]).__name__
-        raise InvalidInput(f"unlabelled: does not help a {kind} promise; leave it out.")
     return _certify_arrays(given, terms)
 
 
@@ -361,7 +359,7 @@ def _cutoff(rows: Evidence, promise: Promise, level: Level, certified: Certified
             for at, each in zip((0, len(steps) - 1), summary.reached, strict=True)
         }
         steps = tuple(ends.get(at, step) for at, step in enumerate(steps))
-    elif certified.proof.lists_share and rows.columns is not None:
+    elif first.share is None and certified.proof.lists_share and rows.columns is not None:
         steps = (replace(first, share=float(np.mean(rows.scores >= first.threshold))),)
     scores = summary.scores if rows.sampled is None else replace(summary.scores, auc=None)
     return Cutoff(

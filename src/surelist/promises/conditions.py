@@ -7,7 +7,7 @@ section of ``docs/statistics.md`` that has it; whatever is not declared is refus
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import Any, Literal
 
@@ -190,29 +190,26 @@ def require_proof(promise: Any, asked: Conditions) -> None:
             f"unlabelled: {type(promise).__name__} needs scores of other candidates from the same "
             "population, without labels; pass unlabelled=."
         )
+    if promise.every_label and asked.labels == "missing":
+        asked = replace(asked, labels="complete")  # refused where one is missing, which only the rows show
     if proof_of(promise, asked) is not None:
         return
     beside = asked.beside()
     beside.pop("rule", None)
-    what = (
-        f"{type(promise).__name__} by rule={asked.rule!r}"
-        if asked.rule != "exact"
-        else type(promise).__name__
-    )
+    what = type(promise).__name__ + ("" if asked.rule == "exact" else f" by rule={asked.rule!r}")
+
+    def proved(**some: str) -> bool:
+        needed = {"others": beside["others"]} if promise.others == "needed" and "others" in beside else {}
+        return proof_of(promise, replace(PLAIN, rule=asked.rule, **{**needed, **some})) is not None
+
     for name, value in beside.items():
-        if (
-            proof_of(promise, replace(PLAIN, rule=asked.rule, **{name: value}, **_needed(promise, beside)))
-            is None
-        ):
+        if not proved(**{name: value}):
             instead = OTHER_LABELS if _by_probability(promise, asked) else "leave one out"
-            if value == "missing" and promise.every_label:
-                instead = "get the labels, or promise a count"
             raise InvalidInput(
                 f"{_keyword(name)}: {what} and {WORDS[name, value]} have no proof together; {instead}."
             )
     for (a, x), (b, y) in combinations(beside.items(), 2):
-        both = replace(PLAIN, rule=asked.rule, **{a: x, b: y}, **_needed(promise, beside))
-        if proof_of(promise, both) is None:
+        if not proved(**{a: x, b: y}):
             why = INSTEAD.get((a, x, b, y), f"there is no proof of {what} with both. Leave one out")
             raise InvalidInput(f"{_keyword(b)}: {WORDS[a, x]} and {WORDS[b, y]} do not go together: {why}.")
     listed = ", ".join(WORDS[each] for each in beside.items())
@@ -224,9 +221,18 @@ def _by_probability(promise: Any, asked: Conditions) -> bool:
     return asked.labels == "two rates" and proof_of(promise, replace(asked, labels="thinned")) is not None
 
 
-def _needed(promise: Any, beside: dict[str, str]) -> dict[str, str]:
-    """Unlabelled scores are no choice where a promise needs them."""
-    return {"others": "given"} if promise.others == "needed" and "others" in beside else {}
+def require_use(promises: Sequence[Any], asked: Conditions) -> None:
+    """Raise where unlabelled scores were given and no promise of the list uses them."""
+    if asked.others == "none" or any(each.others == "needed" for each in promises):
+        return
+    if all(each.others == "refused" for each in promises):
+        kind = type(promises[0]).__name__
+        raise InvalidInput(f"unlabelled: does not help a {kind} promise; leave it out.")
+    pair = ("shift", "within", "others", "given")
+    if asked.shift == "within":
+        raise InvalidInput(
+            f"unlabelled: {WORDS[pair[:2]]} and {WORDS[pair[2:]]} do not go together: {INSTEAD[pair]}."
+        )
 
 
 def _keyword(name: str) -> str:

@@ -218,6 +218,8 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
         return f"the list of the next pool{by} will hold at least {phrases.many_qualified(promise.k or 0)}"
 
     def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float:
+        if missed == 0:
+            return 1.0
         # as many new pools below the rank-th of the calibration pools, all of them exchangeable
         return 1.0 - bounds.pool_tail(self.pools, missed, len(sizes), self.rank)
 

@@ -33,10 +33,11 @@ class Value(OnAverage, tag="value", frozen=True):
     help = "Worth at least K on average; labels are amounts of at least 0."
     flags = (("value", "k"),)
     unit = "row"
+    top_only = True
     certified = ("Value on average, at least", "Value, at least", False)
 
     proved_with = (
-        Proved("value", labels=("missing",), scores=SEVERAL),
+        Proved("value", labels=("missing", "thinned"), scores=SEVERAL),
         Proved("shift", labels=("missing",), shift=("known",), scores=SEVERAL),
     )
 
