@@ -21,8 +21,8 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("targets", [[COUNT, KEPT], [KEPT, COUNT]])
 def test_each_is_certified_at_full_alpha_and_the_lowest_threshold_is_taken(rows, targets):
-    policy = sl.calibrate(*rows, targets)
-    alone = [sl.calibrate(*rows, each) for each in targets]
+    policy = sl.calibrate(rows[0], rows[1], targets)
+    alone = [sl.calibrate(rows[0], rows[1], each) for each in targets]
     assert [each.level.alpha for each in policy.cutoffs] == [0.1, 0.1]
     assert policy.threshold == min(each.threshold for each in alone)
     assert [each.steps[0].critical_count for each in policy.cutoffs] == [
@@ -32,8 +32,8 @@ def test_each_is_certified_at_full_alpha_and_the_lowest_threshold_is_taken(rows,
 
 def test_what_has_a_boundary_of_its_own_has_a_share_of_its_own(rows):
     others = population(np.random.default_rng(7), 3_000)[0]
-    pools = sl.calibrate(*rows, [COUNT, KEPT, sl.PerPool(2, 100)])
-    precise = sl.calibrate(*rows, [COUNT, KEPT, sl.Precision(0.3)], unlabelled=others)
+    pools = sl.calibrate(rows[0], rows[1], [COUNT, KEPT, sl.PerPool(2, 100)])
+    precise = sl.calibrate(rows[0], rows[1], [COUNT, KEPT, sl.Precision(0.3)], unlabelled=others)
     for policy in (pools, precise):
         assert {each.level.alpha for each in policy.cutoffs} == {0.05}
     several = sl.calibrate({"a": rows[0], "b": rows[0] ** 2}, rows[1], [COUNT, KEPT])
@@ -48,7 +48,7 @@ def test_if_one_cannot_be_certified_all_are_refused(rows):
 
 
 def test_the_sentence_says_that_all_hold_together_and_a_file_may_not_split_otherwise(rows, tmp_path):
-    policy = sl.calibrate(*rows, [COUNT, KEPT])
+    policy = sl.calibrate(rows[0], rows[1], [COUNT, KEPT])
     assert "these statements together are wrong with probability at most 10%" in policy.promise
     assert any("share no alpha" in each for each in policy.conditions)
     policy.save(tmp_path / "policy.json")

@@ -325,10 +325,8 @@ def _require_labels(terms: Terms, missing: int) -> None:
     if missing and needing:
         raise InvalidInput(
             f"missing_labels: {missing:,} labels are missing, and {type(needing[0]).__name__} needs them "
-            "all: a "
-            "qualified row counted as not qualified would make the share kept look larger than it is. Get "
-            "them, "
-            "or promise a count."
+            "all: a qualified row counted as not qualified would make the recall look larger than it is; get "
+            "the labels, or promise a count."
         )
 
 
