@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from surelist.cli.certify import calibrate
+from surelist.cli.calibrate import calibrate
 from surelist.promises.options import OPTIONS
 from surelist.service import promise_form
 from surelist.service.bodies import FORM_FILES

@@ -11,7 +11,7 @@ import click
 import pytest
 
 import surelist as sl
-from surelist.cli import certify, lifecycle
+from surelist.cli import calibrate, certify, lifecycle
 from surelist.cli.options import in_flags
 from surelist.promises import kinds
 from surelist.promises.asked import group_targets, one_target, target_asked
@@ -50,7 +50,7 @@ def test_python_defaults_and_choices_are_those_of_the_table(function):
 
 def commands() -> list[tuple[str, click.Option]]:
     found = {
-        "calibrate": certify.calibrate,
+        "calibrate": calibrate.calibrate,
         "curve": certify.curve,
         "select": certify.select,
         "plan": lifecycle.plan,

@@ -24,7 +24,7 @@ from surelist._version import __version__
 # name: (module, attribute, one line for --help)
 COMMANDS = {
     "calibrate": (
-        "certify",
+        "calibrate",
         "calibrate",
         "Certify a target from past candidates; write a policy.",
     ),

@@ -1,4 +1,4 @@
-"""calibrate, select, show, curve, demo, completion."""
+"""select, show, curve, demo, completion, and what they print like calibrate."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from surelist.cli.options import (
-    FIELDS,
     as_json,
-    asked,
     flag,
     in_flags,
     options,
@@ -37,67 +35,6 @@ from surelist.promises.options import OPTIONS
 
 if TYPE_CHECKING:
     from surelist.promises.policy import Policy
-
-
-@click.command(no_args_is_help=True)
-@click.argument("past", type=click.Path(allow_dash=True))
-@options("score", "label")
-@promise_flags()
-@options("pool_size", "also", "pool", *FIELDS, "unlabelled", "other_score")
-@options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score")
-@options("alpha", "rule", "calibration_share", "group", "target", "purpose", "group_split", "group_rows")
-@options("ties", "id", "missing_labels", "pos_label", "neg_label")
-@click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
-@reading_options
-@plot_option
-@as_json
-@strict_option
-def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
-    """Certify a target from PAST candidates.
-
-    PAST is a file, glob or folder of CSV or Parquet, an Excel file, or - for CSV on stdin. How it
-    was read (decimal commas, which label means qualified) is printed first and goes into the policy.
-
-    Exit code 3 when the target is not certifiable; nothing is written then. With --strict, exit code 5
-    when the policy has warnings; it is written all the same.
-
-    \b
-    Example:
-      surelist calibrate past.csv --score score --label qualified \\
-          --expect 5 --pool-size 100 --alpha 0.1 -o policy.json
-      surelist calibrate past.csv --group sex --target "women=3.8/76" --target "men=1.2/24" \\
-          --purpose "outreach, not selection" -o policy.json
-      surelist calibrate past.xlsx --sheet Candidates --score Wert --label Ergebnis --pos-label Ja \\
-          --expect 5 --pool-size 100 -o policy.json
-      surelist calibrate past.csv --next-pool 5 --pool query -o policy.json
-      surelist calibrate past.csv --precision 0.8 --start 0.1 --unlabelled other.csv -o policy.json
-    """
-    from surelist.promises.asked import drawn_labels, roles_of, target_asked, terms_of
-    from surelist.workflows.certify import certify_source
-    from surelist.workflows.source import Hints, Source
-
-    wanted = asked(given)
-    roles, terms, drawn = roles_of(wanted), terms_of(wanted, target_asked(wanted)), drawn_labels(wanted)
-    with _input(given["past"]) as path:
-        hints = Hints(given["sheet"], given["decimal"], given["pos_label"], given["neg_label"])
-        source = Source(
-            path, given["engine"], given["spark_master"], given["on_bad_rows"], PROGRESS, hints=hints
-        )
-        for each in (source, Source(given["unlabelled"])):
-            each.refuse_as_output(given["output"])
-        source = replace(source, table=source.open())
-        read = source.reading(score=roles.score, label=roles.label)
-        _print_reading(read.sentences, quiet or given["json_"])
-        policy = certify_source(source, roles, terms, given["unlabelled"], drawn)
-    _save_policy(policy, given["output"])
-    _draw(policy, given["plot"])
-    said = quiet or given["output"] == "-"
-    if given["json_"] and not said:
-        click.echo(json.dumps({"policy": given["output"], **_summary(policy)}))
-    elif not said:
-        _print_policy(policy.read_from())  # how the file was read stands above already
-        click.echo(f"\nWritten to {given['output']}.")
-    return policy.warnings
 
 
 @click.command(no_args_is_help=True)
@@ -139,13 +76,13 @@ def select(
     policy = workflows.load_policy(policy_path)
     read = Read(given.pop("sheet"), given.pop("decimal"), engine=given.pop("engine"),
                 spark_master=given.pop("spark_master"))  # fmt: skip
-    with _input(pool) as path, _output(output) as target:
+    with input_file(pool) as path, _output(output) as target:
         source = Source.of(path, read, progress=PROGRESS)
         opened = replace(source, table=source.open())
         score = given["score"] or (policy.columns or {}).get("score")
-        _print_reading(opened.reading(score=score).sentences, quiet or json_)
+        print_reading(opened.reading(score=score).sentences, quiet or json_)
         done = workflows.select_table(opened.table, policy, output=target, pool=pool_column, **given)
-    _draw(done, plot)
+    draw_policy(done, plot)
     found = [*([] if done.shortlisted else ["Nobody is on the shortlist."]), *done.warnings]
     if json_:
         click.echo(json.dumps({**done.to_dict(), "output": output}), err=output == "-")
@@ -186,11 +123,11 @@ def evaluate(
     from surelist.workflows.source import Read
 
     policy = workflows.load_policy(policy_path)
-    with _input(table) as path:
+    with input_file(table) as path:
         names = ("pos_label", "neg_label", "sheet", "decimal", "engine")
         read = Read(**{name: given.pop(name) for name in names})
         evaluation = workflows.evaluate_table(path, policy, read=read, **given)
-    _draw(evaluation, plot)
+    draw_policy(evaluation, plot)
     if not quiet:
         click.echo(json.dumps(evaluation.to_dict()) if json_ else evaluation.describe())
     return (evaluation.verdict,) if evaluation.consistent is False else ()
@@ -208,11 +145,11 @@ def show(policy_path: str, plot: Path | None, json_: bool) -> None:
       surelist show policy.json
     """
     policy = read_policy(policy_path)
-    _draw(policy, plot)
+    draw_policy(policy, plot)
     if json_:
-        click.echo(json.dumps(_summary(policy)))
+        click.echo(json.dumps(summary_of(policy)))
     else:
-        _print_policy(policy)
+        print_policy(policy)
 
 
 @click.command(no_args_is_help=True)
@@ -236,7 +173,7 @@ def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **giv
     from surelist.workflows.source import Hints
 
     read = {name: given.pop(name) for name in ("sheet", "decimal", "pos_label", "neg_label")}
-    with _input(past) as path:
+    with input_file(past) as path:
         guarantees = workflows.curve(path, hints=Hints(**read), **given)
     k = guarantees.suggested if expect is None else expect
     chosen = guarantees.shortest(k) if k else None
@@ -259,7 +196,8 @@ def _next_command(past: str, k: float, chosen: tuple[float, float], given: dict[
     wanted = {**given, "expect": f"{k:g}", "pool_size": f"{given['pool_size']:g}", "output": "policy.json"}
     if wanted["missing_labels"] == "error":
         del wanted["missing_labels"]
-    flags = [(flag(name), str(value)) for name, value in wanted.items() if value is not None]
+    said = {name: value if isinstance(value, tuple | list) else (value,) for name, value in wanted.items()}
+    flags = [(flag(name), str(each)) for name, values in said.items() for each in values if each is not None]
     words = ["surelist", "calibrate", past, *(word for pair in flags for word in pair)]
     return (
         f"\n{chosen[1]:.4g} are certified on a list of {chosen[0]:.4g}. For a promise of {k:g}:\n"
@@ -327,7 +265,7 @@ def completion(shell: str) -> None:
 
 
 @contextmanager
-def _input(name: str) -> Iterator[str]:
+def input_file(name: str) -> Iterator[str]:
     """The input as a file; stdin is spooled to one first."""
     if name != "-":
         yield name
@@ -354,12 +292,14 @@ def _output(name: str) -> Iterator[str]:
         sys.stdout.buffer.flush()
 
 
-def _draw(shown: Any, plot: Path | None) -> None:
+def draw_policy(shown: Any, plot: Path | None) -> None:
+    """Draw it where a file for it was named."""
     if plot is not None:
         shown.plot(path=plot)
 
 
-def _save_policy(policy: Policy, output: str) -> None:
+def save_policy(policy: Policy, output: str) -> None:
+    """To a file, or printed."""
     if output != "-":
         policy.save(output)
         return
@@ -370,7 +310,8 @@ def _save_policy(policy: Policy, output: str) -> None:
     click.echo(policy_file.dumps(policy), nl=False)
 
 
-def _summary(policy: Policy) -> dict[str, Any]:
+def summary_of(policy: Policy) -> dict[str, Any]:
+    """What --json prints of a policy."""
     from msgspec import structs
 
     from surelist.promises import policy_file
@@ -387,13 +328,14 @@ def _summary(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _print_reading(sentences: Sequence[str], quiet: bool) -> None:
+def print_reading(sentences: Sequence[str], quiet: bool) -> None:
     """What was understood of a file, before anything is done with it; JSON has it in the policy."""
     for each in () if quiet else sentences:
         click.echo(each, err=True)
 
 
-def _print_policy(policy: Policy) -> None:
+def print_policy(policy: Policy) -> None:
+    """The promise in bold, then why and on what conditions."""
     promise, _, rest = policy.describe().partition("\n")
     click.secho(promise, bold=True)
     click.echo(in_flags(rest))

@@ -167,8 +167,9 @@ METAVARS = {"share": "SHARE", "recall": "SHARE"}  # of the field that a promise'
 
 def promise_flags(*which: str) -> Decorator:
     """The flags of these kinds of promise; of all that rows can certify where none is named."""
-    every = [each for each in kinds.classes() if each.proved_with]
-    offered = [kinds.promise_class(kind) for kind in which] if which else every
+    offered = [kinds.promise_class(kind) for kind in which]
+    if not which:
+        offered += [each for each in kinds.classes() if each.proved_with]
     made = [_promise_flag(name, field, each) for each in offered if each for name, field in each.flags]
     return stacked(*made)
 
@@ -239,7 +240,8 @@ def in_flags(message: str, words: Sequence[str] = ()) -> str:
         if " ".join(words).startswith(command):
             names |= flags
     given = {each.partition("=")[0] for each in words}
-    asked_by = [(flag(name), field) for _, name, field in _flags() if flag(name) in given]
+    flags_of_promises = _flags() if given else ()  # without words none was given, and no kind is imported
+    asked_by = [(flag(name), field) for _, name, field in flags_of_promises if flag(name) in given]
     names["target"] = asked_by[0][0] if len(asked_by) == 1 else "--target"
     if len(asked_by) == 1:
         names[asked_by[0][1]] = asked_by[0][0]

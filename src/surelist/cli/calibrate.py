@@ -1,0 +1,91 @@
+"""calibrate: the one command that knows every promise, so that the others start without them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from surelist.cli.certify import (
+    draw_policy,
+    input_file,
+    print_policy,
+    print_reading,
+    save_policy,
+    summary_of,
+)
+from surelist.cli.options import (
+    FIELDS,
+    as_json,
+    asked,
+    options,
+    plot_option,
+    promise_flags,
+    reading_options,
+    strict_option,
+)
+from surelist.cli.progress import PROGRESS
+
+
+@click.command(no_args_is_help=True)
+@click.argument("past", type=click.Path(allow_dash=True))
+@options("score", "label")
+@promise_flags()
+@options("pool_size", "also", "pool", *FIELDS, "unlabelled", "other_score")
+@options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score")
+@options("alpha", "rule", "calibration_share", "group", "target", "purpose", "group_split", "group_rows")
+@options("ties", "id", "missing_labels", "pos_label", "neg_label")
+@click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
+@reading_options
+@plot_option
+@as_json
+@strict_option
+def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
+    """Certify a target from PAST candidates.
+
+    PAST is a file, glob or folder of CSV or Parquet, an Excel file, or - for CSV on stdin. How it
+    was read (decimal commas, which label means qualified) is printed first and goes into the policy.
+
+    Exit code 3 when the target is not certifiable; nothing is written then. With --strict, exit code 5
+    when the policy has warnings; it is written all the same.
+
+    \b
+    Example:
+      surelist calibrate past.csv --score score --label qualified \\
+          --expect 5 --pool-size 100 --alpha 0.1 -o policy.json
+      surelist calibrate past.csv --group sex --target "women=3.8/76" --target "men=1.2/24" \\
+          --purpose "outreach, not selection" -o policy.json
+      surelist calibrate past.xlsx --sheet Candidates --score Wert --label Ergebnis --pos-label Ja \\
+          --expect 5 --pool-size 100 -o policy.json
+      surelist calibrate past.csv --next-pool 5 --pool query -o policy.json
+      surelist calibrate past.csv --precision 0.8 --start 0.1 --unlabelled other.csv -o policy.json
+    """
+    from surelist.promises.asked import drawn_labels, roles_of, target_asked, terms_of
+    from surelist.workflows.certify import certify_source
+    from surelist.workflows.source import Hints, Source
+
+    wanted = asked(given)
+    roles, terms, drawn = roles_of(wanted), terms_of(wanted, target_asked(wanted)), drawn_labels(wanted)
+    with input_file(given["past"]) as path:
+        hints = Hints(given["sheet"], given["decimal"], given["pos_label"], given["neg_label"])
+        source = Source(
+            path, given["engine"], given["spark_master"], given["on_bad_rows"], PROGRESS, hints=hints
+        )
+        for each in (source, Source(given["unlabelled"])):
+            each.refuse_as_output(given["output"])
+        source = replace(source, table=source.open())
+        read = source.reading(score=roles.score, label=roles.label)
+        print_reading(read.sentences, quiet or given["json_"])
+        policy = certify_source(source, roles, terms, given["unlabelled"], drawn)
+    save_policy(policy, given["output"])
+    draw_policy(policy, given["plot"])
+    said = quiet or given["output"] == "-"
+    if given["json_"] and not said:
+        click.echo(json.dumps({"policy": given["output"], **summary_of(policy)}))
+    elif not said:
+        print_policy(policy.read_from())  # how the file was read stands above already
+        click.echo(f"\nWritten to {given['output']}.")
+    return policy.warnings
