@@ -255,7 +255,6 @@ NOW = {  # keywords of earlier versions, and what says the same
     "neg_label": "read=Read(neg_label=...)",
     "sheet": "read=Read(sheet=...)",
     "decimal": "read=Read(decimal=...)",
-    "header_row": "read=Read(header_row=...)",
     "engine": "read=Read(engine=...)",
     "spark_master": "read=Read(spark_master=...)",
 }
