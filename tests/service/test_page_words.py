@@ -181,10 +181,10 @@ def test_a_warning_about_ties_names_no_keyword_on_the_page():
 
 def test_a_promise_that_cannot_be_watched_says_why_without_a_keyword():
     import surelist as sl
-    from surelist.promises.promise import Level
 
+    policy = policy_of("budget")
     with pytest.raises(sl.InvalidInput) as refused:
-        sl.Budget(10, 100).watched(Level(0.1))
+        policy.cutoffs[0].target.watched(policy)
     said = plainly(str(refused.value))
     assert "averages in pools of a given size, and shares of all qualified that are kept" in said
     assert INSIDERS.search(said) is None

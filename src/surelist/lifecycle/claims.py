@@ -130,7 +130,7 @@ def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
 
 
 def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
-    watched = cutoff.target.watched(cutoff.level)
+    watched = cutoff.target.watched(policy)
     if not watched.audited:
         return Claim(cutoff.group, watched.rate, watched.k, watched.smallest_pool)
     if audit_rate is None:

@@ -199,7 +199,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         candidates."""
         raise NotImplementedError
 
-    def watched(self, level: Level) -> Watched:
+    def watched(self, policy: Certificate) -> Watched:
         """What a monitor tests of it; raises where nothing can be."""
         raise InvalidInput(
             f"policy: promises like {self.describe()!r} cannot be watched; those that are watched are "

@@ -191,14 +191,15 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     def oracle_rate(self, alpha: float, base_rate: float) -> float:
         return bounds.pac_rate(self.k, self.sizes[0], alpha)
 
-    def watched(self, level: Level) -> Watched:
-        if level.rule == "exact":
+    def watched(self, policy: Certificate) -> Watched:
+        if policy.rule == "exact":
             raise InvalidInput(
                 'policy: a PerPool promise of rule="exact" cannot be watched: its alpha is an average over '
                 "calibration samples, and for up to half of them a sound policy fails more often than that. "
                 'Calibrate with rule="pac", which bounds the failure rate of this policy.'
             )
-        return Watched(1 - check.as_fraction(level.pool_alpha, "alpha"), self.k, self.sizes[0])
+        # what is promised, all groups and scores together
+        return Watched(1 - check.as_fraction(policy.pool_alpha, "alpha"), self.k, self.sizes[0])
 
     def largest(self, rows: int, qualified: int, level: Level) -> Largest:
         """For the smallest pool; 0 where none."""

@@ -115,7 +115,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
     def oracle_rate(self, alpha: float, base_rate: float) -> float:
         return self.share * base_rate
 
-    def watched(self, level: Level) -> Watched:
+    def watched(self, policy: Certificate) -> Watched:
         return Watched(self.kept_share, audited=True)
 
     def widened(self, within: float) -> Recall:

@@ -146,7 +146,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
     def oracle_rate(self, alpha: float, base_rate: float) -> float:
         return float(self.rate)
 
-    def watched(self, level: Level) -> Watched:
+    def watched(self, policy: Certificate) -> Watched:
         return Watched(self.rate)
 
     def widened(self, within: float) -> Expected:
