@@ -43,7 +43,7 @@ DecimalMark = Literal["auto", ".", ","]
 
 KEEPING = 'missing_labels="unqualified" keeps them as not qualified'  # what to do about rows without a label
 
-_BLOCK = 1 << 16
+_BLOCK, _COPIED = 1 << 19, 1 << 16  # rows at a time; fewer where they become float64
 _LONG_NAME = 100
 LOST = "integers beyond 2^53 lose their order as floats"
 _DROPPED = "Dropping such rows would break the promise"
@@ -54,6 +54,11 @@ _NO_WORDS = " Turn words into 0 and 1, missing ones left missing; calibrate_tabl
 
 def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scores:
     """A one-dimensional float64 array of numbers, checked to be ``finite``; no copy of float64 input."""
+    return np.ascontiguousarray(as_numbers(values, name, finite=finite), dtype=np.float64)
+
+
+def as_numbers(values: Any, name: str = "scores", *, finite: bool = True) -> NDArray[Any]:
+    """The same in the type they came in: to be compared with a number only once they are float64."""
     array = _column(values, name)
     if array.dtype.kind in "OUST":
         array = _numbers(array, name)
@@ -61,10 +66,9 @@ def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scor
         raise InvalidInput(f"{name}: expected numbers, got {_first(array)} of type {array.dtype}.")
     if getattr(values, "dtype", None) != np.float64:
         _require_exact(values, array, name)
-    scores = np.ascontiguousarray(array, dtype=np.float64)
-    if finite:
-        require_finite(scores, name)
-    return scores
+    if finite and array.dtype.kind == "f":
+        require_finite(array, name)
+    return np.ascontiguousarray(array)
 
 
 def _require_exact(values: Any, array: NDArray[Any], name: str) -> None:
@@ -76,27 +80,30 @@ def _require_exact(values: Any, array: NDArray[Any], name: str) -> None:
             raise InvalidInput(f"{name}: {LOST}, got {large}. Rescale them.")
 
 
-def require_finite(scores: Scores, name: str = "scores") -> None:
+def require_finite(scores: NDArray[Any], name: str = "scores") -> None:
     """Raise for the first NaN or infinity. One pass and no temporary array where all is well."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = scores.sum()
-    if not math.isfinite(total):
+    if not math.isfinite(_total(scores)):
         _report_not_finite(scores, name, 0)
 
 
-def finite_at_least(scores: Scores, threshold: float, name: str = "scores") -> Mask:
-    """``scores >= threshold`` with the check for NaN and infinity in the same pass."""
+def finite_at_least(scores: NDArray[Any], threshold: float, name: str = "scores") -> Mask:
+    """``scores >= threshold`` with the check for NaN and infinity in the same pass; as float64, in blocks."""
     mask = np.empty(len(scores), dtype=np.bool_)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(scores), _BLOCK):
-            block = scores[start : start + _BLOCK]
-            if not math.isfinite(np.add.reduce(block)):
-                _report_not_finite(block, name, start)
-            np.greater_equal(block, threshold, out=mask[start : start + _BLOCK])
+    step = _BLOCK if scores.dtype == np.float64 else _COPIED
+    for start in range(0, len(scores), step):
+        block = scores[start : start + step].astype(np.float64, copy=False)
+        if not math.isfinite(_total(block)):
+            _report_not_finite(block, name, start)
+        np.greater_equal(block, threshold, out=mask[start : start + step])
     return mask
 
 
-def _report_not_finite(scores: Scores, name: str, offset: int) -> None:
+def _total(scores: NDArray[Any]) -> float:
+    """A sum that is finite only if all are: einsum adds up faster than ``sum``, and less precisely."""
+    return float(np.einsum("i->", scores))
+
+
+def _report_not_finite(scores: NDArray[Any], name: str, offset: int) -> None:
     """The sum was not finite: an offending value, or finite values that merely overflow."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):

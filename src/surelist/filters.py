@@ -98,7 +98,10 @@ class Filter:
 
     def select(self, scores: Any, groups: Any = None, ids: Any = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist."""
-        array = check.as_scores(scores, finite=self.by_rank)
+        plain = not (self.by_rank or self.hashed or self.grouped)  # then blocks become float64, not the whole
+        array = (
+            check.as_numbers(scores, finite=False) if plain else check.as_scores(scores, finite=self.by_rank)
+        )
         if self.by_rank:
             array = ranks_within(array, np.zeros(len(array), dtype=np.int64))
         texts = self._tie_ids(ids, len(array)) if self.hashed else None

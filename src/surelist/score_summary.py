@@ -1,9 +1,21 @@
-"""The scores of calibration rows in a few numbers: range, sketch, AUC and fingerprint.
+"""The scores of calibration rows in a few numbers: range, sketch, AUC and fingerprint, all from bins.
+
+The usual bins are as wide as 1/2048, wherever scores lie between -2 and 2: nothing need be known to count in
+them, so that one pass over a table counts rows, bins and the fingerprint's sum. Scores beyond, or so many
+different ones in one bin that sketch or AUC would be coarse, get bins of their own between the smallest and
+largest qualified score, in a second pass; which of the two is decided by the rows, not by who counts them.
 
 Arrays and every engine give the same answer: each operation on a score is one that IEEE 754 rounds
-correctly (multiplication, subtraction, square root, floor), and what is summed are whole numbers. Only of
-groups the sketches may have other edges: arrays give each its own bins, tables all the same. A
+correctly (multiplication, subtraction, square root, floor), and what is summed are whole numbers. A
 policy keeps the summary, so that a pool can be compared with the rows it was calibrated on.
+
+The fingerprint is the SHA-256 of the number of rows and of qualified rows in each bin, of each bin's smallest
+score, of the largest of all, and of one sum over all rows and one over the qualified: of the whole part of
+2^30 x^2, where x are the digits behind the point of a large factor times the score, and in own bins also of
+the place among them. It is the same for any order of rows. Who moves a row to another bin, or changes
+the number of qualified rows or the smallest score of one, is always noticed. Another change inside bins
+keeps both sums only by chance, about once in 10^8, unless it is made for that with the constants below: it
+recognises rows, it is no signature. Digits below about 2^-50 of the largest score are not looked at.
 """
 
 from __future__ import annotations
@@ -12,7 +24,7 @@ import hashlib
 import math
 import struct
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 from typing import Any
 
@@ -22,15 +34,16 @@ from numpy.typing import NDArray
 
 from surelist._dataclasses import dataclass
 
-FINGERPRINT = "rows 1"  # the algorithm's name in files: whole-number sums over the (score, label) pairs
-BINS = 2048
+FINGERPRINT = "rows 1"  # the algorithm's name in what is hashed
+BINS = 2048  # per unit of score, or between the smallest and the largest
+REACH = 2.0  # the usual bins lie between -2 and 2
 INTERVALS = 64  # most intervals of the sketch that is kept
 SPREAD = 8.0  # doublings of the score that even widths of its 2^r-th root tell apart well
-LARGE = 2.0**42  # larger scores are told apart by their smallest and largest only; times a factor below 2^63
-FACTORS = (7919.103515625, 1299709.36767578125)  # exact in binary
-DIGITS = 2.0**31
-PRIME = 2**31 - 1
+FACTOR = 663608941.7370713  # 2^30 times the golden section: its multiples are spread evenly behind the point
+STEPS = 2.0**30
+SMALLEST = -900  # binary exponent below which scores count as one another's equals in the sums
 SURE = 0.01  # an AUC that bins leave less certain than this is not stated
+COARSE, FEW = 32, 8  # a bin of several scores holds at most a 32nd of the rows, or few
 
 Expression = Any  # an array, or an engine's expression: both have the few operations used here
 
@@ -90,42 +103,90 @@ class RowSummary:
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins that do not overlap, by rising score: range, rows and qualified rows of each."""
+    """Bins that do not overlap, by rising score: smallest score, whether there are several scores, rows and
+    qualified rows of each; the largest score of all; the fingerprint's sums."""
 
     low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    several: NDArray[np.bool_]
     rows: NDArray[np.int64]
     qualified: NDArray[np.int64]
+    highest: float
+    sums: tuple[int, int]  # over all rows, and over the qualified
+
+    @property
+    def fine(self) -> bool:
+        """Whether they are fine enough for sketch and AUC."""
+        crowded = int(self.rows[self.several].max(initial=0))
+        return crowded <= max(FEW, int(self.rows.sum()) // COARSE) and self.unsure <= SURE * self.pairs
+
+    @property
+    def pairs(self) -> float:
+        """Pairs of a qualified and another row."""
+        qualified = float(self.qualified.sum())
+        return qualified * (float(self.rows.sum()) - qualified)
+
+    @property
+    def unsure(self) -> float:
+        """Pairs of which it is not known which scores higher."""
+        qualified, rows = (each[self.several].astype(float) for each in (self.qualified, self.rows))
+        return float(qualified @ (rows - qualified))
 
 
 @dataclass(frozen=True)
-class Sums:
-    """The fingerprint's sums over some rows."""
+class Scale:
+    """How scores are put into bins, and what is summed of them.
 
-    first: int
-    second: int
-
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.first + other.first, self.second + other.second)
-
-
-def binned(
-    score: Expression, low: float, high: float, sqrt: Callable[[Expression], Expression]
-) -> Expression:
-    """The bin of a score between ``low`` and ``high``, before rounding down; scores beyond count as those.
-
-    Even widths, unless the range spans many orders of magnitude: then widths grow with the score.
+    Even widths, unless the range spans many orders of magnitude: then widths grow with the score, by way of
+    its 2^r-th root. Scores beyond ``low`` and ``high`` are counted in a bin below and one above.
     """
-    value = score.clip(low, high)
-    near, far = sorted((abs(low), abs(high)))
-    if low * high >= 0 and near and (far > 4096 * near or not math.isfinite(BINS / (high - low or 1.0))):
-        sign = 1.0 if high > 0 else -1.0
-        value = value * sign
-        for _ in range(_roots(near, far)):
-            value, near, far = sqrt(value), math.sqrt(near), math.sqrt(far)
-        value, (low, high) = value * sign, sorted((near * sign, far * sign))
-    scale = BINS / (high - low) if high > low else 0.0
-    return (value - low) * (scale if math.isfinite(scale) else 0.0)
+
+    low: float
+    high: float
+    roots: int = 0
+    start: float = 0.0  # of the first bin, as a root
+    per_unit: float = float(BINS)
+    factor: float = FACTOR
+    places: float = 0.0  # another factor, of the place in own bins: for small scores beside large ones
+
+    @classmethod
+    def own(cls, low: float, high: float, lowest: float, highest: float) -> Scale:
+        """For qualified scores from ``low`` to ``high`` among scores from ``lowest`` to ``highest``."""
+        near, far = sorted((abs(low), abs(high)))
+        start, end, roots = low, high, 0
+        if low * high >= 0 and near and (far > 4096 * near or not math.isfinite(BINS / (high - low or 1.0))):
+            sign, roots = (1.0 if high > 0 else -1.0), _roots(near, far)
+            for _ in range(roots):
+                near, far = math.sqrt(near), math.sqrt(far)
+            start, end = sorted((near * sign, far * sign))
+        per_unit = BINS / (end - start) if end > start else 0.0
+        exponent = max(math.frexp(max(abs(lowest), abs(highest)))[1], SMALLEST)
+        factor = math.ldexp(FACTOR, -exponent)
+        per_unit = per_unit if math.isfinite(per_unit) else 0.0
+        return cls(low, high, roots, start, per_unit, factor, FACTOR / BINS)
+
+    def place(self, score: Expression, sqrt: Callable[[Expression], Expression]) -> Expression:
+        """The bin of a score, before rounding down; scores beyond count as the ends."""
+        value = score.clip(self.low, self.high)
+        sign = 1.0 if self.high > 0 else -1.0
+        value = value * sign if self.roots else value
+        for _ in range(self.roots):
+            value = sqrt(value)
+        value = value * sign if self.roots else value
+        return (value - self.start) * self.per_unit if self.start else value * self.per_unit
+
+    def digits(
+        self, score: Expression, floor: Callable[[Expression], Expression],
+        sqrt: Callable[[Expression], Expression],
+    ) -> Expression:  # fmt: skip
+        """A whole number up to 2^30 that depends on all digits of the score, as a float."""
+        product = score * self.factor
+        if self.places:
+            product = product + self.place(score, sqrt) * self.places
+        behind = product - floor(product)
+        return floor(behind * behind * STEPS)
+
+
+USUAL = Scale(-REACH, REACH)
 
 
 def _roots(near: float, far: float) -> int:
@@ -133,43 +194,32 @@ def _roots(near: float, far: float) -> int:
     return max(1, math.ceil(math.log2((math.log2(far) - math.log2(near)) / SPREAD)))
 
 
-def digits(score: Expression, floor: Callable[[Expression], Expression]) -> tuple[Expression, Expression]:
-    """Two numbers from 0 to 2^31 that depend on a score's last digits, as floats."""
-    bounded = score.clip(-LARGE, LARGE)
-    first, second = (bounded * factor for factor in FACTORS)
-    return floor((first - floor(first)) * DIGITS), floor((second - floor(second)) * DIGITS)
-
-
-def mixed(first: Expression, second: Expression) -> Expression:
-    """One whole number below 2^31 from two: a sum of these tells one multiset from another."""
-    return (first * second + first) % PRIME
-
-
-def summarise(bins: Bins) -> ScoreSummary:
+def summarise(bins: Bins, reached: Iterable[Reached] = ()) -> RowSummary:
     """From bins to what is kept: about equally many rows in each interval of the sketch."""
     before = np.cumsum(bins.rows) - bins.rows
     _, first = np.unique(before * INTERVALS // int(bins.rows.sum()), return_index=True)
-    return ScoreSummary(
-        float(bins.low[0]),
-        float(bins.high[-1]),
+    low = bins.low + 0.0  # without a negative zero
+    scores = ScoreSummary(
+        float(low[0]),
+        bins.highest + 0.0,
         _auc(bins),
-        tuple(bins.low[first].tolist()),
+        tuple(low[first].tolist()),
         tuple(np.add.reduceat(bins.rows, first).tolist()),
     )
+    return RowSummary(scores, _fingerprint(bins), tuple(reached))
 
 
 def _auc(bins: Bins) -> float | None:
-    qualified, others = bins.qualified.astype(float), (bins.rows - bins.qualified).astype(float)
-    pairs = qualified.sum() * others.sum()
-    if not pairs:
+    pairs = bins.pairs
+    if not pairs or bins.unsure > SURE * pairs:
         return None
-    above = qualified @ (np.cumsum(others) - others / 2)  # of those in the same bin, half
-    unsure = (qualified * others)[bins.low < bins.high].sum()
-    return float(above / pairs) if unsure <= SURE * pairs else None
+    qualified, others = bins.qualified.astype(float), (bins.rows - bins.qualified).astype(float)
+    return float(qualified @ (np.cumsum(others) - others / 2) / pairs)  # of those in the same bin, half
 
 
-def fingerprint(summary: ScoreSummary, qualified: int, sums: Sums, qualified_sums: Sums) -> str:
-    """SHA-256 of the multiset of (score, label): counts, range and sums, in any order of rows."""
-    parts = struct.pack("<qqdd", summary.total, qualified, summary.lowest + 0.0, summary.highest + 0.0)
-    text = f"surelist {FINGERPRINT} {sums.first} {sums.second} {qualified_sums.first} {qualified_sums.second}"
-    return hashlib.sha256(text.encode() + parts).hexdigest()
+def _fingerprint(bins: Bins) -> str:
+    digest = hashlib.sha256(f"surelist {FINGERPRINT} {len(bins.rows)} {bins.sums}".encode())
+    digest.update(struct.pack("<d", bins.highest + 0.0))
+    for each, kind in ((bins.rows, "<i8"), (bins.qualified, "<i8"), (bins.low + 0.0, "<f8")):
+        digest.update(np.ascontiguousarray(each, dtype=kind).tobytes())
+    return digest.hexdigest()

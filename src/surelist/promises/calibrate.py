@@ -190,26 +190,27 @@ def _certify_arrays(given: Arrays, terms: Terms) -> Policy:
                 replace(given, scores=column, unlabelled=others), asked
             ),
         )  # fmt: skip
-    scores = check.as_scores(given.scores)
+    scores = check.as_numbers(given.scores)
     check.require_rows(scores, "scores")
     columns, facts, kept = _read(given, scores, terms)
     evidence, before = {}, {}
     for name, mask in _members(given.groups, terms, len(scores)).items():
-        before[name] = (len(scores), columns.good) if mask is None else (int(mask.sum()), columns.good & mask)
+        good = columns.good if mask is None else columns.good & mask
+        before[name] = (len(scores) if mask is None else int(mask.sum())), int(np.count_nonzero(good))
         evidence[name] = _evidence(given, columns, mask, kept, terms, name)
-    counted = {name: (rows, int(np.count_nonzero(good))) for name, (rows, good) in before.items()}
-    policy = certify(evidence, terms, facts, counted)
+    policy = certify(evidence, terms, facts, before)
     if given.pools is not None and not policy.of_pools:
         _warn_of_pools(columns, policy)
     return policy
 
 
-def _read(given: Arrays, scores: NDArray[np.float64], terms: Terms) -> tuple[RowColumns, Facts, Mask | None]:
+def _read(given: Arrays, numbers: NDArray[Any], terms: Terms) -> tuple[RowColumns, Facts, Mask | None]:
     """The rows, what was done to them, and which of them are kept (None: all)."""
     kept: Mask | None = None
     thinning, shift, labels = None, None, given.labels
     if isinstance(labels, SampledLabels):
         read: Any
+        scores = numbers.astype(np.float64, copy=False)
         if labels.above is None:
             kept, read, thinning, missing = thin(scores, labels, terms)
         else:
@@ -220,20 +221,20 @@ def _read(given: Arrays, scores: NDArray[np.float64], terms: Terms) -> tuple[Row
         read, missing = (check.as_values if amounts else check.as_labels)(
             labels, missing=terms.missing_labels
         )
-    check.require_length(read, len(scores), "labels")
+    check.require_length(read, len(numbers), "labels")
     if given.shift is not None:
-        kept, shift = keep_rows(given.shift, len(scores))
-    return RowColumns(scores, read, given.pools), Facts(missing, 0, shift, thinning), kept
+        kept, shift = keep_rows(given.shift, len(numbers))
+    return RowColumns(numbers, read, given.pools), Facts(missing, 0, shift, thinning), kept
 
 
 def _evidence(
     given: Arrays, columns: RowColumns, mask: Mask | None, kept: Mask | None, terms: Terms, name: str | None
 ) -> Evidence:
-    rows = len(columns.scores) if kept is None else int(np.count_nonzero(kept))
+    rows = len(columns.numbers) if kept is None else int(np.count_nonzero(kept))
     mine = mask if kept is None else kept if mask is None else mask & kept
-    ids = None if given.ids is None else check.as_ids(given.ids, len(columns.scores))
+    ids = None if given.ids is None else check.as_ids(given.ids, len(columns.numbers))
     everyone = terms.grouped and terms.group_rows == "all"
-    counts = ArrayCounts.of(columns.scores, columns.good, mine, ids, rows if everyone else None)
+    counts = ArrayCounts.of(columns.numbers, columns.good, mine, ids, rows if everyone else None)
     others = None
     if given.unlabelled is not None:
         others = check.as_scores(given.unlabelled, "unlabelled")

@@ -13,17 +13,14 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from surelist import score_summary
 from surelist.errors import InvalidInput
+from surelist.promises.array_summary import summarise_arrays
 from surelist.promises.other_scores import require_others
 from surelist.promises.pools import PoolRows, pool_rows
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.state import Requirement, Step
-from surelist.score_summary import BINS, Bins, Reached, RowSummary, Sums
+from surelist.score_summary import RowSummary
 from surelist.ties import Salt
-
-BLOCK = 1 << 14  # rows at a time: temporary arrays stay in the processor's cache
-BITS = 31
 
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -49,21 +46,26 @@ class RowCounts(Protocol):
 class RowColumns(Struct, frozen=True, eq=False):
     """Calibration rows in memory: scores, labels (flags or amounts), and what came with them."""
 
-    scores: Scores
+    numbers: NDArray[Any]  # the scores as they came: whole numbers and short floats are not copied
     labels: NDArray[Any]
     pools: Any = None
 
     @property
+    def scores(self) -> Scores:
+        """The scores as float64."""
+        return self.numbers.astype(np.float64, copy=False)
+
+    @property
     def good(self) -> Mask:
         """Which rows are qualified; an amount above 0 counts as such."""
-        return np.asarray(self.labels > 0)
+        return self.labels if self.labels.dtype == np.bool_ else np.asarray(self.labels > 0)
 
     def part(self, mask: Mask | None) -> RowColumns:
         """Only some of the rows."""
         if mask is None:
             return self
         pools = None if self.pools is None else np.asarray(self.pools, dtype=object)[mask]
-        return RowColumns(self.scores[mask], self.labels[mask], pools)
+        return RowColumns(self.numbers[mask], self.labels[mask], pools)
 
 
 class Evidence(Struct, frozen=True, eq=False):
@@ -139,12 +141,11 @@ class Evidence(Struct, frozen=True, eq=False):
 
 
 class ArrayCounts(Struct, frozen=True, eq=False):
-    """Counts from memory: the qualified scores of one group, and all its rows."""
+    """Counts from memory: the qualified scores of one group, a copy of its own, and all its rows'."""
 
     rows: int
     scores: Scores
-    everyone: Scores
-    labels: Mask
+    everyone: NDArray[Any]
     ids: list[str] | None = None
 
     @property
@@ -153,17 +154,21 @@ class ArrayCounts(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(
-        cls, scores: Scores, qualified: Mask, member: Mask | None = None, ids: list[str] | None = None,
+        cls, scores: NDArray[Any], qualified: Mask, member: Mask | None = None, ids: list[str] | None = None,
         rows: int | None = None,
     ) -> ArrayCounts:  # fmt: skip
         """``member`` marks the group's rows; ``rows`` are those it counts among, where that is more."""
         chosen = qualified if member is None else qualified & member
         texts = [ids[row] for row in np.flatnonzero(chosen)] if ids is not None else None
-        everyone, labels = (scores, qualified) if member is None else (scores[member], qualified[member])
-        return cls(len(everyone) if rows is None else rows, scores[chosen], everyone, labels, texts)
+        everyone = scores if member is None else scores[member]
+        own = scores[chosen].astype(np.float64, copy=False)
+        return cls(len(everyone) if rows is None else rows, own, everyone, texts)
 
     def nth_largest(self, counts: Sequence[int]) -> list[float]:
         ranks = [len(self.scores) - count for count in counts]
+        if self.ids is None:  # else the order of the scores is that of the ids
+            self.scores.partition(sorted(set(ranks)))
+            return [float(self.scores[rank]) for rank in ranks]
         ordered = np.partition(self.scores, sorted(set(ranks)))
         return [float(ordered[rank]) for rank in ranks]
 
@@ -173,66 +178,7 @@ class ArrayCounts(Struct, frozen=True, eq=False):
         return above, [self.ids[row] for row in np.flatnonzero(self.scores == threshold)]
 
     def summary(self, thresholds: Sequence[float]) -> RowSummary:
-        span = self.scores if len(self.scores) else self.everyone
-        low, high = float(span.min()), float(span.max())
-        everyone, qualified = _Counted(low, high, self.everyone), _Counted(low, high, self.scores)
-        kept = score_summary.summarise(everyone.bins(qualified))
-        digest = score_summary.fingerprint(kept, self.qualified, everyone.sums, qualified.sums)
-        return RowSummary(kept, digest, tuple(self._reached(each) for each in thresholds))
-
-    def _reached(self, threshold: float) -> Reached:
-        counts = [
-            int(np.count_nonzero(each))
-            for each in (
-                self.everyone >= threshold,
-                self.scores >= threshold,
-                self.everyone > threshold,
-                self.scores > threshold,
-            )
-        ]
-        return Reached(*counts)
-
-
-class _Counted:
-    """Rows, smallest and largest score per bin, and the fingerprint's sums: one pass, block by block."""
-
-    def __init__(self, low: float, high: float, scores: Scores) -> None:
-        self.rows = np.zeros(BINS + 3, dtype=np.int64)
-        self.smallest, self.largest = np.full(BINS + 3, np.inf), np.full(BINS + 3, -np.inf)
-        self.sums = Sums(0, 0)
-        for start in range(0, len(scores), BLOCK):
-            block = scores[start : start + BLOCK]
-            self._count(block, low, high)
-            self.sums += _sums(block)
-
-    def _count(self, scores: Scores, low: float, high: float) -> None:
-        bins = score_summary.binned(scores, low, high, np.sqrt).astype(np.int64)
-        bins += 1
-        bins[scores < low] = 0
-        bins[scores > high] = BINS + 2
-        self.rows += np.bincount(bins, minlength=BINS + 3)
-        np.minimum.at(self.smallest, bins, scores)
-        np.maximum.at(self.largest, bins, scores)
-
-    def bins(self, qualified: _Counted) -> Bins:
-        full = np.flatnonzero(self.rows)
-        return Bins(self.smallest[full], self.largest[full], self.rows[full], qualified.rows[full])
-
-
-def _sums(scores: Scores) -> Sums:
-    first, second = (each.astype(np.int64) for each in score_summary.digits(scores, np.floor))
-    second *= first
-    second += first
-    return Sums(int(first.sum()), _sum_of_remainders(second))
-
-
-def _sum_of_remainders(numbers: NDArray[np.int64]) -> int:
-    """The sum of ``mixed``, at a third of the cost: modulo 2^31 - 1 the upper bits count as the lower."""
-    for _ in range(2):
-        upper = numbers >> BITS
-        numbers &= score_summary.PRIME
-        numbers += upper
-    return int(numbers.sum()) - score_summary.PRIME * int(np.count_nonzero(numbers == score_summary.PRIME))
+        return summarise_arrays(self.everyone, self.scores, thresholds)
 
 
 def rows_fingerprint(scores: Scores, labels: NDArray[Any]) -> str | None:
@@ -240,7 +186,7 @@ def rows_fingerprint(scores: Scores, labels: NDArray[Any]) -> str | None:
     finite score is left out; None where no row is left."""
     usable = np.isfinite(scores)
     kept, good = scores[usable], (labels == 1)[usable]
-    return ArrayCounts(len(kept), kept[good], kept, good).summary([]).fingerprint if len(kept) else None
+    return summarise_arrays(kept, kept[good], []).fingerprint if len(kept) else None
 
 
 def fingerprint_of(rows: int, qualified: Mask, scores: Scores) -> str:

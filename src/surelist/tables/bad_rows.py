@@ -71,15 +71,21 @@ def count_keys(
     if POOL not in keys:
         counted = counted.head(MOST_GROUPS + 1)
     rows = columns.rows(counted, what)
-    if len(rows) > MOST_GROUPS and POOL not in keys:
-        raise InvalidInput(
-            f"column {columns.names['group']!r}: more than {MOST_GROUPS:,} different values; "
-            "that is no column of groups."
-        )
+    if POOL not in keys:
+        require_few_groups(columns, len(rows))
     counts: Counts = {}
     for *key, count in rows:
         counts[tuple(key)] = counts.get(tuple(key), 0) + int(count)
     return counts
+
+
+def require_few_groups(columns: Columns, counted: int) -> None:
+    """Refuse a column with thousands of names as one of groups."""
+    if counted > MOST_GROUPS:
+        raise InvalidInput(
+            f"column {columns.names['group']!r}: more than {MOST_GROUPS:,} different values; "
+            "that is no column of groups."
+        )
 
 
 def calibration_state(columns: Columns) -> nw.Expr:

@@ -12,14 +12,14 @@ from typing import Any
 import narwhals as nw
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass, replace
+from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
-from surelist.score_summary import RowSummary
+from surelist.score_summary import Bins, Reached, RowSummary, summarise
 from surelist.tables import bad_rows
 from surelist.tables.order_statistics import OrderStatistics
 from surelist.tables.roles import GROUP, ID, POOL, ROWS, SCORE, Columns, find_columns
 from surelist.tables.sources import Table
-from surelist.tables.summary import summarise_rows
+from surelist.tables.summary import QUALIFIED, BinCount, BinnedRows
 
 
 @dataclass(frozen=True)
@@ -37,22 +37,26 @@ class CalibrationRows:
 
 
 class _Scores:
-    """The qualified scores of all groups, with the order statistics asked for so far."""
+    """The scores of all groups, with the order statistics asked for so far."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, binned: BinnedRows) -> None:
         assert columns.label is not None
         roles = {SCORE: columns.score} | ({GROUP: columns.group} if columns.group is not None else {})
-        if columns.ident is not None:
-            roles[ID] = columns.ident
-        if columns.pool is not None:
-            roles[POOL] = columns.pool
-        self.columns = columns
-        self.frame = (
-            columns.frame.filter((columns.label == 1) & columns.usable).with_columns(**roles).select(*roles)
-        )
-        group = GROUP if columns.group is not None else None
-        bare = self.frame.select(SCORE, *([GROUP] if group else []))
-        self.order = OrderStatistics(bare, columns.rows, score=SCORE, group=group)
+        further = {} if columns.ident is None else {ID: columns.ident}
+        further |= {} if columns.pool is None else {POOL: columns.pool}
+        self.columns, self.binned = columns, binned
+        usable, good = columns.frame.filter(columns.usable), columns.label == 1
+        self.frame = usable.filter(good).with_columns(**roles, **further).select(*roles, *further)
+        flag = nw.when(good).then(nw.lit(1)).otherwise(nw.lit(0))
+        bins = {
+            group: [(each.bin, each.rows, each.low, each.high) for each in lines if each.qualified]
+            for group, lines in binned.lines.items()
+        }
+        self.order = OrderStatistics(
+            usable.with_columns(**roles, **{QUALIFIED: flag}).select(*roles, QUALIFIED), columns.rows,
+            score=SCORE, group=GROUP if columns.group is not None else None, qualified=QUALIFIED,
+            around=binned.around, bins=bins,
+        )  # fmt: skip
         self.known: dict[tuple[Any, int], float] = {}
 
     def prefetch(self, wanted: Mapping[Any, Sequence[int]]) -> None:
@@ -64,20 +68,35 @@ class _Scores:
             self.known.update(self.order.find(missing))
 
     @cached_property
-    def summaries(self) -> dict[Any, tuple[tuple[float, float], RowSummary]]:
-        """Per group its lowest and highest threshold so far, and the summary of its rows there."""
+    def bins(self) -> dict[Any, Bins]:
+        """Per group with rows the bins of its summary, all from one pass if any needs one."""
+        return self.binned.bins([group for group, found in self.binned.lines.items() if _any_usable(found)])
+
+    def reached(self, group: Any, thresholds: Sequence[float]) -> list[Reached]:
+        """Rows that reach thresholds: known from the scores fetched, or counted for all groups at once."""
+        scores = self.order.known.get(group, {})
+        found = [self.binned.reached(group, each, scores) for each in thresholds]
+        missing = [at for at, each in enumerate(found) if each is None]
+        for at in missing:
+            found[at] = dict(zip(self.limits[group], self._counted[group], strict=True))[thresholds[at]]
+        return [each for each in found if each is not None]
+
+    @cached_property
+    def limits(self) -> dict[Any, tuple[float, float]]:
+        """Per group its lowest and highest threshold so far."""
         limits: dict[Any, tuple[float, float]] = {}
         for (group, _), score in self.known.items():
             lowest, highest = limits.get(group, (score, score))
             limits[group] = (min(lowest, score), max(highest, score))
-        made = summarise_rows(self.columns, *self.span, limits)
-        return {group: (limits[group], made[group]) for group in limits}
+        return limits
 
-    @property
-    def span(self) -> tuple[float, float]:
-        """The smallest and the largest qualified score of all groups."""
-        ends = [end for bins in self.order.bins.values() for each in bins for end in (each.low, each.high)]
-        return min(ends, default=0.0), max(ends, default=0.0)
+    @cached_property
+    def _counted(self) -> dict[Any, list[Reached]]:
+        return self.binned.count_reached(self.limits)
+
+
+def _any_usable(lines: Sequence[BinCount]) -> bool:
+    return any(line.state != bad_rows.UNUSABLE for line in lines)
 
 
 @dataclass(frozen=True)
@@ -94,11 +113,7 @@ class TableEvidence:
         return [self.scores.known[self.raw, count] for count in counts]
 
     def summary(self, thresholds: Sequence[float]) -> RowSummary:
-        if not thresholds:
-            return summarise_rows(self.scores.columns, *self.scores.span, {self.raw: ()})[self.raw]
-        limits, made = self.scores.summaries[self.raw]
-        reached = dict(zip(limits, made.reached, strict=True))
-        return replace(made, reached=tuple(reached[each] for each in thresholds))
+        return summarise(self.scores.bins[self.raw], self.scores.reached(self.raw, thresholds))
 
     def tied(self, threshold: float) -> tuple[int, list[str]]:
         qualified, columns = self.scores.frame, self.scores.columns
@@ -116,6 +131,7 @@ class _Census:
 
     columns: Columns
     counts: bad_rows.Counts
+    binned: BinnedRows | None
     problems: tuple[bad_rows.Problem, ...]
 
     @property
@@ -137,10 +153,17 @@ def calibration_rows(
     """Count the rows of each group in one pass; stop for rows that do not fit."""
     known = [name for name in groups if name is not None]
     census = _take_census(
-        table, names, known, hashed=hashed, missing_labels=missing_labels, on_bad_rows=on_bad_rows
+        table,
+        names,
+        known,
+        hashed=hashed,
+        missing_labels=missing_labels,
+        on_bad_rows=on_bad_rows,
+        binned=True,
     )
     bad_rows.stop_for(census.columns, census.problems)
-    counts, totals, scores = census.counts, census.totals, _Scores(census.columns)
+    assert census.binned is not None
+    counts, totals, scores = census.counts, census.totals, _Scores(census.columns, census.binned)
     usable = sum(totals.values()) - totals.get(bad_rows.UNUSABLE, 0)
     raws = {_text(key): key[0] if len(key) > 1 else None for key in counts}
     evidence = {}
@@ -181,11 +204,17 @@ def _take_census(
     hashed: bool,
     missing_labels: str,
     on_bad_rows: str,
+    binned: bool = False,
 ) -> _Census:
     check.as_choice(on_bad_rows, bad_rows.ON_BAD_ROWS, "on_bad_rows")
     columns = find_columns(table, **names)
     keys = {GROUP: columns.group} if columns.group is not None else {}
-    counts = bad_rows.count_states(columns, columns.frame, bad_rows.calibration_state(columns), keys)
+    rows = BinnedRows(columns) if binned else None
+    counts = (
+        bad_rows.count_states(columns, columns.frame, bad_rows.calibration_state(columns), keys)
+        if rows is None
+        else rows.states
+    )
     totals, drop = _by_state(counts), on_bad_rows == "drop"
     sizes: dict[Any, int] = {}
     for key, count in counts.items():
@@ -205,7 +234,7 @@ def _take_census(
     if not problems and everyone == 0:
         none = f"{table.name}: expected at least one calibration row, got none."
         problems.append(bad_rows.Problem("no rows", none, none))
-    return _Census(columns, counts, tuple(problems))
+    return _Census(columns, counts, rows, tuple(problems))
 
 
 def _by_state(counts: bad_rows.Counts) -> dict[int, int]:

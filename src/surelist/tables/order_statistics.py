@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import operator
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, reduce
 from typing import Any
@@ -29,6 +28,7 @@ from surelist.tables.engines import Frame
 BINS = 2048  # per unit of score in pass 1, and per interval when one is split
 REACH = 2.0  # scores beyond +-2 share the outermost bins of pass 1 and are split later
 FETCH = 1 << 17  # most rows that the scores brought back in one pass may stand for
+WIDE = 2  # times as many where those that are not ranked come along
 SPLITS = 16  # most intervals split in one pass
 RANGES = 64  # most intervals fetched in one pass
 STRIDE = 2 * BINS  # bin numbers set aside for each interval that is split
@@ -39,6 +39,7 @@ BIN, COUNT, LOW, HIGH = "__surelist_bin", "__surelist_rows", "__surelist_low", "
 Runner = Callable[[Frame, str], list[tuple[Any, ...]]]
 Part = tuple[int, int, float, float]  # bin number, rows, smallest and largest score
 Answers = dict[tuple[Any, int], float]
+Around = Callable[[Any, float, float], tuple[float, float, int]]
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,25 @@ Pending = dict[Interval, list[int]]
 
 
 class OrderStatistics:
-    """The scores of a frame with columns ``score`` and, for groups, ``group``."""
+    """The scores of a frame with columns ``score`` and, for groups, ``group``.
 
-    def __init__(self, frame: Frame, run: Runner, *, score: str, group: str | None) -> None:
-        self.frame, self.run = frame, run
+    ``qualified`` names a column of 0 and 1, and only rows with 1 are ranked; then ``around`` says which
+    scores share a bin with others, and how many rows have them. Where few have, their scores are
+    fetched with those that are ranked, and kept in ``known``: per group score to rows and qualified rows.
+    """
+
+    def __init__(
+        self, frame: Frame, run: Runner, *, score: str, group: str | None, qualified: str | None = None,
+        around: Around | None = None, bins: Mapping[Any, list[Part]] | None = None,
+    ) -> None:  # fmt: skip
+        self.everyone, self.run, self.around = frame, run, around
+        self.frame = frame if qualified is None else frame.filter(nw.col(qualified) == 1)
         self.name, self.score = score, nw.col(score)
+        self.qualified = nw.lit(1) if qualified is None else nw.col(qualified)
         self.keys = [group] if group is not None else []
+        self.known: dict[Any, dict[float, tuple[int, int]]] = {}
+        if bins is not None:  # counted already
+            self.bins = {name: _descending(name, parts, above=0) for name, parts in bins.items()}
 
     @cached_property
     def bins(self) -> dict[Any, list[Interval]]:
@@ -110,20 +124,40 @@ class OrderStatistics:
     def _fetch(self, pending: Pending, answers: Answers) -> None:
         """Bring back the scores of some intervals, with their counts; resolve what they settle."""
         taken = _affordable(pending)
-        scores = _any((self.score >= each.low) & (self.score <= each.high) for each in taken)
-        low, high = min(each.low for each in taken), max(each.high for each in taken)
-        kept = self.frame.filter((self.score >= low) & (self.score <= high)).filter(scores)
+        wide = self._widened(taken)
+        frame, taken_wide = (self.frame, taken) if wide is None else (self.everyone, wide)
+        scores = _any((self.score >= each.low) & (self.score <= each.high) for each in taken_wide)
+        low, high = min(each.low for each in taken_wide), max(each.high for each in taken_wide)
+        kept = frame.filter((self.score >= low) & (self.score <= high)).filter(scores)
         if self.keys:  # numbers first: that leaves few rows whose group, a text, is compared
-            kept = kept.filter(_any(self._within(each) for each in taken))
-        counted = kept.group_by(*self.keys, self.name).agg(nw.len().alias(COUNT))
-        by_group: dict[Any, Counter[float]] = {}
-        for *key, score, count in self.run(counted, "fetching the scores around the thresholds"):
-            by_group.setdefault(key[0] if key else None, Counter())[score] += count
+            kept = kept.filter(_any(self._within(each) for each in taken_wide))
+        counted = (
+            kept.with_columns(self.qualified.alias(BIN))
+            .group_by(*self.keys, self.name)
+            .agg(nw.len().alias(COUNT), nw.col(BIN).sum().alias(BIN))
+        )
+        by_group: dict[Any, dict[float, tuple[int, int]]] = {}
+        for *key, score, rows, qualified in self.run(counted, "fetching the scores around the thresholds"):
+            scores_of = by_group.setdefault(key[0] if key else None, {})
+            before = scores_of.get(score, (0, 0))
+            scores_of[score] = before[0] + int(rows), before[1] + int(qualified)
+        if wide is not None:
+            for group, found in by_group.items():
+                self.known.setdefault(group, {}).update(found)
         for each in taken:
-            values = sorted((s, n) for s, n in by_group[each.group].items() if each.low <= s <= each.high)
+            values = sorted(
+                (s, n) for s, (_, n) in by_group[each.group].items() if n and each.low <= s <= each.high
+            )
             singles = _descending(each.group, [(i, n, s, s) for i, (s, n) in enumerate(values)], each.above)
             for settled in [p for p in pending if p.group == each.group and each.covers(p)]:
                 _settle(singles, pending.pop(settled), answers, {})
+
+    def _widened(self, intervals: list[Interval]) -> list[Interval] | None:
+        """With all rows of their bins, qualified or not; None where those are many."""
+        if self.around is None:
+            return None
+        wide = [Interval(each.group, *self.around(each.group, each.low, each.high), 0) for each in intervals]
+        return wide if sum(each.rows for each in wide) <= WIDE * FETCH else None
 
     def _within(self, interval: Interval) -> nw.Expr:
         inside = (self.score >= interval.low) & (self.score <= interval.high)

@@ -149,7 +149,8 @@ def _score(
         within = (column < EXACT_INTEGER) & (column > -EXACT_INTEGER)
         return column, column.is_finite() & (within | exact), column.is_finite() & ~within & ~exact
     if kind.is_integer() or kind == nw.Decimal:
-        return column.cast(nw.Float64), ~_beyond(column), _beyond(column)
+        exact = nw.when(~_beyond(column)).then(column)  # pyarrow refuses to cast others
+        return exact.cast(nw.Float64), ~_beyond(column), _beyond(column)
     if kind.is_numeric() or kind == nw.Boolean:
         number = column if kind == nw.Float64 else column.cast(nw.Float64)
         return number, number.is_finite(), None

@@ -1,0 +1,145 @@
+"""The score summary of calibration rows in memory: one pass, block by block, with no array of their size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist.score_summary import BINS, REACH, STEPS, USUAL, Bins, Reached, RowSummary, Scale, summarise
+
+BLOCK = 1 << 16  # rows at a time: temporary arrays stay in the processor's cache
+FIRST = 1 << 13  # of the first block, where nearly every score is the smallest of its bin so far
+ZERO = int(REACH) * BINS  # where the usual bin of a score of 0 is in arrays of bins
+CODES = 2 * ZERO + 1  # enough for the usual bins, and for own ones with one below and one above
+
+Scores = NDArray[np.float64]
+Numbers = NDArray[Any]  # of any type: whole numbers and short floats become float64 block by block
+
+
+def summarise_arrays(everyone: Numbers, qualified: Scores, thresholds: Sequence[float]) -> RowSummary:
+    """What a calibration keeps of ``everyone``, of whom some are ``qualified``."""
+    found, good = _Counted(USUAL, everyone, thresholds), _Counted(USUAL, qualified, thresholds, ends=False)
+    if found.complete:
+        bins = found.bins(good)
+        if not bins.fine:  # unless every bin has one score only
+            bins = found.bins(good, _largest(USUAL, everyone))
+        if bins.fine:
+            return summarise(bins, found.reached(good, thresholds))
+    span = qualified if len(qualified) else everyone
+    ends = [float(end) for each in (span, everyone) for end in (each.min(), each.max())]
+    scale = Scale.own(*ends)
+    found, good = _Counted(scale, everyone, thresholds), _Counted(scale, qualified, thresholds, ends=False)
+    return summarise(found.bins(good, _largest(scale, everyone)), found.reached(good, thresholds))
+
+
+class _Counted:
+    """Rows and smallest score of each bin, the fingerprint's sum, and how many reach thresholds.
+
+    Not ``complete`` where a score lies beyond the usual bins.
+    """
+
+    def __init__(
+        self, scale: Scale, scores: Numbers, thresholds: Iterable[float], *, ends: bool = True
+    ) -> None:
+        self.rows, self.smallest, self.sum = np.zeros(CODES, dtype=np.int64), np.full(CODES, np.inf), 0
+        self.highest, self.complete = -np.inf, True
+        self.at_least, self.above = Counter[float](), Counter[float]()
+        space = _Space()
+        for block in _blocks(scores):
+            low, high = float(block.min()), float(block.max())
+            if scale is USUAL and not -REACH <= low <= high <= REACH:
+                self.complete = False
+                return
+            self.highest = max(self.highest, high)
+            codes, zero = space.codes(scale, block, low)
+            counts = np.bincount(codes)
+            self.rows[zero : zero + len(counts)] += counts
+            if ends:
+                _lower(self.smallest[zero:], codes, block)
+            self.sum += space.sum(scale, block)
+            for each in set(thresholds):
+                self.at_least[each] += int(np.count_nonzero(block >= each))
+                self.above[each] += int(np.count_nonzero(block > each))
+
+    def reached(self, qualified: _Counted, thresholds: Iterable[float]) -> list[Reached]:
+        return [
+            Reached(self.at_least[each], qualified.at_least[each], self.above[each], qualified.above[each])
+            for each in thresholds
+        ]
+
+    def bins(self, qualified: _Counted, largest: Scores | None = None) -> Bins:
+        """Without ``largest`` any bin of two rows may hold two scores."""
+        full = np.flatnonzero(self.rows)
+        rows, low = self.rows[full], self.smallest[full]
+        several = rows > 1 if largest is None else low < largest[full]
+        return Bins(low, several, rows, qualified.rows[full], self.highest, (self.sum, qualified.sum))
+
+
+class _Space:
+    """Arrays for one block, used again and again."""
+
+    def __init__(self) -> None:
+        self.one, self.other = np.empty(BLOCK), np.empty(BLOCK)
+        self.whole = np.empty(BLOCK, dtype=np.int64)
+
+    def codes(self, scale: Scale, block: Scores, lowest: float) -> tuple[NDArray[np.int64], int]:
+        """The bins of scores as numbers from 0 on, and where those begin."""
+        codes, place = self.whole[: len(block)], self.one[: len(block)]
+        if scale is not USUAL:
+            np.floor(scale.place(block, np.sqrt), out=place)
+            np.copyto(codes, place, casting="unsafe")
+            codes += 1
+            codes -= block < scale.low
+            codes += block > scale.high
+            return codes, 0
+        np.multiply(block, scale.per_unit, out=place)
+        zero = ZERO
+        if lowest < 0:
+            np.floor(place, out=place)
+            place += float(ZERO)
+            zero = 0
+        np.copyto(codes, place, casting="unsafe")  # of what is not negative, the whole part
+        return codes, zero
+
+    def sum(self, scale: Scale, block: Scores) -> int:
+        """The sum of ``Scale.digits``: of whole numbers up to 2^30, and exact."""
+        if scale is not USUAL:
+            return int(scale.digits(block, np.floor, np.sqrt).sum())
+        product, whole = self.one[: len(block)], self.other[: len(block)]
+        np.multiply(block, scale.factor, out=product)
+        np.floor(product, out=whole)
+        product -= whole
+        product *= product
+        product *= STEPS
+        np.floor(product, out=product)
+        return int(product.sum())
+
+
+def _blocks(scores: Numbers) -> Iterator[Scores]:
+    start = 0
+    while start < len(scores):
+        end = start + min(BLOCK, max(FIRST, start))
+        yield scores[start:end].astype(np.float64, copy=False)
+        start = end
+
+
+def _lower(smallest: Scores, codes: NDArray[np.int64], scores: Scores) -> None:
+    """Note scores that are smaller than all before them in their bin: after a few blocks, hardly any."""
+    new = np.flatnonzero(scores < smallest.take(codes))
+    while len(new):  # of several in one bin one is noted, and those that are smaller still come again
+        codes, scores = codes[new], scores[new]
+        smallest[codes] = scores
+        new = np.flatnonzero(scores < smallest.take(codes))
+
+
+def _largest(scale: Scale, scores: Numbers) -> Scores:
+    """The largest score of each bin."""
+    smallest, space = np.full(CODES, np.inf), _Space()
+    for block in _blocks(scores):
+        codes, zero = space.codes(scale, block, float(block.min()))
+        _lower(smallest[zero:], codes, -block)
+    return -smallest

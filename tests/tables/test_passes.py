@@ -1,0 +1,48 @@
+"""How often a table is read: calibration counts in one pass and fetches the scores that decide in another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import surelist as sl
+from surelist.tables.engines.duckdb import DuckDB
+from surelist.tables.engines.polars import Polars
+
+rng = np.random.default_rng(3)
+SCORES, LABELS = rng.random(20_000), rng.random(20_000) < 0.2
+GROUPS = np.where(rng.random(20_000) < 0.3, "a", "b")
+PASSES = {"probabilities": 2, "rounded": 1, "points": 3}
+
+
+def scores(kind: str) -> Any:
+    return {"probabilities": SCORES, "rounded": SCORES.round(1), "points": 300 + 550 * SCORES}[kind]
+
+
+@pytest.mark.parametrize("kind", PASSES)
+@pytest.mark.parametrize("grouped", [False, True], ids=["together", "groups"])
+@pytest.mark.parametrize("engine", [Polars, DuckDB])
+def test_a_table_is_calibrated_on_in_two_passes_with_its_summary(kind, grouped, engine, monkeypatch):
+    asked: list[int] = []
+    rows = engine.rows
+
+    def counting(self: Any, frame: Any) -> Any:
+        asked.append(1)
+        return rows(self, frame)
+
+    monkeypatch.setattr(engine, "rows", counting)
+    frame: Any = pl.LazyFrame({"score": scores(kind), "label": LABELS, "group": GROUPS})
+    table = frame if engine is Polars else duckdb.from_arrow(frame.collect().to_arrow())
+    target: Any = sl.Expected(5, 100)
+    where: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
+    if grouped:
+        target = {name: sl.Expected(2, 50) for name in "ab"}
+        where, arrays = ({"groups": sl.Groups(names, purpose="a test")} for names in ("group", GROUPS))
+    policy = sl.calibrate_table(table, score="score", label="label", target=target, **where)
+    assert len(asked) == PASSES[kind]
+    assert policy.cutoffs == sl.calibrate(scores(kind), LABELS, target, **arrays).cutoffs
