@@ -181,6 +181,7 @@ def test_a_warning_about_ties_names_no_keyword_on_the_page():
 
 def test_a_promise_that_cannot_be_watched_says_why_without_a_keyword():
     import surelist as sl
+    from tests.helpers.promise_kinds import policy_of
 
     policy = policy_of("budget")
     with pytest.raises(sl.InvalidInput) as refused:
