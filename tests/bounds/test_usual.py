@@ -44,6 +44,7 @@ def test_and_where_the_threshold_is_the_last_qualified_row_of_a_flat_score(neede
         assert above <= miss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("region", [1.0, 0.5])
 def test_and_among_calibrations_that_certify_only(region):
     """Every outcome of calibration: rows in the region that can be qualified, the rank of the needed one,

@@ -26,6 +26,7 @@ def test_d(broken): pass
 """
 
 
+@pytest.mark.slow
 def test_the_last_line_says_how_many_tests_ran_and_how_long_it_took(tmp_path):
     (tmp_path / "test_some.py").write_text(SOME)
     command = [

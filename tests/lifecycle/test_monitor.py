@@ -215,6 +215,7 @@ def test_group_rows_all_takes_the_size_of_the_whole_pool():
     assert monitor.tallies["b"].total.trials == 100
 
 
+@pytest.mark.slow
 def test_with_twenty_groups_what_holding_says_is_wrong_at_most_alpha_of_the_time():
     """All intervals of one sentence at all times at once, exactly: what each group misses, twenty times over."""
     rng = np.random.default_rng(2)

@@ -54,6 +54,7 @@ def chances(world, false) -> dict[int, Fraction]:
     return {left: Fraction(count, math.comb(rest, left)) for left, count in counts.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_recall_certified_now_is_false_at_most_alpha_of_the_time_whatever_labels_are_missing(world):
     """Somebody who knows everything chooses which labels are missing, and when to read: found is what is
@@ -90,6 +91,7 @@ def test_a_certificate_is_false_at_most_alpha_of_the_time_whatever_labels_are_mi
     assert max(chances(world, false).values()) <= check_alpha(alpha)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS[:2])
 def test_a_certificate_is_false_at_most_alpha_of_the_time_whatever_was_mistyped_and_corrected(world):
     """Any labels at first, all of them corrected at any time, and after that the right ones."""

@@ -208,6 +208,7 @@ def test_audited_labels_go_without_other_scores_however_many(many):
         sl.calibrate(SCORES, labels, sl.Expected(5, 100), unlabelled=OTHERS[:many])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", [True, False])
 def test_maps_of_rows_and_splits_together_are_false_at_most_alpha(drawn):
     """Missing labels, labels by probability or ratios, ties by hash, two groups, two scores: at the boundary.

@@ -38,6 +38,7 @@ def bad_case(generator: np.random.Generator, **seed: Any) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_promise_with_weights_is_false_at_most_as_often_as_alpha_says():
     generator, runs = np.random.default_rng(3), 1_500
     false = sum(bad_case(generator) for _ in range(runs))

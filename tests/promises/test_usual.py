@@ -36,6 +36,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("target", "rows"), [(sl.Expected(8, 100), 60), (sl.Recall(0.9), 150)])
 def test_most_lists_hold_what_is_usual_where_the_target_is_barely_certifiable(shape, target, rows):

@@ -46,6 +46,7 @@ def read(person: Person, path: str) -> dict[str, str]:
     return {str(each.url).replace(ident, "-"): text for each, text in zip(answers, texts, strict=True)}
 
 
+@pytest.mark.slow
 def test_a_second_reviewer_reads_the_same_whatever_the_first_one_said(team):
     """Two lists of the same pool; the first reviewer says yes on one and no on the other."""
     seen = []

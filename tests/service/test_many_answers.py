@@ -107,6 +107,7 @@ def one_more(client: TestClient, teller: Teller, rows_read: Any) -> int:
     return total
 
 
+@pytest.mark.slow
 def test_ten_thousand_answers_one_by_one_work_and_each_reads_as_few_rows_as_the_first(settings, rows_read):
     many = 10_000 if settings.database.endswith(".db") else 1_100  # PostgreSQL goes the same way, slower
     with TestClient(create_app(settings), base_url="http://localhost") as client:

@@ -184,6 +184,7 @@ CHANGED: list[tuple[dict[str, str], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_average_is_ticked_at_first_and_a_choice_stays_when_other_columns_are_chosen(
     local_client, rows, others
 ):

@@ -93,6 +93,7 @@ def test_a_column_with_an_odd_name_works_or_is_refused_with_a_sentence(local_cli
     assert next(csv.reader(io.StringIO(file.text))) == [name, "qualified", "who"]
 
 
+@pytest.mark.slow
 def test_a_path_of_the_server_never_leaves_it(tmp_path):
     settings = Settings(database=str(tmp_path / "record.db"), folder=tmp_path / "data")
     with TestClient(create_app(settings), base_url="http://localhost") as client:

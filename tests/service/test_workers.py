@@ -69,6 +69,7 @@ def test_a_worker_that_the_system_ended_while_it_waited_is_replaced(workers):
     assert workers.run(never(), max, [1, 2]) == 2
 
 
+@pytest.mark.slow
 def test_work_is_stopped_after_its_time_and_the_next_piece_is_done(tmp_path):
     workers = Workers(Limits(60, 8 * MIB, 400 * MIB, tmp_path))
     first = workers.run(never(), os.getpid)
