@@ -300,12 +300,10 @@ def test_an_interrupted_command_leaves_nothing(folder):
         [sys.executable, "-m", "surelist", "select", "big.parquet", "--policy", "policy.json", "-o", "s.csv"],
         cwd=folder, stderr=subprocess.PIPE,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
     while not any(name.startswith(".s.csv") for name in os.listdir(folder)) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+        time.sleep(0.001)  # however busy the machine is: the command ends, or begins to write
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate()
     left = sorted(os.listdir(folder))
     if process.returncode == 0 or "s.csv" in left:  # it was faster than the signal: then the output is whole
         assert left == sorted([*before, "s.csv"])
