@@ -19,7 +19,7 @@ check: $(VENV)/.dev lint  ## lint, types and the fast tests: 90 seconds on two c
 
 test: $(VENV)/.dev java browser postgres curl lint  ## the test command: real engines, databases, a browser, the wheel
 	@$(BIN)/python -m compileall -q src tests  # once, also where PYTHONDONTWRITEBYTECODE is set: many processes start
-	@$(BIN)/python tests/house/smoke.py --alone >$(VENV)/smoke.log 2>&1 & smoke=$$!; \
+	@$(BIN)/python tests/project/smoke.py --alone >$(VENV)/smoke.log 2>&1 & smoke=$$!; \
 	$(BIN)/python -m pytest $(TWO) -m "not exhaustive" --junit-xml=$(VENV)/tests.xml || failed=1; \
 	wait $$smoke || failed=1; \
 	cat $(VENV)/smoke.log; \
@@ -27,13 +27,13 @@ test: $(VENV)/.dev java browser postgres curl lint  ## the test command: real en
 
 exhaustive: $(VENV)/.dev java browser postgres curl  ## what `make test` tests by example: all mutants, the strict site, long fault runs
 	$(BIN)/python -m pytest $(TWO) -m exhaustive
-	$(BIN)/python tests/house/smoke.py
+	$(BIN)/python tests/project/smoke.py
 
 flaky: $(VENV)/.dev  ## does a test fail by chance? the fast ones 30 times, those of fresh randomness 200 times, at load 4
 	$(BIN)/python tests/flaky.py
 
 smoke: $(VENV)/.dev  ## the wheel on every Python here, and with the lowest declared versions
-	$(BIN)/python tests/house/smoke.py
+	$(BIN)/python tests/project/smoke.py
 
 bench: $(VENV)/.dev  ## the short benchmarks: core, start-up, list length, tables, service
 	$(BIN)/python benchmarks/core.py

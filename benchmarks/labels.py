@@ -212,7 +212,7 @@ def recall() -> None:
     """What the solved level of a control sample gives over the binomial rule."""
     from fractions import Fraction
 
-    from surelist.bounds.control import binomial_drops, control_level, control_rule
+    from surelist.bounds.control_sample import binomial_drops, control_level, control_rule
 
     for size, drawn, share in ((2000, 600, "0.95"), (10_000, 2500, "0.95"), (10_000, 2500, "0.8")):
         start = time.process_time()

@@ -34,7 +34,7 @@ from surelist.errors import InvalidInput
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# choices that several rooms offer
+# choices that several packages offer
 MissingLabels = Literal["error", "unqualified"]
 Dialect = Literal["duckdb", "postgres", "spark", "snowflake", "bigquery"]
 OnBadRows = Literal["error", "drop"]

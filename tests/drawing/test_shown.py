@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import surelist as sl
-from surelist.drawing.shown import Display, as_html
+from surelist.drawing.display import Display, as_html
 from surelist.examples import population
 from surelist.promises.curve import pointwise_curve
 from tests.helpers.randomness import seeded

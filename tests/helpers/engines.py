@@ -145,7 +145,7 @@ EVERY = [
     "pandas", "pandas-nullable", "polars", "polars-lazy", "pyarrow", "duckdb", "spark",
     "parquet", "parquet-polars", "csv", "csv-polars",
 ]  # fmt: skip
-MORE = ["capsule", "parquet-folder", "csv-gz", "csv-spark"]  # the same engines by other doors
+MORE = ["capsule", "parquet-folder", "csv-gz", "csv-spark"]  # the same engines by other ways in
 
 
 def build(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Engine:

@@ -9,8 +9,8 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.bounds.sequential import first_crossing_counts
 from surelist.errors import UnreviewedWarning
+from surelist.lifecycle import reviewed as reviews
 from surelist.lifecycle import score_sketch as _score_counts
-from surelist.lifecycle import screened as reviews
 from surelist.lifecycle.schedule import fourfold, spending
 from surelist.lifecycle.score_sketch import ScoreCounts
 from tests.helpers.simulated_pools import binormal, pools

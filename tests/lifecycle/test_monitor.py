@@ -12,7 +12,7 @@ import surelist as sl
 from surelist.bounds import betting
 from surelist.lifecycle import drift as drift_module
 from surelist.lifecycle.monitor_file import Outcomes
-from surelist.lifecycle.seen import CHARACTERS, Memory, natural
+from surelist.lifecycle.pools_seen import CHARACTERS, Memory, natural
 from tests.helpers import simulated_pools
 
 

@@ -10,7 +10,7 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.lifecycle.planning import smallest_rows, steady_rows
 from surelist.lifecycle.populations import Binormal
-from surelist.lifecycle.special_plans import _pools_needed
+from surelist.lifecycle.simulated_plans import _pools_needed
 from surelist.promises.promise import Level
 from tests.helpers.simulated_pools import DISTANCE
 

@@ -432,13 +432,13 @@ def test_pool_sizes_per_group_are_given_not_estimated():
 
 def test_the_record_and_the_policy_know_rows_by_the_same_fingerprint(tmp_path):
     from surelist.promises.terms import Roles
-    from surelist.workflows import facts
+    from surelist.workflows import summaries
     from surelist.workflows.source import Source
 
     path = tmp_path / "past.csv"
     lines = [f"{score!r},{int(label)},x" for score, label in zip(SCORES.tolist(), LABELS, strict=True)]
     path.write_text("\n".join(["s,y,other", *reversed(lines)]))
-    found, _ = facts.rows_at_a_glance(Source(path), Roles("s", "y"))
+    found, _ = summaries.rows_at_a_glance(Source(path), Roles("s", "y"))
     assert found == sl.calibrate(SCORES, LABELS, TARGET).cutoffs[0].fingerprint
 
 

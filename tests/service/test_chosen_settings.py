@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from surelist.errors import InvalidInput
-from surelist.service.record import chosen
+from surelist.service.record import live_settings
 from surelist.service.record.access import Actor
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
@@ -35,7 +35,7 @@ def team(settings):
 
 
 def entries(team):
-    return team.runtime.registry.entries(action=chosen.CHANGED)
+    return team.runtime.registry.entries(action=live_settings.CHANGED)
 
 
 @pytest.mark.slow
@@ -83,7 +83,7 @@ def test_only_admins_of_all_policies_change_them(team):
     for person in (team.ann, Person(team.app, "Vi", "viewer"), Person(team.app, "Lim", "admin", team.policy)):
         assert person.post("/team/settings", **CHOSEN).status_code == 403
     with pytest.raises(Exception, match="admin"):
-        chosen.change(team.runtime.registry, Actor("x", "operator"), {}, {}, None)
+        live_settings.change(team.runtime.registry, Actor("x", "operator"), {}, {}, None)
     assert entries(team) == []
 
 
@@ -108,7 +108,7 @@ def test_what_was_fixed_at_the_start_stays_and_is_shown_as_fixed(settings, team)
     boss = Person(team.app, "Cleo", "admin")
     boss.post("/team/settings", **CHOSEN)
     started = replace(settings, keep_uploads=0, fixed=frozenset({"keep_uploads"}))
-    now = started.with_chosen(chosen.latest(team.runtime.registry))
+    now = started.with_chosen(live_settings.latest(team.runtime.registry))
     assert (now.keep_uploads, now.keep_results, now.title) == (0, 3600, "Clinic North")
     team.runtime.settings = now
     page = boss.get("/team").text
@@ -127,15 +127,15 @@ def test_forged_settings_are_noticed(team):
         {"settings": {"notes": 3}, "before": {"notes": True}},
         {"settings": {"notes": True}, "before": {}},
     ):
-        registry.append("eve", chosen.CHANGED, chosen.SUBJECT, facts).result()
+        registry.append("eve", live_settings.CHANGED, live_settings.SUBJECT, facts).result()
     assert len(verify(registry.database).problems) == 3
     with pytest.raises(InvalidInput, match="there is none named 'login'"):
-        chosen.checked({"login": False})
+        live_settings.checked({"login": False})
 
 
 @pytest.mark.slow
 def test_they_outlive_the_server_and_options_given_win(tmp_path):
-    server, anna = serve(tmp_path / "house")
+    server, anna = serve(tmp_path / "service")
     try:
         anna.post("/team/settings", **CHOSEN)
         token = anna.client.headers["authorization"].removeprefix("Bearer ")

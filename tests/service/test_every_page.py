@@ -88,7 +88,7 @@ class Walk:
 
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
-    server, anna = serve(tmp_path_factory.mktemp("house"))
+    server, anna = serve(tmp_path_factory.mktemp("service"))
     try:
         yield server.url, anna, furnish(anna)
     finally:

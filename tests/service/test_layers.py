@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.house.test_layout import modules, own_modules
+from tests.project.test_layout import modules, own_modules
 
 DOORS = {
     "service.api",

@@ -19,7 +19,7 @@ from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from surelist.service.visitor import safe_path
 from tests.helpers.service import close, operations
-from tests.service.test_tokens_and_routes import House
+from tests.service.test_tokens_and_routes import Furnished
 
 
 class Page(HTMLParser):
@@ -78,10 +78,10 @@ def walk(client: TestClient, starts: list[str]) -> tuple[set[str], dict[tuple[st
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    house = House(tmp_path_factory.mktemp("house"))
-    yield house
-    close(house.app)
+def service(tmp_path_factory):
+    service = Furnished(tmp_path_factory.mktemp("service"))
+    yield service
+    close(service.app)
 
 
 ROLES = [(role, limited) for role in ("viewer", "operator", "admin") for limited in (0, 1, 2)]
@@ -89,15 +89,15 @@ ROLES = [(role, limited) for role in ("viewer", "operator", "admin") for limited
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("role", "limited"), ROLES)
-def test_nobody_is_offered_what_would_be_refused(house, role, limited):
-    client = house.client(role, *[house.mine, house.also][:limited])
-    starts = [path for method, path in operations(house.app) if method == "GET" and "{" not in path]
+def test_nobody_is_offered_what_would_be_refused(service, role, limited):
+    client = service.client(role, *[service.mine, service.also][:limited])
+    starts = [path for method, path in operations(service.app) if method == "GET" and "{" not in path]
     pages, forms = walk(
         client, [path for path in starts if not path.startswith(("/api", "/metrics", "/login"))]
     )
-    assert {"/", "/policies", f"/policies/{house.mine}"} <= pages
-    assert (f"/policies/{house.other}" in pages) == (not limited)
-    assert (f"/policies/{house.also}" in pages) == (limited != 1)
+    assert {"/", "/policies", f"/policies/{service.mine}"} <= pages
+    assert (f"/policies/{service.other}" in pages) == (not limited)
+    assert (f"/policies/{service.also}" in pages) == (limited != 1)
     assert ("/team" in pages) == (role == "admin" and not limited)
     posts = {key: form for key, form in forms.items() if form["method"] == "post"}
     assert (len(posts) > 1 + (not limited)) == (role != "viewer")  # to log out, and to verify the record
@@ -106,7 +106,7 @@ def test_nobody_is_offered_what_would_be_refused(house, role, limited):
         if re.search("/team/tokens/.*/(revoke|change)", form["action"]):
             continue  # of oneself, among others; see below
         answer = client.post(form["action"], data=form["fields"])
-        house.app.state.sandboxes.close()
+        service.app.state.sandboxes.close()
         assert answer.status_code not in (401, 403, 404, 405, 500), (
             form,
             answer.status_code,
@@ -180,9 +180,9 @@ def test_somebody_is_let_in_changed_and_sent_away_on_record(app):
     assert problems(app) == []
 
 
-def test_a_token_for_several_policies_is_made_and_changed(house, capsys):
-    admin, registry = house.client("admin"), house.runtime.registry
-    both = sorted([house.mine, house.also])
+def test_a_token_for_several_policies_is_made_and_changed(service, capsys):
+    admin, registry = service.client("admin"), service.runtime.registry
+    both = sorted([service.mine, service.also])
     made = post(admin, "/team/tokens", name="Dora", role="operator", scope="some", policy=both)
     ident = re.search(r'value="surelist_([^_]+)_', made.text)[1]
 
@@ -195,16 +195,18 @@ def test_a_token_for_several_policies_is_made_and_changed(house, capsys):
     card = next(each for each in cards if ident in each)
     assert set(re.findall(r'value="([0-9a-f]{64})" checked', card)) == set(both)
     path = f"/team/tokens/{ident}/change"
-    for fields in ({"scope": "some"}, {"scope": "all", "policy": [house.mine]}):
+    for fields in ({"scope": "some"}, {"scope": "all", "policy": [service.mine]}):
         assert post(admin, path, role="operator", **fields).status_code == 400
-    assert post(admin, path, role="operator", scope="some", policy=["0" * 64, house.mine]).status_code == 404
+    assert (
+        post(admin, path, role="operator", scope="some", policy=["0" * 64, service.mine]).status_code == 404
+    )
     assert post(admin, path, role="operator", scope="some", policy=both).status_code == 409
     assert dora().policies == tuple(both)
-    assert post(admin, path, role="operator", scope="some", policy=[house.also]).status_code == 303
-    assert dora().policies == (house.also,)
+    assert post(admin, path, role="operator", scope="some", policy=[service.also]).status_code == 303
+    assert dora().policies == (service.also,)
     assert post(admin, path, role="operator", scope="all").status_code == 303
     assert dora().policies is None
-    database = ["--database", house.runtime.settings.database]
+    database = ["--database", service.runtime.settings.database]
     given = [word for each in both for word in ("--policy", each)]
     assert run(["token", "create", "--role", "viewer", "--name", "nightly", *given, *database]) == 0
     assert access.find_token(registry, capsys.readouterr().out.strip()).policies == tuple(both)
@@ -212,7 +214,7 @@ def test_a_token_for_several_policies_is_made_and_changed(house, capsys):
     assert f"nightly, policies {both[0][:12]}, {both[1][:12]}" in capsys.readouterr().out
     assert run(["token", "list", "--json", *database]) == 0
     assert json.loads(capsys.readouterr().out)[-1]["policies"] == both
-    assert verify(Database(house.runtime.settings.database, read_only=True)).problems == []
+    assert verify(Database(service.runtime.settings.database, read_only=True)).problems == []
 
 
 def test_a_token_as_older_versions_wrote_it_is_for_one_policy():

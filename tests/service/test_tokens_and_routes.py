@@ -43,7 +43,7 @@ OPERATOR_READS = {
 }  # fmt: skip
 
 
-class House:
+class Furnished:
     """An app with two policies, a selection and reviews of each, and every kind of token."""
 
     def __init__(self, folder) -> None:
@@ -162,10 +162,10 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    house = House(tmp_path_factory.mktemp("house"))
-    yield house
-    close(house.app)
+def service(tmp_path_factory):
+    service = Furnished(tmp_path_factory.mktemp("service"))
+    yield service
+    close(service.app)
 
 
 def routes(tmp_path) -> list[tuple[str, str]]:
@@ -182,59 +182,59 @@ def guarded_routes(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_every_address_is_asked_for_something_that_is_there(house, guarded_routes):
-    """A new kind of thing with pages of its own belongs into ``House._things``."""
+def test_every_address_is_asked_for_something_that_is_there(service, guarded_routes):
+    """A new kind of thing with pages of its own belongs into ``Furnished._things``."""
     known = re.compile(r"\{(policy|digest|selection|format)\}|/selections/\{ident\}")
     rest = {path for _, path in guarded_routes if "{" in known.sub("", path)}
-    assert [path for path in sorted(rest) if not path.startswith(tuple(house.things))] == []
+    assert [path for path in sorted(rest) if not path.startswith(tuple(service.things))] == []
 
 
-def test_without_a_token_every_route_refuses(house, guarded_routes):
-    client, before = house.client(None), house.entries()
+def test_without_a_token_every_route_refuses(service, guarded_routes):
+    client, before = service.client(None), service.entries()
     for method, path in guarded_routes:
-        answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
+        answer = service.call(client, method, path, service.other, service.other_list["selection"]["id"])
         login = answer.status_code == 303 and answer.headers["location"].partition("?")[0] == "/login"
         assert answer.status_code == 401 or login, (method, path, answer.status_code)
-    assert house.entries() == before
+    assert service.entries() == before
 
 
 @pytest.mark.slow
-def test_a_viewer_changes_nothing(house, guarded_routes):
-    client = house.client("viewer")
-    before = house.entries()
+def test_a_viewer_changes_nothing(service, guarded_routes):
+    client = service.client("viewer")
+    before = service.entries()
     for method, path in guarded_routes:
-        answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
+        answer = service.call(client, method, path, service.other, service.other_list["selection"]["id"])
         form = method == "POST" and (method, path) not in VIEWER_FORMS
         refused = form or (method, path) in OPERATOR_READS | ADMIN
         assert (answer.status_code == 403) == refused, (method, path, answer.status_code)
-    assert house.entries() == before
+    assert service.entries() == before
 
 
 @pytest.mark.slow
-def test_an_operator_does_everything_but_what_admins_do(house, guarded_routes):
-    client = house.client("operator")
+def test_an_operator_does_everything_but_what_admins_do(service, guarded_routes):
+    client = service.client("operator")
     for method, path in guarded_routes:
-        answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
+        answer = service.call(client, method, path, service.other, service.other_list["selection"]["id"])
         assert (answer.status_code == 403) == ((method, path) in ADMIN), (method, path, answer.text)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("role", access.ROLES)
-def test_a_token_for_some_policies_reaches_no_other(house, guarded_routes, role, several):
-    client = house.client(role, house.mine, *[house.also] * several)
-    before = house.entries()
+def test_a_token_for_some_policies_reaches_no_other(service, guarded_routes, role, several):
+    client = service.client(role, service.mine, *[service.also] * several)
+    before = service.entries()
     hidden = {
-        house.other,
-        house.other_list["selection"]["id"],
-        house.other_list["selection"]["receipt"]["hash"],
-        *house.things.values(),
-        house.campaign_pool,
+        service.other,
+        service.other_list["selection"]["id"],
+        service.other_list["selection"]["receipt"]["hash"],
+        *service.things.values(),
+        service.campaign_pool,
     }
     if not several:
-        hidden |= {house.also, house.also_list["selection"]["id"]}
+        hidden |= {service.also, service.also_list["selection"]["id"]}
     for method, path in guarded_routes:
-        answer = house.call(client, method, path, house.other, house.other_list["selection"]["id"])
+        answer = service.call(client, method, path, service.other, service.other_list["selection"]["id"])
         about_other = re.search(r"\{(policy|digest|selection)\}|/selections/\{ident\}|compare", path)
         if about_other:
             assert answer.status_code == 403, (method, path, answer.status_code)
@@ -244,25 +244,26 @@ def test_a_token_for_some_policies_reaches_no_other(house, guarded_routes, role,
         assert not any(secret in shown for secret in hidden), (method, path)
         if method == "POST":
             assert answer.status_code in (403, 404), (method, path, answer.status_code)
-    assert house.entries() == before
+    assert service.entries() == before
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("role", access.ROLES)
-def test_a_token_for_several_policies_reaches_each_of_them_as_one_for_all_does(house, guarded_routes, role):
-    limited, free = house.client(role, house.also, house.mine), house.client(role)
+def test_a_token_for_several_policies_reaches_each_of_them_as_one_for_all_does(service, guarded_routes, role):
+    limited, free = service.client(role, service.also, service.mine), service.client(role)
     reads = [path for method, path in guarded_routes if method == "GET" and not path.endswith(".pdf")]
     about = re.compile(r"\{(policy|digest|selection)\}|/selections/\{ident\}|compare")
-    lists = {house.mine: house.my_list, house.also: house.also_list}
+    lists = {service.mine: service.my_list, service.also: service.also_list}
     for path in filter(about.search, reads):
         for policy, made in lists.items():
             answers = [
-                house.call(client, "GET", path, policy, made["selection"]["id"]) for client in (limited, free)
+                service.call(client, "GET", path, policy, made["selection"]["id"])
+                for client in (limited, free)
             ]
             assert answers[0].status_code == answers[1].status_code, path
             assert (answers[0].status_code == 403) == (("GET", path) in OPERATOR_READS and role == "viewer")
-    assert [p["hash"] for p in limited.get("/api/v1/policies").json()] == [house.also, house.mine]
-    assert [p["hash"] for p in limited.get("/api/v1/policies?limit=1").json()] == [house.also]
+    assert [p["hash"] for p in limited.get("/api/v1/policies").json()] == [service.also, service.mine]
+    assert [p["hash"] for p in limited.get("/api/v1/policies?limit=1").json()] == [service.also]
     everything = free.get("/api/v1/selections?limit=500").json()
     mine = [each for each in everything if each["policy"] in lists]
     assert mine != everything
@@ -272,16 +273,16 @@ def test_a_token_for_several_policies_reaches_each_of_them_as_one_for_all_does(h
     assert first + rest == mine
 
 
-def test_a_token_for_one_policy_still_uses_its_own(house):
-    client = house.client("operator", house.mine)
-    selection = house.my_list["selection"]["id"]
-    for path in (f"/policies/{house.mine}", f"/selections/{selection}", "/policies", "/selections", "/"):
+def test_a_token_for_one_policy_still_uses_its_own(service):
+    client = service.client("operator", service.mine)
+    selection = service.my_list["selection"]["id"]
+    for path in (f"/policies/{service.mine}", f"/selections/{selection}", "/policies", "/selections", "/"):
         answer = client.get(path)
         assert answer.status_code == 200
-        assert house.mine in answer.text or selection in answer.text
-    body = {"reviews": [{"candidate": house.my_list["shortlist"][0]["candidate"], "qualified": True}]}
+        assert service.mine in answer.text or selection in answer.text
+    body = {"reviews": [{"candidate": service.my_list["shortlist"][0]["candidate"], "qualified": True}]}
     assert client.post(f"/api/v1/selections/{selection}/reviews", json=body).status_code == 201
-    assert [p["hash"] for p in client.get("/api/v1/policies").json()] == [house.mine]
-    assert {s["policy"] for s in client.get("/api/v1/selections").json()} == {house.mine}
+    assert [p["hash"] for p in client.get("/api/v1/policies").json()] == [service.mine]
+    assert {s["policy"] for s in client.get("/api/v1/selections").json()} == {service.mine}
     assert client.get("/api/v1/log").status_code == 403
     assert json.loads(client.get(f"/api/v1/selections/{selection}/reviews").text)["reviewed"] == 1

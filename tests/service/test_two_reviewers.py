@@ -19,8 +19,8 @@ FOCUS = """() => { const at = document.activeElement, style = getComputedStyle(a
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    server, anna = serve(tmp_path_factory.mktemp("house"))
+def service(tmp_path_factory):
+    server, anna = serve(tmp_path_factory.mktemp("service"))
     try:
         past = csv_text(2000, labelled=True)
         made = anna.client.post("/api/v1/calibrate?k=5&pool_size=100&name=Trial", content=past, headers=CSV)
@@ -50,8 +50,8 @@ def enter(page, target: str) -> None:
         page.keyboard.press("Enter")
 
 
-def test_two_who_disagree(browser, look, house):
-    url, anna, shortlist, token = house
+def test_two_who_disagree(browser, look, service):
+    url, anna, shortlist, token = service
     context = browser.new_context(java_script_enabled=False)
     ben = context.new_page()
     ben.goto(f"{url}{shortlist}/review")

@@ -414,7 +414,7 @@ def test_the_policy_remembers_and_evaluates_with_the_same_label(tmp_path):
     assert "means qualified" in again.describe()
     later = book(tmp_path / "later.xlsx", {"Past": rows(comma, ja)[:-7], "Other": [["x"]]})
     assert sl.evaluate_table(later, again, read=sl.Read(sheet="Past")).describe()
-    from surelist.workflows.facts import evidence_for
+    from surelist.workflows.summaries import evidence_for
 
     assert evidence_for(again, path)["recomputed"]
 

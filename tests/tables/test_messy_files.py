@@ -12,7 +12,7 @@ import xlsxwriter
 import surelist as sl
 from surelist.tables.profile import profile
 from surelist.tables.sources import open_table
-from surelist.tables.totals import WORDS, require_no_total
+from surelist.tables.total_row import WORDS, require_no_total
 from tests.helpers.workbooks import ods, xls
 from tests.tables.test_any_file import LABELS, SCORES, book, calibrate, expected, refused, rows
 

@@ -63,7 +63,7 @@ def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
       surelist calibrate past.csv --next-pool 5 --pool query -o policy.json
       surelist calibrate past.csv --precision 0.8 --start 0.1 --unlabelled other.csv -o policy.json
     """
-    from surelist.promises.asked import drawn_labels, roles_of, target_asked, terms_of
+    from surelist.promises.grammar import drawn_labels, roles_of, target_asked, terms_of
     from surelist.workflows.certify import certify_source
     from surelist.workflows.source import Hints, Source
 

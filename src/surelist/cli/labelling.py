@@ -97,7 +97,7 @@ def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> No
 
 def _target(given: dict[str, Any]) -> Any:
     """One target for all, or one for each group named."""
-    from surelist.promises.asked import group_targets, target_asked
+    from surelist.promises.grammar import group_targets, target_asked
 
     if not given["target"]:
         return target_asked(asked({**given, "group": None}) | {"group": None})

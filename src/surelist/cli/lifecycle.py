@@ -60,7 +60,7 @@ def plan(**given: Any) -> None:
       surelist plan --expect 5 --pool-size 100 --base-rate 0.19 --auc 0.85
       surelist plan --expect 5 --pool-size 100 --pilot pilot.csv --pools 250 --plot plan.png
     """
-    from surelist.promises.asked import target_asked
+    from surelist.promises.grammar import target_asked
     from surelist.workflows import lifecycle as living
 
     target: Any = target_asked(asked(given))
@@ -224,7 +224,7 @@ def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     Example:
       surelist campaign start past.csv --expect 5 --pool-size 100 -o campaign.json
     """
-    from surelist.promises.asked import target_asked
+    from surelist.promises.grammar import target_asked
     from surelist.workflows import lifecycle as living
 
     schedule = _numbers(given["schedule"], "--schedule") if given["schedule"] else None

@@ -1,7 +1,7 @@
 """A classifier whose positive predictions are a shortlist.
 
 It delegates: scikit-learn fits and scores, ``calibrate`` certifies. What surrounds it is read in
-``surroundings``.
+``enclosing_fit``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 
 from surelist import _check as check
 from surelist.errors import InvalidInput, NestedFitWarning
-from surelist.estimator.inside_out import outermost
-from surelist.estimator.surroundings import COPIED, explains_copy, in_search, objections, surroundings
+from surelist.estimator.enclosing_fit import COPIED, explains_copy, in_search, objections, surroundings
+from surelist.estimator.move_outside import outermost
 from surelist.promises.calibrate import calibrate
 from surelist.promises.conditions import Groups
 from surelist.promises.options import GroupRows, GroupSplit, Rule

@@ -14,7 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist._dataclasses import dataclass
-from surelist.bounds.control import control_rule
+from surelist.bounds.control_sample import control_rule
 from surelist.errors import NotCertifiable
 from surelist.lifecycle.block_design import Need
 from surelist.lifecycle.labelling_file import Design, Sample

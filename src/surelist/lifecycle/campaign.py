@@ -24,7 +24,7 @@ from surelist._check import MissingLabels
 from surelist._files import Versions, hold
 from surelist._version import __version__
 from surelist.bounds.sequential import FirstCrossing
-from surelist.drawing.shown import Display, Displayed
+from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_file, campaign_text
@@ -33,6 +33,8 @@ from surelist.lifecycle.campaign_file import CampaignState
 from surelist.lifecycle.campaign_policy import policy_of
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.monitor_file import in_file, state_text
+from surelist.lifecycle.pools_seen import as_name
+from surelist.lifecycle.reviewed import UNKNOWN, PoolReviews, Screened, as_candidates, as_draws, require_list
 from surelist.lifecycle.schedule import (
     EVERYONE,
     Epoch,
@@ -48,8 +50,6 @@ from surelist.lifecycle.schedule import (
     surely_at_boundary,
 )
 from surelist.lifecycle.score_sketch import ScoreCounts
-from surelist.lifecycle.screened import UNKNOWN, PoolReviews, Screened, as_candidates, as_draws, require_list
-from surelist.lifecycle.seen import as_name
 from surelist.promises import kinds
 from surelist.promises.evidence import fingerprint_of
 from surelist.promises.kinds.counts import CountPromise

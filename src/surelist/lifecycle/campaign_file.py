@@ -14,10 +14,10 @@ from surelist._files import hold
 from surelist._version import __version__
 from surelist.lifecycle import monitor_file
 from surelist.lifecycle.monitor_file import FORMAT, Watch, parse_state
+from surelist.lifecycle.pools_seen import Memory
+from surelist.lifecycle.reviewed import AUDITED, BOTH, LISTED, Screened
 from surelist.lifecycle.schedule import Epoch, Update
 from surelist.lifecycle.score_sketch import Scores
-from surelist.lifecycle.screened import AUDITED, BOTH, LISTED, Screened
-from surelist.lifecycle.seen import Memory
 
 
 class CampaignState(Struct, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from surelist._numerals import about
 from surelist.drawing import axes
-from surelist.drawing.shown import Display
+from surelist.drawing.display import Display
 from surelist.lifecycle.schedule import Epoch, Update, pool_of
 from surelist.promises.phrases import counted, number, percent
 

@@ -13,7 +13,7 @@ from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass, field
 from surelist._scipy import special, stats
 from surelist.drawing import axes
-from surelist.drawing.shown import Display, Displayed
+from surelist.drawing.display import Display, Displayed
 from surelist.promises.phrases import percent
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from surelist._files import Versions
 from surelist._randomness import fresh_generator
 from surelist._version import __version__
 from surelist.drawing import axes
-from surelist.drawing.shown import Display, Displayed
+from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle import labelling_file, labelling_text
 from surelist.lifecycle.block_test import BlockVerdict, cutoff_of, run_tests

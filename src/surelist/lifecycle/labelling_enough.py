@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from surelist.bounds.control import control_rule
+from surelist.bounds.control_sample import control_rule
 from surelist.bounds.counts import critical_count
 from surelist.errors import InvalidInput
 from surelist.lifecycle.block_design import Layout, lay_out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from surelist.drawing.shown import Display
+from surelist.drawing.display import Display
 from surelist.lifecycle.labelling_file import WAITING, Design, Sample
 from surelist.lifecycle.labelling_start import samples, stage
 from surelist.promises.phrases import counted, number, percent

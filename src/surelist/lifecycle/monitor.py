@@ -20,13 +20,13 @@ from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist._files import Versions, hold
 from surelist.drawing import axes
-from surelist.drawing.shown import Display, Displayed
+from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.lifecycle import monitor_file
 from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.claims import Claim, claims_of, reviews_of
 from surelist.lifecycle.monitor_file import Alarm, Tally, Watch, in_file
-from surelist.lifecycle.seen import Memory, as_name
+from surelist.lifecycle.pools_seen import Memory, as_name
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.policy import Policy, as_policy
 

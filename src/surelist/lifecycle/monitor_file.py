@@ -20,7 +20,7 @@ from surelist._files import hold, parse
 from surelist._version import __version__
 from surelist.bounds.betting import DROPS
 from surelist.errors import PolicyFileError, SurelistError
-from surelist.lifecycle.seen import Memory
+from surelist.lifecycle.pools_seen import Memory
 from surelist.promises import policy_file
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy

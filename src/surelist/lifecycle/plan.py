@@ -9,7 +9,7 @@ from typing import Any
 from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
 from surelist.drawing import axes
-from surelist.drawing.shown import Display, Displayed
+from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.promises.promise import Promise
 

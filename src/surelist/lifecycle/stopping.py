@@ -2,7 +2,7 @@
 
 ``StopTest`` draws items from the rest at random and certifies a recall [theory: stop-test]. The review
 before it may have depended on everything, active learning included: the test is conditional on the rest.
-Sizes of the looks are in ``bounds.rest``.
+Sizes of the looks are in ``bounds.stop_sample``.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from surelist import _check as check
 from surelist._files import Versions, hold
 from surelist._randomness import fresh_generator
 from surelist._version import __version__
-from surelist.bounds.rest import RestLooks, most_left, rest_looks
+from surelist.bounds.stop_sample import RestLooks, most_left, rest_looks
 from surelist.drawing import axes
-from surelist.drawing.shown import Display, Displayed
+from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_file import Correction, verify_corrections
 from surelist.lifecycle.labelling_start import marks_of

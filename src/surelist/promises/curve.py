@@ -15,7 +15,7 @@ from surelist._check import MissingLabels
 from surelist._dataclasses import dataclass
 from surelist._numerals import floored
 from surelist.drawing import axes
-from surelist.drawing.shown import Display, Displayed
+from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.promises.options import CurveRule
 from surelist.promises.phrases import percent

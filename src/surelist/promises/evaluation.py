@@ -20,7 +20,7 @@ from surelist import bounds
 from surelist._dataclasses import asdict, dataclass
 from surelist.bounds.looking_back import clustered_interval
 from surelist.drawing import axes
-from surelist.drawing.shown import Display, Displayed
+from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.promises.judging import LEVEL, Mask, Pools, RowsSeen, judge, kept_by_pool
 from surelist.promises.policy import Policy, as_policy

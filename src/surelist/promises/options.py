@@ -1,4 +1,4 @@
-"""The one table of what can be asked for: names, defaults, choices and help of every door.
+"""The one table of what can be asked for: names, defaults, choices and help of every front end.
 
 The command line, the API's models and the tests of signatures and docs read it; the kinds are the
 type hints of the Python functions. What the values mean together is checked in ``terms``.

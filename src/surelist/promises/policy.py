@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist.drawing import axes
-from surelist.drawing.shown import Display, Displayed
+from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput, PoolWarning
 from surelist.filters import Filter, GroupFilter
 from surelist.pool_counts import PoolCheck

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from surelist.drawing.shown import Display
+from surelist.drawing.display import Display
 from surelist.promises import wording
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.two_lines import two_lines

@@ -1,6 +1,6 @@
 """What is asked, as values: ``Terms`` (what to promise, and how), ``Roles`` (which column is what).
 
-How the doors say them is in ``asked``. Nothing here sees data.
+How front ends say them is in ``grammar``. Nothing here sees data.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from __future__ import annotations
 from surelist._numerals import about
 from surelist._scalars import alpha_meant
 from surelist.promises import phrases
-from surelist.promises.direction import wrong_way
 from surelist.promises.groups import promise_shares
 from surelist.promises.phrases import ROWS_ALIKE, counted, number, percent
 from surelist.promises.promise import About
+from surelist.promises.score_direction import wrong_way
 from surelist.promises.state import Certificate, Cutoff, Shift
 
 OF_NOBODY = "Nothing is promised of a pool without candidates."

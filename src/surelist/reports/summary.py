@@ -19,7 +19,7 @@ from surelist._version import __version__
 from surelist.promises import policy_display, policy_file, wording
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
-from surelist.promises.usual import usual
+from surelist.promises.usual_counts import usual
 from surelist.reports import audit
 
 RULE_NAMES = {

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput
-from surelist.service import answers, calibrating, life, models, reviewing, selecting
+from surelist.service import answers, calibrating, models, policy_watch, reviewing, selecting
 from surelist.service.bodies import (
     PAST_BODY,
     TABLE_BODY,
@@ -238,7 +238,7 @@ async def finish(
     known = await runtime.read(reviewing.known_list, runtime.spool, selection)
     audit = body.model_dump(include={"missed", "unaudited"})
     written = await runtime.read(
-        life.finish, view, selection, known, missing=body.missing, audit=audit, key=bound
+        policy_watch.finish, view, selection, known, missing=body.missing, audit=audit, key=bound
     )
     now = await standing(entry.facts["policy"], runtime, view)
     return {**now, "receipt": answers.receipt(written)}
@@ -248,8 +248,8 @@ async def finish(
 async def standing(policy: Digest, runtime: Service, view: Viewer) -> Any:
     """Is the promise still true? What the finished reviews say."""
     saved = await runtime.read(view.policy, policy)
-    watched = await runtime.read(life.standing, view, saved)
-    return life.as_answer(saved, watched)
+    watched = await runtime.read(policy_watch.standing, view, saved)
+    return policy_watch.as_answer(saved, watched)
 
 
 @router.get("/log", response_model=list[models.EntryView])

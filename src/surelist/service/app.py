@@ -26,11 +26,11 @@ from surelist.service import (
     campaign_api,
     campaign_pages,
     drafts,
-    kept_pages,
     labelling_api,
     labelling_pages,
     pages,
     record_pages,
+    retention_pages,
     review_pages,
     team_pages,
 )
@@ -92,7 +92,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(drafts.router, include_in_schema=False)
     app.include_router(pages.router, include_in_schema=False)
     app.include_router(review_pages.router, include_in_schema=False)
-    app.include_router(kept_pages.router, include_in_schema=False)
+    app.include_router(retention_pages.router, include_in_schema=False)
     app.include_router(labelling_pages.router, include_in_schema=False)
     app.include_router(record_pages.router, include_in_schema=False)
     app.include_router(team_pages.router, include_in_schema=False)

@@ -21,7 +21,7 @@ from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.uploads import Draft, Upload
 from surelist.service.workers import run
-from surelist.workflows import facts as workflow_facts
+from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.source import LABELS, NO_HINTS, Hints, Source
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from surelist._check import DecimalMark, MissingLabels
 from surelist.promises import kinds
-from surelist.promises.asked import one_target
+from surelist.promises.grammar import one_target
 from surelist.service import answers, api, campaign_views, campaigns, reviewing
 from surelist.service.api import Auditor, IdempotencyKey, Maker, SelectionId, Service
 from surelist.service.bodies import TABLE_BODY, body_schema, parsed_body, past_body, table_body

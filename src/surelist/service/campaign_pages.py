@@ -18,7 +18,7 @@ from surelist.service import (
     columns_form,
     downloading,
     drafts,
-    looking,
+    file_check,
     reviewing,
     wizard,
 )
@@ -130,7 +130,7 @@ async def _pool_page(me: Visitor, ident: str, problem: str | None = None) -> Res
     if draft.notes.get("sheets"):
         return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
     entry = await me.runtime.read(view.campaigns.one, draft.notes["campaign"])
-    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
     known = {role: name for role, name in entry.facts["columns"].items() if name in profile.names}
     guesses = {**profile.guesses, "score": None}  # another one than the calibrated is never taken silently
     chosen = draft.notes.get("columns") or {"decimal": "auto", **guesses, **known}

@@ -15,9 +15,9 @@ from typing import Any
 
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import kinds
-from surelist.promises.asked import one_target
+from surelist.promises.grammar import one_target
 from surelist.promises.policy import Policy
-from surelist.service import life, reviewing, worklist
+from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.calibrating import Past
 from surelist.service.errors import Conflict
 from surelist.service.jobs import count_selection, hints_of, named, new_id, source_of
@@ -31,7 +31,7 @@ from surelist.service.uploads import Spool, Upload, list_of
 from surelist.service.workers import run
 from surelist.service.worklist import Worklist
 from surelist.workflows import campaign_record
-from surelist.workflows import facts as workflow_facts
+from surelist.workflows import summaries as workflow_facts
 from surelist.workflows.campaign_record import REVIEWED, SCREENED, UPDATED, PoolList
 
 LISTED = 8_000  # candidates of one list: a campaign follows each of them until its review is in
@@ -169,7 +169,7 @@ def screen(
     def job() -> Written:
         return _screen(runtime, view, ident, upload, name, columns, about, seconds, key, format)
 
-    return view.once(key, lambda: life.retried(job)).entry
+    return view.once(key, lambda: policy_watch.retried(job)).entry
 
 
 def _screen(
@@ -249,7 +249,7 @@ def _require_next(now: Standing, upload: Upload) -> None:
 
 def finish(view: View, spool: Spool, pool: str, *, missing: bool, key: Key | None = None) -> Written:
     """End the reviews of a pool: they count from now on, and may raise the alarm."""
-    return view.once(key, lambda: life.retried(lambda: _finish(view, spool, pool, missing, key)))
+    return view.once(key, lambda: policy_watch.retried(lambda: _finish(view, spool, pool, missing, key)))
 
 
 def _finish(view: View, spool: Spool, pool: str, missing: bool, key: Key | None) -> Written:
@@ -257,7 +257,7 @@ def _finish(view: View, spool: Spool, pool: str, missing: bool, key: Key | None)
     now, marks, facts = Standing(view, entry.facts["campaign"]), view.marks(pool), entry.facts
     ranks = _ranks(view, spool, pool)
     outcomes = {name: known for name, known in marks.outcomes().items() if name in ranks}
-    life.require_complete(
+    policy_watch.require_complete(
         marks.counts()["split"], reviewing.to_review(facts) - len(outcomes), missing,
         "they then count as not qualified when the threshold is updated, and as qualified in the alarm",
     )  # fmt: skip

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surelist._numerals import count, number
+from surelist.service.file_check import Profile
 from surelist.service.jobs import Problem
-from surelist.service.looking import Profile
 from surelist.service.page_words import ASK_DECIMAL
 from surelist.workflows.tables import NO_LABEL, Column
 
@@ -16,7 +16,7 @@ FIELDS = {
     "score": "score", "mostly dropped": "score", "label": "label", "missing label": "label",
     "missing group": "group", "unknown group": "group", "missing id": "id", "repeated id": "id",
 }  # fmt: skip
-REMEDIES = {  # what to do about each kind of problem, at this door
+REMEDIES = {  # what to do about each kind of problem, on the page
     "score": "Give every candidate a score; leaving rows out breaks the promise.",
     "label": "1 means qualified, 0 not qualified.",
     "missing label": "Fill them in, or say below what an empty one means. They are never left out: that "

@@ -20,9 +20,9 @@ from surelist.service import (
     answers,
     calibrating,
     columns_form,
+    file_check,
     jobs,
-    life,
-    looking,
+    policy_watch,
     promise_form,
     reviewing,
     wizard,
@@ -84,21 +84,21 @@ async def columns_page(ident: str, me: Me) -> Response:
 async def choose_columns(ident: str, me: Me) -> Response:
     _, draft = await _opened(me, ident)
     columns = wizard.columns_of(await me.form())
-    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
     draft = me.spool.note(draft, columns=columns, reading=None)
     problems: Any = columns_form.unchosen(columns, profile)
     if not problems:
-        problems = columns_form.shown(await me.runtime.work(looking.problems, draft, columns))
+        problems = columns_form.shown(await me.runtime.work(file_check.problems, draft, columns))
     if problems:
         return await _columns_page(me, draft, problems)
-    me.spool.note(draft, reading=await me.runtime.work(looking.reading, draft, columns))
+    me.spool.note(draft, reading=await me.runtime.work(file_check.reading, draft, columns))
     return to(f"/drafts/{ident}/{draft.notes.get('then', 'promise')}")
 
 
 async def _columns_page(me: Visitor, draft: Draft, problems: Any = ()) -> Response:
     if draft.notes.get("sheets"):
         return me.show("sheets.html", draft=draft, action=f"/drafts/{draft.id}/sheet")
-    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
     chosen = draft.notes.get("columns") or {**NOTHING, **profile.guesses}
     return me.show(
         "columns.html", 400 if problems else 200, draft=draft, profile=profile, chosen=chosen,
@@ -114,7 +114,7 @@ async def problem_rows(ident: str, me: Me) -> Response:
     columns = draft.notes.get("columns") or {}
     if not (columns.get("score") and columns.get("label")):
         raise InvalidInput("columns: choose a score and a label first.")
-    path = await me.runtime.work(looking.problem_rows, me.runtime, draft)
+    path = await me.runtime.work(file_check.problem_rows, me.runtime, draft)
     name = f"problems-{draft.filename.rsplit('.', 1)[0]}.xlsx"
     return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
 
@@ -155,9 +155,9 @@ async def _promise_page(
     if "columns" not in draft.notes:
         return to(f"/drafts/{draft.id}")
     group = draft.notes["columns"]["group"]
-    groups = await me.runtime.work(looking.group_names, draft, group) if group else {}
+    groups = await me.runtime.work(file_check.group_names, draft, group) if group else {}
     looks, span = await me.runtime.work(calibrating.looks, view, draft)
-    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
     columns = draft.notes["columns"]
     return me.show(
         "promise.html", 400 if problem else 200, draft=draft, groups=groups, looks=looks, span=span,
@@ -277,7 +277,7 @@ async def select(ident: str, me: Me) -> Response:
         return await _pool_page(me, view, draft, "score: choose the column that holds the score.")
     names = {role: columns[role] for role in ("score", "group", "id", "pool")}
     saved = await me.runtime.read(view.policy, draft.policy or "")
-    offer = await me.runtime.read(life.audit_offer, view, saved)
+    offer = await me.runtime.read(policy_watch.audit_offer, view, saved)
     try:
         done = await me.runtime.work(
             jobs.select_file, me.runtime, view, draft.policy or "", draft.upload, name=draft.filename,
@@ -297,7 +297,7 @@ async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None 
     saved = await me.runtime.read(view.policy, draft.policy or "")
     if draft.notes.get("sheets"):
         return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
-    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
     chosen = draft.notes.get("columns") or {
         **NOTHING, **wizard.pool_columns(saved.policy, profile.names, profile.guesses)
     }  # fmt: skip
@@ -305,7 +305,7 @@ async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None 
         "pool.html", 400 if problem else 200, draft=draft, profile=profile,
         policy=answers.policy(saved, profile.rows),
         grouped=saved.policy.grouped, by_pool=saved.policy.by_rank or saved.policy.filter.by_size,
-        chosen=chosen, problem=problem, audit=await me.runtime.read(life.audit_offer, view, saved),
+        chosen=chosen, problem=problem, audit=await me.runtime.read(policy_watch.audit_offer, view, saved),
         about_columns={each.name: columns_form.about(each) for each in profile.columns},
         first=columns_form.preview(profile, {**chosen, "label": None}), about=draft.notes.get("about", {}),
         keep_choices=reviewing.keep_choices(me.settings),

@@ -20,7 +20,7 @@ import numpy as np
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.promises.policy import Policy
-from surelist.service import life, reviewing, worklist
+from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.errors import TooLarge
 from surelist.service.record.log import Key, Written
 from surelist.service.record.view import View
@@ -30,7 +30,7 @@ from surelist.service.settings import Settings
 from surelist.service.spreadsheet import escape_file
 from surelist.service.uploads import Draft, Spool, Upload, list_of
 from surelist.service.workers import run
-from surelist.workflows import facts as workflow_facts
+from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows import watching
 from surelist.workflows.certify import DROPPING
@@ -246,7 +246,7 @@ def select_file(
         facts |= {"reading": list(read.sentences)} if read.sentences else {}
         facts |= audit | {name: value for name, value in (about or {}).items() if name != "watch"}
         if about and about.get("watch"):
-            facts |= life.watched_facts(view, digest, facts)
+            facts |= policy_watch.watched_facts(view, digest, facts)
         written = view.record_selection(new_id(), digest, facts, key).result()
     except BaseException:
         output.unlink(missing_ok=True)

@@ -15,9 +15,9 @@ from typing import Any
 
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
-from surelist.promises.asked import one_target
+from surelist.promises.grammar import one_target
 from surelist.promises.promise import About
-from surelist.service import life, reviewing, worklist
+from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.errors import NotFound
 from surelist.service.jobs import escaped, named, new_id
 from surelist.service.promise_form import number_in, share_in
@@ -29,8 +29,8 @@ from surelist.service.runtime import Runtime
 from surelist.service.uploads import Draft, Upload, list_of
 from surelist.service.workers import run
 from surelist.service.worklist import Worklist
-from surelist.workflows import facts as workflow_facts
 from surelist.workflows import labelling_record
+from surelist.workflows import summaries as workflow_facts
 from surelist.workflows.labelling_record import ROW, LabellingStatus
 
 _LAYING_OUT = threading.Lock()  # one list per stage, whoever asks for it first
@@ -234,7 +234,7 @@ def take(
     def job() -> Written:
         return _count(runtime, view, view.labelling(ident), view.progress(ident), told, key)
 
-    return view.once(key, lambda: life.retried(job)).entry
+    return view.once(key, lambda: policy_watch.retried(job)).entry
 
 
 def _count(

@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput
-from surelist.service import columns_form, drafts, labelling, looking, reviewing, wizard
+from surelist.service import columns_form, drafts, file_check, labelling, reviewing, wizard
 from surelist.service.visitor import Me, Visitor, to
 
 router = APIRouter()
@@ -42,7 +42,7 @@ async def _design_page(me: Visitor, ident: str, problem: str | None = None) -> R
     draft = me.spool.draft(ident, me.owner, "collection")
     if draft.notes.get("sheets"):
         return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
-    draft, profile = await me.runtime.work(looking.profile, me.runtime, draft)
+    draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
     guesses = {role: profile.guesses[role] for role in ("score", "id")}
     asked = {**labelling.DEFAULTS, **(draft.notes.get("asked") or guesses)}
     return me.show(

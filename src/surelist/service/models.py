@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from surelist._check import DecimalMark, MissingLabels
 from surelist.promises import kinds
-from surelist.promises.asked import drawn_labels, roles_of, target_asked, terms_of
+from surelist.promises.grammar import drawn_labels, roles_of, target_asked, terms_of
 from surelist.promises.options import (
     OPTIONS,
     CurveRule,

@@ -10,10 +10,19 @@ from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput
 from surelist.promises import policy_file
-from surelist.promises.usual import usual
+from surelist.promises.usual_counts import usual
 from surelist.reports.pictures import promise_charts
 from surelist.reports.summary import summarise
-from surelist.service import answers, campaigns, desk, downloading, jobs, life, reviewing, wizard
+from surelist.service import (
+    answers,
+    campaigns,
+    downloading,
+    jobs,
+    policy_watch,
+    reviewing,
+    start_page,
+    wizard,
+)
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
 from surelist.service.uploads import list_of
@@ -56,7 +65,7 @@ async def home(me: Me, token: str | None = None) -> Response:
     if token is not None and me.settings.local_token is not None:
         return await me.log_in(token)  # the address that was printed; its token leaves the address bar
     view = await me.view()
-    waiting = await me.runtime.read(desk.worklist, view, me.spool)
+    waiting = await me.runtime.read(start_page.worklist, view, me.spool)
     maker = not view.actor.limited and view.actor.role != "viewer"
     if not waiting["any"] and not waiting["campaigns"] and maker:
         return me.show("home.html", like=None)
@@ -75,9 +84,11 @@ async def new_policy(me: Me, like: str | None = None) -> Response:
 @router.get("/policies")
 async def policies(me: Me, q: str = "", state: str = "") -> Response:
     view = await me.view()
-    found, more = await me.runtime.read(desk.policies, view, q[:200], state if state in desk.STATES else "")
+    found, more = await me.runtime.read(
+        start_page.policies, view, q[:200], state if state in start_page.STATES else ""
+    )
     return me.show(
-        "policies.html", policies=found, more=more, search=q[:200], state=state, states=desk.STATES
+        "policies.html", policies=found, more=more, search=q[:200], state=state, states=start_page.STATES
     )  # fmt: skip
 
 
@@ -97,7 +108,7 @@ async def compare(me: Me, p: Annotated[list[str] | None, Query()] = None) -> Res
 async def policy(digest: str, me: Me) -> Response:
     view = await me.view()
     saved = await me.runtime.read(view.policy, digest)
-    lived = await me.runtime.read(life.life, view, saved)
+    lived = await me.runtime.read(policy_watch.life, view, saved)
     evidence = saved.entry.facts.get("evidence")
     return me.show(
         "policy.html", policy=answers.policy(saved), saved=saved, evidence=evidence,
@@ -162,8 +173,10 @@ async def selections(me: Me, q: str = "", policy: Annotated[str | None, Query()]
     view = await me.view()
     if policy:
         view.actor.require_policy(policy)
-    found = await me.runtime.read(desk.selections, view, q[:200], policy or None)
-    return me.show("selections.html", selections=found, search=q[:200], policy=policy, searched=desk.SEARCHED)
+    found = await me.runtime.read(start_page.selections, view, q[:200], policy or None)
+    return me.show(
+        "selections.html", selections=found, search=q[:200], policy=policy, searched=start_page.SEARCHED
+    )
 
 
 @router.get("/selections/{ident}")

@@ -1,6 +1,6 @@
 """The page's form of a promise: what a person typed, and the calibration it asks for.
 
-Fields become the words of ``promises.asked``; nothing is certified here. An empty field is an error at that
+Fields become the words of ``promises.grammar``; nothing is certified here. An empty field is an error at that
 field, never a default.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
-from surelist.promises.asked import drawn_labels, one_target, roles_of, target_asked, terms_of
+from surelist.promises.grammar import drawn_labels, one_target, roles_of, target_asked, terms_of
 from surelist.promises.promise import Promise
 from surelist.service.calibrating import CalibrationRequest
 from surelist.service.jobs import hints_of

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput
-from surelist.service import answers, campaigns, jobs, labelling, life, reviewing
+from surelist.service import answers, campaigns, jobs, labelling, policy_watch, reviewing
 from surelist.service.errors import Forbidden
 from surelist.service.record.marks import Marks
 from surelist.service.record.view import View
@@ -168,7 +168,7 @@ async def finish(ident: str, me: Me) -> Response:
         raise InvalidInput("labels: let them count on the page of the labelling.")
     known = await me.runtime.read(reviewing.known_list, me.spool, ident)
     key = me.key("finish", ident, str(missing))
-    await me.runtime.read(life.finish, view, ident, known, missing=missing, key=key)
+    await me.runtime.read(policy_watch.finish, view, ident, known, missing=missing, key=key)
     return to(f"/policies/{entry.facts['policy']}#life")
 
 

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from surelist.promises.policy import Policy
 from surelist.service.errors import Busy, NotAuthenticated, without_places
 from surelist.service.middleware import Body, Metrics, client
-from surelist.service.record import access, chosen
+from surelist.service.record import access, live_settings
 from surelist.service.record.access import LOCAL_ACTOR, Actor, Brake, Token
 from surelist.service.record.connections import is_postgres
 from surelist.service.record.log import Key
@@ -142,7 +142,11 @@ class Runtime:
 
     def take_chosen(self) -> None:
         """Settings as an admin chose them last, perhaps by another service on the same record."""
-        known = {name: value for name, value in chosen.latest(self.registry).items() if name in chosen.NAMES}
+        known = {
+            name: value
+            for name, value in live_settings.latest(self.registry).items()
+            if name in live_settings.NAMES
+        }
         self.settings = self.settings.with_chosen(known)
 
     async def work(self, job: Callable[..., T], *args: Any, **named: Any) -> T:

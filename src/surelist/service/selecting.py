@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from surelist.errors import InvalidInput
-from surelist.service import answers, jobs, life, models
+from surelist.service import answers, jobs, models, policy_watch
 from surelist.service.bodies import EXCEL, INLINE, content_type, json_body, table_body
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
@@ -144,7 +144,7 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
     numbers, facts, rows = job() if len(body) <= INLINE else await runtime.work(job)
     key = asked.bound_to(facts["pool_sha256"])
     if asked.watch:
-        facts |= await runtime.read(life.watched_facts, view, asked.policy, facts)
+        facts |= await runtime.read(policy_watch.watched_facts, view, asked.policy, facts)
     written = await runtime.written(view.record_selection(jobs.new_id(), asked.policy, facts, key))
     jobs.count_selection(runtime, facts)
     answer = {"selection": answers.selection(written), "shortlist": [rows[number] for number in numbers]}

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from surelist._numerals import duration
 from surelist.errors import InvalidInput
-from surelist.service.record import chosen
+from surelist.service.record import live_settings
 from surelist.service.record.access import ROLES, Token
 from surelist.service.record.log import Key
 from surelist.service.record.team import Team
@@ -90,11 +90,11 @@ async def choose(me: Me) -> Response:
     """Settings that hold from now on, but for those fixed when the service was started."""
     view, _ = await _team(me)
     form = await me.form()
-    names = [name for name in chosen.NAMES if name not in me.settings.fixed]
+    names = [name for name in live_settings.NAMES if name not in me.settings.fixed]
     values = {name: _chosen(name, form.get(name)) for name in names}
     before = {name: getattr(me.settings, name) for name in names}
     key = me.key("settings", repr(values))
-    await me.runtime.read(chosen.change, me.runtime.registry, view.actor, before, values, key)
+    await me.runtime.read(live_settings.change, me.runtime.registry, view.actor, before, values, key)
     await me.runtime.read(me.runtime.take_chosen)
     return to("/team#settings")
 

@@ -19,7 +19,7 @@ from surelist.reports.pictures import promise_chart, promise_charts, promised_po
 from surelist.reports.summary import summarise
 from surelist.service import answers
 from surelist.service.errors import Conflict
-from surelist.service.looking import Profile
+from surelist.service.file_check import Profile
 from surelist.service.promise_form import BY_GROUP, DEFAULTS, LABELS, number_in, share_in
 from surelist.service.record.chain import Entry
 from surelist.service.record.record import SavedPolicy

@@ -26,7 +26,7 @@ from starlette.requests import ClientDisconnect
 from surelist.service.errors import TooLarge, TooMuchWork
 from surelist.workflows import tables as workflows
 
-PRELOADED = ["surelist.workflows.facts", "surelist.workflows.tables"]
+PRELOADED = ["surelist.workflows.summaries", "surelist.workflows.tables"]
 PRELOADED += ["duckdb", "pydantic", "scipy.fft", "scipy.special"]  # imported late by those, once here for all
 POLL_SECONDS = 0.1
 TOO_LARGE_A_FILE = "File too large"  # what the system says of a write beyond the limit, in any engine's words

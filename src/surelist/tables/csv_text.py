@@ -18,7 +18,7 @@ from typing import IO, Any
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 from surelist.tables.hints import Origin
-from surelist.tables.totals import require_no_total
+from surelist.tables.total_row import require_no_total
 
 LONGEST_NAME = 131_072  # characters; Python's csv module reads no longer cells
 MOST_TITLES = 10  # lines above the column names

@@ -20,7 +20,7 @@ from surelist.tables.csv_text import MOST_TITLES, NUMBER
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, decide, shapes_of
 from surelist.tables.sheet_remarks import remarks_on
-from surelist.tables.totals import require_no_sum, require_no_total
+from surelist.tables.total_row import require_no_sum, require_no_total
 
 ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
 MOST_BYTES = 2 << 30  # unfolded

@@ -12,7 +12,7 @@ from surelist import _check as check
 from surelist._dataclasses import dataclass, field, replace
 from surelist._files import refuse_inputs
 from surelist.drawing import axes
-from surelist.drawing.shown import Display, Displayed
+from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.pool_counts import PoolCheck

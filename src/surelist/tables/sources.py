@@ -18,7 +18,7 @@ from surelist import _check as check
 from surelist._dataclasses import dataclass, field, replace
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables import excel
-from surelist.tables.adopted import adopt
+from surelist.tables.converted import adopt
 from surelist.tables.csv_text import Manner, delimiter_of, explain, manner_of, require_whole, sheet_rows
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
 from surelist.tables.hints import NO_HINTS, Hints, Origin

@@ -20,7 +20,7 @@ from surelist.filters import Filter
 from surelist.lifecycle import campaign_text
 from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.campaign import Campaign
-from surelist.lifecycle.screened import AUDITED, as_draws
+from surelist.lifecycle.reviewed import AUDITED, as_draws
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.kinds.counts import CountPromise
 from surelist.tables.arrays import read_columns

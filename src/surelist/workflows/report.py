@@ -13,7 +13,7 @@ from surelist.promises.policy import Policy
 from surelist.reports import html
 from surelist.reports.summary import summarise
 from surelist.workflows import tables as workflows
-from surelist.workflows.facts import evidence_for, selection_facts, sha256_of
+from surelist.workflows.summaries import evidence_for, selection_facts, sha256_of
 
 ENDINGS = (".html", ".pdf", ".json")
 

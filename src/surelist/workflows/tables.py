@@ -13,19 +13,19 @@ from surelist.errors import InvalidInput
 from surelist.promises.conditions import Groups, Hash, refuse_earlier
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
-from surelist.promises.direction import warn_of_doubts
 from surelist.promises.evaluation import Evaluation, evaluate
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.options import CurveRule, Rule
 from surelist.promises.policy import Policy, as_policy
 from surelist.promises.sampled import SampledLabels
+from surelist.promises.score_direction import warn_of_doubts
 from surelist.promises.shift import DensityRatio, ratios_of
 from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
-from surelist.tables.adopted import adopt_upload
 from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.bad_rows import Problem
 from surelist.tables.column_facts import Column
+from surelist.tables.converted import adopt_upload
 from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
 from surelist.tables.evidence import calibration_problems
@@ -308,7 +308,7 @@ def curve(
 
 
 def admit(path: Path, sheet: str | None, adopted: Path) -> tuple[int, list[str], Origin | None]:
-    """Rows and column names of a file that came from outside; what no engine reads goes to ``adopted``."""
+    """Rows and column names of a file that came from outside; what no engine reads goes to ``converted``."""
     origin = adopt_upload(path, sheet, adopted)
     rows, names = shape(path if origin is None else adopted)
     return rows, names, origin

@@ -11,7 +11,7 @@ from typing import Literal
 
 from surelist._files import hold
 from surelist._numerals import about, count, of_every
-from surelist.bounds.control import control_rule
+from surelist.bounds.control_sample import control_rule
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.at_least import AtLeast
 from surelist.promises.kinds.counts import promise_of

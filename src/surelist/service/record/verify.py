@@ -15,7 +15,7 @@ from typing import Any
 
 from surelist.errors import InvalidInput, SurelistError
 from surelist.promises.policy import Policy
-from surelist.service.record import chosen
+from surelist.service.record import live_settings
 from surelist.service.record.access import fingerprint
 from surelist.service.record.chain import GENESIS, Entry
 from surelist.service.record.connections import Connection
@@ -279,7 +279,7 @@ class _Story:
             self._problem(entry, "the answers so far are not those it says")
 
     def _settings_changed(self, entry: Entry, facts: dict[str, Any]) -> None:
-        if facts["before"].keys() != chosen.checked(facts["settings"]).keys():
+        if facts["before"].keys() != live_settings.checked(facts["settings"]).keys():
             self._problem(entry, "it does not say what each setting was before")
 
     def _token_created(self, entry: Entry, facts: dict[str, Any]) -> None:

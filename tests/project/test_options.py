@@ -14,7 +14,7 @@ import surelist as sl
 from surelist.cli import calibrate, certify, lifecycle
 from surelist.cli.options import in_flags
 from surelist.promises import kinds
-from surelist.promises.asked import group_targets, one_target, target_asked
+from surelist.promises.grammar import group_targets, one_target, target_asked
 from surelist.promises.options import OPTIONS
 from surelist.promises.terms import Roles, Terms
 from surelist.service.models import CalibrateOptions, CurveOptions

@@ -14,7 +14,7 @@ from surelist.service import wizard
 from surelist.service.record.verify import verify
 from tests.helpers.service import close, csv_text
 from tests.service.test_api import CSV
-from tests.service.test_life import review, screen
+from tests.service.test_policy_watch import review, screen
 from tests.service.test_workspace import Person, Team
 
 

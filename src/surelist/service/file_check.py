@@ -16,7 +16,7 @@ from surelist.service.jobs import Problem, hints_of, named, source_of
 from surelist.service.runtime import Runtime
 from surelist.service.uploads import Draft
 from surelist.service.workers import run
-from surelist.workflows import looking as workflows
+from surelist.workflows import file_check as workflows
 from surelist.workflows.tables import value_problems
 
 Profile = workflows.Profile

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from surelist.bounds.rest import (
+from surelist.bounds.stop_sample import (
     _levels,
     _sizes,
     most_left,

@@ -1,8 +1,8 @@
 """Does it run? The wheel with the lowest declared versions, and on every Python that the machine has.
 
-    python tests/house/smoke.py            every job: builds the wheel, makes a fresh environment for each
-    python tests/house/smoke.py --alone    builds the wheel and tries it without extras, in one environment
-    python tests/house/smoke.py --work     what a job does, in the environment at hand
+    python tests/project/smoke.py            every job: builds the wheel, makes a fresh environment for each
+    python tests/project/smoke.py --alone    builds the wheel and tries it without extras, in one environment
+    python tests/project/smoke.py --work     what a job does, in the environment at hand
 
 A job really calibrates and selects (arrays, files, DataFrames), fits, draws, reports, and asks a running service. Floors
 are read from pyproject.toml, so the versions tried are those declared.

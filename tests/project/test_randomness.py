@@ -20,7 +20,7 @@ from surelist.lifecycle.audit_draw import coins
 from surelist.promises.draws import Draw
 from surelist.ties import Salt
 from tests.helpers.randomness import seeded
-from tests.house.test_layout import modules, source_of
+from tests.project.test_layout import modules, source_of
 
 # tokens, cookies, ids and names of files: no promise rests on them
 SECRETS = {

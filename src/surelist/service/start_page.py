@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from surelist.service import answers, campaign_views, life, reviewing
+from surelist.service import answers, campaign_views, policy_watch, reviewing
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
 from surelist.service.uploads import Spool
@@ -24,7 +24,9 @@ def worklist(view: View, spool: Spool) -> dict[str, Any]:
     return {
         "alarms": [answers.policy(each) for each in view.alarmed()],
         "due": _due(view, spool),
-        "policies": [{**answers.policy(each), "standing": life.standing(view, each)} for each in recent],
+        "policies": [
+            {**answers.policy(each), "standing": policy_watch.standing(view, each)} for each in recent
+        ],
         "labellings": [
             {"id": each.subject, "at": each.at, **each.facts} for each in view.running_labellings()
         ],

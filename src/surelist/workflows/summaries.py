@@ -1,7 +1,7 @@
 """What reports and the record say of calibration rows, pools and shortlists, as plain values.
 
 Curves and score bins of the rows, sizes and hashes of a selection. Numbers are computed by the
-rooms below; here a table is read once for all of them.
+packages below; here a table is read once for all of them.
 """
 
 from __future__ import annotations

@@ -179,21 +179,21 @@ PROOFS = {
         "lifecycle/test_labelling_level.py::test_the_collection_itself_at_its_worst_through_the_public_api",
     ],
     "collection-recall": [
-        "bounds/test_control.py::test_level_over_every_number_of_relevant_items",
-        "bounds/test_control.py::test_through_every_relevant_set_and_every_sample",
-        "bounds/test_control.py::test_the_hole_of_the_plug_in_count",
+        "bounds/test_control_sample.py::test_level_over_every_number_of_relevant_items",
+        "bounds/test_control_sample.py::test_through_every_relevant_set_and_every_sample",
+        "bounds/test_control_sample.py::test_the_hole_of_the_plug_in_count",
         "lifecycle/test_labelling_level.py::test_recall_of_the_collection_and_why_the_sample_stays_on_the_list",
         "lifecycle/test_labelling.py::test_missing_labels_count_as_not_qualified_but_never_for_recall",
-        "bounds/test_control.py::test_the_figures_of_the_contract",
+        "bounds/test_control_sample.py::test_the_figures_of_the_contract",
     ],
     "stop-test": [
-        "bounds/test_rest.py::test_level_over_every_number_of_relevant_items",
-        "bounds/test_rest.py::test_the_worst_number_is_among_those_tried",
-        "bounds/test_rest.py::test_looks_rise_where_the_minimum_alone_would_not",
+        "bounds/test_stop_sample.py::test_level_over_every_number_of_relevant_items",
+        "bounds/test_stop_sample.py::test_the_worst_number_is_among_those_tried",
+        "bounds/test_stop_sample.py::test_looks_rise_where_the_minimum_alone_would_not",
         "lifecycle/test_labelling.py::test_a_missing_label_is_a_hit_and_hits_count",
         "lifecycle/test_stopping.py::test_the_recall_certified_now_is_false_at_most_alpha_of_the_time_whatever_labels_are_missing",
         "lifecycle/test_stopping.py::test_a_certificate_is_false_at_most_alpha_of_the_time_whatever_was_mistyped_and_corrected",
-        "bounds/test_rest.py::test_the_figures_of_the_contract",
+        "bounds/test_stop_sample.py::test_the_figures_of_the_contract",
     ],
     "planning": [
         "lifecycle/test_plan.py::test_table_agrees_with_calibrating_simulated_samples",
@@ -236,7 +236,7 @@ PROOFS = {
         "promises/test_no_split.py::test_over_every_sample_of_a_small_world_a_false_promise_is_made_at_most_alpha_of_the_time"
     ],
     "two-promises": ["promises/test_more_promises.py::test_two_promises_share_alpha_and_one_list"],
-    "testing": ["house/test_mutants.py::test_mutant_is_caught"],
+    "testing": ["project/test_mutants.py::test_mutant_is_caught"],
     "slips": [
         "bounds/test_guarantees.py::test_bernstein_inverse_and_sign",
         "baselines/test_baselines.py::test_deterministic_umb_never_beats_css",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from surelist._dataclasses import dataclass
 from surelist._numerals import count
-from surelist.bounds.usual import Certifiable, usual_count
+from surelist.bounds.usual_counts import Certifiable, usual_count
 from surelist.promises.state import Certificate, Cutoff
 
 FIXED_BEFORE = ("exact", "pac", "bernstein")

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from surelist.bounds.control import (
+from surelist.bounds.control_sample import (
     MARGIN,
     NOMINAL,
     _drops_at,

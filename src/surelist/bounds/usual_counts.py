@@ -1,6 +1,6 @@
 """How many of those on one new list are qualified, by the calibration rows at its threshold [theory: usual].
 
-Numbers in, numbers out; which policies these are true of is decided in ``promises.usual``.
+Numbers in, numbers out; which policies these are true of is decided in ``promises.usual_counts``.
 """
 
 from __future__ import annotations
