@@ -5,6 +5,7 @@ BIN     = $(VENV)/bin
 BEGAN  := $(shell date +%s)
 TWO     = -n 2 --dist worksteal  # neighbours share their Spark, database and browser
 PIP     = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
+unexport PYTHONDONTWRITEBYTECODE  # many processes start: each would compile everything again
 
 .PHONY: help demo check lint test exhaustive flaky smoke bench docs clean java browser postgres curl
 
@@ -18,7 +19,6 @@ check: $(VENV)/.dev lint  ## lint, types and the fast tests: 90 seconds on two c
 	$(BIN)/python -m pytest $(TWO) -q -m "not slow and not exhaustive"
 
 test: $(VENV)/.dev java browser postgres curl lint  ## the test command: real engines, databases, a browser, the wheel
-	@$(BIN)/python -m compileall -q src tests  # once, also where PYTHONDONTWRITEBYTECODE is set: many processes start
 	@$(BIN)/python tests/project/smoke.py --alone >$(VENV)/smoke.log 2>&1 & smoke=$$!; \
 	$(BIN)/python -m pytest $(TWO) -m "not exhaustive" --junit-xml=$(VENV)/tests.xml || failed=1; \
 	wait $$smoke || failed=1; \

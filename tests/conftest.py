@@ -10,6 +10,7 @@ pytest_plugins = [
     "tests.helpers.randomness",
     "tests.helpers.engines",
     "tests.helpers.service",
+    "tests.helpers.browser",
     "tests.helpers.slow",
 ]
 

@@ -25,10 +25,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if test in seen:
                 item.add_marker(pytest.mark.exhaustive)
             seen.add(test)
-    items.sort(
-        key=_without_spark
-    )  # first, and so in one process: the others never start a Spark of their own
+    items.sort(key=_neighbours)  # so that most processes never start a Spark or a browser of their own
 
 
-def _without_spark(item: pytest.Item) -> bool:
-    return "spark" not in item.name and "spark_session" not in getattr(item, "fixturenames", ())
+def _neighbours(item: pytest.Item) -> int:
+    """First those on Spark, then those in the browser."""
+    fixtures = getattr(item, "fixturenames", ())
+    if "spark" in item.name or "spark_session" in fixtures:
+        return 0
+    return 1 if "browser" in fixtures else 2

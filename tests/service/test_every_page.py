@@ -3,7 +3,6 @@
 A page counts as visited when its template was shown; one that nobody visits fails the test.
 """
 
-# ruff: noqa: F401, F811
 from __future__ import annotations
 
 import os
@@ -15,9 +14,9 @@ import pytest
 import surelist.service
 from surelist.service.app import create_app
 from surelist.service.settings import Settings
+from tests.helpers.browser import SIZES, said, violations
 from tests.helpers.furnished import furnish, serve
 from tests.helpers.service import close, operations
-from tests.service.test_page import SIZES, browser, pictures
 from tests.service.test_page_words import check
 
 TEMPLATES = Path(surelist.service.__file__).parent / "templates"
@@ -56,30 +55,20 @@ class Walk:
         self.check(path)
 
     def check(self, name: str) -> None:
-        from axe_core_python.sync_playwright import Axe
-
         shown = self.page.evaluate("document.body.dataset.template")
         self.seen |= {shown} if shown else set()
         for summary in self.page.locator("details:not([open]) > summary").all():
             if summary.is_visible():
                 summary.evaluate("each => each.parentElement.open = true")
-        self.at_rest()
-        found = Axe().run(self.page)["violations"]
-        self.page.emulate_media(color_scheme="dark")
-        self.at_rest()
-        found += self.page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+        found = violations(self.page)
         self.page.set_viewport_size(SIZES["phone"])
         wide = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
         self.picture(f"{shown or 'other'}-phone-dark")
         self.page.set_viewport_size(SIZES["desktop"])
         self.page.emulate_media(color_scheme="light")
         self.picture(f"{shown or 'other'}-desktop")
-        self.problems += [(name, each["id"], [node["html"] for node in each["nodes"]]) for each in found]
+        self.problems += [(name, *each) for each in said(found)]
         self.problems += [(name, "overflows by", wide)] if wide > 0 else []
-
-    def at_rest(self) -> None:
-        """Colours that still fade into others are nobody's."""
-        self.page.evaluate("Promise.allSettled(document.getAnimations().map(each => each.finished))")
 
     def picture(self, name: str) -> None:
         if os.environ.get("SURELIST_SCREENSHOTS"):

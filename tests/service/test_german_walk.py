@@ -11,8 +11,8 @@ import pytest
 import xlsxwriter
 
 from surelist import examples
-from tests.service.test_page import SIZES, browser, look, pictures, server
-from tests.service.test_review_page import press
+from tests.helpers.browser import SIZES, press
+from tests.service.test_page import server
 
 FEWEST = 12  # pixels of a letter on a chart's axes
 TICKS = """() => Math.min(...[...document.querySelectorAll('svg.chart .tick')].map((t) =>

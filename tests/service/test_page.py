@@ -1,41 +1,16 @@
-"""The whole story in real headless Chromium: upload, promise, policy, pool, shortlist, report.
-
-Screenshots go to ``SURELIST_SCREENSHOTS`` (default: a folder under pytest's temporary one), so
-that a person can look.
-"""
+"""The whole story in real headless Chromium: upload, promise, policy, pool, shortlist, report."""
 
 from __future__ import annotations
 
 import csv
-import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.service import Server, csv_text, missing
+from tests.helpers.service import Server, csv_text
 
 pytestmark = pytest.mark.slow
-
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-SIZES = {"desktop": {"width": 1200, "height": 900}, "phone": {"width": 390, "height": 844}}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    path = shutil.which("chromium")
-    if path is None:
-        missing("Chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -43,65 +18,6 @@ def server(tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("home"))
     yield server
     server.stop()
-
-
-@pytest.fixture(scope="session")
-def pictures(tmp_path_factory) -> Path:
-    folder = Path(os.environ.get("SURELIST_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-class Look:
-    """Every page is checked as it appears: no script errors, no overflow, no serious axe findings."""
-
-    def __init__(self, page, pictures: Path) -> None:
-        self.page, self.pictures = page, pictures
-        self.errors: list[str] = []
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
-        page.on(
-            "request",
-            lambda r: (
-                self.errors.append(r.url)
-                if "127.0.0.1" not in r.url and not r.url.startswith(("data:", "blob:"))
-                else None
-            ),
-        )
-
-    def check(self, name: str) -> None:
-        from axe_core_python.sync_playwright import Axe
-
-        for scheme in ("light", "dark"):
-            self.page.emulate_media(color_scheme=scheme)
-            for size, viewport in SIZES.items():
-                self.page.set_viewport_size(viewport)
-                if os.environ.get("SURELIST_SCREENSHOTS"):
-                    self.page.screenshot(
-                        path=str(self.pictures / f"{name}-{size}-{scheme}.png"), full_page=True
-                    )
-                wide = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-                assert wide <= 0, f"{name} overflows by {wide} px on a {size}"
-            self.page.wait_for_timeout(60)  # colours move to those of the scheme
-            found = Axe().run(self.page)["violations"]
-            serious = [v for v in found if v["impact"] in ("serious", "critical")]
-            assert serious == [], (
-                name,
-                scheme,
-                [(v["id"], [n["html"] for n in v["nodes"]]) for v in serious],
-            )
-        self.page.emulate_media(color_scheme="light")
-        self.page.set_viewport_size(SIZES["desktop"])
-        assert self.errors == []
-
-
-@pytest.fixture
-def look(browser, pictures):
-    context = browser.new_context(viewport=SIZES["desktop"], accept_downloads=True)
-    page = context.new_page()
-    page.set_default_timeout(60_000)  # other programs may keep the disk busy while a record is flushed
-    yield Look(page, pictures)
-    context.close()
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from surelist import examples
+from tests.helpers.browser import press
 from tests.helpers.service import csv_text
-from tests.service.test_page import browser, look, pictures, server
+from tests.service.test_page import server
 
 pytestmark = pytest.mark.slow
 
@@ -45,13 +46,6 @@ def make_list(page, server, policy: str, pool: Path) -> None:
 
 def counts(page) -> list[int]:
     return [int(each) for each in re.findall(r"\d+", page.inner_text(".counts"))]
-
-
-def press(page, key: str) -> None:
-    """A key, and the page that follows."""
-    page.evaluate("document.querySelector('.work').dataset.before = ''")
-    page.keyboard.press(key)
-    page.wait_for_selector(".work:not([data-before])")
 
 
 def test_reviewing_by_keys(look, server, policy, pool):

@@ -1,16 +1,14 @@
 """Two people review one list in real headless Chromium and disagree: one with keys, one without script, by keyboard alone."""
 
-# ruff: noqa: F401, F811
 from __future__ import annotations
 
 import re
 
 import pytest
 
+from tests.helpers.browser import press
 from tests.helpers.furnished import CSV, screen, serve
 from tests.helpers.service import csv_text
-from tests.service.test_page import Look, browser, look, pictures
-from tests.service.test_review_page import press
 
 FOCUS = """() => { const at = document.activeElement, style = getComputedStyle(at);
   const drop = at.closest('.drop');
