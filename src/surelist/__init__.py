@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from surelist.promises.kinds.precision import Precision
     from surelist.promises.kinds.recall import Recall
     from surelist.promises.kinds.value import Value
+    from surelist.promises.mean_rank import MeanRank, mean_rank
     from surelist.promises.policy import Policy
     from surelist.promises.sampled import SampledLabels
     from surelist.promises.shift import DensityRatio
@@ -69,6 +70,7 @@ __all__ = [
     "Hash",
     "InvalidInput",
     "Labelling",
+    "MeanRank",
     "MissingDependency",
     "Monitor",
     "NestedFitWarning",
@@ -101,6 +103,7 @@ __all__ = [
     "evaluate_table",
     "guarantee_curve",
     "label_table",
+    "mean_rank",
     "merge_groups",
     "plan",
     "read_table",
@@ -151,6 +154,8 @@ _LATE = {
     "equal_opportunity": "promises.kinds.expected.by_group",
     "guarantee_curve": "promises.curve",
     "label_table": "workflows.label_tables",
+    "MeanRank": "promises.mean_rank",
+    "mean_rank": "promises.mean_rank",
     "merge_groups": "promises.groups",
     "plan": "lifecycle.planning",
     "Read": "workflows.source",
