@@ -445,9 +445,12 @@ def test_bad_arguments():
     rng = np.random.default_rng(0)
     scores, labels = next(pools(rng, 1, size=300))
     for options, message in [
-        ({"target": sl.Recall(0.9)}, r"such as Expected\(5, 100\), got Recall"),
-        ({"target": sl.PoolAverage(5)}, "such as Expected"),
-        ({"target": sl.Value(5, 100)}, "such as Expected"),
+        (
+            {"target": sl.Recall(0.9)},
+            r"Recall has no proof from a campaign, .* ask for Expected\(k, pool_size\)",
+        ),
+        ({"target": sl.PoolAverage(5)}, "PoolAverage has no proof from a campaign"),
+        ({"target": sl.Value(5, 100)}, "Value has no proof from a campaign"),
         ({"schedule": (3, 3)}, "increasing"),
         ({"schedule": 5}, "increasing"),
         ({"schedule": (0, 3)}, "at least 1"),

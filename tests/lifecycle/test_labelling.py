@@ -117,9 +117,9 @@ def test_contradictions_strangers_and_nonsense_change_nothing():
 @pytest.mark.parametrize(
     ("target", "options", "match"),
     [
-        (sl.Precision(0.5), {}, "expected a promise that labels can be drawn for"),
-        (sl.NextPool(k=2), {}, r"PerPool\(k, pool_size\), .* got NextPool"),
-        (sl.PoolAverage(5, spread=4), {}, r"Expected\(k, pool_size\), .* got PoolAverage"),
+        (sl.Precision(0.5), {}, "Precision has no proof from a labelling, only from calibration rows"),
+        (sl.NextPool(k=2), {}, r"NextPool has no proof .* ask for .* PerPool\(k, pool_size\)"),
+        (sl.PoolAverage(5, spread=4), {}, r"PoolAverage has no proof .* ask for Expected\(k, pool_size\)"),
         (sl.Expected(5, 100), {"labels": 0}, "labels: expected a whole number"),
         (sl.Expected(5, 100), {"alpha": 1.2}, "alpha: expected"),
         (sl.Expected(5, 100), {"pilot": 1.0}, "pilot: expected a share"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import re
-from itertools import product
 from pathlib import Path
 from typing import get_args, get_type_hints
 
+import numpy as np
+import pandas as pd
 import pytest
 from msgspec.structs import asdict
 
@@ -19,7 +20,7 @@ from surelist.promises.promise import Promise
 STATISTICS = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
 ONE_OF_EACH: list[Promise] = [
     sl.Expected(5, 100), sl.PerPool(3, 100), sl.Recall(0.8), sl.Precision(0.5), sl.Budget(10, 100), sl.NextPool(k=2),
-    sl.NextPool(recall=0.8), sl.PoolAverage(2), sl.Value(100, 100), sl.FalseShare(0.4),
+    sl.NextPool(recall=0.8), sl.PoolAverage(2), sl.Value(100, 100), sl.FalseShare(0.4), sl.AtLeast(5),
 ]  # fmt: skip
 VALUES = {name: get_args(hint) for name, hint in get_type_hints(Conditions).items() if name != "rule"}
 
@@ -56,19 +57,43 @@ def test_every_set_that_is_not_declared_is_refused_in_a_sentence_that_names_what
     promise,
 ):
     """A sample of all sets: those without a proof name two things, of which one may be the promise."""
-    every = [Conditions(promise.rules[0], *values) for values in product(*VALUES.values())]
     given = "given" if promise.others == "needed" else None
-    refused = 0
-    for asked in random.Random(21).sample(every, 400):
+    refused, draw = 0, random.Random(21)
+    for _ in range(600):
+        asked = Conditions(promise.rules[0], **{name: draw.choice(values) for name, values in VALUES.items()})
+        if asked.split != "even" and asked.groups == "none":
+            continue  # nobody can ask for that
         missing_only = promise.every_label and asked.labels == "missing"  # the rows decide
         if proof_of(promise, asked) is not None or missing_only or (given and asked.others != given):
             continue
         with pytest.raises(sl.InvalidInput) as caught:
             require_proof(promise, asked)
         said = str(caught.value)
-        beside = [WORDS[pair] for pair in asdict(asked).items() if pair in WORDS]
-        things = [type(promise).__name__, *beside]
+        things = [type(promise).__name__, *(WORDS[pair] for pair in asdict(asked).items() if pair in WORDS)]
         assert sum(each in said for each in things) >= 2, said
         assert re.search(r"no proof|do not go together", said), said
         refused += 1
     assert refused > 50
+
+
+def test_pools_beside_rows_and_dropped_rows_are_conditions_like_any_other():
+    """What a table's front end leaves to the declarations: no list of its own."""
+    rows = pd.DataFrame({"score": [0.1, 0.5, np.nan, 0.7], "label": [0, 1, 1, 1], "pool": [1, 1, 2, 2]})
+    asked = {"score": "score", "label": "label", "on_bad_rows": "drop", "alpha": 0.4}
+    kept = sl.calibrate_table(rows, target=sl.Expected(1, 4), pool="pool", **asked)
+    assert kept.dropped_rows == 1
+    with pytest.raises(
+        sl.InvalidInput, match="on_bad_rows: Precision and dropped rows have no proof together"
+    ):
+        sl.calibrate_table(rows, target=sl.Precision(0.5), unlabelled=[0.1, 0.2], **asked)
+    two = [sl.Expected(1, 4), sl.Recall(0.1)]
+    with pytest.raises(
+        sl.InvalidInput, match="several promises of one list and dropped rows do not go together"
+    ):
+        sl.calibrate_table(rows, target=two, **asked)
+    drawn = sl.SampledLabels([0, 1, np.nan, 1], probability=0.5)
+    with pytest.raises(
+        sl.InvalidInput,
+        match=r"pools: labels drawn .* and pools beside rows do not go together: labels of some",
+    ):
+        sl.calibrate([1, 2, 3, 4], drawn, sl.Expected(1, 4), pools=[1, 1, 2, 2])

@@ -150,7 +150,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"promise": "next-pool", "recall": 0.9}, "pass pool="),
     ({"promise": "per-pool", "k": 2, "by": "rank", "pool_size": 100}, "by: does not go with a promise of per-pool"),
     ({"promise": "nothing", "k": 3}, "promise: expected one of expected, per-pool, recall"),
-    ({"promise": "at-least", "k": 3}, "AtLeast has no proof from calibration rows; it is for labelling"),
+    ({"promise": "at-least", "k": 3}, "AtLeast has no proof from calibration rows, only from a labelling"),
     ({"promise": "recall", "share": 0.9, "of": "value"}, "of: does not go with a promise of recall"),
     ({"k": 5, "pool_size": 100, "start": 0.1}, "start: does not go with"),
     ({"k": 5, "pool_size": 100, "also": ["nothing:3"]}, "also: expected"),

@@ -15,6 +15,7 @@ import click
 
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
+from surelist.promises.conditions import proved_from
 from surelist.promises.options import OPTIONS
 from surelist.promises.promise import Promise
 
@@ -169,7 +170,7 @@ def promise_flags(*which: str) -> Decorator:
     """The flags of these kinds of promise; of all that rows can certify where none is named."""
     offered = [kinds.promise_class(kind) for kind in which]
     if not which:
-        offered += [each for each in kinds.classes() if each.proved_with]
+        offered += [each for each in kinds.classes() if proved_from(each)]
     made = [_promise_flag(name, field, each) for each in offered if each for name, field in each.flags]
     return stacked(*made)
 

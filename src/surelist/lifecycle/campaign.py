@@ -113,7 +113,7 @@ class Campaign(Displayed):
         qualified, missing = check.as_labels(labels, missing=missing_labels)
         check.require_rows(array, "scores")
         check.require_length(qualified, len(array), "labels")
-        target = as_target(target)
+        target = as_target(target, audited=audit_rate is not None)
         state = CampaignState(
             target=msgspec.to_builtins(target),
             alpha=check.as_level(alpha),
@@ -187,7 +187,7 @@ class Campaign(Displayed):
         """Go on where ``dumps`` stopped, with the same checks."""
         with in_file(name):
             state = campaign_file.loads(text, Path(name))
-            target = as_target(kinds.read_promise(state.target))
+            target = as_target(kinds.read_promise(state.target), audited=state.audit_rate is not None)
             walk, chosen = replay(state.schedule, state.updates, state.alpha, rate_of(target), state.may_fall)
             hold(state.chosen == chosen, "the threshold in force belongs to another update")
             campaign = cls.__new__(cls)

@@ -17,6 +17,7 @@ from surelist._files import hold
 from surelist._version import __version__
 from surelist.lifecycle.monitor_file import parse_state
 from surelist.promises import kinds
+from surelist.promises.conditions import proved_from
 from surelist.promises.promise import Promise
 
 WAITING, MISSING = "?", "-"
@@ -111,7 +112,7 @@ def loads(text: str, path: Path) -> LabellingState:
 
 
 def _verify(design: Design) -> None:
-    hold(design.promise.sample is not None, "its target is none that is labelled for")
+    hold(proved_from(design.promise, "labelling"), "its target is none that is labelled for")
     blocks = design.blocks
     hold(bool(blocks) and blocks == sorted(set(blocks)), "its blocks are out of order")
     free = design.size - (design.apart or _length(design.pilot))

@@ -21,7 +21,7 @@ from surelist.lifecycle.block_design import choose_block
 from surelist.lifecycle.block_test import need, run_fallback
 from surelist.lifecycle.labelling_enough import require_enough
 from surelist.lifecycle.labelling_file import MISSING, WAITING, Correction, Design, LabellingState, Sample
-from surelist.promises import kinds
+from surelist.promises.conditions import Conditions, proof_of, require_proof
 from surelist.promises.promise import About, Promise
 
 Ints = NDArray[np.int64]
@@ -148,6 +148,9 @@ def stage(design: Design) -> tuple[Sample, Ints]:
     return design.main, design.main.inside(design.chosen)
 
 
+MISSING_LABELS = Conditions(evidence="labelling", labels="missing")
+
+
 def open_rows(
     designs: list[Design], among: Mapping[int, tuple[Sample, int]] | None = None
 ) -> dict[int, bool]:  # fmt: skip
@@ -157,7 +160,7 @@ def open_rows(
     """
     rows: dict[int, bool] = {}
     for design in designs:
-        must = design.promise.sample == "control"
+        must = proof_of(design.promise, MISSING_LABELS) is None
         if among is None:
             sample, members = stage(design)
             rows.update({sample.rows[at]: must for at in members.tolist()})
@@ -260,11 +263,9 @@ def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, Promis
             f"target: expected one target for each group of groups=; {odd[0]!r} has only one of both."
         )
     for each in named.values():
-        if not isinstance(each, Promise) or each.sample is None:
-            raise InvalidInput(
-                "target: expected a promise that labels can be drawn for "
-                f"({kinds.offered(lambda kind: kind.sample is not None)}), got {each!r}."
-            )
+        if not isinstance(each, Promise):
+            raise InvalidInput(f"target: expected a promise, such as Expected(5, 100), got {each!r}.")
+        require_proof(each, Conditions(evidence="labelling", groups="none" if None in named else "own"))
     return {group: each.of_collection() for group, each in named.items()}
 
 

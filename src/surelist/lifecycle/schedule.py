@@ -15,6 +15,7 @@ from surelist.bounds.counts import binomial_tail
 from surelist.bounds.sequential import FirstCrossing
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.lifecycle.score_sketch import ScoreCounts
+from surelist.promises.conditions import Conditions, require_proof
 from surelist.promises.kinds.counts import CountPromise, estimate_rows
 from surelist.promises.promise import Level, Promise
 
@@ -54,13 +55,12 @@ class Epoch(Struct, forbid_unknown_fields=True):
         return pool_size * self.shortlisted / self.candidates if self.candidates else None
 
 
-def as_target(target: Any) -> CountPromise:
+def as_target(target: Any, *, audited: bool) -> CountPromise:
     """A promise that campaigns can make."""
-    if not isinstance(target, CountPromise) or target.found_rate is None:
-        raise InvalidInput(
-            "target: campaigns promise an average in pools of a known size, such as Expected(5, 100), got "
-            f"{target!r}."
-        )
+    if not isinstance(target, Promise):
+        raise InvalidInput(f"target: expected a promise, such as Expected(5, 100), got {target!r}.")
+    require_proof(target, Conditions(evidence="audited campaign" if audited else "campaign"))
+    assert isinstance(target, CountPromise)
     return target
 
 

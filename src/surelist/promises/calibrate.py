@@ -141,6 +141,7 @@ class Arrays(Struct, frozen=True, eq=False):
     shift: DensityRatio | None = None
     pools: Any = None
     unlabelled: Any = None
+    bad_rows: str = "none"  # what was done with rows that have no score
     alike: bool = True  # whether unlabelled scores are surely as those of the rows that a shift keeps
 
     def conditions(self, terms: Terms) -> Conditions:
@@ -150,9 +151,11 @@ class Arrays(Struct, frozen=True, eq=False):
             labels = "thinned" if self.labels.above is None else "two rates"
         within = self.shift is not None and self.shift.factor is not None
         several = isinstance(self.scores, Mapping) and len(self.scores) > 1
+        beside = self.pools is not None and not any(each.whole_pools for each in terms.all_targets)
         return terms.conditions(
             labels=labels, shift="none" if self.shift is None else "within" if within else "known",
             others="none" if self.unlabelled is None else "given", scores="several" if several else "one",
+            pools="beside" if beside else "none", bad_rows=self.bad_rows,
         )  # fmt: skip
 
 
@@ -167,16 +170,16 @@ class Facts(Struct, frozen=True):
 
 def certify_arrays(given: Arrays, terms: Terms) -> Policy:
     """Certify ``terms`` from columns in memory, if that has a proof."""
+    require_proofs(given, terms)
+    return _certify_arrays(given, terms)
+
+
+def require_proofs(given: Arrays, terms: Terms) -> None:
+    """Raise where something that was asked for has no proof; of ``given`` only what is there counts."""
     asked = given.conditions(terms)
     require_use(terms.all_targets, asked)
     for promise in terms.all_targets:
         require_proof(promise, asked)
-    if given.pools is not None and isinstance(given.labels, SampledLabels):
-        raise InvalidInput(
-            "pools: labels of some rows alone do not show whether candidates of one pool resemble one "
-            "another; leave pools= out."
-        )
-    return _certify_arrays(given, terms)
 
 
 def _certify_arrays(given: Arrays, terms: Terms) -> Policy:

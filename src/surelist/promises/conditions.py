@@ -1,14 +1,15 @@
 """What else a promise rests on, as values, and which of them it has a proof with.
 
-A request is its promise and its *conditions*: how labels came about, shift, groups, ties, other scores,
-several scores or promises. Each kind declares the sets of conditions that it has a proof with, and the
-section of ``docs/statistics.md`` that has it; whatever is not declared is refused, here, for every front end.
+A request is its promise and its *conditions*: what the evidence is, how labels came about, shift, groups,
+ties, other scores, several scores or promises, pools beside rows, dropped rows. Each kind declares the sets
+of conditions that it has a proof with, and the section of ``docs/statistics.md`` that has it; whatever is not
+declared is refused, here, for every front end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations, product
+from itertools import combinations, product, starmap
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -81,14 +82,25 @@ class Conditions(Struct, frozen=True):
     """The conditions of one request; the defaults are those of a plain one."""
 
     rule: str = "exact"
-    labels: Literal["complete", "missing", "two rates", "thinned"] = "complete"
+    evidence: Literal["rows", "labelling", "campaign", "audited campaign"] = "rows"
+    labels: Literal["complete", "missing", "two rates", "thinned", "noisy"] = "complete"
     shift: Literal["none", "known", "within"] = "none"
     groups: Literal["none", "own", "overlapping", "all", "all overlapping"] = "none"
+    cutoff: Literal["own", "common"] = "own"
     split: Literal["even", "sidak"] = "even"
     ties: Literal["include", "hash"] = "include"
     others: Literal["none", "given"] = "none"
     scores: Literal["one", "several"] = "one"
     promises: Literal["one", "several"] = "one"
+    pools: Literal["none", "beside"] = "none"
+    bad_rows: Literal["none", "dropped"] = "none"
+
+    @property
+    def possible(self) -> bool:
+        """Šidák's rule is one for disjoint groups with rows of their own; a common cutoff is of groups."""
+        return (self.split == "even" or self.groups == "own") and (
+            self.cutoff == "own" or self.groups != "none"
+        )
 
     def beside(self) -> dict[str, str]:
         """Those that are not the defaults."""
@@ -96,27 +108,36 @@ class Conditions(Struct, frozen=True):
 
 
 PLAIN = Conditions()
+EVIDENCE = {
+    "rows": "calibration rows", "labelling": "a labelling", "campaign": "a campaign",
+    "audited campaign": "an audited campaign",
+}  # fmt: skip
 # what a person asked for, by condition and value
 WORDS = {
+    **{("evidence", value): words for value, words in EVIDENCE.items()},
     ("labels", "missing"): "missing labels that count as not qualified",
     ("labels", "two rates"): "labels known above a score and audited below it",
     ("labels", "thinned"): "labels drawn with known probabilities",
+    ("labels", "noisy"): "labels that may be wrong",
     ("shift", "known"): "a known shift",
     ("shift", "within"): "a shift known within a factor",
     ("groups", "own"): "groups",
     ("groups", "overlapping"): "overlapping groups",
     ("groups", "all"): "groups of all rows",
     ("groups", "all overlapping"): "overlapping groups of all rows",
+    ("cutoff", "common"): "one cutoff for all groups",
     ("split", "sidak"): "groups that share alpha by Šidák's rule",
     ("ties", "hash"): "ties broken by candidate id",
     ("others", "given"): "unlabelled scores",
     ("scores", "several"): "several scores",
     ("promises", "several"): "several promises of one list",
+    ("pools", "beside"): "pools beside rows",
+    ("bad_rows", "dropped"): "dropped rows",
 }
 
 
 EVERY = ("own", "overlapping", "all", "all overlapping")  # groups
-HASH, SEVERAL = ("hash",), ("several",)
+HASH, SEVERAL, SIDAK, BESIDE, DROPPED = ("hash",), ("several",), ("sidak",), ("beside",), ("dropped",)
 
 
 class Proved(Struct, frozen=True):
@@ -129,18 +150,23 @@ class Proved(Struct, frozen=True):
 
     section: str
     rule: tuple[str, ...] = ("exact",)
+    evidence: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     shift: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    cutoff: tuple[str, ...] = ()
     split: tuple[str, ...] = ()
     ties: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
     promises: tuple[str, ...] = ()
+    pools: tuple[str, ...] = ()
+    bad_rows: tuple[str, ...] = ()
     only: tuple[str, ...] = ()  # conditions of which the plain value is not covered
 
     def covers(self, asked: Conditions) -> bool:
-        return all(value in self.values(name) for name, value in asdict(asked).items())
+        every = asdict(asked).items()
+        return asked.possible and all(value in self.values(name) for name, value in every)
 
     def values(self, name: str) -> tuple[str, ...]:
         """The values of a condition that it covers."""
@@ -149,11 +175,13 @@ class Proved(Struct, frozen=True):
 
     def sets(self) -> Iterator[Conditions]:
         """Every set of conditions that it covers."""
-        names = Conditions.__struct_fields__
-        for values in product(*(self.values(name) for name in names)):
-            if values[names.index("split")] == "even" or values[names.index("groups")] != "none":
-                yield Conditions(*values)  # type: ignore[arg-type]
+        every = (self.values(name) for name in Conditions.__struct_fields__)
+        return (each for each in starmap(Conditions, product(*every)) if each.possible)
 
+
+LABELLED = Proved(
+    "few-labels", evidence=("labelling",), labels=("missing",), groups=("own",), only=("evidence",)
+)
 
 # what two conditions that do not go together can be replaced by
 INSTEAD = {
@@ -166,6 +194,11 @@ INSTEAD = {
         "keep, which wrong ratios need not give. Leave unlabelled= out"
     ),
 }
+SOME_LABELS = (
+    "labels of some rows alone do not show whether candidates of one pool resemble one another. Leave pools= "
+    "out"
+)
+INSTEAD |= {("labels", some, "pools", "beside"): SOME_LABELS for some in ("two rates", "thinned")}
 OTHER_LABELS = "give every row's probability= and lowest_rate= instead"
 
 
@@ -179,11 +212,7 @@ def require_proof(promise: Any, asked: Conditions) -> None:
 
     The error says what does not go together.
     """
-    if not promise.proved_with:
-        raise InvalidInput(
-            f"target: {type(promise).__name__} has no proof from calibration rows; it is for labelling, "
-            "where a few of the very candidates are drawn and labelled."
-        )
+    _require_evidence(promise, asked.evidence)
     check.as_choice(asked.rule, promise.rules, f"rule (for {type(promise).__name__} targets)")
     if promise.others == "needed" and asked.others == "none":
         raise InvalidInput(
@@ -194,13 +223,14 @@ def require_proof(promise: Any, asked: Conditions) -> None:
         asked = replace(asked, labels="complete")  # refused where one is missing, which only the rows show
     if proof_of(promise, asked) is not None:
         return
-    beside = asked.beside()
-    beside.pop("rule", None)
+    beside = {name: value for name, value in asked.beside().items() if name not in ("rule", "evidence")}
     what = type(promise).__name__ + ("" if asked.rule == "exact" else f" by rule={asked.rule!r}")
 
     def proved(**some: str) -> bool:
         needed = {"others": beside["others"]} if promise.others == "needed" and "others" in beside else {}
-        return proof_of(promise, replace(PLAIN, rule=asked.rule, **{**needed, **some})) is not None
+        needed |= {"groups": "own"} if {"split", "cutoff"} & set(some) else {}
+        plain = replace(PLAIN, rule=asked.rule, evidence=asked.evidence)
+        return proof_of(promise, replace(plain, **{**needed, **some})) is not None
 
     for name, value in beside.items():
         if not proved(**{name: value}):
@@ -214,6 +244,24 @@ def require_proof(promise: Any, asked: Conditions) -> None:
             raise InvalidInput(f"{_keyword(b)}: {WORDS[a, x]} and {WORDS[b, y]} do not go together: {why}.")
     listed = ", ".join(WORDS[each] for each in beside.items())
     raise InvalidInput(f"target: {what} has no proof with all of {listed} together; leave one out.")
+
+
+def _require_evidence(promise: Any, asked: str) -> None:
+    """Raise where a kind has no proof from evidence of this sort at all."""
+    from surelist.promises import kinds
+
+    if proved_from(promise, asked):
+        return
+    have = " or ".join(words for value, words in EVIDENCE.items() if proved_from(promise, value))
+    raise InvalidInput(
+        f"target: {type(promise).__name__} has no proof from {EVIDENCE[asked]}, only from {have}. From "
+        f"{EVIDENCE[asked]} ask for {kinds.offered(lambda kind: proved_from(kind, asked))}."
+    )
+
+
+def proved_from(promise: Any, evidence: str = "rows") -> bool:
+    """Whether a kind has any proof from evidence of this sort."""
+    return any(evidence in each.values("evidence") for each in promise.proved_with)
 
 
 def _by_probability(promise: Any, asked: Conditions) -> bool:
@@ -236,7 +284,8 @@ def require_use(promises: Sequence[Any], asked: Conditions) -> None:
 
 
 def _keyword(name: str) -> str:
-    return {"others": "unlabelled", "promises": "target", "split": "groups"}.get(name, name)
+    other = {"others": "unlabelled", "promises": "target", "split": "groups", "cutoff": "groups"}
+    return (other | {"bad_rows": "on_bad_rows", "evidence": "target"}).get(name, name)
 
 
 NOW = {  # keywords of earlier versions, and what says the same

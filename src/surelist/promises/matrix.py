@@ -9,7 +9,7 @@ from surelist.promises import kinds
 from surelist.promises.conditions import PLAIN, WORDS, Conditions, Proved
 from surelist.promises.promise import Promise
 
-TITLES = {"others": "other scores", "split": "alpha by group"}
+TITLES = {"others": "other scores", "split": "alpha by group", "bad_rows": "rows without a score"}
 HEAD = """\
 # What can be combined
 
@@ -18,22 +18,13 @@ Each promise declares the sets of conditions that it has a proof with, beside it
 those declarations, as `surelist promises` prints them; a test holds it to them. Each line of a table below
 is one declared set: any value of each column goes with any value of the others, by the proof that is linked
 and [conditions together](statistics.md#together). A condition that has no column stays plain. Numbers can
-exclude more, and the refusal says so: `NextPool(recall=…)` needs every label, and `PerPool` for a range of
-pool sizes goes with no other promise of the same list."""
-LABELLING = """\
-## From a labelling
-
-`Labelling` draws the labels itself and has [proofs of its own](statistics.md#few-labels), for {made}, with
-groups too; `AtLeast` has no other. A `Campaign` makes one `Expected` promise and looks more than once, [by
-its schedule](statistics.md#reviews)."""
+exclude more, and the refusal says so: `NextPool(recall=…)` needs every label, `PerPool` for a range of pool
+sizes goes with no other promise of the same list, and of amounts no row is dropped."""
 
 
 def page() -> str:
     """The whole page."""
-    every = kinds.classes()
-    made = ", ".join(f"`{each.__name__}`" for each in every if each.sample is not None)
-    parts = [HEAD, _overview(), _legend(), *(_kind(each) for each in every if each.proved_with)]
-    return "\n\n".join((*parts, LABELLING.format(made=made))) + "\n"
+    return "\n\n".join((HEAD, _overview(), _legend(), *map(_kind, kinds.classes()))) + "\n"
 
 
 def accepted(promise: type[Promise]) -> set[Conditions]:
@@ -47,7 +38,6 @@ def _overview() -> str:
     rows = [
         [f"[`{each.__name__}`](#{each.__name__.lower()})", each.about.value, f"{len(accepted(each)):,}"]
         for each in kinds.classes()
-        if each.proved_with
     ]
     return _table(["promise", "about", "sets with a proof"], rows)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import kinds
+from surelist.promises.conditions import proved_from
 from surelist.promises.grammar import one_target
 from surelist.promises.policy import Policy
 from surelist.service import policy_watch, reviewing, worklist
@@ -44,9 +45,10 @@ DEFAULTS: dict[str, str] = {
 def terms_like(policy: Policy) -> tuple[float, float, float] | None:
     """k, pool size and alpha of a policy whose promise a campaign can make; None for others."""
     target = policy.cutoffs[0].target
-    if len(policy.cutoffs) > 1 or target.found_rate is None or target.pool is None:
+    rate, size = target.found_rate, target.pool
+    if len(policy.cutoffs) > 1 or not proved_from(target, "campaign") or rate is None or size is None:
         return None
-    return float(target.found_rate * Fraction(target.pool)), target.pool, policy.alpha
+    return float(rate * Fraction(size)), size, policy.alpha
 
 
 def asked_of(form: Mapping[str, Any]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
+from surelist.promises.conditions import proved_from
 from surelist.promises.grammar import one_target
 from surelist.promises.promise import About
 from surelist.service import policy_watch, reviewing, worklist
@@ -48,7 +49,7 @@ def asked_of(form: Mapping[str, Any]) -> dict[str, Any]:
 def _target(asked: Mapping[str, str]) -> Any:
     known = kinds.chosen(asked["promise"])
     promise = known and kinds.promise_class(known[0])
-    if not known or not promise or promise.sample is None:
+    if not known or not promise or not proved_from(promise, "labelling"):
         raise InvalidInput("promise: choose what is to be promised.")
     kind, field = known
     if field == "share":

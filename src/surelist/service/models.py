@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from surelist._check import DecimalMark, MissingLabels
 from surelist.promises import kinds
+from surelist.promises.conditions import proved_from
 from surelist.promises.grammar import drawn_labels, roles_of, target_asked, terms_of
 from surelist.promises.options import (
     OPTIONS,
@@ -28,7 +29,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PoolRange = Annotated[str, Field(pattern="^[0-9]{1,9}-[0-9]{1,9}$")]
 
-FROM_ROWS = [kind for kind, each in zip(kinds.KINDS, kinds.classes(), strict=True) if each.proved_with]
+FROM_ROWS = [kind for kind, each in zip(kinds.KINDS, kinds.classes(), strict=True) if proved_from(each)]
 
 
 class Options(BaseModel):

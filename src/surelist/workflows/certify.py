@@ -14,8 +14,14 @@ from msgspec import structs
 
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
-from surelist.promises.calibrate import Arrays, Facts, certify, certify_arrays, fitting_advice
-from surelist.promises.conditions import require_proof
+from surelist.promises.calibrate import (
+    Arrays,
+    Facts,
+    certify,
+    certify_arrays,
+    fitting_advice,
+    require_proofs,
+)
 from surelist.promises.evidence import Evidence
 from surelist.promises.kinds.counts import counts_of
 from surelist.promises.policy import Policy
@@ -64,15 +70,17 @@ def _certified(
     with words_of_tables(), fitting_advice(terms):
         if terms.hashed and roles.id is None:
             raise InvalidInput("ties: ties are broken by candidate id; pass ties=Hash(column).")
+        asked = Arrays(
+            dict.fromkeys(roles.scores), drawn, roles.group, roles.id, shift, roles.pool, unlabelled,
+            bad_rows="dropped" if source.on_bad_rows == "drop" else "none",
+        )  # fmt: skip
+        require_proofs(asked, terms)
         more = any(each is not None for each in (drawn, unlabelled, shift)) or bool(
             roles.other_score or terms.also
         )
         needs = {each.needs for each in terms.all_targets}
         if more or Needs.COLUMNS in needs:
             return _certify_columns(source, roles, terms, unlabelled, drawn, shift)
-        missing = "missing" if terms.missing_labels == "unqualified" else "complete"
-        for promise in terms.all_targets:
-            require_proof(promise, terms.conditions(labels=missing))
         if Needs.POOLS in needs:
             return _certify_pools(source, roles.names(*WITH_POOLS), terms)
         return _certify_counts(source, roles, terms)

@@ -7,6 +7,7 @@ from typing import Any
 from surelist import _check as check
 from surelist.bounds.collection import block_count
 from surelist.promises import phrases
+from surelist.promises.conditions import LABELLED
 from surelist.promises.promise import About, Promise
 
 
@@ -33,6 +34,7 @@ class AtLeast(Promise, tag="at-least", frozen=True):
     alias = "at-least"
     about = About.COLLECTION
     sample = "block"
+    proved_with = (LABELLED,)
 
     k: int
 

@@ -13,7 +13,7 @@ from surelist import bounds
 from surelist._files import hold
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.conditions import Proved
+from surelist.promises.conditions import BESIDE, Proved
 from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.expected import found_share
@@ -54,7 +54,7 @@ class Budget(Promise, tag="budget", frozen=True):
 
     proved_with = (
         Proved("budget", labels=("missing", "thinned"), others=("given",)),
-        Proved("shift", labels=("missing",), shift=("known",), others=("given",)),
+        Proved("shift", labels=("missing",), shift=("known",), others=("given",), pools=BESIDE),
     )
 
     size: float

@@ -15,7 +15,7 @@ from surelist._files import hold
 from surelist._numerals import of_every
 from surelist.bounds.precision import false_share_rank
 from surelist.promises import phrases
-from surelist.promises.conditions import Proved
+from surelist.promises.conditions import BESIDE, Proved
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import About, Level, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
@@ -50,7 +50,7 @@ class FalseShare(Promise, tag="false-share", frozen=True):
 
     proved_with = (
         Proved("precision", labels=("missing", "thinned"), others=("given",)),
-        Proved("shift", labels=("missing",), shift=("known",), others=("given",)),
+        Proved("shift", labels=("missing",), shift=("known",), others=("given",), pools=BESIDE),
     )
 
     share: float

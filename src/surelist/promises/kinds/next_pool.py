@@ -20,7 +20,7 @@ from surelist.bounds.pools import pac_pool_rank, pool_rank
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import ranks_within
 from surelist.promises import phrases
-from surelist.promises.conditions import SEVERAL, Proved
+from surelist.promises.conditions import DROPPED, SEVERAL, Proved
 from surelist.promises.curve import count_at_least, list_thresholds
 from surelist.promises.phrases import common_conditions, counted, number, percent, qualified
 from surelist.promises.pools import PoolRows
@@ -72,7 +72,10 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
     whole_pools = True
     planned = True
 
-    proved_with = (Proved("pools", rule=rules, labels=("missing",), scores=SEVERAL),)
+    proved_with = (
+        Proved("pools", rule=rules, labels=("missing",), scores=SEVERAL),
+        Proved("pools", rule=rules, labels=("missing",), bad_rows=DROPPED),
+    )  # fmt: skip
 
     k: int | None = None
     recall: float | None = None

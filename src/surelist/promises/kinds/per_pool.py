@@ -17,7 +17,7 @@ from surelist.bounds.collection import block_pool_count
 from surelist.bounds.looking_back import short_pools
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.conditions import EVERY, HASH, SEVERAL, Proved
+from surelist.promises.conditions import BESIDE, DROPPED, EVERY, HASH, LABELLED, SEVERAL, SIDAK, Proved
 from surelist.promises.groups import joint_alpha
 from surelist.promises.kinds.counts import CountPromise, Largest
 from surelist.promises.phrases import percent, qualified
@@ -62,18 +62,17 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     rules = ("exact", "pac", "bernstein")
 
     proved_with = (
-        Proved("per-pool", rule=rules, labels=("missing", "thinned"), groups=EVERY, ties=HASH,
+        Proved("per-pool", rule=rules, labels=("missing", "thinned"), groups=EVERY, split=SIDAK, ties=HASH,
                scores=SEVERAL),
-        Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=EVERY, ties=HASH,
-               scores=SEVERAL),
-        Proved("groups", rule=rules, labels=("missing", "thinned"), groups=("own",), split=("sidak",),
-               ties=HASH, scores=SEVERAL),
-        Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=("own",), split=("sidak",),
-               ties=HASH, scores=SEVERAL),
+        Proved("per-pool", rule=rules, labels=("missing",), groups=EVERY, split=SIDAK, ties=HASH,
+               pools=BESIDE, bad_rows=DROPPED),
+        Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=EVERY, split=SIDAK,
+               ties=HASH, scores=SEVERAL, pools=BESIDE),
         Proved("two-promises", rule=rules, labels=("missing", "thinned"), others=("given",),
                scores=SEVERAL, promises=SEVERAL, only=("promises",)),
         Proved("shift", rule=rules, labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
-               promises=SEVERAL, only=("promises",)),
+               promises=SEVERAL, pools=BESIDE, only=("promises",)),
+        LABELLED,
     )  # fmt: skip
 
     k: int

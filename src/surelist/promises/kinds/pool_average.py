@@ -7,7 +7,7 @@ from typing import Literal
 from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist.promises import phrases
-from surelist.promises.conditions import SEVERAL, Proved
+from surelist.promises.conditions import DROPPED, SEVERAL, Proved
 from surelist.promises.kinds.betting import DEFAULT_SPREAD, OnAverage
 from surelist.promises.promise import Needs
 
@@ -40,7 +40,10 @@ class PoolAverage(OnAverage, tag="pool-average", frozen=True):
     whole_pools = True
     planned = True
 
-    proved_with = (Proved("pools", labels=("missing",), scores=SEVERAL),)
+    proved_with = (
+        Proved("pools", labels=("missing",), scores=SEVERAL),
+        Proved("pools", labels=("missing",), bad_rows=DROPPED),
+    )  # fmt: skip
 
     spread: float | None = None
     of: Literal["count", "value"] = "count"

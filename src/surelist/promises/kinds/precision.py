@@ -19,7 +19,7 @@ from surelist._numerals import about, number, of_every
 from surelist.bounds.precision import passed_steps
 from surelist.errors import NotCertifiable
 from surelist.promises import phrases
-from surelist.promises.conditions import SEVERAL, Proved
+from surelist.promises.conditions import BESIDE, SEVERAL, Proved
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.phrases import counted, percent
 from surelist.promises.promise import Level, Promise, Proof
@@ -68,7 +68,7 @@ class Precision(Promise, tag="precision", frozen=True):
         Proved("precision", labels=("missing", "thinned"), others=("given",), scores=SEVERAL,
                promises=SEVERAL),
         Proved("shift", labels=("missing",), shift=("known", "within"), others=("given",), scores=SEVERAL,
-               promises=SEVERAL),
+               promises=SEVERAL, pools=BESIDE),
     )  # fmt: skip
 
     share: float

@@ -13,7 +13,7 @@ from surelist import _check as check
 from surelist import bounds
 from surelist._numerals import about, number, of_every
 from surelist.promises import phrases
-from surelist.promises.conditions import HASH, SEVERAL, Proved
+from surelist.promises.conditions import BESIDE, DROPPED, HASH, SEVERAL, SIDAK, Proved
 from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import MOST_ROWS, CountPromise, Largest
@@ -62,15 +62,17 @@ class Recall(CountPromise, tag="recall", frozen=True):
     every_label = True
 
     proved_with = (
-        Proved("recall", labels=("thinned",), groups=("own", "overlapping"), ties=HASH, scores=SEVERAL),
-        Proved("shift", shift=("known", "within"), groups=("own", "overlapping"), ties=HASH, scores=SEVERAL),
-        Proved("groups", labels=("thinned",), groups=("own",), split=("sidak",), ties=HASH, scores=SEVERAL),
-        Proved("shift", shift=("known", "within"), groups=("own",), split=("sidak",), ties=HASH,
+        Proved("recall", labels=("thinned",), groups=("own", "overlapping"), split=SIDAK, ties=HASH,
                scores=SEVERAL),
+        Proved("recall", groups=("own", "overlapping"), split=SIDAK, ties=HASH, pools=BESIDE,
+               bad_rows=DROPPED),
+        Proved("shift", shift=("known", "within"), groups=("own", "overlapping"), split=SIDAK, ties=HASH,
+               scores=SEVERAL, pools=BESIDE),
         Proved("two-promises", labels=("thinned",), others=("given",), scores=SEVERAL, promises=SEVERAL,
                only=("promises",)),
         Proved("shift", shift=("known", "within"), others=("given",), scores=SEVERAL, promises=SEVERAL,
-               only=("promises",)),
+               pools=BESIDE, only=("promises",)),
+        Proved("collection-recall", evidence=("labelling",), groups=("own",), only=("evidence",)),
     )  # fmt: skip
 
     share: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from surelist import _numerals as numerals
-from surelist.promises.conditions import SEVERAL, Proved
+from surelist.promises.conditions import BESIDE, SEVERAL, Proved
 from surelist.promises.kinds.betting import DEFAULT_SPREAD, OnAverage
 
 
@@ -38,7 +38,7 @@ class Value(OnAverage, tag="value", frozen=True):
 
     proved_with = (
         Proved("value", labels=("missing", "thinned"), scores=SEVERAL),
-        Proved("shift", labels=("missing",), shift=("known",), scores=SEVERAL),
+        Proved("shift", labels=("missing",), shift=("known",), scores=SEVERAL, pools=BESIDE),
     )
 
     pool_size: float

@@ -15,7 +15,7 @@ from surelist import bounds
 from surelist.bounds.collection import block_rate_count
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.conditions import EVERY, HASH, SEVERAL, Proved
+from surelist.promises.conditions import BESIDE, DROPPED, EVERY, HASH, LABELLED, SEVERAL, SIDAK, Proved
 from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import Largest, RatePromise, by_count
@@ -59,26 +59,24 @@ class Expected(RatePromise, tag="expected", frozen=True):
     others = "shorter"
 
     proved_with = (
-        Proved("exact", rule=bounds.RULES, labels=("missing", "thinned"), groups=EVERY, ties=HASH,
-               scores=SEVERAL),
-        Proved(
-            "shift", rule=bounds.RULES, labels=("missing",), shift=("known", "within"), groups=EVERY,
-            ties=HASH,
-            scores=SEVERAL,
-        ),
-        Proved("groups", rule=bounds.RULES, labels=("missing", "thinned"), groups=("own",), split=("sidak",),
+        Proved("exact", rule=bounds.RULES, labels=("missing", "thinned"), groups=EVERY, split=SIDAK,
                ties=HASH, scores=SEVERAL),
-        Proved("shift", rule=bounds.RULES, labels=("missing",), shift=("known", "within"), groups=("own",),
-               split=("sidak",), ties=HASH, scores=SEVERAL),
+        Proved("exact", rule=bounds.RULES, labels=("missing",), groups=EVERY, split=SIDAK, ties=HASH,
+               pools=BESIDE, bad_rows=DROPPED),
+        Proved("shift", rule=bounds.RULES, labels=("missing",), shift=("known", "within"), groups=EVERY,
+               split=SIDAK, ties=HASH, scores=SEVERAL, pools=BESIDE),
         Proved("rank-chain", labels=("missing", "thinned"), others=("given",), scores=SEVERAL,
                promises=SEVERAL),
         Proved("rank-chain", labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
-               promises=SEVERAL),
+               promises=SEVERAL, pools=BESIDE),
         Proved("no-split", labels=("missing", "thinned"), scores=SEVERAL, promises=SEVERAL),
-        Proved("shift", labels=("missing",), shift=("known", "within"), scores=SEVERAL, promises=SEVERAL),
+        Proved("shift", labels=("missing",), shift=("known", "within"), scores=SEVERAL, promises=SEVERAL,
+               pools=BESIDE),
         Proved("shift", labels=("missing",), shift=("within",), others=("given",), scores=SEVERAL,
-               promises=SEVERAL, only=("promises",)),  # by the exact rule: the other scores are not used
+               promises=SEVERAL, pools=BESIDE, only=("promises",)),  # by the exact rule
         Proved("sampled-labels", labels=("two rates",)),
+        LABELLED,
+        Proved("reviews", evidence=("campaign", "audited campaign"), labels=("missing",), only=("evidence",)),
     )  # fmt: skip
 
     k: float
