@@ -14,8 +14,9 @@ from msgspec.structs import asdict
 
 import surelist as sl
 from surelist.promises import kinds
-from surelist.promises.conditions import WORDS, Conditions, proof_of, require_proof
+from surelist.promises.conditions import WORDS, Conditions
 from surelist.promises.promise import Promise
+from surelist.promises.proved import proof_of, require_proof
 
 STATISTICS = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
 ONE_OF_EACH: list[Promise] = [

@@ -15,9 +15,9 @@ import click
 
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
-from surelist.promises.conditions import proved_from
 from surelist.promises.options import OPTIONS
 from surelist.promises.promise import Promise
+from surelist.promises.proved import proved_from
 
 if TYPE_CHECKING:
     from surelist.promises.policy import Policy

@@ -17,8 +17,8 @@ from surelist._files import hold
 from surelist._version import __version__
 from surelist.lifecycle.monitor_file import parse_state
 from surelist.promises import kinds
-from surelist.promises.conditions import proved_from
 from surelist.promises.promise import Promise
+from surelist.promises.proved import proved_from
 
 WAITING, MISSING = "?", "-"
 

@@ -21,8 +21,9 @@ from surelist.lifecycle.block_design import choose_block
 from surelist.lifecycle.block_test import need, run_fallback
 from surelist.lifecycle.labelling_enough import require_enough
 from surelist.lifecycle.labelling_file import MISSING, WAITING, Correction, Design, LabellingState, Sample
-from surelist.promises.conditions import Conditions, proof_of, require_proof
+from surelist.promises.conditions import Conditions
 from surelist.promises.promise import About, Promise
+from surelist.promises.proved import proof_of, require_proof
 
 Ints = NDArray[np.int64]
 BINS = 1 << 17

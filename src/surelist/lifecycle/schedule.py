@@ -15,9 +15,10 @@ from surelist.bounds.counts import binomial_tail
 from surelist.bounds.sequential import FirstCrossing
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.lifecycle.score_sketch import ScoreCounts
-from surelist.promises.conditions import Conditions, require_proof
+from surelist.promises.conditions import Conditions
 from surelist.promises.kinds.counts import CountPromise, estimate_rows
 from surelist.promises.promise import Level, Promise
+from surelist.promises.proved import require_proof
 
 GROWTH, UPDATES = 4, 10
 

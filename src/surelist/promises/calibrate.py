@@ -24,12 +24,13 @@ from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.filters import pool_members
 from surelist.promises.best_of import best_of
-from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlier, require_proof, require_use
+from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlier
 from surelist.promises.evidence import ArrayCounts, Evidence, RowColumns
 from surelist.promises.options import Rule
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.promise import Level, Promise
+from surelist.promises.proved import require_proof, require_use
 from surelist.promises.sampled import SampledLabels, require_drawn, thin
 from surelist.promises.score_direction import warn_of_doubts
 from surelist.promises.shift import DensityRatio, keep_rows, ratios_of, with_margin

@@ -15,9 +15,9 @@ from typing import Any
 
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import kinds
-from surelist.promises.conditions import proved_from
 from surelist.promises.grammar import one_target
 from surelist.promises.policy import Policy
+from surelist.promises.proved import proved_from
 from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.calibrating import Past
 from surelist.service.errors import Conflict

@@ -15,9 +15,9 @@ from typing import Any
 
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
-from surelist.promises.conditions import proved_from
 from surelist.promises.grammar import one_target
 from surelist.promises.promise import About
+from surelist.promises.proved import proved_from
 from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.errors import NotFound
 from surelist.service.jobs import escaped, named, new_id

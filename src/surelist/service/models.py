@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from surelist._check import DecimalMark, MissingLabels
 from surelist.promises import kinds
-from surelist.promises.conditions import proved_from
 from surelist.promises.grammar import drawn_labels, roles_of, target_asked, terms_of
 from surelist.promises.options import (
     OPTIONS,
@@ -20,6 +19,7 @@ from surelist.promises.options import (
     Rule,
     Ties,
 )
+from surelist.promises.proved import proved_from
 from surelist.promises.terms import Roles
 from surelist.service.calibrating import CalibrationRequest
 from surelist.workflows.source import REMEMBERED, Hints

@@ -1,0 +1,116 @@
+"""Whether a request has a proof: what no kind declares is refused, for every front end [theory: together]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+from msgspec.structs import replace
+
+from surelist import _check as check
+from surelist.errors import InvalidInput
+from surelist.promises import kinds
+from surelist.promises.conditions import EVIDENCE, PLAIN, WORDS, Conditions, Proved
+
+# what two conditions that do not go together can be replaced by
+INSTEAD = {
+    ("labels", "two rates", "scores", "several"): (
+        "where every label is known by one score it is not by another. Give one score, or every row's "
+        "probability= and lowest_rate="
+    ),
+    ("shift", "within", "others", "given"): (
+        "other scores shorten the list only where they come from the population of the rows that the ratios "
+        "keep, which wrong ratios need not give. Leave unlabelled= out"
+    ),
+}
+SOME_LABELS = (
+    "labels of some rows alone do not show whether candidates of one pool resemble one another. Leave pools= "
+    "out"
+)
+INSTEAD |= {("labels", some, "pools", "beside"): SOME_LABELS for some in ("two rates", "thinned")}
+OTHER_LABELS = "give every row's probability= and lowest_rate= instead"
+
+
+def proof_of(promise: Any, asked: Conditions) -> Proved | None:
+    """The declared set that covers a request; None where there is none."""
+    return next((each for each in promise.proved_with if each.covers(asked)), None)
+
+
+def require_proof(promise: Any, asked: Conditions) -> None:
+    """Raise where nothing that the kind declares covers what was asked for [theory: together].
+
+    The error says what does not go together.
+    """
+    _require_evidence(promise, asked.evidence)
+    check.as_choice(asked.rule, promise.rules, f"rule (for {type(promise).__name__} targets)")
+    if promise.others == "needed" and asked.others == "none":
+        raise InvalidInput(
+            f"unlabelled: {type(promise).__name__} needs scores of other candidates from the same "
+            "population, without labels; pass unlabelled=."
+        )
+    if promise.every_label and asked.labels == "missing":
+        asked = replace(asked, labels="complete")  # refused where one is missing, which only the rows show
+    if proof_of(promise, asked) is not None:
+        return
+    beside = {name: value for name, value in asked.beside().items() if name not in ("rule", "evidence")}
+    what = type(promise).__name__ + ("" if asked.rule == "exact" else f" by rule={asked.rule!r}")
+
+    def proved(**some: str) -> bool:
+        needed = {"others": beside["others"]} if promise.others == "needed" and "others" in beside else {}
+        needed |= {"groups": "own"} if {"split", "cutoff"} & set(some) else {}
+        plain = replace(PLAIN, rule=asked.rule, evidence=asked.evidence)
+        return proof_of(promise, replace(plain, **{**needed, **some})) is not None
+
+    for name, value in beside.items():
+        if not proved(**{name: value}):
+            instead = OTHER_LABELS if _by_probability(promise, asked) else "leave one out"
+            raise InvalidInput(
+                f"{_keyword(name)}: {what} and {WORDS[name, value]} have no proof together; {instead}."
+            )
+    for (a, x), (b, y) in combinations(beside.items(), 2):
+        if not proved(**{a: x, b: y}):
+            why = INSTEAD.get((a, x, b, y), f"there is no proof of {what} with both. Leave one out")
+            raise InvalidInput(f"{_keyword(b)}: {WORDS[a, x]} and {WORDS[b, y]} do not go together: {why}.")
+    listed = ", ".join(WORDS[each] for each in beside.items())
+    raise InvalidInput(f"target: {what} has no proof with all of {listed} together; leave one out.")
+
+
+def _require_evidence(promise: Any, asked: str) -> None:
+    """Raise where a kind has no proof from evidence of this sort at all."""
+    if proved_from(promise, asked):
+        return
+    have = " or ".join(words for value, words in EVIDENCE.items() if proved_from(promise, value))
+    raise InvalidInput(
+        f"target: {type(promise).__name__} has no proof from {EVIDENCE[asked]}, only from {have}. From "
+        f"{EVIDENCE[asked]} ask for {kinds.offered(lambda kind: proved_from(kind, asked))}."
+    )
+
+
+def proved_from(promise: Any, evidence: str = "rows") -> bool:
+    """Whether a kind has any proof from evidence of this sort."""
+    return any(evidence in each.values("evidence") for each in promise.proved_with)
+
+
+def _by_probability(promise: Any, asked: Conditions) -> bool:
+    """Whether labels known above a score would do if each had been drawn with its own probability."""
+    return asked.labels == "two rates" and proof_of(promise, replace(asked, labels="thinned")) is not None
+
+
+def require_use(promises: Sequence[Any], asked: Conditions) -> None:
+    """Raise where unlabelled scores were given and no promise of the list uses them."""
+    if asked.others == "none" or any(each.others == "needed" for each in promises):
+        return
+    if all(each.others == "refused" for each in promises):
+        kind = type(promises[0]).__name__
+        raise InvalidInput(f"unlabelled: does not help a {kind} promise; leave it out.")
+    pair = ("shift", "within", "others", "given")
+    if asked.shift == "within":
+        raise InvalidInput(
+            f"unlabelled: {WORDS[pair[:2]]} and {WORDS[pair[2:]]} do not go together: {INSTEAD[pair]}."
+        )
+
+
+def _keyword(name: str) -> str:
+    other = {"others": "unlabelled", "promises": "target", "split": "groups", "cutoff": "groups"}
+    return (other | {"bad_rows": "on_bad_rows", "evidence": "target"}).get(name, name)
