@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -87,6 +88,11 @@ def write_csv(path: Path, table: pa.Table) -> str:
     return str(path)
 
 
+def write_lines(path: Path, table: pa.Table) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()), encoding="utf-8")
+    return str(path)
+
+
 def write_parquet(path: Path, table: pa.Table) -> str:
     pq.write_table(table, path)
     return str(path)
@@ -143,7 +149,7 @@ def spark_session() -> Iterator[Any]:
 
 EVERY = [
     "pandas", "pandas-nullable", "polars", "polars-lazy", "pyarrow", "duckdb", "spark",
-    "parquet", "parquet-polars", "csv", "csv-polars",
+    "parquet", "parquet-polars", "csv", "csv-polars", "jsonl",
 ]  # fmt: skip
 MORE = ["capsule", "parquet-folder", "csv-gz", "csv-spark"]  # the same engines by other ways in
 
@@ -176,6 +182,7 @@ def build(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Engine:
         "parquet-folder": Engine(name, file(write_folder, "")),
         "parquet-polars": Engine(name, file(write_parquet, ".parquet"), "polars"),
         "csv": Engine(name, file(write_csv, ".csv"), text=True),
+        "jsonl": Engine(name, file(write_lines, ".jsonl")),
         "csv-gz": Engine(name, file(write_csv, ".csv.gz"), text=True),
         "csv-polars": Engine(name, file(write_csv, ".csv"), "polars", text=True),
         "csv-spark": Engine(name, file(write_csv, ".csv"), "spark", ordered=False, text=True),

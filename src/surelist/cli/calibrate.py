@@ -46,8 +46,9 @@ from surelist.cli.progress import PROGRESS
 def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
     """Certify a target from PAST candidates.
 
-    PAST is a file, glob or folder of CSV or Parquet, an Excel file, or - for CSV on stdin. How it
-    was read (decimal commas, which label means qualified) is printed first and goes into the policy.
+    PAST is a file, glob or folder of CSV, JSON Lines or Parquet, an Excel file, or - for CSV or JSON Lines on
+    stdin. How it was read (decimal commas, which label means qualified) is printed first and goes into the
+    policy.
 
     Exit code 3 when the target is not certifiable; nothing is written then. With --strict, exit code 5
     when the policy has warnings; it is written all the same.

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "--output",
     required=True,
     type=click.Path(allow_dash=True),
-    help="Shortlist to write: .csv, .xlsx, .parquet, or - for CSV on stdout.",
+    help="Shortlist to write: .csv, .jsonl, .xlsx, .parquet, or - for CSV on stdout.",
 )
 @reading_options
 @plot_option
@@ -62,8 +62,9 @@ def select(
 ) -> Sequence[str]:  # fmt: skip
     """Shortlist the candidates of a POOL.
 
-    POOL is a file, glob or folder of CSV or Parquet, an Excel file, or - for CSV on stdin. The shortlist
-    has the pool's columns and order, an .xlsx also rank and reason; --engine spark writes a folder.
+    POOL is a file, glob or folder of CSV, JSON Lines or Parquet, an Excel file, or - for CSV or JSON Lines on
+    stdin. The shortlist has the pool's columns and order, an .xlsx also rank and reason; --engine spark
+    writes a folder.
     With --strict, exit code 5 when nobody is listed or the pool has warnings; it is written all the same.
 
     \b
@@ -274,7 +275,11 @@ def input_file(name: str) -> Iterator[str]:
         path = Path(folder) / "stdin.csv"
         with path.open("wb") as spool:
             shutil.copyfileobj(sys.stdin.buffer, spool)
-        yield str(path)
+        from surelist.workflows.source import begins_as_json
+
+        with path.open("rb") as spool:
+            lines = begins_as_json(spool.read(1 << 12))
+        yield str(path.rename(path.with_suffix(".jsonl")) if lines else path)
 
 
 @contextmanager

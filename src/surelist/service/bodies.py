@@ -1,9 +1,10 @@
-"""Request bodies of the API: JSON rows, CSV or Parquet, as rows or as a file for one request."""
+"""Request bodies of the API: JSON rows, CSV, JSON Lines or Parquet, as rows or as a file for one request."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -16,7 +17,7 @@ from surelist.service import calibrating, jobs
 from surelist.service.errors import WrongType
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.runtime import Runtime
-from surelist.service.sent_rows import parse, refuse_twice, rows_in
+from surelist.service.sent_rows import SentRows, refuse_twice
 from surelist.service.uploads import Upload
 
 INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
@@ -24,8 +25,11 @@ M = TypeVar("M", bound=BaseModel)
 
 FORM_FILES = ("past", "unlabelled")
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+LINES = "application/x-ndjson"
 FILES = (
     "text/csv",
+    LINES,
+    "application/jsonl",
     "application/vnd.apache.parquet",
     "application/octet-stream",
     EXCEL,
@@ -40,6 +44,7 @@ TABLE_BODY: dict[str, Any] = {
         "content": {
             "application/json": {"schema": {"$ref": "#/components/schemas/Rows"}},
             "text/csv": {"schema": {"type": "string"}},
+            LINES: {"schema": {"type": "string"}},
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
             EXCEL: {"schema": {"type": "string", "format": "binary"}},
         },
@@ -177,24 +182,17 @@ async def _received(request: Request, runtime: Runtime) -> Upload:
         allow_body(request.scope, runtime.settings.max_upload)
         return await runtime.spool.receive(request.stream(), runtime.settings.max_upload)
     raise WrongType(
-        "Content-Type: expected application/json, text/csv, application/vnd.apache.parquet or "
+        f"Content-Type: expected application/json, text/csv, {LINES}, application/vnd.apache.parquet or "
         f"{EXCEL}, got {kind[:80]!r}."
     )
 
 
 def _written(runtime: Runtime, body: bytes) -> Upload:
-    return _stored(runtime, parse(body), "rows", body)
+    return runtime.spool.store_lines(SentRows(body).objects("rows"), sha256(body).hexdigest())
 
 
 def _write_both(runtime: Runtime, body: bytes, uploads: list[Upload]) -> None:
-    value = parse(body)
-    uploads.append(_stored(runtime, value, "rows", body))
-    if value.get("unlabelled") is not None:
-        uploads.append(_stored(runtime, value, "unlabelled", body))
-
-
-def _stored(runtime: Runtime, value: Any, name: str, body: bytes) -> Upload:
-    rows = rows_in(value, name)
-    if not rows:
-        raise InvalidInput(f"{name}: expected at least one row, got none.")
-    return jobs.store_rows(runtime.spool, rows, body)
+    sent, digest = SentRows(body), sha256(body).hexdigest()
+    uploads.append(runtime.spool.store_lines(sent.objects("rows"), digest))
+    if sent.has_unlabelled:
+        uploads.append(runtime.spool.store_lines(sent.objects("unlabelled"), digest))

@@ -26,7 +26,7 @@ from surelist.service.calibrating import Past
 from surelist.service.uploads import Draft
 from surelist.service.visitor import Me, Visitor, to
 
-KEPT_AS = ("csv", "parquet", "xlsx")
+KEPT_AS = ("csv", "jsonl", "parquet", "xlsx")
 router = APIRouter()
 
 

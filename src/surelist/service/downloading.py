@@ -59,7 +59,7 @@ def for_people(spool: Spool, kept: Draft, format: str, policy: Policy, entry: En
 
 def campaign_list(spool: Spool, kept: Draft, format: str, entry: Entry) -> Path:
     """The shortlist of a campaign's pool, with rank and reason where it is for a spreadsheet."""
-    if format == "parquet":
+    if format in ("parquet", "jsonl"):
         return as_made(spool, kept, format)
     limit, path = entry.facts["threshold"], spool.new_path(format)
     reason = "everyone is shortlisted" if limit is None else f"score >= {limit!r}"

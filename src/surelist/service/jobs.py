@@ -5,9 +5,7 @@ Runs in worker threads. Errors name the file as the person knows it, never the p
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +26,7 @@ from surelist.service.runtime import Runtime
 from surelist.service.sent_rows import SentRows
 from surelist.service.settings import Settings
 from surelist.service.spreadsheet import escape_file
-from surelist.service.uploads import Draft, Spool, Upload, list_of
+from surelist.service.uploads import Draft, Upload, list_of
 from surelist.service.workers import run
 from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
@@ -124,33 +122,6 @@ def store_example(runtime: Runtime, *, past: bool) -> Upload:
     rng = np.random.default_rng(0 if past else 2)
     write_example(path, rng, 2000 if past else 100, labelled=past)
     return _made(path)
-
-
-def store_rows(spool: Spool, rows: Sequence[Mapping[str, Any]], body: bytes) -> Upload:
-    """JSON rows as a CSV file, for use cases that read files."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    path = spool.new_path("csv")
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(names)
-            writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    return Upload(path, path.stat().st_size, hashlib.sha256(body).hexdigest(), "csv")
-
-
-_COULD_BE_WHOLE = re.compile(r"-?[1-9][0-9]{0,2}\.[0-9]{3}")
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, (dict, list)):
-        raise InvalidInput("rows: expected plain values, got a nested list or object.")
-    if isinstance(value, float):  # 1.234 in text may be a thousand and more, 1.2340 may not
-        text = repr(value)
-        return f"{text}0" if _COULD_BE_WHOLE.fullmatch(text) else text
-    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _made(path: Path) -> Upload:

@@ -127,7 +127,7 @@ class SelectOptions(Options):
     )
     sheet: Name | None = option("sheet")
     decimal: DecimalMark = option("decimal")
-    format: Literal["csv", "parquet", "xlsx", "spreadsheet"] | None = Field(
+    format: Literal["csv", "jsonl", "parquet", "xlsx", "spreadsheet"] | None = Field(
         default=None,
         description="Of the shortlist, for files; by default that of the pool. `xlsx` has rank and reason. "
         "`spreadsheet` is CSV with cells that a spreadsheet would run as formulas escaped.",

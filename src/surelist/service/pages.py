@@ -207,7 +207,7 @@ async def download(ident: str, format: str, me: Me, safe: bool = False) -> Respo
     view = await me.view("operator")
     saved, entry, _ = await me.runtime.read(view.selection_with_all, ident)
     kept = me.spool.result(ident)
-    if kept is None or format not in ("csv", "parquet", "xlsx"):
+    if kept is None or format not in ("csv", "jsonl", "parquet", "xlsx"):
         raise InvalidInput("shortlist: it is no longer kept here. Select again, the result is the same.")
     kind = "plain" if format == "csv" and not safe else ""  # may hold formulas, unlike the one for people
     name = downloading.file_name(saved.name, view.title(entry), entry.at, format, kind)

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, jobs, models, policy_watch
-from surelist.service.bodies import EXCEL, INLINE, content_type, json_body, table_body
+from surelist.service.bodies import EXCEL, INLINE, LINES, content_type, json_body, table_body
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, key_of, runtime_of
@@ -32,7 +32,12 @@ ADDRESS = re.compile("/api/v1/policies/([0-9a-f]{64})/select")
 DigestText = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern="^[!-~]+$")]
 KEY, KEY_HELP = "Idempotency-Key", "Sent again with the same request, nothing is recorded twice."
-MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv; charset=utf-8", "xlsx": EXCEL}
+MEDIA_TYPES = {
+    "parquet": "application/vnd.apache.parquet",
+    "csv": "text/csv; charset=utf-8",
+    "jsonl": LINES,
+    "xlsx": EXCEL,
+}
 
 ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
@@ -41,6 +46,7 @@ ANSWER: dict[int | str, dict[str, Any]] = {
         "selection in `Surelist-Selection` and the receipt in `Surelist-Receipt`.",
         "content": {
             "text/csv": {"schema": {"type": "string"}},
+            LINES: {"schema": {"type": "string"}},
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
             EXCEL: {"schema": {"type": "string", "format": "binary"}},
         },

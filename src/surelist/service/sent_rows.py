@@ -6,27 +6,29 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from operator import attrgetter
-from typing import Any
+from operator import attrgetter, itemgetter
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
+from surelist._check import LOST, shown
 from surelist.errors import InvalidInput
-from surelist.workflows import tables as workflows
 
-EXACT = 2.0**53  # among whole numbers beyond, the reader of arrays has a look at what was sent
+EXACT = 2**53  # whole numbers beyond are looked at as they were sent
 
 
 class _AsSent(msgspec.Struct):
     rows: list[msgspec.Raw]
+    unlabelled: list[msgspec.Raw] | None = None
 
 
 _as_sent = msgspec.json.Decoder(_AsSent)
 
 
 class SentRows:
-    """The rows of a body ``{"rows": [{column: value, ...}, ...]}``."""
+    """The rows of a body ``{"rows": [{column: value, ...}, ...]}``, and ``unlabelled`` ones beside them."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -36,14 +38,31 @@ class SentRows:
                 body.decode()  # what is skipped is not looked at as text
 
     @cached_property
-    def rows(self) -> list[msgspec.Raw]:
-        """Each as it was sent."""
+    def _sent(self) -> _AsSent:
         with _expecting_json():
             try:
-                return _as_sent.decode(self.body).rows
+                return _as_sent.decode(self.body)
             except msgspec.ValidationError:
                 rows_in(parse(self.body), "rows")
-                raise
+                raise InvalidInput(_EXPECTED.format(name="unlabelled")) from None
+
+    @property
+    def rows(self) -> list[msgspec.Raw]:
+        """Each as it was sent."""
+        return self._sent.rows
+
+    def objects(self, name: Literal["rows", "unlabelled"]) -> list[bytes]:
+        """The same as bytes, all of them JSON objects and at least one."""
+        lines = [bytes(each) for each in getattr(self._sent, name) or ()]
+        if not lines:
+            raise InvalidInput(f"{name}: expected at least one row, got none.")
+        if not all(each.startswith(b"{") for each in lines):
+            raise InvalidInput(_EXPECTED.format(name=name))
+        return lines
+
+    @property
+    def has_unlabelled(self) -> bool:
+        return self._sent.unlabelled is not None
 
     def has(self, column: str) -> bool:
         """Whether the first row has this column."""
@@ -64,7 +83,29 @@ class SentRows:
             columns["score"] = np.array(columns["score"], np.float64)
             if len(rows) and np.abs(columns["score"]).max() < EXACT:
                 return columns
-        return dict(workflows.columns_in_rows(rows_in(parse(self.body), "rows"), names))
+        sent = rows_in(parse(self.body), "rows")
+        columns = {role: _column(sent, name, role) for role, name in names.items()}
+        columns["score"] = _numbers(columns["score"], names["score"])
+        return columns
+
+
+def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any]:
+    try:
+        return list(map(itemgetter(name), rows))
+    except KeyError:
+        at = next(i for i, row in enumerate(rows) if name not in row)
+        there = ", ".join(repr(each) for each in list(rows[at])[:20]) or "no columns"
+        raise InvalidInput(f"{role}: row {at + 1} has no {name!r}; it has {there}.") from None
+
+
+def _numbers(values: Sequence[Any], name: str) -> NDArray[np.float64]:
+    """Scores, each a number that a float holds."""
+    for row, value in enumerate(values, 1):
+        if type(value) not in (int, float):
+            raise InvalidInput(f"column {name!r}: expected a number, got {shown(value)} in row {row}.")
+        if isinstance(value, int) and abs(value) > EXACT:
+            raise InvalidInput(f"column {name!r}: {LOST}, got {value} in row {row}. Rescale them.")
+    return np.array(values, np.float64)
 
 
 @lru_cache(maxsize=64)
@@ -113,11 +154,14 @@ _once_only = json.JSONDecoder(
 )  # what numbers are is not looked at
 
 
+_EXPECTED = 'body: expected {{"{name}": [{{column: value, ...}}, ...]}}.'
+
+
 def rows_in(value: Any, name: str) -> Sequence[Mapping[str, Any]]:
     """The rows of a body, which are objects all of them."""
     rows = value.get(name) if isinstance(value, dict) else None
     if not isinstance(rows, list) or not set(map(type, rows)) <= {dict}:
-        raise InvalidInput(f'body: expected {{"{name}": [{{column: value, ...}}, ...]}}.')
+        raise InvalidInput(_EXPECTED.format(name=name))
     return rows
 
 

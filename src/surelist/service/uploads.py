@@ -12,7 +12,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import IO, Any, BinaryIO
 from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.service.errors import NotFound, TooLarge
+from surelist.workflows.source import begins_as_json
 
 if sys.platform != "win32":
     import fcntl
@@ -37,7 +38,7 @@ _STRANGERS = {
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that arrived: where it is, how large, its SHA-256, and csv, parquet, xlsx or xls.
+    """A file that arrived: where it is, how large, its SHA-256, and csv, jsonl, parquet, xlsx or xls.
 
     What no engine reads as it is lies there as Parquet; ``origin`` then says what it was.
     """
@@ -94,7 +95,9 @@ class _Receiver:
 
     def done(self) -> Upload:
         if self._size == 0 or self._format is None:
-            raise InvalidInput("file: it is empty (0 bytes). Expected CSV, Excel or Parquet with a row.")
+            raise InvalidInput(
+                "file: it is empty (0 bytes). Expected CSV, JSON Lines, Excel or Parquet with a row."
+            )
         return Upload(self._path, self._size, self._hash.hexdigest(), self._format)
 
     def _check_text(self, piece: bytes) -> None:
@@ -112,8 +115,8 @@ def _sniff(start: bytes) -> str:
             return form
     for magic, what in _STRANGERS.items():
         if start.startswith(magic):
-            raise InvalidInput(f"file: expected CSV, Excel or Parquet, but this is {what}.")
-    return "csv"
+            raise InvalidInput(f"file: expected CSV, JSON Lines, Excel or Parquet, but this is {what}.")
+    return "jsonl" if begins_as_json(start) else "csv"
 
 
 class Spool:
@@ -148,6 +151,13 @@ class Spool:
                 receiver.take(piece, file)
             upload = receiver.done()
         return self._named(upload)
+
+    def store_lines(self, lines: Iterable[bytes], sha256: str) -> Upload:
+        """JSON objects, one per line, that came in something with this hash."""
+        path = self.new_path("jsonl")
+        with self._undone(path), path.open("wb") as file:
+            file.writelines(line.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n" for line in lines)
+        return Upload(path, path.stat().st_size, sha256, "jsonl")
 
     def new_path(self, format: str) -> Path:
         return self.folder / f"made-{secrets.token_hex(8)}.{format}"

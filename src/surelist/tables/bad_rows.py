@@ -283,7 +283,7 @@ def _examples(columns: Columns, where: nw.Expr) -> tuple[Example, ...]:
     if not engine.ordered:
         return tuple(Example(None, values) for values in named)
     numbers: Sequence[int] = [int(values.pop(ROW)) for values in named]
-    if columns.table.file:  # a DataFrame's rows count from 0
+    if columns.table.file:  # of a DataFrame it is the position, from 0
         numbers = columns.table.sheet_rows(numbers)
     return tuple(Example(number, values) for number, values in zip(numbers, named, strict=True))
 
@@ -294,5 +294,6 @@ def _shown(columns: Columns, example: Example) -> str:
     if example.row is None:
         return values
     table = columns.table
-    what = "spreadsheet row" if table.origin is not None else "data row" if table.file else "row"
+    spreadsheet = table.origin is not None and table.origin.form != "json"
+    what = "spreadsheet row" if spreadsheet else "row" if table.file else "position"
     return f"{what} {example.row}: {values}"

@@ -62,10 +62,13 @@ def describe_columns(
     if not names:
         return ()
     schema = dict(table.frame.collect_schema())
-    columns = [
-        replace(each, kind=_kind(schema[each.name], each)) for each in _counted(ask, names, rows, first)
-    ]
-    styled = _written_otherwise(ask, [each.name for each in columns if _unclear(schema[each.name], each)])
+    counted = _counted(ask, names, rows, first)
+    texts = {each for each in names if schema[each] == nw.String}
+    if not table.parsed:
+        counted = [_as_text(each) if each.name in texts else each for each in counted]
+    columns = [replace(each, kind=_kind(schema[each.name], each)) for each in counted]
+    unclear = [each.name for each in columns if each.name in texts and each.numbers < each.filled]
+    styled = _written_otherwise(ask, unclear if table.parsed else [])
     columns = [_as_read(each, styled.get(each.name)) for each in columns]
     ranges = _ranges(ask, [each for each in columns if each.read and each.numbers], styled)
     values = _values(ask, [each.name for each in columns if each.filled and each.distinct <= FEW])
@@ -111,8 +114,8 @@ def _kind(kind: Any, column: Column) -> str:
     return "numbers" if column.numeric else "text"
 
 
-def _unclear(kind: Any, column: Column) -> bool:
-    return bool(kind == nw.String and column.filled and column.numbers < column.filled)
+def _as_text(column: Column) -> Column:
+    return replace(column, numbers=0, binary=0, lowest=None, highest=None)
 
 
 def _written_otherwise(ask: Ask, names: list[str]) -> dict[str, Decision]:

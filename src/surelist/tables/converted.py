@@ -17,8 +17,9 @@ import duckdb
 from surelist.errors import InvalidInput
 from surelist.tables import excel
 from surelist.tables.csv_text import Manner, decoded, explain, manner_of, not_text
-from surelist.tables.engines.duckdb import connect, csv_reader, literal, quoted
+from surelist.tables.engines.duckdb import connect, csv_reader, json_reader, literal, quoted
 from surelist.tables.hints import Origin
+from surelist.tables.json_lines import columns_of
 
 
 def adopt(path: str, manner: Manner | None, sheet: str | None) -> tuple[Any, Origin]:
@@ -36,13 +37,23 @@ def adopt_as_parquet(path: str, manner: Manner | None, sheet: str | None, output
         return origin
 
 
+def _json_as_parquet(path: Path, output: Path) -> Origin:
+    columns, origin = columns_of([str(path)], str(path))
+    select = f"SELECT * FROM {json_reader([str(path)], columns)}"
+    with connect() as connection:
+        connection.execute(f"COPY ({select}) TO {literal(str(output))} (FORMAT parquet)")
+    return origin
+
+
 def adopt_upload(path: Path, sheet: str | None, output: Path) -> Origin | None:
     """A file that no engine reads as it is becomes ``output``, a Parquet file; None where none is needed."""
-    form = {".csv": "csv", ".parquet": "parquet"}.get(path.suffix, "excel")
+    form = {".csv": "csv", ".parquet": "parquet", ".jsonl": "json"}.get(path.suffix, "excel")
     if sheet is not None and form != "excel":
         raise InvalidInput(f"sheet: goes with Excel files; {path} is none. Leave it out.")
     if form == "parquet":
         return None
+    if form == "json":
+        return _json_as_parquet(path, output)
     manner = manner_of(str(path)) if form == "csv" else None
     if manner is not None and manner.plain:
         reason = not_text(str(path))

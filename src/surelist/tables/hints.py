@@ -78,6 +78,7 @@ def _joined(labels: Sequence[str]) -> str | None:
 
 
 NO_HINTS = Hints()
+NESTED = "a list or an object"
 NAMED, SHORT = 5, 60  # hidden columns that are named; letters of a name that are shown
 
 
@@ -88,9 +89,10 @@ class Origin:
     ``header`` is the spreadsheet row of the names; ``skipped`` are rows after it that hold nothing.
     ``errors`` counts cells such as #DIV/0!, None where that cannot be seen; ``error_cells`` are the first;
     ``hidden`` counts rows, ``hidden_columns`` are names; ``above`` is what stands over the row of names.
+    ``not_numbers``, of JSON: what columns hold that are no numbers.
     """
 
-    form: str  # csv or excel
+    form: str  # csv, excel or json
     sheet: str | None = None
     sheets: tuple[str, ...] = ()
     encoding: str = "utf-8"
@@ -104,9 +106,10 @@ class Origin:
     above: tuple[str, ...] = ()
     marked: bool = False  # of a CSV: the mark of UTF-8 at its start, and lines that end in CR LF
     crlf: bool = False
+    not_numbers: Mapping[str, str] = field(default_factory=dict)
 
     def row(self, number: int) -> int:
-        """The spreadsheet row of a data row (from 0)."""
+        """The spreadsheet row of a data row (from 0); of JSON its row, from 1."""
         row = self.header + 1 + number
         for each in self.skipped:
             if each > row:

@@ -16,6 +16,7 @@ import narwhals as nw
 from surelist._dataclasses import dataclass, field
 from surelist.errors import InvalidInput
 from surelist.tables.engines import Frame
+from surelist.tables.hints import NESTED
 from surelist.tables.labels import choice, label_expressions
 from surelist.tables.numbers import NumberStyle
 from surelist.tables.reading import labels_of, style_of
@@ -73,6 +74,7 @@ def find_columns(table: Table, **names: str | None) -> Columns:
     wanted = {role: name for role, name in names.items() if name is not None}
     for role, name in wanted.items():
         require_column(table, role, name)
+        _require_plain(table, name, number=role == "score")
     clash = next((name for name in table.columns if name.startswith(PREFIX)), None)
     if clash is not None:
         raise InvalidInput(f"column {clash!r}: names starting with {PREFIX!r} are taken; rename it.")
@@ -99,8 +101,9 @@ def number_columns(table: Table, names: Mapping[str, str]) -> tuple[Table, dict[
     frame, numbers = table.frame, dict[str, nw.Expr]()
     for role, name in names.items():
         require_column(table, role, name)
+        _require_plain(table, name, number=True)
         alias = name
-        if table.file and schema[name] == nw.String:
+        if table.parsed and schema[name] == nw.String:
             alias = f"{PREFIX}number_{role}"
             frame = table.engine.with_numbers(frame, name, alias, label=False, style=style_of(table, name))
             schema[alias] = nw.Float64()
@@ -119,12 +122,21 @@ def require_column(table: Table, role: str, name: str) -> None:
     raise InvalidInput(f"{role}: {table.name} has no column {name!r}; the columns are {listed}.{hint}")
 
 
+def _require_plain(table: Table, name: str, *, number: bool) -> None:
+    """In JSON a score is a number, and whatever has a role is no list or object."""
+    said = table.origin.not_numbers.get(name) if table.origin is not None else None
+    if said is not None and (number or said.startswith(NESTED)):
+        raise InvalidInput(
+            f"column {name!r}: expected {'numbers' if number else 'plain values'}, got {said}."
+        )
+
+
 def _parsed(table: Table, names: dict[str, str], schema: dict[str, Any]) -> tuple[Table, dict[str, str]]:
     """Turn text in files into numbers; the columns to read scores and labels from."""
     numeric = dict(names)
     frame = table.frame
     for role, alias in (("score", SCORE), ("label", LABEL)):
-        if role in names and table.file and schema[names[role]] == nw.String:
+        if role in names and table.parsed and schema[names[role]] == nw.String:
             label = role == "label"
             if label and table.hints.pos_label:
                 continue

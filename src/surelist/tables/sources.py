@@ -22,9 +22,11 @@ from surelist.tables.converted import adopt
 from surelist.tables.csv_text import Manner, delimiter_of, explain, manner_of, require_whole, sheet_rows
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
 from surelist.tables.hints import NO_HINTS, Hints, Origin
+from surelist.tables.json_lines import columns_of
 
 FORMATS = {
     ".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".parquet": "parquet",
+    ".jsonl": "json", ".jsonl.gz": "json", ".ndjson": "json", ".ndjson.gz": "json",
     **dict.fromkeys(excel.ENDINGS, "excel"),
 }  # fmt: skip
 
@@ -55,6 +57,11 @@ class Table:
     def file(self) -> bool:
         """Whether it is read from files."""
         return bool(self.paths)
+
+    @property
+    def parsed(self) -> bool:
+        """Whether texts in it may be numbers; in JSON and in DataFrames a text is a text."""
+        return self.file and (self.origin is None or self.origin.form != "json")
 
     def with_frame(self, frame: Frame) -> Table:
         """The same table after a step."""
@@ -94,7 +101,7 @@ def _reading(name: str, engine: Engine, csv_files: tuple[str, ...], delimiter: s
 
 
 def file_format(path: str | os.PathLike[str]) -> str:
-    """``csv``, ``parquet`` or ``excel``, by extension."""
+    """``csv``, ``json``, ``parquet`` or ``excel``, by extension."""
     name = os.fspath(path).lower()
     for ending, form in FORMATS.items():
         if name.endswith(ending):
@@ -186,7 +193,7 @@ def _open_path(source: str, engine: str, spark_master: str | None, sheet: str | 
     paths = files_of(source)
     form = file_format(paths[0])
     if any(file_format(each) != form for each in paths):
-        raise InvalidInput(f"file: {source} mixes CSV, Excel and Parquet files; give one kind.")
+        raise InvalidInput(f"file: {source} mixes CSV, JSON, Excel and Parquet files; give one kind.")
     if form == "excel":
         if len(paths) > 1:
             raise InvalidInput(f"file: {source} is {len(paths)} workbooks; give one at a time.")
@@ -198,21 +205,27 @@ def _open_path(source: str, engine: str, spark_master: str | None, sheet: str | 
             require_whole(each, manner)
         if not manner.plain and len(paths) == 1:
             return _adopted(source, paths[0], manner, None, engine)
-    files = Files(paths, form, manner.delimiter)
+    files, origin = Files(paths, form, manner.delimiter), manner.origin if form == "csv" else None
+    if form == "json":
+        _require_duckdb(source, engine, "JSON Lines")
+        columns, origin = columns_of(paths, source)
+        files, engine = replace(files, columns=columns), "duckdb"
     partitions, others = _partitions(source, paths)
     if partitions:
         base = source if is_remote(source) else str(_base(source))
         reader = reader_of(replace(files, base=base), engine, spark_master)
         files = _partitioned(files, base, reader, partitions, others)
-    table = _scan(files, reader_of(files, engine, spark_master), source)
-    return replace(table, origin=manner.origin) if form == "csv" else table
+    return replace(_scan(files, reader_of(files, engine, spark_master), source), origin=origin)
+
+
+def _require_duckdb(source: str, engine: str, what: str) -> None:
+    if engine not in ("auto", "duckdb"):
+        raise InvalidInput(f"engine: {source} is {what}, which DuckDB reads. Leave it out.")
 
 
 def _adopted(source: str, path: str, manner: Manner | None, sheet: str | None, engine: str) -> Table:
     """A file that no engine reads as it is."""
-    if engine not in ("auto", "duckdb"):
-        what = "a workbook" if manner is None else "no UTF-8 text"
-        raise InvalidInput(f"engine: {source} is {what}, which DuckDB reads. Leave it out.")
+    _require_duckdb(source, engine, "a workbook" if manner is None else "no UTF-8 text")
     relation, origin = adopt(path, manner, sheet)
     frame = nw.from_native(relation)
     names = frame.collect_schema().names()

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -171,11 +170,6 @@ def names_in_rows(
     return named if pool is None else {**named, "pool": pool}
 
 
-def columns_in_rows(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[Any]]:
-    """The values of these columns, by role."""
-    return {role: _column(rows, name, role) for role, name in names.items()}
-
-
 def select_columns(columns: Mapping[str, Any], policy: Policy) -> tuple[list[int], Selection]:
     """Which rows of a pool, given as columns by role, are on the shortlist; nothing is written."""
     array = check.as_scores(columns["score"])
@@ -207,12 +201,3 @@ def _pool_column(policy: Policy, pool: str | None, has: Callable[[str], bool]) -
     remembered = (policy.columns or {}).get("pool")
     taken = pool is None and policy.by_rank and remembered is not None and has(remembered)
     return remembered if taken else pool
-
-
-def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any]:
-    try:
-        return list(map(itemgetter(name), rows))
-    except KeyError:
-        at = next(i for i, row in enumerate(rows) if name not in row)
-        there = ", ".join(repr(each) for each in list(rows[at])[:20]) or "no columns"
-        raise InvalidInput(f"{role}: row {at} has no {name!r}; it has {there}.") from None

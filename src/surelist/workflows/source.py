@@ -64,6 +64,12 @@ class Read(Struct, frozen=True):
 
 
 PLAIN = Read()
+_JSON_OBJECT = re.compile(rb"\s*\{\s*[\"}]")
+
+
+def begins_as_json(start: bytes) -> bool:
+    """Whether a file begins with a JSON object: no line of column names begins so."""
+    return _JSON_OBJECT.match(start) is not None
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,6 @@ from surelist.tables.profile import (
 from surelist.tables.reading import Reading
 from surelist.workflows.certify import REMEMBERED, certify_source
 from surelist.workflows.selection import (
-    columns_in_rows,
     load_policy,
     names_in_rows,
     score_column,
@@ -66,7 +65,6 @@ __all__ = [
     "SheetNeeded",
     "admit",
     "calibrate_table",
-    "columns_in_rows",
     "convert",
     "curve",
     "delimiter_in",

@@ -13,7 +13,7 @@ import math
 import re
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class Files:
     delimiter: str
     base: str | None = None  # below this folder, those named column=value hold a column each
     unwanted: tuple[str, ...] = ()  # columns that folders above it seem to hold
+    columns: Mapping[str, str] | None = None  # of JSON: their types, as SQL
 
     @property
     def partitioned(self) -> bool:
@@ -142,7 +143,7 @@ class Engine(ABC):
 
     @abstractmethod
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
-        """Write ``csv`` or ``parquet`` under ``output``, complete or not at all."""
+        """Write ``csv``, ``json`` (lines) or ``parquet`` under ``output``, complete or not at all."""
 
 
 def is_remote(path: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +60,11 @@ class DuckDB(Engine):
 
     def scan(self, files: Files) -> Frame:
         """On a connection of its own."""
-        exact = [each if is_remote(each) else glob.escape(each) for each in files.paths]
-        paths = f"[{', '.join(literal(each) for each in exact)}]"
+        paths = _listed(files.paths)
         if files.form == "parquet":
             reader = f"read_parquet({paths}, hive_partitioning={str(files.partitioned).lower()})"
+        elif files.columns is not None:
+            reader = json_reader(files.paths, files.columns, files.partitioned)
         else:
             reader = csv_reader(paths, files.delimiter, files.partitioned)
         return nw.from_native(self._connection().sql(f"SELECT * FROM {reader}"))
@@ -93,7 +94,32 @@ class DuckDB(Engine):
                 relation.write_parquet(target)
                 return
             packed = "gzip" if output.lower().endswith(".gz") else "none"
+            if form == "json":
+                copied = (
+                    f"COPY (SELECT * FROM input) TO {literal(target)} (FORMAT json, COMPRESSION {packed})"
+                )
+                relation.query("input", copied)
+                return
             relation.write_csv(target, header=True, sep=delimiter, compression=packed)
+
+
+def _listed(paths: Sequence[str]) -> str:
+    """Paths as SQL; a name is a name, stars and brackets included, but for those of addresses."""
+    return f"[{', '.join(literal(each if is_remote(each) else glob.escape(each)) for each in paths)}]"
+
+
+def objects_in(paths: Sequence[str]) -> str:
+    """JSON Lines as one column ``json``, as SQL."""
+    return f"read_ndjson_objects({_listed(paths)})"
+
+
+def json_reader(paths: Sequence[str], columns: Mapping[str, str], partitioned: bool = False) -> str:
+    """JSON Lines as columns of these types, as SQL."""
+    types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in columns.items())
+    return (
+        f"read_json({_listed(paths)}, format='newline_delimited', columns={{{types}}}, "
+        f"hive_partitioning={str(partitioned).lower()})"
+    )
 
 
 def csv_reader(paths: str, delimiter: str, partitioned: bool = False) -> str:

@@ -55,7 +55,9 @@ class Eager(Engine):
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
         native, kind = frame.to_native(), frame.implementation
         with unpacked(output) as target:
-            if kind.is_polars():
+            if form == "json":
+                _write_lines(frame, target)
+            elif kind.is_polars():
                 _polars_write(native, target, form, delimiter)
             elif kind.is_pandas():
                 if form == "parquet":
@@ -71,6 +73,16 @@ class Eager(Engine):
 
                 options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
                 csv.write_csv(native, target, options)
+
+
+def _write_lines(frame: Frame, path: str) -> None:
+    """One JSON object per row; pandas would round numbers and pyarrow has no writer."""
+    import msgspec
+
+    names, encode = frame.columns, msgspec.json.Encoder().encode
+    with open(path, "wb") as file:
+        for row in frame.iter_rows():
+            file.write(encode(dict(zip(names, plain(row), strict=True))) + b"\n")
 
 
 def _polars_write(native: Any, path: str, form: str, delimiter: str) -> None:

@@ -87,5 +87,7 @@ class Polars(Engine):
         with unpacked(output) as target:
             if form == "parquet":
                 frame.to_native().sink_parquet(target)
+            elif form == "json":
+                frame.to_native().sink_ndjson(target)
             else:
                 frame.to_native().sink_csv(target, separator=delimiter)

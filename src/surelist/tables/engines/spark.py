@@ -120,8 +120,11 @@ def _write(native: Any, where: str, form: str, delimiter: str) -> None:
     if form == "parquet":
         native.write.parquet(where)
         return
-    unchanged = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
     packed = {"compression": "gzip"} if where.endswith(".gz") else {}
+    if form == "json":
+        native.write.options(ignoreNullFields="false", **packed).json(where)
+        return
+    unchanged = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
     native.write.options(**_CSV, **unchanged, **packed, sep=delimiter).csv(where)
 
 
