@@ -35,6 +35,7 @@ Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 # choices that several packages offer
+EVERYONE = "everyone"  # a target of this name, beside those of groups under one cutoff, is about all rows
 MissingLabels = Literal["error", "unqualified"]
 Dialect = Literal["duckdb", "postgres", "spark", "snowflake", "bigquery"]
 OnBadRows = Literal["error", "drop"]

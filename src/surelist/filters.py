@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._check import EVERYONE
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.ties import Salt
@@ -108,7 +109,7 @@ class Filter:
         if self.grouped:
             return self._select_groups(array, groups, texts)
         if groups is not None:
-            raise InvalidInput("groups: this policy has no groups; leave them out.")
+            raise InvalidInput("groups: this policy has one cutoff for everybody; leave them out.")
         return self._at_least(array, self.groups[0].threshold(len(array)), texts)
 
     def reason(self, group: str | None, candidates: int, sizes: Mapping[str, int]) -> str:
@@ -184,8 +185,15 @@ def ranks_within(scores: Scores, pools: NDArray[np.int64]) -> Scores:
     return minus
 
 
-def pool_members(groups: Any, known: list[str], rows: int, *, overlapping: bool) -> dict[str, Mask]:
-    """Row mask per known group; unknown or missing groups are errors that name them."""
+def pool_members(
+    groups: Any, known: list[str], rows: int, *, overlapping: bool, everyone: bool = False
+) -> dict[str, Mask]:
+    """Row mask per known group; unknown or missing groups are errors that name them.
+
+    With ``everyone``, a known group of that name has all rows, and others need not have a known group.
+    """
+    if everyone and EVERYONE in known:
+        return _with_everyone(groups, known, rows, overlapping=overlapping)
     if groups is None:
         raise InvalidInput(f"groups: this policy has groups ({_listed(known)}); pass groups=.")
     if isinstance(groups, Mapping) != overlapping:
@@ -209,6 +217,26 @@ def pool_members(groups: Any, known: list[str], rows: int, *, overlapping: bool)
             "promised for it: calibrate with rows of it, or merge small groups beforehand (merge_groups)."
         )
     return masks
+
+
+def refuse_everyone(known: bool) -> None:
+    """Raise where a group has the name that stands for all rows."""
+    if known:
+        raise InvalidInput(
+            f"groups: the target of {EVERYONE!r} is about all rows, and there is a group of that name; give "
+            "the group another name, or leave its mask out."
+        )
+
+
+def _with_everyone(groups: Any, known: list[str], rows: int, *, overlapping: bool) -> dict[str, Mask]:
+    mine = [name for name in known if name != EVERYONE]
+    names = check.as_groups(groups) if not overlapping and groups is not None else groups
+    refuse_everyone(names is not None and EVERYONE in names)
+    if not overlapping and names is not None:
+        check.require_length(names, rows, "groups")
+        groups, overlapping = {name: names == name for name in mine}, True
+    masks = pool_members(groups, mine, rows, overlapping=overlapping)
+    return {name: masks.get(name, np.ones(rows, dtype=np.bool_)) for name in known}
 
 
 def _listed(names: list[str]) -> str:

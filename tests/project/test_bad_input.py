@@ -149,7 +149,7 @@ CASES = [
     (lambda: calibrate(shift=sl.DensityRatio(GOOD, 0)), "bound", "got 0"),
     (lambda: calibrate(shift=sl.DensityRatio(GOOD, 1.0, seed=-1)), "seed", "got -1"),
     (lambda: calibrate(missing_labels="drop"), "missing_labels", "got 'drop'"),
-    (lambda: POLICY.select(GOOD, groups=GROUPS), "groups", "no groups"),
+    (lambda: POLICY.select(GOOD, groups=GROUPS), "groups", "one cutoff for everybody"),
     (lambda: GROUPED.select(GOOD), "groups", "'a', 'b'"),
     (lambda: GROUPED.select(GOOD, groups=["c", *GROUPS[1:]]), "groups", "unknown group 'c'; known groups: 'a', 'b'"),
     (lambda: GROUPED.select(GOOD, groups=[None, *GROUPS[1:]]), "groups", "missing group at row 0"),

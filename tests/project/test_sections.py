@@ -55,6 +55,13 @@ PROOFS = {
         "promises/test_simulations.py::test_non_monotone_score_with_heavy_ties",
         "promises/test_list_length.py::test_exact_rule_is_close_to_the_oracle",
     ],
+    "common-cutoff": [
+        "promises/test_common_cutoff.py::test_every_sample_with_overlapping_groups",
+        "promises/test_common_cutoff.py::test_the_worst_point_of_the_theory_by_simulation",
+        "promises/test_common_cutoff.py::test_whole_pools_count_where_they_keep_the_promise_to_every_group",
+        "promises/test_common_cutoff.py::test_after_looking_has_no_proof_and_single_pools_keep_their_shares",
+        "promises/test_common_cutoff.py::test_a_group_without_rows_or_with_too_few_refuses_all",
+    ],
     "together": [
         "promises/test_combinations.py::test_maps_of_rows_and_splits_together_are_false_at_most_alpha",
         "promises/test_combinations.py::test_missing_labels_of_drawn_rows_count_as_not_qualified_and_keep_the_level",

@@ -92,7 +92,7 @@ def test_an_empty_group_field_is_an_error_at_that_field(tab):
     tab.choose(group="site")
     groups = {f"group-{n}": name for n, name in enumerate(("east", "north", "south", "west"), 1)}
     wanted = {f"k-{n}": "1" for n in range(1, 5)} | {"k-3": ""}
-    answer = tab.ask(purpose="outreach", **groups, **wanted)
+    answer = tab.ask(cutoff="common", **groups, **wanted)
     assert answer.status_code == 400
     assert "how many qualified you need of south: this field is empty" in answer.text
     assert re.search(r'name="k-3"[^>]*aria-invalid', answer.text)

@@ -15,6 +15,7 @@ from msgspec import structs
 
 import surelist as sl
 from surelist.examples import population
+from surelist.workflows.sql import selection_sql
 
 pytestmark = pytest.mark.slow
 
@@ -255,3 +256,35 @@ def test_spark_gives_the_policy_and_the_list_of_arrays(rows, others, tmp_path, p
     done = sl.select_table(spark_session.createDataFrame(pool), policy, pool=column)
     listed = sorted(row["my score"] for row in done.table.collect())
     assert listed == sorted(expected_list(policy, pool))
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["rows", "pools"])
+def test_one_cutoff_for_all_groups_is_the_same_on_every_engine(engine, whole):
+    scores, labels = population(np.random.default_rng(6), 600)
+    scores, names, pools = scores.round(3), np.arange(600) % 2, np.arange(600) // 12
+    site = np.where(names == 0, "north", "south")
+    table = engine.table(
+        {"score": scores.tolist(), "label": labels.astype(int).tolist(), "group": site.tolist(),
+         "pool": [str(each) for each in pools]}
+    )  # fmt: skip
+    targets: dict[str, Any] = {name: sl.Expected(2, 50) for name in ("north", "south")} | {
+        "everyone": sl.Expected(5, 100)
+    }
+    beside, columns = {}, {}
+    if whole:
+        targets = {"north": sl.NextPool(recall=0.3), "south": sl.NextPool(recall=0.3)}
+        beside, columns = {"pools": pools}, {"pool": "pool"}
+    here = sl.calibrate(scores, labels, targets, groups=sl.Groups(site, cutoff="common"), **beside)
+    there = sl.calibrate_table(
+        table, score="score", label="label", target=targets, groups=sl.Groups("group", cutoff="common"),
+        **columns, **engine.options,
+    )  # fmt: skip
+    for one, two in zip(here.cutoffs, there.cutoffs, strict=True):
+        assert (one.steps, one.own, one.rows, one.qualified) == (two.steps, two.own, two.rows, two.qualified)
+    assert (there.everyone.share, there.everyone.fingerprint) == (
+        here.everyone.share,
+        here.everyone.fingerprint,
+    )
+    listed = sl.select_table(table, there, **engine.options)
+    assert listed.shortlisted == int(np.sum(scores >= here.threshold))
+    assert "group" not in selection_sql(there, "duckdb")

@@ -191,7 +191,7 @@ def refusals() -> list[tuple[Any, dict[str, Any], str]]:
         (per_group, {"pool_size": 50}, "of each group"), (one_pool, {}, "from no other"),
         (campaign.policy, {}, "campaign"), (policy().withdraw("x"), {}, "nothing any more"),
         (policy(sl.PerPool(3, 50)), {}, "pool_size"), (policy(), {"pool_size": 100}, "leave it out"),
-        (policy(), {"score": None}, "no score column"), (policy(), {"group": "g"}, "no groups"),
+        (policy(), {"score": None}, "no score column"), (policy(), {"group": "g"}, "one cutoff for everybody"),
         (grouped(), {}, "no group column"), (grouped(True, False), {"group": "g"}, "True and False"),
         (policy(), {"dialect": "mysql"}, "dialect"),
     ]  # fmt: skip

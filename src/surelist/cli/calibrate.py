@@ -36,7 +36,8 @@ from surelist.cli.progress import PROGRESS
 @promise_flags()
 @options("pool_size", "also", "pool", *FIELDS, "unlabelled", "other_score")
 @options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score")
-@options("alpha", "rule", "calibration_share", "group", "target", "purpose", "group_split", "group_rows")
+@options("alpha", "rule", "calibration_share", "group", "target", "purpose")
+@options("group_split", "group_rows", "group_cutoff")
 @options("ties", "id", "missing_labels", "pos_label", "neg_label")
 @click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
 @reading_options
@@ -59,6 +60,8 @@ def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
           --expect 5 --pool-size 100 --alpha 0.1 -o policy.json
       surelist calibrate past.csv --group sex --target "women=3.8/76" --target "men=1.2/24" \\
           --purpose "outreach, not selection" -o policy.json
+      surelist calibrate past.csv --group sex --target "women=3.8/76" --target "men=1.2/24" \\
+          --group-cutoff common -o policy.json
       surelist calibrate past.xlsx --sheet Candidates --score Wert --label Ergebnis --pos-label Ja \\
           --expect 5 --pool-size 100 -o policy.json
       surelist calibrate past.csv --next-pool 5 --pool query -o policy.json

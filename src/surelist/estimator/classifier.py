@@ -29,7 +29,7 @@ from surelist.estimator.enclosing_fit import COPIED, explains_copy, in_search, o
 from surelist.estimator.move_outside import outermost
 from surelist.promises.calibrate import calibrate
 from surelist.promises.conditions import Groups
-from surelist.promises.options import GroupRows, GroupSplit, Rule
+from surelist.promises.options import GroupCutoff, GroupRows, GroupSplit, Rule
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Needs, Promise
 
@@ -68,7 +68,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         a binary classifier with ``predict_proba`` or ``decision_function``
     target
         ``Expected``, ``PerPool`` or ``Recall``; with ``groups``, a mapping of group to target
-    alpha, rule, calibration_share, purpose, group_split, group_rows
+    alpha, rule, calibration_share, purpose, group_split, group_rows, group_cutoff
         as for :func:`surelist.calibrate`
     prefit
         the estimator is fitted already, on other rows
@@ -121,6 +121,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         purpose: str | None = None,
         group_split: GroupSplit = "bonferroni",
         group_rows: GroupRows = "own",
+        group_cutoff: GroupCutoff = "own",
         prefit: bool = False,
         calibration_size: float | int = 0.5,
         response_method: str = "auto",
@@ -135,6 +136,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self.purpose = purpose
         self.group_split = group_split
         self.group_rows = group_rows
+        self.group_cutoff = group_cutoff
         self.prefit = prefit
         self.calibration_size = calibration_size
         self.response_method = response_method
@@ -321,6 +323,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def _groups_of(self, groups: Any, rows: NDArray[Any]) -> Groups | None:
         check.as_choice(self.group_split, get_args(GroupSplit), "group_split")
         check.as_choice(self.group_rows, get_args(GroupRows), "group_rows")
+        check.as_choice(self.group_cutoff, get_args(GroupCutoff), "group_cutoff")
         if groups is None:
             if self.purpose is not None:
                 raise InvalidInput(f"purpose: goes with groups=, got {self.purpose!r} without.")
@@ -329,7 +332,13 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             names: Any = {name: _safe_indexing(mask, rows) for name, mask in groups.items()}
         else:
             names = _safe_indexing(groups, rows)
-        return Groups(names, purpose=self.purpose, split=self.group_split, rows=self.group_rows)
+        return Groups(
+            names,
+            purpose=self.purpose,
+            split=self.group_split,
+            rows=self.group_rows,
+            cutoff=self.group_cutoff,
+        )
 
     def _changed_target(self, inside: dict[str, Any]) -> Any:
         """The target with ``target__k=...`` and the like applied."""

@@ -25,18 +25,18 @@ from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.filters import pool_members
 from surelist.promises.best_of import best_of
 from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlier
+from surelist.promises.cutoffs import common_cutoffs, cutoff_of, lowered
 from surelist.promises.evidence import ArrayCounts, Evidence, RowColumns
 from surelist.promises.options import Rule
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
-from surelist.promises.promise import Level, Promise
+from surelist.promises.promise import Promise
 from surelist.promises.proved import require_proof, require_use
 from surelist.promises.sampled import SampledLabels, require_drawn, thin
 from surelist.promises.score_direction import warn_of_doubts
 from surelist.promises.shift import DensityRatio, keep_rows, ratios_of, with_margin
-from surelist.promises.state import Certified, Cutoff, Shift, Step, Thinning
+from surelist.promises.state import Certified, Cutoff, Everyone, Shift, Thinning
 from surelist.promises.terms import Targets, Terms, make_terms
-from surelist.score_summary import Reached
 from surelist.ties import Salt
 
 Mask = NDArray[np.bool_]
@@ -198,10 +198,12 @@ def _certify_arrays(given: Arrays, terms: Terms) -> Policy:
     check.require_rows(scores, "scores")
     columns, facts, kept = _read(given, scores, terms)
     evidence, before = {}, {}
-    for name, mask in _members(given.groups, terms, len(scores)).items():
+    for name, mask in members_of(given.groups, terms, len(scores)).items():
         good = columns.good if mask is None else columns.good & mask
         before[name] = (len(scores) if mask is None else int(mask.sum())), int(np.count_nonzero(good))
         evidence[name] = _evidence(given, columns, mask, kept, terms, name)
+    if terms.common:
+        evidence[None] = _evidence(given, columns, None, kept, terms, None)
     policy = certify(evidence, terms, facts, before)
     if given.pools is not None and not policy.of_pools:
         _warn_of_pools(columns, policy)
@@ -238,7 +240,9 @@ def _evidence(
     mine = mask if kept is None else kept if mask is None else mask & kept
     ids = None if given.ids is None else check.as_ids(given.ids, len(columns.numbers))
     everyone = terms.grouped and terms.group_rows == "all"
-    counts = ArrayCounts.of(columns.numbers, columns.good, mine, ids, rows if everyone else None)
+    whole = terms.common and terms.all_targets[0].whole_pools  # a pool without members of a group is one too
+    of = None if whole else mine
+    counts = ArrayCounts.of(columns.numbers, columns.good, of, ids, rows if everyone else None)
     others = None
     if given.unlabelled is not None:
         others = check.as_scores(given.unlabelled, "unlabelled")
@@ -246,15 +250,17 @@ def _evidence(
     sampled = (
         given.labels if isinstance(given.labels, SampledLabels) and given.labels.above is not None else None
     )
-    return Evidence(counts, name, columns.part(mine), others=others, alike=given.alike, sampled=sampled)
+    part = columns.only(mask) if whole else columns.part(mine)
+    return Evidence(counts, name, part, others=others, alike=given.alike, sampled=sampled)
 
 
-def _members(groups: Any, terms: Terms, rows: int) -> dict[str | None, Mask | None]:
+def members_of(groups: Any, terms: Terms, rows: int) -> dict[str | None, Mask | None]:
     """Row mask per group that has a target; every row's group must have one."""
     if not terms.grouped:
         return {None: None}
     known = [str(name) for name in terms.targets]
-    return dict(pool_members(groups, known, rows, overlapping=terms.overlapping).items())
+    members = pool_members(groups, known, rows, overlapping=terms.overlapping, everyone=terms.common)
+    return dict(members.items())
 
 
 def _warn_of_pools(columns: RowColumns, policy: Policy) -> None:
@@ -274,15 +280,16 @@ def certify(
 
     ``before``: rows and qualified rows of each group before some were thinned out.
     """
-    before = before or {name: (each.rows, each.qualified) for name, each in evidence.items()}
+    before = before or {name: (evidence[name].rows, evidence[name].qualified) for name in terms.targets}
     _require_labels(terms, facts.missing_labels)
     terms.refuse_estimated(before)
     salt, spent = (Salt.draw() if terms.hashed else None), set[int]()  # after the ids are fixed
-    found: dict[tuple[str | None, Promise], Cutoff] = {}
+    found: dict[tuple[str | None, Promise], tuple[Evidence, Certified]] = {}
     short: list[Shortfall] = []
     lowest = math.inf
+    beside = tuple((each, evidence[name]) for name, each in terms.targets.items()) if terms.common else ()
     for name, promise in _in_order(terms):
-        rows = replace(evidence[name], salt=salt, spent=spent)
+        rows = replace(evidence[name], salt=salt, spent=spent, beside=beside)
         try:
             certified = promise.certify(rows, terms.level, lowest)
         except NotCertifiable as refusal:
@@ -292,13 +299,17 @@ def certify(
             continue
         if terms.also:
             lowest = min(lowest, certified.steps[0].threshold)
-        found[name, promise] = _cutoff(rows, promise, terms.level, certified)
+        found[name, promise] = rows, certified
     if short:
         raise NotCertifiable(dataclasses.replace(short[0], others=tuple(short[1:])))
-    cutoffs = [found[each] for each in _as_asked(terms)]
+    salt = None if salt is None else Salt(salt.key, frozenset(spent))
+    if terms.common:
+        cutoffs, everyone = common_cutoffs(found, evidence[None], terms)
+        return _policy(cutoffs, terms, facts, salt, everyone)
+    cutoffs = [cutoff_of(*found[each], each[1], terms.level) for each in _as_asked(terms)]
     if terms.also:
-        cutoffs = [_lowered(each, lowest) for each in cutoffs]
-    return _policy(cutoffs, terms, facts, None if salt is None else Salt(salt.key, frozenset(spent)))
+        cutoffs = [lowered(each, lowest) for each in cutoffs]
+    return _policy(cutoffs, terms, facts, salt)
 
 
 def _as_asked(terms: Terms) -> list[tuple[str | None, Promise]]:
@@ -349,52 +360,14 @@ def _counted_before(
     )
 
 
-def _cutoff(rows: Evidence, promise: Promise, level: Level, certified: Certified) -> Cutoff:
-    """The thresholds with what is kept of the rows behind them."""
-    first, last = certified.steps[0], certified.steps[-1]
-    counted = certified.proof.counted
-    summary = rows.counts.summary([first.threshold, last.threshold] if counted else [])
-    steps = certified.steps
-    if counted:
-        total = summary.scores.total
-        ends = {
-            at: _with_shares(steps[at], each, total)
-            for at, each in zip((0, len(steps) - 1), summary.reached, strict=True)
-        }
-        steps = tuple(ends.get(at, step) for at, step in enumerate(steps))
-    elif first.share is None and certified.proof.lists_share and rows.columns is not None:
-        steps = (replace(first, share=float(np.mean(rows.scores >= first.threshold))),)
-    scores = summary.scores if rows.sampled is None else replace(summary.scores, auc=None)
-    return Cutoff(
-        rows.group, promise, level, certified.rows, certified.qualified, steps, certified.proof,
-        summary.fingerprint, scores,
-    )  # fmt: skip
-
-
-def _with_shares(step: Step, reached: Reached, total: int) -> Step:
-    """With how much of the calibration rows the threshold shortlists, and would if ties were broken."""
-    needed = step.critical_count - reached.qualified_above
-    part = needed / (reached.qualified - reached.qualified_above)
-    untied = (reached.rows_above + part * (reached.rows - reached.rows_above)) / total
-    share = reached.rows / total if step.tie_break is None else untied
-    return replace(step, reached=reached.qualified, share=share, share_untied=untied)
-
-
-def _lowered(cutoff: Cutoff, threshold: float) -> Cutoff:
-    """At a lower threshold nothing is known of how many reach it."""
-    step = cutoff.steps[0]
-    if step.threshold == threshold:
-        return cutoff
-    lower = replace(step, threshold=threshold, reached=None, share=None, share_untied=None)
-    return replace(cutoff, steps=(lower,))
-
-
-def _policy(cutoffs: list[Cutoff], terms: Terms, facts: Facts, salt: Salt | None) -> Policy:
+def _policy(
+    cutoffs: list[Cutoff], terms: Terms, facts: Facts, salt: Salt | None, everyone: Everyone | None = None
+) -> Policy:
     return Policy(
         cutoffs=tuple(cutoffs), alpha=terms.alpha, rule=terms.rule,
         created=datetime.now(UTC).isoformat(timespec="seconds"), version=__version__,
         group_split=terms.group_split if terms.grouped else None,
         group_rows=terms.group_rows if terms.grouped else None, group_keys=terms.group_keys,
-        overlapping=terms.overlapping,
+        overlapping=terms.overlapping, group_cutoff="common" if terms.common else "own", everyone=everyone,
         purpose=terms.purpose, salt_hash=salt.hash if salt else None, salt=salt, **asdict(facts),
     )  # fmt: skip

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from surelist.errors import InvalidInput
-from surelist.promises.options import GroupRows, GroupSplit
+from surelist.promises.options import GroupCutoff, GroupRows, GroupSplit
 
 
 class Groups(Struct, frozen=True, eq=False):
@@ -27,6 +27,9 @@ class Groups(Struct, frozen=True, eq=False):
     names : array_like or mapping
         One group name per row, or, for overlapping groups, a mapping of name to boolean mask; of a table the
         name of its column.
+    cutoff : {"own", "common"}
+        ``"common"`` is one cutoff for everybody that keeps every group's target [theory: common-cutoff]; a
+        target named "everyone" is then about all rows.
     purpose : str, optional
         What cutoffs that differ by group are for; recorded in the policy.
     split : {"bonferroni", "sidak"}
@@ -46,12 +49,16 @@ class Groups(Struct, frozen=True, eq=False):
     >>> policy = sl.calibrate(scores, labels, targets, groups=sl.Groups(names, purpose="an example"))
     >>> sorted(policy.thresholds)
     ['north', 'south']
+    >>> alike = sl.calibrate(scores, labels, targets, groups=sl.Groups(names, cutoff="common"))
+    >>> round(alike.threshold, 3)
+    0.516
     """
 
     names: Any
     purpose: str | None = None
     split: GroupSplit = "bonferroni"
     rows: GroupRows = "own"
+    cutoff: GroupCutoff = "own"
 
 
 class Hash(Struct, frozen=True, eq=False):
@@ -137,6 +144,7 @@ WORDS = {
 
 EVERY = ("own", "overlapping", "all", "all overlapping")  # groups
 HASH, SEVERAL, SIDAK, BESIDE, DROPPED = ("hash",), ("several",), ("sidak",), ("beside",), ("dropped",)
+COMMON, BY_GROUP = ("common",), ("groups", "cutoff")
 
 
 class Proved(Struct, frozen=True):

@@ -22,6 +22,7 @@ from surelist.bounds.looking_back import clustered_interval
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
+from surelist.filters import pool_members
 from surelist.promises.judging import LEVEL, Mask, Pools, RowsSeen, judge, kept_by_pool
 from surelist.promises.policy import Policy, as_policy
 
@@ -175,11 +176,11 @@ def evaluate(
     check.require_one_index(scores=scores, labels=labels, groups=groups, ids=ids, pools=pools)
     good, _ = check.as_labels(labels)
     drawn = None if pools is None else Pools(*check.as_codes(pools, len(good)))
-    listed = _listed(policy, scores, groups, ids, pools)
+    listed = _listed(policy, scores, groups if policy.filter.grouped else None, ids, pools)
     check.require_length(good, len(listed), "labels")
     check.require_rows(good, "labels")
     everyone = RowsSeen(np.ones(len(good), dtype=np.bool_), listed, good, drawn)
-    members = _members(groups, policy) if policy.grouped else {}
+    members = _members(groups, policy, len(good)) if policy.grouped else {}
     kept = [_kept(None, everyone, everyone)]
     whole = policy.group_rows == "all"
     for name, mask in members.items():
@@ -200,11 +201,9 @@ def _listed(policy: Policy, scores: Any, groups: Any, ids: Any, pools: Any) -> M
     return policy.select(scores, groups, ids)
 
 
-def _members(groups: Any, policy: Policy) -> dict[str, Mask]:
-    if policy.overlapping:
-        return {str(name): np.asarray(mask, dtype=np.bool_) for name, mask in groups.items()}
-    names = check.as_groups(groups)
-    return {str(cutoff.group): names == cutoff.group for cutoff in policy.cutoffs}
+def _members(groups: Any, policy: Policy, rows: int) -> dict[str, Mask]:
+    known = [str(cutoff.group) for cutoff in policy.cutoffs]
+    return pool_members(groups, known, rows, overlapping=policy.overlapping, everyone=policy.common)
 
 
 def _kept(group: str | None, seen: RowsSeen, of: RowsSeen) -> Kept:

@@ -17,6 +17,7 @@ from surelist.errors import InvalidInput
 from surelist.promises.array_summary import summarise_arrays
 from surelist.promises.other_scores import require_others
 from surelist.promises.pools import PoolRows, pool_rows
+from surelist.promises.promise import Promise
 from surelist.promises.sampled import SampledLabels
 from surelist.promises.state import Requirement, Step
 from surelist.score_summary import RowSummary
@@ -60,6 +61,10 @@ class RowColumns(Struct, frozen=True, eq=False):
         """Which rows are qualified; an amount above 0 counts as such."""
         return self.labels if self.labels.dtype == np.bool_ else np.asarray(self.labels > 0)
 
+    def only(self, mask: Mask | None) -> RowColumns:
+        """All rows, of which only some can count as qualified."""
+        return self if mask is None else RowColumns(self.numbers, self.good & mask, self.pools)
+
     def part(self, mask: Mask | None) -> RowColumns:
         """Only some of the rows."""
         if mask is None:
@@ -73,7 +78,8 @@ class Evidence(Struct, frozen=True, eq=False):
 
     ``columns`` and ``pooled`` are there where every row, or whole pools, were read; ``others`` are scores of
     other candidates; ``sampled`` says that labels were drawn at two rates. With a ``salt`` ties are broken,
-    and the numbers that decided go to ``spent``.
+    and the numbers that decided go to ``spent``. Under one cutoff for all groups, ``beside`` has every
+    group's promise and rows.
     """
 
     counts: RowCounts
@@ -85,6 +91,7 @@ class Evidence(Struct, frozen=True, eq=False):
     sampled: SampledLabels | None = None
     salt: Salt | None = None
     spent: set[int] = field(default_factory=set)
+    beside: tuple[tuple[Promise, Evidence], ...] = ()
 
     @property
     def rows(self) -> int:

@@ -34,11 +34,12 @@ def terms_of(asked: Mapping[str, Any], target: Targets) -> Terms:
     group, purpose = asked.get("group"), asked.get("purpose")
     if group is None and purpose is not None:
         raise InvalidInput(f"purpose: goes with group=, got {purpose!r} without.")
-    if group is not None and not (purpose or "").strip():
+    alike = asked.get("group_cutoff") == "common"
+    if group is not None and not alike and not (purpose or "").strip():
         raise InvalidInput(f"purpose: cutoffs by group need a sentence on what they are for. {GROUP_WARNING}")
     groups = None
     if group is not None:
-        given = {"split": asked.get("group_split"), "rows": asked.get("group_rows")}
+        given = {name: asked.get(f"group_{name}") for name in ("split", "rows", "cutoff")}
         groups = Groups(group, purpose, **{name: value for name, value in given.items() if value is not None})
     known = ("alpha", "rule", "calibration_share", "missing_labels")
     ties = Hash(asked.get("id")) if asked.get("ties") == "hash" else "include"

@@ -41,6 +41,17 @@ def promise_shares(promises: Sequence[Promise]) -> int:
     return others + (others < len(promises))
 
 
+def group_alpha(alpha: float, promises: Sequence[Promise], split: str, *, common: bool) -> float:
+    """The level at which each group's promise is certified so that all hold at alpha.
+
+    Under one cutoff for all groups nothing is shared, unless single pools are promised and rows are the
+    units [theory: common-cutoff].
+    """
+    if common and all(each.fixed_boundary or each.whole_pools for each in promises):
+        return alpha
+    return split_alpha(alpha, len(promises), split)
+
+
 def joint_alpha(alpha: float, groups: int) -> float:
     """The chance that one of several independent groups fails, each at ``alpha``: sidak, the other way."""
     return -math.expm1(groups * math.log1p(-alpha))

@@ -15,6 +15,7 @@ Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein"]
 CurveRule = Literal["simultaneous", "dkw"]
 GroupSplit = Literal["bonferroni", "sidak"]
 GroupRows = Literal["own", "all"]
+GroupCutoff = Literal["own", "common"]
 GroupKey = str | int | bool
 GroupKeys = Literal["whole numbers", "true or false"]  # how groups were named, where not by text
 Ties = Literal["include", "hash"]
@@ -35,7 +36,9 @@ class Option:
 OPTIONS: dict[str, Option] = {
     "score": Option("score", str, "Column with the score."),
     "label": Option("qualified", str, "Column with the label, 1 = qualified."),
-    "group": Option(None, str, "Column with the group; needs a target per group and a purpose."),
+    "group": Option(
+        None, str, "Column with the group; needs a target per group, and a purpose where cutoffs differ."
+    ),
     "id": Option(None, str, "Column with candidate ids, for randomised ties."),
     "pool": Option(
         None,
@@ -87,6 +90,9 @@ OPTIONS: dict[str, Option] = {
     "group_split": Option("bonferroni", GroupSplit, "How alpha is split; sidak is for disjoint groups."),
     "group_rows": Option(
         "own", GroupRows, "all: every row counts for every group and M is the whole pool's size."
+    ),
+    "group_cutoff": Option(
+        "own", GroupCutoff, "common: one cutoff for everybody that keeps every group's target."
     ),
     "ties": Option("include", Ties, "At the threshold include everyone, or draw by a hash of the id."),
     "missing_labels": Option(

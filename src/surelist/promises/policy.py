@@ -24,7 +24,7 @@ from surelist import _numerals as numerals
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput, PoolWarning
-from surelist.filters import Filter, GroupFilter
+from surelist.filters import Filter, GroupFilter, Threshold
 from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_display, policy_file, pool_checks, wording
 from surelist.promises.options import GroupKey
@@ -68,7 +68,7 @@ class Policy(Displayed, Certificate, frozen=True):
     @property
     def threshold(self) -> float:
         """The one threshold. Policies with several have ``thresholds`` instead."""
-        if not self.grouped and len(self.cutoffs[0].steps) == 1:
+        if not self.filter.grouped and len(self.cutoffs[0].steps) == 1:
             return self.cutoffs[0].steps[0].threshold
         raise InvalidInput(
             "threshold: this policy has several, by group or by pool size; read policy.cutoffs."
@@ -121,7 +121,7 @@ class Policy(Displayed, Certificate, frozen=True):
         """
         by_group: dict[GroupKey | None, ExcessBound] = {}
         if (
-            self.withdrawn is not None or self.missing_labels or self.overlapping
+            self.withdrawn is not None or self.missing_labels or self.overlapping or self.common
         ):  # lists that help one another
             return by_group
         if self.choice is not None or self.several:
@@ -139,15 +139,25 @@ class Policy(Displayed, Certificate, frozen=True):
 
         Policies of one pool also ask for ``require_pool``.
         """
-        groups = self.cutoffs if self.grouped else self.cutoffs[:1]
+        groups = [GroupFilter(each.group, each.thresholds) for each in self.cutoffs]
+        if self.common:
+            groups = [GroupFilter(None, (self._everybody,))]
+        by_group = self.grouped and not self.common
         return Filter(
-            tuple(GroupFilter(cutoff.group, cutoff.thresholds) for cutoff in groups),
-            size_by_group=self.grouped and self.group_rows == "own",
-            overlapping=self.overlapping,
+            tuple(groups if by_group else groups[:1]),
+            size_by_group=by_group and self.group_rows == "own",
+            overlapping=by_group and self.overlapping,
             by_rank=self.by_rank,
             hashed=self.salt_hash is not None,
             salt=self.salt,
         )
+
+    @property
+    def _everybody(self) -> Threshold:
+        """The common cutoff; of pools whose groups are not known, only the size of the whole is."""
+        step = self.cutoffs[0].steps[0]
+        sizes = [each.steps[0].pool_size for each in self.cutoffs]
+        return Threshold(max(sizes) if self.group_rows == "all" else 0, step.threshold, step.tie_break)
 
     def describe(self) -> str:
         """Promise, thresholds, evidence and conditions, for a person."""
@@ -261,13 +271,15 @@ class Policy(Displayed, Certificate, frozen=True):
         """Is this the kind of pool the promise is about? Sentences, some of them warnings.
 
         Pool size, share shortlisted, range and drift of scores, calibration rows in the pool. For
-        policies whose groups overlap there are none.
+        policies whose groups overlap, each with its own cutoff, there are none.
         """
         return self.checks_of(self._chosen_score(scores), groups, self.select(scores, groups, ids))
 
     def checks_of(self, scores: Any, groups: Any, listed: Mask, pools: Any = None) -> tuple[PoolCheck, ...]:
         """The same for pools whose shortlist is known; ``scores`` are those of the one column chosen."""
-        return () if self.overlapping else pool_checks.check_arrays(self, scores, groups, listed, pools)
+        return (
+            () if self.filter.overlapping else pool_checks.check_arrays(self, scores, groups, listed, pools)
+        )
 
     def _chosen_score(self, scores: Any) -> Any:
         """The score that was chosen, where there were several."""

@@ -19,7 +19,7 @@ from surelist._files import hold, parse, writing
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.promises import kinds, wording
 from surelist.promises.promise import Level
-from surelist.promises.state import Certificate, Cutoff, Stated, Step, Stored
+from surelist.promises.state import Certificate, Cutoff, OwnCutoff, Stated, Step, Stored
 from surelist.score_summary import INTERVALS, ScoreSummary
 from surelist.ties import Salt
 
@@ -38,6 +38,7 @@ class _Cutoff(Stored, frozen=True):
     proof: dict[str, Any]
     fingerprint: str | None = None
     scores: ScoreSummary | None = None
+    own: OwnCutoff | None = None
 
 
 class _File(Stated, frozen=True):
@@ -195,9 +196,12 @@ def _verify(policy: Certificate) -> None:
         hold(level.alpha == policy.each_alpha, "a group's alpha is not its share of alpha")
         if shift is not None and shift.within is not None:
             cutoff = replace(cutoff, target=cutoff.target.widened(shift.within))
-        _verify_cutoff(cutoff, ties=policy.salt_hash is not None)
-    lists = {each.steps[0].threshold for each in policy.cutoffs}
-    hold(grouped or len(lists) == 1, "its promises have several lists")
+        _verify_cutoff(cutoff, ties=policy.salt_hash is not None, common=policy.common)
+    lists = {(each.steps[0].threshold, each.steps[0].tie_break) for each in policy.cutoffs}
+    hold((grouped and not policy.common) or len(lists) == 1, "its promises have several lists")
+    hold(not policy.common or grouped, "one cutoff for all groups, and there are none")
+    hold((policy.everyone is not None) == policy.common, "all rows and a common cutoff go together")
+    hold(policy.common or all(each.own is None for each in policy.cutoffs), "a group has two cutoffs")
     if policy.choice is not None:
         scores = policy.choice.scores
         hold(len(set(scores)) == len(scores) > 0, "a score appears twice")
@@ -213,7 +217,7 @@ def _require_checkable(policy: Certificate) -> None:
     hold(rows <= MOST_ROWS, f"it speaks of {rows:,} calibration rows, more than can be checked")
 
 
-def _verify_cutoff(cutoff: Cutoff, *, ties: bool) -> None:
+def _verify_cutoff(cutoff: Cutoff, *, ties: bool, common: bool) -> None:
     rule, digest, proof = cutoff.level.rule, cutoff.fingerprint, cutoff.proof
     hold(digest is None or (len(digest) == 64 and HEX.issuperset(digest)), "a fingerprint is not SHA-256")
     hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
@@ -229,10 +233,10 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool) -> None:
         hold(max(step.critical_count for step in cutoff.steps) <= cutoff.qualified, "too few qualified rows")
         order = [(step.threshold, step.tie_break or 0) for step in cutoff.steps]
         hold(order == sorted(order), "thresholds fall while critical counts fall")
-        _verify_summary(cutoff)
+        _verify_summary(cutoff, common=common)
 
 
-def _verify_summary(cutoff: Cutoff) -> None:
+def _verify_summary(cutoff: Cutoff, *, common: bool) -> None:
     """What is kept of the rows may not contradict the counts."""
     for step in cutoff.steps:
         if step.reached is not None:
@@ -249,6 +253,9 @@ def _verify_summary(cutoff: Cutoff) -> None:
     hold(scores.lowest == scores.scores[0] and ends == sorted(ends), "the sketch of scores is out of order")
     hold(min(scores.rows) >= 0 and cutoff.qualified <= scores.total <= cutoff.rows, "the sketch lacks rows")
     hold(
-        all(scores.lowest <= step.threshold <= scores.highest for step in cutoff.steps),
+        all(
+            (common or scores.lowest <= step.threshold) and step.threshold <= scores.highest
+            for step in cutoff.steps
+        ),
         "a threshold lies outside the scores",
     )

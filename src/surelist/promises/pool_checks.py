@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist import _numerals as numerals
@@ -93,10 +94,10 @@ def check_pool(
     checks: list[PoolCheck] = []
     pools = pools or {}
     several = len(pools.get(None, ())) > 1
-    by_group = policy.grouped and policy.group_rows == "own"
+    by_group = policy.grouped and policy.group_rows == "own" and not policy.common
     for cutoff in _parts(policy):
         size = sizes.get(cutoff.group, (candidates, 0))[0] if by_group else candidates
-        if by_group or not checks:
+        if by_group or (not checks and not (policy.common and policy.group_rows == "own")):
             checks += _pool_size(cutoff, size, pools.get(cutoff.group if by_group else None, ()), several)
         if cutoff.scores is None or not counts.get(cutoff.group) or not counts[cutoff.group].candidates:
             continue
@@ -119,7 +120,11 @@ def drift_checks(policy: Certificate, counts: Mapping[str | None, PoolCounts]) -
 
 
 def _parts(policy: Certificate) -> tuple[Cutoff, ...]:
-    """One cutoff per group; of several promises to everyone, the first."""
+    """One cutoff per group; of several promises to everyone, the first; a common one as that of all rows."""
+    first, everyone = policy.cutoffs[0], policy.everyone
+    if everyone is not None:
+        step = replace(first.steps[0], share=everyone.share, reached=None, share_untied=None)
+        return (replace(first, group=None, steps=(step,), scores=everyone.scores),)
     return policy.cutoffs if policy.grouped else policy.cutoffs[:1]
 
 

@@ -10,10 +10,11 @@ from typing import Literal, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from surelist._check import EVERYONE
 from surelist.errors import NotCertifiable, Shortfall
 from surelist.filters import Threshold
-from surelist.promises.groups import joint_alpha, promise_shares, split_alpha
-from surelist.promises.options import GroupKey, GroupKeys, GroupRows, GroupSplit
+from surelist.promises.groups import group_alpha, joint_alpha, promise_shares
+from surelist.promises.options import GroupCutoff, GroupKey, GroupKeys, GroupRows, GroupSplit
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import About, Level, Promise, Proof
 from surelist.score_summary import ScoreSummary
@@ -89,6 +90,26 @@ def refuse(
     )  # fmt: skip
 
 
+class OwnCutoff(Stored, frozen=True):
+    """Where a group's cutoff would lie if cutoffs differed, and the share of its rows that it lists.
+
+    For comparison with the common cutoff; nothing is promised of it.
+    """
+
+    threshold: float
+    share: float | None
+
+
+class Everyone(Stored, frozen=True):
+    """All calibration rows, whatever their group, and the share of them that the common cutoff lists."""
+
+    rows: int
+    qualified: int
+    share: float | None
+    fingerprint: str | None
+    scores: ScoreSummary
+
+
 class Cutoff(Stored, frozen=True):
     """What was certified for one group (``group=None``: for everyone), with its evidence."""
 
@@ -101,6 +122,7 @@ class Cutoff(Stored, frozen=True):
     proof: Proof
     fingerprint: str | None = None
     scores: ScoreSummary | None = None  # None for campaigns and collections, which keep no scores
+    own: OwnCutoff | None = None  # under one cutoff for all groups; None where it could not be certified
 
     @property
     def about(self) -> About:
@@ -167,6 +189,8 @@ class Stated(Stored, dict=True, kw_only=True, omit_defaults=True, frozen=True):
     rule: str
     group_split: GroupSplit | None = None
     group_rows: GroupRows | None = None
+    group_cutoff: GroupCutoff = "own"
+    everyone: Everyone | None = None  # under one cutoff for all groups
     overlapping: bool = False
     purpose: str | None = None
     missing_labels: int = 0
@@ -194,6 +218,15 @@ class Certificate(Stated, frozen=True):
     def grouped(self) -> bool:
         return self.cutoffs[0].group is not None
 
+    @property
+    def common(self) -> bool:
+        """Whether one cutoff keeps the promises to all groups: pools need no groups then."""
+        return self.group_cutoff == "common"
+
+    def group_of(self, cutoff: Cutoff) -> str | None:
+        """The group that a cutoff's promise is about; None where it is about everyone."""
+        return None if self.common and cutoff.group == EVERYONE else cutoff.group
+
     def group_key(self, group: str | None) -> GroupKey | None:
         """A group as whoever calibrated named it: 0, not "0"."""
         if group is None or self.group_keys is None:
@@ -208,10 +241,10 @@ class Certificate(Stated, frozen=True):
     @property
     def each_alpha(self) -> float:
         """The level at which each cutoff is certified: alpha split over scores, groups and promises."""
-        alpha = self.alpha / self.chosen_of
+        alpha, promises = self.alpha / self.chosen_of, [each.target for each in self.cutoffs]
         if self.grouped:
-            return split_alpha(alpha, len(self.cutoffs), self.group_split or "bonferroni")
-        return alpha / promise_shares([each.target for each in self.cutoffs])
+            return group_alpha(alpha, promises, self.group_split or "bonferroni", common=self.common)
+        return alpha / promise_shares(promises)
 
     @property
     def chosen_of(self) -> int:
@@ -240,8 +273,9 @@ class Certificate(Stated, frozen=True):
         """What was drawn, in words: the rows, and the thinning where they were thinned."""
         if self.shift is not None:
             return f"{counted(self.shift.rows_before, 'calibration row')} and their thinning"
-        if self.group_rows != "own":  # the same rows serve every group, or every promise
-            return f"the {counted(self.cutoffs[0].rows, 'calibration row')}"
+        if self.group_rows != "own" or self.everyone:  # the same rows serve every group, or every promise
+            rows = self.everyone.rows if self.everyone else self.cutoffs[0].rows
+            return f"the {counted(rows, 'calibration row')}"
         words = [f"{cutoff.rows:,}" for cutoff in self.cutoffs]
         listed = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 2 else words)
         return f"the {listed} calibration rows"

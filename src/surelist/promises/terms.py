@@ -12,18 +12,19 @@ from typing import Any, get_args
 from msgspec import Struct
 
 from surelist import _check as check
-from surelist._check import MissingLabels
+from surelist._check import EVERYONE, MissingLabels
 from surelist.errors import GroupCutoffWarning, InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Conditions, Groups, Hash
-from surelist.promises.groups import promise_shares, split_alpha
-from surelist.promises.options import GroupKeys, GroupRows, GroupSplit, Rule
+from surelist.promises.groups import group_alpha, promise_shares, split_alpha
+from surelist.promises.options import GroupCutoff, GroupKeys, GroupRows, GroupSplit, Rule
 from surelist.promises.promise import Level, Promise
 
 GROUP_WARNING = (
     "Cutoffs that differ by group are unlawful in some uses: in the United States, Title VII section 703(l) "
     "forbids different cutoff scores by race, colour, religion, sex or national origin in employment tests. "
-    'State what these are for with purpose="..."; it is recorded in the policy. This is not legal advice.'
+    'State what these are for with purpose="..."; it is recorded in the policy. Groups(..., cutoff="common") '
+    "has one cutoff for everybody. This is not legal advice."
 )
 Targets = Promise | Sequence[Promise] | Mapping[Any, Promise]
 
@@ -37,6 +38,7 @@ class Terms(Struct, frozen=True, eq=False):
     calibration_share: float = 0.5
     group_split: GroupSplit = "bonferroni"
     group_rows: GroupRows = "own"
+    group_cutoff: GroupCutoff = "own"
     group_keys: GroupKeys | None = None
     overlapping: bool = False
     purpose: str | None = None
@@ -52,16 +54,25 @@ class Terms(Struct, frozen=True, eq=False):
         for name, kind in (
             ("group_split", GroupSplit),
             ("group_rows", GroupRows),
+            ("group_cutoff", GroupCutoff),
             ("missing_labels", MissingLabels),
         ):
             check.as_choice(getattr(self, name), get_args(kind), name)
         check.set_value(self, "alpha", check.as_alpha(self.alpha))
         if self.purpose is not None and not self.grouped:
             raise InvalidInput(f"purpose: goes with groups=, got {self.purpose!r} without.")
+        if self.common:
+            for each in self.targets.values():
+                require_one_threshold(each)
 
     @property
     def grouped(self) -> bool:
         return None not in self.targets
+
+    @property
+    def common(self) -> bool:
+        """Whether one cutoff has to keep the promises to all groups."""
+        return self.grouped and self.group_cutoff == "common"
 
     @property
     def all_targets(self) -> tuple[Promise, ...]:
@@ -74,6 +85,7 @@ class Terms(Struct, frozen=True, eq=False):
         return Conditions(
             rule=self.rule, groups=groups if self.grouped else "none",  # type: ignore[arg-type]
             split="sidak" if self.grouped and self.group_split == "sidak" else "even",
+            cutoff="common" if self.common else "own",
             ties="hash" if self.hashed else "include", promises="several" if self.also else "one",
             **rows,  # type: ignore[arg-type]
         )  # fmt: skip
@@ -83,20 +95,30 @@ class Terms(Struct, frozen=True, eq=False):
         """The level at which each group, promise and score is certified."""
         alpha = self.alpha / self.scores
         if self.grouped:
-            alpha = split_alpha(alpha, len(self.targets), self.group_split)
+            alpha = group_alpha(alpha, self.all_targets, self.group_split, common=self.common)
         else:
             alpha /= promise_shares(self.all_targets)
+        return Level(alpha, self.rule, self.calibration_share)
+
+    @property
+    def own_level(self) -> Level:
+        """The level at which each group would be certified if cutoffs differed."""
+        if not self.common:
+            return self.level
+        groups = sum(name != EVERYONE for name in self.targets)
+        alpha = split_alpha(self.alpha / self.scores, max(groups, 1), self.group_split)
         return Level(alpha, self.rule, self.calibration_share)
 
     def refuse_estimated(self, counted: Mapping[str | None, tuple[int, int]]) -> None:
         """Targets that were estimated from these very rows were chosen after looking at them."""
         seen = self.estimated_from
-        if seen is None or {str(name) for name in counted} != set(seen):
+        if seen is None or not set(seen) <= {str(name) for name in counted}:
             return
         total = sum(rows for rows, _ in seen.values())
         if all(
             qualified == seen[str(name)][1] and rows in (seen[str(name)][0], total)
             for name, (rows, qualified) in counted.items()
+            if str(name) in seen
         ):
             raise InvalidInput(
                 "target: these targets by group were estimated from rows with the same counts in every "
@@ -145,13 +167,14 @@ def make_terms(
         estimated_from=getattr(target, "estimated_from", None), group_keys=_keys_of(target),
         **by_group, **settings,
     )  # fmt: skip
-    require_purpose(terms.purpose, groups_given=groups is not None, level=4)
+    require_purpose(terms.purpose, groups_given=groups is not None and not terms.common, level=4)
     return terms
 
 
 def _settings_of(groups: Groups) -> dict[str, Any]:
     return {
         "purpose": groups.purpose, "group_split": groups.split, "group_rows": groups.rows,
+        "group_cutoff": groups.cutoff,
         "overlapping": isinstance(groups.names, Mapping),
     }  # fmt: skip
 
@@ -174,9 +197,14 @@ def _several(targets: Sequence[Any], groups_given: bool) -> tuple[Promise, tuple
     if len({type(each) for each in checked}) != len(checked) or len(checked) < 2:
         raise InvalidInput("target: expected several promises, each of another kind.")
     for each in checked:
-        if not each.one_threshold:
-            raise InvalidInput(f"target: {each!r} has several thresholds and goes alone; give one pool size.")
+        require_one_threshold(each)
     return checked[0], tuple(checked[1:])
+
+
+def require_one_threshold(promise: Promise) -> None:
+    """Raise where a promise has a threshold for each pool size, and one list has to keep several."""
+    if not promise.one_threshold:
+        raise InvalidInput(f"target: {promise!r} has several thresholds and goes alone; give one pool size.")
 
 
 def _keys_of(target: Any) -> GroupKeys | None:

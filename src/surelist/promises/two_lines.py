@@ -42,7 +42,7 @@ def _what(policy: Certificate) -> str:
     if not policy.grouped:
         return ", and ".join(claims)
     shown = [
-        f"for group {each.group!r}, {said}"
+        said if policy.group_of(each) is None else f"for group {each.group!r}, {said}"
         for each, said in zip(policy.cutoffs[:SHOWN], claims, strict=False)
     ]
     more = len(claims) - SHOWN
@@ -107,7 +107,7 @@ def _about(policy: Certificate) -> list[str]:
         several = len(policy.choice.scores)
         lines.append(f"Of {count(several)} scores {policy.choice.chosen!r} was taken, which is counted in.")
     if len(policy.cutoffs) > 1:
-        shared = policy.grouped or policy.each_alpha * policy.chosen_of < policy.alpha
+        shared = policy.each_alpha * policy.chosen_of < policy.alpha
         split = ": the chance of an error is shared between the parts" if shared else ""
         lines.append(f"All of it holds at once{split}.")
     return lines

@@ -79,7 +79,7 @@ def list_length(cutoff: Cutoff, policy: Certificate) -> str | None:
     """How many of how many will be listed, in words."""
     if (listed := policy.listed_per(cutoff)) is None:
         return None
-    who = "candidates" if cutoff.group is None else "candidates of the group"
+    who = "candidates" if policy.group_of(cutoff) is None else "candidates of the group"
     return f"about {about(listed[0])} of {number(listed[1])} {who}"
 
 
@@ -149,7 +149,9 @@ def _about_options(policy: Certificate) -> list[str]:
         )
     if policy.group_split == "sidak":
         sentences.append("Groups are disjoint and each uses its own calibration rows only.")
-    if policy.grouped:
+    if policy.common:
+        sentences.append(_about_common(policy))
+    elif policy.grouped:
         sentences.append(
             "Cutoffs differ by group. Some uses of that are unlawful (in the United States, Title VII "
             "section 703(l) forbids different cutoff scores by race, colour, religion, sex or national "
@@ -165,6 +167,24 @@ def _about_options(policy: Certificate) -> list[str]:
             "scores exactly at a threshold and was a qualified calibration row there."
         )
     return sentences
+
+
+def _about_common(policy: Certificate) -> str:
+    """How the promises to several groups share one cutoff [theory: common-cutoff]."""
+    purpose = "" if policy.purpose is None else f" Recorded purpose: {policy.purpose}."
+    if policy.each_alpha * policy.chosen_of < policy.alpha:
+        how = f"alpha is split between the {len(policy.cutoffs)} promises"
+    elif policy.cutoffs[0].target.whole_pools:
+        how = "a pool counts as one that reaches the cutoff where it keeps the promises to all of them"
+    else:
+        how = (
+            "each is certified at alpha, because which of them fails first is fixed by the population, so "
+            "they share no alpha"
+        )
+    return (
+        "One cutoff for everybody: the same score decides whatever a candidate's group. The promises to all "
+        f"groups hold together; {how}. Groups and targets were fixed before looking at these rows.{purpose}"
+    )
 
 
 def _about_promises(policy: Certificate) -> str:

@@ -58,6 +58,7 @@ def summarise(
         "purpose": policy.purpose,
         "reading": list(policy.reading or ()),
         "grouped": policy.grouped,
+        "common": _common(policy),
         "created": policy.created,
         "missing_labels": policy.missing_labels,
         "cutoffs": [_cutoff(each, policy) for each in policy.cutoffs],
@@ -131,6 +132,33 @@ def curve_table(evidence: Mapping[str, Any], rows: int = 12) -> list[dict[str, A
         }
         for i in shown
     ]
+
+
+def _common(policy: Policy) -> dict[str, Any] | None:
+    """What each group gets under the common cutoff, and what cutoffs that differ would have listed.
+
+    The lists are estimated from the calibration rows; of groups that overlap the parts do not add up.
+    """
+    everyone = policy.everyone
+    if everyone is None or everyone.share is None:
+        return None
+    parts = [each for each in policy.cutoffs if policy.group_of(each) is not None and each.scores is not None]
+    own = [(each.own.share, each.scores.total) for each in parts if each.own is not None and each.scores]
+    apart = None
+    if len(own) == len(parts) and not policy.overlapping and sum(n for _, n in own) == everyone.scores.total:
+        apart = sum((share or 0.0) * n for share, n in own) / everyone.scores.total
+    groups = [
+        {
+            "group": each.group, "target": each.target.describe(), "share": each.steps[0].share,
+            "qualified": (each.steps[0].reached or 0) / max(1, each.qualified),
+            "own_threshold": each.own and each.own.threshold, "own_share": each.own and each.own.share,
+        }
+        for each in parts
+    ]  # fmt: skip
+    return {
+        "threshold": policy.threshold, "share": everyone.share, "apart": apart, "groups": groups,
+        "refused": len(own) < len(parts),
+    }  # fmt: skip
 
 
 def _cutoff(cutoff: Cutoff, policy: Policy) -> dict[str, Any]:

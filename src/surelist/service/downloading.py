@@ -40,7 +40,7 @@ def for_people(spool: Spool, kept: Draft, format: str, policy: Policy, entry: En
     """A shortlist with rank and reason, to be opened in a spreadsheet."""
     columns, facts = kept.notes, entry.facts
     sizes = {name: size for name, (size, _) in facts["groups"].items()}
-    groups: list[str | None] = [*sizes] if policy.grouped else [None]
+    groups: list[str | None] = [*sizes] if policy.filter.grouped else [None]
     reasons = {each: policy.filter.reason(each, facts["candidates"], sizes) for each in groups}
     path = spool.new_path(format)
     source = source_of(kept.upload, "the shortlist", hints_of(columns))
@@ -51,7 +51,7 @@ def for_people(spool: Spool, kept: Draft, format: str, policy: Policy, entry: En
         source,
         path,
         score=score,
-        group=group if policy.grouped else None,
+        group=group if policy.filter.grouped else None,
         reasons=reasons,
     )
     return path

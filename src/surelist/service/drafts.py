@@ -304,7 +304,7 @@ async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None 
     return me.show(
         "pool.html", 400 if problem else 200, draft=draft, profile=profile,
         policy=answers.policy(saved, profile.rows),
-        grouped=saved.policy.grouped, by_pool=saved.policy.by_rank or saved.policy.filter.by_size,
+        grouped=saved.policy.filter.grouped, by_pool=saved.policy.by_rank or saved.policy.filter.by_size,
         chosen=chosen, problem=problem, audit=await me.runtime.read(policy_watch.audit_offer, view, saved),
         about_columns={each.name: columns_form.about(each) for each in profile.columns},
         first=columns_form.preview(profile, {**chosen, "label": None}), about=draft.notes.get("about", {}),

@@ -196,7 +196,7 @@ def select_file(
     policy = view.policy(digest).policy
     names: dict[str, Any] = {
         "score": columns.get("score"),
-        "group": columns.get("group") if policy.grouped else None,
+        "group": columns.get("group") if policy.filter.grouped else None,
         # only ties need ids; a check for repeats would name candidates
         "id": columns.get("id") if policy.salt_hash is not None else None,
         "pool": columns.get("pool"),

@@ -12,6 +12,7 @@ from surelist.promises.grammar import drawn_labels, roles_of, target_asked, term
 from surelist.promises.options import (
     OPTIONS,
     CurveRule,
+    GroupCutoff,
     GroupRows,
     GroupSplit,
     LabelsOf,
@@ -75,6 +76,7 @@ class CalibrateOptions(Options):
     purpose: str | None = option("purpose", max_length=2000)
     group_split: GroupSplit = option("group_split")
     group_rows: GroupRows = option("group_rows")
+    group_cutoff: GroupCutoff = option("group_cutoff")
     ties: Ties = option("ties")
     id: Name | None = option("id")
     missing_labels: MissingLabels = option("missing_labels")

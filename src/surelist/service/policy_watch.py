@@ -115,7 +115,9 @@ def _finish(
     entry = view.selection(ident)
     saved, marks, facts = view.policy(entry.facts["policy"]), view.marks(ident), entry.facts
     outcomes, here = marks.outcomes(), bool(facts.get("audit_here"))
-    if (saved.policy.grouped and not outcomes.keys() <= known.groups.keys()) or (here and not known.kept):
+    if (saved.policy.filter.grouped and not outcomes.keys() <= known.groups.keys()) or (
+        here and not known.kept
+    ):
         outcomes = {}  # the list is gone, and with it who was of which group or audit: nothing is known
     require_complete(
         marks.counts()["split"], to_review(facts) - len(outcomes), missing, "they then speak for the promise"

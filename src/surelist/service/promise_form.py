@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from surelist._check import EVERYONE
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.grammar import drawn_labels, one_target, roles_of, target_asked, terms_of
@@ -39,11 +40,16 @@ AFTER_LOOKING = (
     "every row and without a file of other scores: its rule is true for every number at once. For this "
     "promise take fresh rows that nobody has looked at and fix it before."
 )
+COMMON_BEFORE = (
+    "One cutoff for everybody has a proof for promises that were fixed before looking. Take fresh rows and "
+    "fix them before, or a cutoff for each group."
+)
 DEFAULTS: dict[str, Any] = {
     "promise": "expected", "k": "5", "pool_size": "100", "share": "95", "alpha": "10", "purpose": "",
     "rule": "exact", "spread": "", "by": "", "precision": "80", "start": "", "budget": "10", "also": "",
     "audit_rate": "5", "audited_below": "", "probability": "", "lowest_rate": "", "groups": {},
     "other_score": [],
+    "cutoff": "common", "all": "",
 }  # fmt: skip
 
 
@@ -118,15 +124,23 @@ def _covered_after_looking(target: Any, columns: Mapping[str, Any], draft: Draft
 
 
 def _by_group(options: dict[str, Any], promise: str, asked: Mapping[str, Any]) -> CalibrationRequest:
-    options["purpose"] = asked["purpose"].strip() or None
+    if asked["cutoff"] not in ("common", "own"):
+        raise FieldError("cutoff", "Say whether there is one cutoff for everybody, or one for each group.")
+    common = asked["cutoff"] == "common"
+    options["group_cutoff"] = asked["cutoff"]
+    options["purpose"] = None if common else asked["purpose"].strip() or None
     options["group_rows"] = "own" if _field(promise) == "share" else "all"
     options["pool"] = None
     targets = {
         name: _group_target(promise, k, asked, f"k-{at}", name)
         for at, (name, k) in enumerate(asked["groups"].items(), 1)
     }
+    if common and asked["all"].strip() and _field(promise) != "share":
+        targets[EVERYONE] = _group_target(promise, asked["all"], asked, "all", "all groups together")
     if any(asked["rule"] not in target.rules for target in targets.values()):
         raise FieldError("rule", AFTER_LOOKING)
+    if common and asked["rule"] != "exact":
+        raise FieldError("rule", COMMON_BEFORE)
     return CalibrationRequest(roles_of(options), terms_of(options, targets), hints=hints_of(options))
 
 

@@ -11,6 +11,7 @@ import msgspec
 from starlette.datastructures import FormData
 
 from surelist import _numerals as numerals
+from surelist._check import EVERYONE
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
 from surelist.promises.wording import list_length
@@ -159,6 +160,7 @@ def asked_like(policy: Policy) -> dict[str, Any] | None:
     asked = {
         **DEFAULTS, "promise": kind, "alpha": f"{100 * policy.alpha:.10g}",
         "rule": "exact", "purpose": policy.purpose or "",
+        "cutoff": policy.group_cutoff if policy.grouped else DEFAULTS["cutoff"],
     }  # fmt: skip
     first = msgspec.to_builtins(targets[0])
     if "share" in first:
@@ -166,7 +168,9 @@ def asked_like(policy: Policy) -> dict[str, Any] | None:
     asked |= {name: f"{float(first[name]):.10g}" for name in ("k", "pool_size")}
     if policy.grouped:
         numbers = {str(cutoff.group): msgspec.to_builtins(cutoff.target)["k"] for cutoff in policy.cutoffs}
-        asked["groups"] = {group: f"{float(k):.10g}" for group, k in numbers.items()}
+        shown = {group: f"{float(k):.10g}" for group, k in numbers.items()}
+        asked["all"] = shown.pop(EVERYONE, "") if policy.common else ""
+        asked["groups"] = shown
     return asked
 
 
@@ -219,7 +223,7 @@ def shortlist(
     """The first rows of a shortlist, each with the reason why it is there."""
     columns = kept.notes
     score = names.index(columns["score"]) if columns.get("score") in names else None
-    group = names.index(columns["group"]) if policy.grouped and columns.get("group") in names else None
+    group = names.index(columns["group"]) if policy.filter.grouped and columns.get("group") in names else None
     ident = names.index(columns["id"]) if columns.get("id") in names else None
     sizes = {name: size for name, (size, _) in entry.facts["groups"].items()}
     candidates = entry.facts["candidates"]

@@ -58,6 +58,7 @@ class _Scores:
             around=binned.around, bins=bins,
         )  # fmt: skip
         self.known: dict[tuple[Any, int], float] = {}
+        self.common: dict[float, dict[Any, list[Reached]]] = {}
 
     def prefetch(self, wanted: Mapping[Any, Sequence[int]]) -> None:
         missing = {
@@ -75,11 +76,18 @@ class _Scores:
     def reached(self, group: Any, thresholds: Sequence[float]) -> list[Reached]:
         """Rows that reach thresholds: known from the scores fetched, or counted for all groups at once."""
         scores = self.order.known.get(group, {})
-        found = [self.binned.reached(group, each, scores) for each in thresholds]
-        missing = [at for at, each in enumerate(found) if each is None]
-        for at in missing:
-            found[at] = dict(zip(self.limits[group], self._counted[group], strict=True))[thresholds[at]]
-        return [each for each in found if each is not None]
+        found = (self.binned.reached(group, each, scores) for each in thresholds)
+        return [
+            self._counted_at(group, threshold) if each is None else each
+            for each, threshold in zip(found, thresholds, strict=True)
+        ]
+
+    def _counted_at(self, group: Any, threshold: float) -> Reached:
+        if threshold in self.limits.get(group, ()):
+            return dict(zip(self.limits[group], self._counted[group], strict=True))[threshold]
+        if threshold not in self.common:  # a cutoff that is another group's
+            self.common[threshold] = self.binned.count_reached(dict.fromkeys(self.binned.lines, (threshold,)))
+        return self.common[threshold][group][0]
 
     @cached_property
     def limits(self) -> dict[Any, tuple[float, float]]:
@@ -149,9 +157,13 @@ def calibration_rows(
     hashed: bool,
     missing_labels: str,
     on_bad_rows: str,
+    more_groups: bool = False,
 ) -> CalibrationRows:
-    """Count the rows of each group in one pass; stop for rows that do not fit."""
-    known = [name for name in groups if name is not None]
+    """Count the rows of each group in one pass; stop for rows that do not fit.
+
+    ``more_groups``: rows of other groups are no mistake.
+    """
+    known = None if more_groups else [name for name in groups if name is not None]
     census = _take_census(
         table,
         names,

@@ -16,7 +16,7 @@ from surelist import _check as check
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.tables.evidence import CalibrationRows, TableEvidence, calibration_rows
-from surelist.tables.roles import POOL, RANK, ROWS, SCORE, Columns
+from surelist.tables.roles import GROUP, POOL, RANK, ROWS, SCORE, Columns, find_columns
 from surelist.tables.sources import Table
 from surelist.tables.thresholds import with_ranks
 
@@ -38,6 +38,7 @@ class PooledRows:
     missing_labels: int
     dropped: int
     counts: TableEvidence
+    groups: NDArray[Any] | None = None
 
 
 def pooled_rows(
@@ -50,8 +51,8 @@ def pooled_rows(
 ) -> PooledRows:
     """Whole pools of a table, after the same checks as for rows; by rank, scores are minus ranks."""
     counted = calibration_rows(
-        table, [None], names=names, group_rows="own", hashed=False, missing_labels=missing_labels,
-        on_bad_rows=on_bad_rows,
+        table, [None], names={**names, "group": None}, group_rows="own", hashed=False,
+        missing_labels=missing_labels, on_bad_rows=on_bad_rows,
     )  # fmt: skip
     evidence = counted.evidence[None]
     columns, frame = evidence.scores.columns, evidence.scores.frame
@@ -61,13 +62,18 @@ def pooled_rows(
             f"column {columns.names['score']!r}: {unscored:,} of {pools:,} pools have no row with a score, "
             f'and there are only {evidence.rows:,} rows with one; on_bad_rows="drop" is for a few bad rows.'
         )
+    group = {} if names.get("group") is None else {GROUP: find_columns(table, **names).group}
+    if group:
+        assert columns.label is not None
+        qualified = columns.frame.filter(columns.usable).filter(columns.label == 1)
+        frame = qualified.with_columns(**{SCORE: columns.score, POOL: columns.pool}, **group)
     if by_rank:
         assert columns.label is not None
         ranked = with_ranks(columns, keep_order=False).filter(columns.label == 1)
-        frame = ranked.select(nw.col(RANK).alias(SCORE), POOL)
+        frame = ranked.with_columns(nw.col(RANK).alias(SCORE), **group)
     columns.table.say("fetching the qualified rows of all pools")
     with columns.table.reading():
-        fetched = columns.table.engine.columns(frame.select(SCORE, POOL), (SCORE,))
+        fetched = columns.table.engine.columns(frame.select(SCORE, POOL, *group), (SCORE,))
     codes = _codes(fetched[POOL])
     return PooledRows(
         evidence.rows,
@@ -78,7 +84,18 @@ def pooled_rows(
         counted.missing_labels,
         counted.dropped,
         evidence,
+        _groups(fetched[GROUP], names) if group else None,
     )
+
+
+def _groups(values: Any, names: Mapping[str, str | None]) -> NDArray[Any]:
+    missing = sum(each is None for each in values)
+    if missing:
+        raise InvalidInput(
+            f"column {names['group']!r}: {missing:,} qualified rows have no group. Map missing values to a "
+            'name of their own, e.g. "unknown".'
+        )
+    return np.asarray([str(each) for each in values], dtype=object)
 
 
 def pool_totals(counted: CalibrationRows, threshold: float) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
+from surelist._check import EVERYONE
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
+from surelist.filters import pool_members, refuse_everyone
 from surelist.promises.calibrate import (
     Arrays,
     Facts,
@@ -33,7 +35,7 @@ from surelist.promises.shift import DensityRatio
 from surelist.promises.terms import Roles, Terms
 from surelist.tables.arrays import read_columns
 from surelist.tables.evidence import calibration_rows
-from surelist.tables.pools import pool_totals, pooled_rows
+from surelist.tables.pools import PooledRows, pool_totals, pooled_rows
 from surelist.tables.reading import reading_of
 from surelist.workflows.source import Source, words_of_tables
 
@@ -89,12 +91,23 @@ def _certified(
 def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
     """Rows as units: counted where the table is."""
     names = roles.names(*WITH_POOLS)
-    rows = calibration_rows(
-        source.open(), list(terms.targets), names=names, group_rows=terms.group_rows,
-        hashed=terms.hashed, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
-    )  # fmt: skip
+    how: dict[str, Any] = {
+        "group_rows": terms.group_rows, "hashed": terms.hashed, "missing_labels": terms.missing_labels,
+        "on_bad_rows": source.on_bad_rows,
+    }  # fmt: skip
+    whole = terms.common and EVERYONE in terms.targets
+    rows = calibration_rows(source.open(), list(terms.targets), names=names, more_groups=whole, **how)
     evidence = {name: Evidence(each, name) for name, each in rows.evidence.items()}
-    rows.expect(counts_of(evidence, terms))
+    if terms.common:
+        everyone = calibration_rows(source.open(), [None], names={**names, "group": None}, **how)
+        evidence[None] = Evidence(everyone.evidence[None])
+    if whole:
+        refuse_everyone(rows.evidence[EVERYONE].raw is not None)
+        evidence[EVERYONE] = structs.replace(evidence[None], group=EVERYONE)
+    counts = counts_of(evidence, terms)
+    if whole and (all_rows := counts.pop(EVERYONE, None)):
+        everyone.expect({None: all_rows})
+    rows.expect(counts)
     policy = certify(evidence, terms, Facts(rows.missing_labels, rows.dropped))
     if roles.pool is not None and not terms.grouped:
         sizes, totals = pool_totals(rows, policy.cutoffs[0].steps[0].threshold)
@@ -108,10 +121,19 @@ def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -
         source.open(), names=names, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
         by_rank=terms.all_targets[0].by_rank,
     )  # fmt: skip
-    rows = PoolRows.of_qualified(read.rows, read.pools, read.scores, read.codes, read.unscored)
-    evidence: dict[str | None, Evidence] = {None: Evidence(read.counts, pooled=rows)}
+    evidence: dict[str | None, Evidence] = {None: _pooled(read, None)}
+    if terms.common:
+        known = [str(name) for name in terms.targets]
+        members = pool_members(read.groups, known, len(read.scores), overlapping=False, everyone=True)
+        evidence |= {name: _pooled(read, name, mask) for name, mask in members.items()}
     policy = certify(evidence, terms, Facts(read.missing_labels, read.dropped))
     return policy.with_columns(**names)
+
+
+def _pooled(read: PooledRows, group: str | None, mask: Any = slice(None)) -> Evidence:
+    """Whole pools, of whose qualified rows those of a group count."""
+    rows = PoolRows.of_qualified(read.rows, read.pools, read.scores[mask], read.codes[mask], read.unscored)
+    return Evidence(read.counts, group, pooled=rows)
 
 
 def _certify_columns(

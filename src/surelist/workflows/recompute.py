@@ -62,10 +62,10 @@ def require_rows_of(policy: Policy, source: Source) -> None:
 
 def _require_fingerprint(policy: Policy, source: Source, roles: Roles) -> None:
     """The same rows, by number, labels and fingerprint, where the policy keeps one of all its rows."""
-    first = policy.cutoffs[0]
+    first = policy.everyone or policy.cutoffs[0]
     if policy.shift is not None or policy.thinning is not None or first.scores is None:
         return  # what was kept is some of the rows, or more than them
-    if first.target.amounts:
+    if policy.cutoffs[0].target.amounts:
         raise InvalidInput(
             "past: labels of this policy are amounts, which a report does not show; leave it out."
         )
@@ -88,7 +88,11 @@ def _terms(policy: Policy) -> Terms:
     also = () if policy.grouped else tuple(cutoff.target for cutoff in policy.cutoffs[1:])
     if also:
         targets = {None: policy.cutoffs[0].target}
-    given = {"group_split": policy.group_split, "group_rows": policy.group_rows}
+    given = {
+        "group_split": policy.group_split,
+        "group_rows": policy.group_rows,
+        "group_cutoff": policy.group_cutoff,
+    }
     return Terms(
         targets, alpha=policy.alpha, rule=policy.rule, purpose=policy.purpose, also=also,  # type: ignore[arg-type]
         group_keys=policy.group_keys,

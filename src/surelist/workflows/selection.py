@@ -102,10 +102,10 @@ def select_table(
     policy = as_policy(policy)
     remembered = policy.columns or {}
     names = {"score": score_column(policy, score)}
-    if policy.grouped:
+    if policy.filter.grouped:
         names["group"] = group or remembered.get("group")
     elif group is not None:
-        raise InvalidInput("group: this policy has no groups; leave it out.")
+        raise InvalidInput("group: this policy has one cutoff for everybody; leave it out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     how = read or PLAIN
     opened = open_table(table, how.engine, how.spark_master, progress, how.hints)
@@ -135,7 +135,7 @@ def select_table(
 def _pool_sizes(policy: Policy, done: Selection) -> dict[str | None, list[int]]:
     """How many candidates each pool has, and how many of each group."""
     sizes: dict[str | None, list[int]] = {None: [each.candidates for each in done.pools]}
-    if done.pools and done.scores is not None and policy.grouped:
+    if done.pools and done.scores is not None and policy.filter.grouped:
         counted = {(str(pool), str(group)): good for (pool, group), (good, _) in done.scores.sizes.items()}
         for group in done.groups:
             sizes[group] = [counted.get((str(each.pool), group), 0) for each in done.pools]
@@ -162,7 +162,7 @@ def names_in_rows(
     """Which columns of a pool's rows the policy needs, by role; ``has`` says which the first has."""
     remembered = policy.columns or {}
     named = {"score": score_column(policy, score) or "score"}
-    if policy.grouped:
+    if policy.filter.grouped:
         named["group"] = group or remembered.get("group", "group")
     if policy.salt_hash is not None:
         named["id"] = id or remembered.get("id", "id")
@@ -183,7 +183,7 @@ def select_columns(columns: Mapping[str, Any], policy: Policy) -> tuple[list[int
             mask = policy.select_pools(scores, columns["pool"], *beside)
     chosen = np.flatnonzero(mask).tolist()
     sizes = Counter(map(str, columns.get("group", ())))
-    listed = Counter(str(columns["group"][row]) for row in chosen) if policy.grouped else Counter()
+    listed = Counter(str(columns["group"][row]) for row in chosen) if policy.filter.grouped else Counter()
     counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
     checks = policy.checks_of(array, columns.get("group"), mask, columns.get("pool"))
     return chosen, Selection(len(array), len(chosen), counts, checks=checks)

@@ -41,6 +41,6 @@ def selection_sql(
     if policy.choice is not None and score not in (None, policy.choice.chosen):
         raise InvalidInput(f"score: this policy was made for {policy.choice.chosen!r}, got {score!r}.")
     names = {"score": score or remembered.get("score"), "group": group or remembered.get("group")}
-    if group is not None and not policy.grouped:
-        raise InvalidInput("group: this policy has no groups; leave it out.")
+    if group is not None and not policy.filter.grouped:
+        raise InvalidInput("group: this policy has one cutoff for everybody; leave it out.")
     return filter_sql(policy.filter, names, dialect, pool_size=pool_size, whole_numbers=whole_numbers)

@@ -257,7 +257,7 @@ def evaluate_source(
             raise InvalidInput(f"{role}: this policy remembers no {role} column; pass {role}=.")
     arrays = read_columns(source.open(), names, any_order=True)
     rows = rows_fingerprint(arrays["score"], arrays["label"])
-    if rows is not None and [each.fingerprint for each in policy.cutoffs[:1]] == [rows]:
+    if rows is not None and rows == (policy.everyone or policy.cutoffs[0]).fingerprint:
         raise InvalidInput(
             f"{source.name or 'table'}: these are the rows the policy was calibrated on, and prove nothing "
             "about it; give labelled candidates it never saw."

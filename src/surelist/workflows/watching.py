@@ -86,6 +86,8 @@ def audit_of(
 
 def cannot_be_watched(policy: Policy, audit_rate: float | None = None) -> str | None:
     """Why no alarm watches this promise; None where one does."""
+    if policy.common:
+        return "it is made to groups, and its lists without them: count reviews by group, with Monitor"
     try:
         Monitor(policy, ALPHA, audit_rate=audit_rate)
     except InvalidInput as error:

@@ -150,8 +150,10 @@ def counts_of(evidence: Mapping[str | None, Evidence], terms: Terms) -> dict[str
     counts: dict[str | None, list[int]] = {}
     for name, promise in terms.targets.items():
         assert isinstance(promise, CountPromise)
-        with suppress(NotCertifiable):
-            counts[name] = [each.count for each in required_of(promise, evidence[name], terms.level)]
+        for level in dict.fromkeys((terms.level, terms.own_level)):
+            with suppress(NotCertifiable):
+                required = required_of(promise, evidence[name], level)
+                counts.setdefault(name, []).extend(each.count for each in required)
     return counts
 
 
@@ -213,8 +215,9 @@ class Counts(Proof, tag="counts", frozen=True):
     many_steps = True
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        whose = "the shortlist" if cutoff.group is None else f"for group {cutoff.group!r} the shortlist"
-        return promise_of(cutoff).claimed(whose, policy.group_rows == "own")
+        group = policy.group_of(cutoff)
+        whose = "the shortlist" if group is None else f"for group {group!r} the shortlist"
+        return promise_of(cutoff).claimed(whose, group is not None and policy.group_rows == "own")
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         return promise_of(cutoff).count_wrong(policy)
@@ -236,7 +239,7 @@ class Counts(Proof, tag="counts", frozen=True):
             return f"{first.critical_count:,} {of} score at or above it, as many as needed"
         if first.tie_break is not None:
             return (
-                f"{first.reached:,} {of} score at or above it; ties at it were broken so that "
+                f"{first.reached:,} {of} score at or above it; ties at it were broken so that at least "
                 f"{first.critical_count:,} count, as many as needed"
             )
         return f"{first.reached:,} {of} score at or above it, and {first.critical_count:,} were needed"

@@ -20,7 +20,7 @@ from surelist.bounds.pools import pac_pool_rank, pool_rank
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import ranks_within
 from surelist.promises import phrases
-from surelist.promises.conditions import DROPPED, SEVERAL, Proved
+from surelist.promises.conditions import BY_GROUP, COMMON, DROPPED, SEVERAL, Proved
 from surelist.promises.curve import count_at_least, list_thresholds
 from surelist.promises.phrases import common_conditions, counted, number, percent, qualified
 from surelist.promises.pools import PoolRows
@@ -75,6 +75,10 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
     proved_with = (
         Proved("pools", rule=rules, labels=("missing",), scores=SEVERAL),
         Proved("pools", rule=rules, labels=("missing",), bad_rows=DROPPED),
+        Proved("common-cutoff", rule=rules, labels=("missing",), groups=("own", "overlapping"),
+               cutoff=COMMON, scores=SEVERAL, only=BY_GROUP),
+        Proved("common-cutoff", rule=rules, labels=("missing",), groups=("own", "overlapping"),
+               cutoff=COMMON, bad_rows=DROPPED, only=BY_GROUP),
     )  # fmt: skip
 
     k: int | None = None
@@ -122,7 +126,7 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         rows = evidence.pool_rows(by_rank=self.by_rank)
-        reached = rows.reached(self.needed)
+        reached = self._reached(evidence)
         pools, rank = len(reached), allowed_rank(len(reached), level)
         short = int(np.count_nonzero(reached == -math.inf))
         finite = reached[np.isfinite(reached)]
@@ -131,6 +135,15 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
         threshold = min(float(np.partition(reached, rank - 1)[rank - 1]), float(finite.max()))
         proof = PoolRank(pools, rank, short, int(np.count_nonzero(reached == math.inf)))
         return Certified((Step(0, rank, threshold),), rows.rows, rows.qualified, proof)
+
+    def _reached(self, evidence: Evidence) -> NDArray[np.float64]:
+        """Where each pool reaches the promise; under one cutoff for all groups, the promises to all of them
+        [theory: common-cutoff]."""
+        parts = [
+            each.pool_rows(by_rank=self.by_rank).reached(promise.needed)
+            for promise, each in evidence.beside or ((self, evidence),)
+        ]
+        return np.asarray(np.minimum.reduce(parts))
 
     def _refusal(self, evidence: Evidence, level: Level, pools: int, rank: int, short: int) -> NotCertifiable:
         labelled = counted(pools, "labelled pool")
@@ -175,13 +188,13 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
     empty: int
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        promise = _promise(cutoff)
+        promise, group = _promise(cutoff), policy.group_of(cutoff)
+        of = "" if group is None else f" of group {group!r}"
         listed = "the shortlist of the next pool" + ", by rank," * promise.by_rank
         if promise.recall is not None:
-            return (
-                f"{listed} keeps at least {percent(promise.recall)} of that pool's own qualified candidates"
-            )
-        return f"{listed} holds at least {qualified(promise.k or 0)}"
+            kept = f"{percent(promise.recall)} of that pool's own qualified candidates"
+            return f"{listed} keeps at least {kept}{of}"
+        return f"{listed} holds at least {qualified(promise.k or 0)}{of}"
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         pools = counted(self.pools, "calibration pool")

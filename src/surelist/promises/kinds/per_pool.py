@@ -17,7 +17,18 @@ from surelist.bounds.collection import block_pool_count
 from surelist.bounds.looking_back import short_pools
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, DROPPED, EVERY, HASH, LABELLED, SEVERAL, SIDAK, Proved
+from surelist.promises.conditions import (
+    BESIDE,
+    BY_GROUP,
+    COMMON,
+    DROPPED,
+    EVERY,
+    HASH,
+    LABELLED,
+    SEVERAL,
+    SIDAK,
+    Proved,
+)
 from surelist.promises.groups import joint_alpha
 from surelist.promises.kinds.counts import CountPromise, Largest
 from surelist.promises.phrases import percent, qualified
@@ -68,6 +79,12 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
                pools=BESIDE, bad_rows=DROPPED),
         Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=EVERY, split=SIDAK,
                ties=HASH, scores=SEVERAL, pools=BESIDE),
+        Proved("common-cutoff", rule=rules, labels=("missing", "thinned"), groups=EVERY, cutoff=COMMON, ties=HASH,
+               scores=SEVERAL, only=BY_GROUP),
+        Proved("common-cutoff", rule=rules, labels=("missing",), groups=EVERY, cutoff=COMMON, ties=HASH, pools=BESIDE,
+               bad_rows=DROPPED, only=BY_GROUP),
+        Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=EVERY, cutoff=COMMON, ties=HASH,
+               scores=SEVERAL, pools=BESIDE, only=BY_GROUP),
         Proved("two-promises", rule=rules, labels=("missing", "thinned"), others=("given",),
                scores=SEVERAL, promises=SEVERAL, only=("promises",)),
         Proved("shift", rule=rules, labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
@@ -269,8 +286,9 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         ]
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        of_group = " of the group" if cutoff.group is not None and policy.group_rows == "own" else ""
-        whose = " of this group" if cutoff.group is not None and not of_group else ""
+        group = policy.group_of(cutoff)
+        of_group = " of the group" if group is not None and policy.group_rows == "own" else ""
+        whose = " of this group" if group is not None and not of_group else ""
         listed = policy.listed_per(cutoff)
         shown = listed is not None and listed[0] >= self.k
         tail = f", of about {about(listed[0])} listed per {number(listed[1])}" if listed and shown else ""

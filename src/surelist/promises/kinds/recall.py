@@ -13,7 +13,7 @@ from surelist import _check as check
 from surelist import bounds
 from surelist._numerals import about, number, of_every
 from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, DROPPED, HASH, SEVERAL, SIDAK, Proved
+from surelist.promises.conditions import BESIDE, BY_GROUP, COMMON, DROPPED, HASH, SEVERAL, SIDAK, Proved
 from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import MOST_ROWS, CountPromise, Largest
@@ -68,6 +68,12 @@ class Recall(CountPromise, tag="recall", frozen=True):
                bad_rows=DROPPED),
         Proved("shift", shift=("known", "within"), groups=("own", "overlapping"), split=SIDAK, ties=HASH,
                scores=SEVERAL, pools=BESIDE),
+        Proved("common-cutoff", labels=("thinned",), groups=("own", "overlapping"), cutoff=COMMON, ties=HASH,
+               scores=SEVERAL, only=BY_GROUP),
+        Proved("common-cutoff", groups=("own", "overlapping"), cutoff=COMMON, ties=HASH, pools=BESIDE,
+               bad_rows=DROPPED, only=BY_GROUP),
+        Proved("shift", shift=("known", "within"), groups=("own", "overlapping"), cutoff=COMMON, ties=HASH,
+               scores=SEVERAL, pools=BESIDE, only=BY_GROUP),
         Proved("two-promises", labels=("thinned",), others=("given",), scores=SEVERAL, promises=SEVERAL,
                only=("promises",)),
         Proved("shift", shift=("known", "within"), others=("given",), scores=SEVERAL, promises=SEVERAL,
@@ -139,7 +145,8 @@ class Recall(CountPromise, tag="recall", frozen=True):
     def share_seen(
         self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
     ) -> ShareSeen:
-        whose = "" if cutoff.group is None else f" in group {cutoff.group!r}"
+        group = policy.group_of(cutoff)
+        whose = "" if group is None else f" in group {group!r}"
         words, nobody = f"of the qualified{whose} are listed", "none of the rows is qualified"
         return ShareSeen(seen.listed & seen.good, seen.good, self.share, words, nobody)
 

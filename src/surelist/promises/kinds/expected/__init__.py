@@ -15,7 +15,18 @@ from surelist import bounds
 from surelist.bounds.collection import block_rate_count
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, DROPPED, EVERY, HASH, LABELLED, SEVERAL, SIDAK, Proved
+from surelist.promises.conditions import (
+    BESIDE,
+    BY_GROUP,
+    COMMON,
+    DROPPED,
+    EVERY,
+    HASH,
+    LABELLED,
+    SEVERAL,
+    SIDAK,
+    Proved,
+)
 from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import Largest, RatePromise, by_count
@@ -65,6 +76,12 @@ class Expected(RatePromise, tag="expected", frozen=True):
                pools=BESIDE, bad_rows=DROPPED),
         Proved("shift", rule=bounds.RULES, labels=("missing",), shift=("known", "within"), groups=EVERY,
                split=SIDAK, ties=HASH, scores=SEVERAL, pools=BESIDE),
+        Proved("common-cutoff", labels=("missing", "thinned"), groups=EVERY, cutoff=COMMON, ties=HASH,
+               scores=SEVERAL, only=BY_GROUP),
+        Proved("common-cutoff", labels=("missing",), groups=EVERY, cutoff=COMMON, ties=HASH, pools=BESIDE,
+               bad_rows=DROPPED, only=BY_GROUP),
+        Proved("shift", labels=("missing",), shift=("known", "within"), groups=EVERY, cutoff=COMMON, ties=HASH,
+               scores=SEVERAL, pools=BESIDE, only=BY_GROUP),
         Proved("rank-chain", labels=("missing", "thinned"), others=("given",), scores=SEVERAL,
                promises=SEVERAL),
         Proved("rank-chain", labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
@@ -175,9 +192,9 @@ class Expected(RatePromise, tag="expected", frozen=True):
             policy.listed_per(cutoff),
         )
         if listed is not None and listed[0] >= self.k:
-            per += "" if cutoff.group is None else " of the group"
+            per += "" if policy.group_of(cutoff) is None else " of the group"
             return phrases.of_listed(k, listed[0], per)
-        who = "qualified ones" if cutoff.group is None else "qualified ones of this group"
+        who = "qualified ones" if policy.group_of(cutoff) is None else "qualified ones of this group"
         return f"on average the list of a pool of {per} candidates will hold at least {k} {who}"
 
     def share_seen(
@@ -216,7 +233,8 @@ def found_share(
     rate: float, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
 ) -> ShareSeen:
     """Qualified and listed, of all candidates."""
-    whose = "" if cutoff.group is None else f" in group {cutoff.group!r}"
+    group = policy.group_of(cutoff)
+    whose = "" if group is None else f" in group {group!r}"
     words, rows = f"of all candidates{whose} are qualified and listed", seen.rows
     if policy.group_rows == "all":
         words, rows = f"of all candidates are{whose}, qualified and listed", everyone.rows

@@ -1,0 +1,104 @@
+"""From what a rule found to what a policy keeps: cutoffs of single lists, and one that serves all groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec.structs import replace
+
+from surelist._check import EVERYONE
+from surelist.errors import NotCertifiable
+from surelist.promises.evidence import Evidence
+from surelist.promises.promise import Level, Promise
+from surelist.promises.state import Certified, Cutoff, Everyone, OwnCutoff, Step
+from surelist.promises.terms import Terms
+from surelist.score_summary import Reached
+
+Found = Mapping[tuple[str | None, Promise], tuple[Evidence, Certified]]
+
+
+def cutoff_of(rows: Evidence, certified: Certified, promise: Promise, level: Level) -> Cutoff:
+    """The thresholds with what is kept of the rows behind them."""
+    first, last = certified.steps[0], certified.steps[-1]
+    counted = certified.proof.counted
+    summary = rows.counts.summary([first.threshold, last.threshold] if counted else [])
+    steps = certified.steps
+    if counted:
+        total = summary.scores.total
+        ends = {
+            at: _with_shares(steps[at], each, total)
+            for at, each in zip((0, len(steps) - 1), summary.reached, strict=True)
+        }
+        steps = tuple(ends.get(at, step) for at, step in enumerate(steps))
+    elif first.share is None and certified.proof.lists_share and rows.columns is not None:
+        steps = (replace(first, share=float(np.mean(rows.scores >= first.threshold))),)
+    scores = summary.scores if rows.sampled is None else replace(summary.scores, auc=None)
+    return Cutoff(
+        rows.group, promise, level, certified.rows, certified.qualified, steps, certified.proof,
+        summary.fingerprint, scores,
+    )  # fmt: skip
+
+
+def _with_shares(step: Step, reached: Reached, total: int) -> Step:
+    """With how much of the calibration rows the threshold shortlists, and would if ties were broken."""
+    needed = step.critical_count - reached.qualified_above
+    part = needed / (reached.qualified - reached.qualified_above)
+    untied = (reached.rows_above + part * (reached.rows - reached.rows_above)) / total
+    share = reached.rows / total if step.tie_break is None else untied
+    return replace(step, reached=reached.qualified, share=share, share_untied=untied)
+
+
+def lowered(cutoff: Cutoff, threshold: float) -> Cutoff:
+    """At a lower threshold nothing is known of how many reach it."""
+    step = cutoff.steps[0]
+    if step.threshold == threshold:
+        return cutoff
+    lower = replace(step, threshold=threshold, reached=None, share=None, share_untied=None)
+    return replace(cutoff, steps=(lower,))
+
+
+def common_cutoffs(found: Found, everyone: Evidence, terms: Terms) -> tuple[list[Cutoff], Everyone]:
+    """Every group's promise at the lowest of their cutoffs, and all rows under it [theory: common-cutoff]."""
+    steps = [certified.steps[0] for _, certified in found.values()]
+    lowest = min(steps, key=lambda step: (step.threshold, step.tie_break or 0))
+    cutoffs = [_at_common(*each, promise, lowest, terms) for (_, promise), each in found.items()]
+    counted = next(iter(found.values()))[1].proof.counted
+    summary = everyone.counts.summary([lowest.threshold] if counted else [])
+    share = _share(summary.reached[0], summary.scores.total, lowest) if counted else None
+    counts = everyone.counts
+    return cutoffs, Everyone(counts.rows, counts.qualified, share, summary.fingerprint, summary.scores)
+
+
+def _at_common(rows: Evidence, certified: Certified, promise: Promise, lowest: Step, terms: Terms) -> Cutoff:
+    first = certified.steps[0]
+    step = replace(first, threshold=lowest.threshold, tie_break=lowest.tie_break)
+    own = _own(rows, promise, terms) if certified.proof.counted else None
+    counted = certified.proof.counted
+    wanted = [step.threshold] if own is None else [step.threshold, own.threshold]
+    summary = rows.counts.summary(wanted if counted else [])
+    total, kept = summary.scores.total, None
+    if counted:
+        at = summary.reached[0]
+        step = replace(step, reached=at.qualified, share=_share(at, total, step))
+    if own is not None:
+        kept = OwnCutoff(own.threshold, _share(summary.reached[1], total, step))
+    return Cutoff(
+        rows.group, promise, terms.level, certified.rows, certified.qualified, (step,), certified.proof,
+        summary.fingerprint, summary.scores, kept,
+    )  # fmt: skip
+
+
+def _share(reached: Reached, total: int, step: Step) -> float | None:
+    """Of the rows, those at or above a threshold; not known where ties at it are broken."""
+    return reached.rows / total if step.tie_break is None else None
+
+
+def _own(rows: Evidence, promise: Promise, terms: Terms) -> Step | None:
+    """The group's cutoff if cutoffs differed, which takes shares of alpha; None: it would be refused."""
+    if rows.group == EVERYONE:
+        return None
+    try:
+        return promise.certify(replace(rows, salt=None), terms.own_level).steps[0]
+    except NotCertifiable:
+        return None
