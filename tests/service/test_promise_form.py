@@ -92,6 +92,12 @@ def test_an_empty_group_field_is_an_error_at_that_field(tab):
     tab.choose(group="site")
     groups = {f"group-{n}": name for n, name in enumerate(("east", "north", "south", "west"), 1)}
     wanted = {f"k-{n}": "1" for n in range(1, 5)} | {"k-3": ""}
+    for without in (
+        {"cutoff": ""},
+        {"cutoff": "own", "purpose": ""},
+        {"cutoff": "common", "rule": "simultaneous"},
+    ):
+        assert tab.ask(**groups, **(wanted | {"k-3": "1"}), **without).status_code == 400
     answer = tab.ask(cutoff="common", **groups, **wanted)
     assert answer.status_code == 400
     assert "how many qualified you need of south: this field is empty" in answer.text

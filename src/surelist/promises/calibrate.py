@@ -368,6 +368,6 @@ def _policy(
         created=datetime.now(UTC).isoformat(timespec="seconds"), version=__version__,
         group_split=terms.group_split if terms.grouped else None,
         group_rows=terms.group_rows if terms.grouped else None, group_keys=terms.group_keys,
-        overlapping=terms.overlapping, group_cutoff="common" if terms.common else "own", everyone=everyone,
+        overlapping=terms.overlapping, group_cutoff="common" if terms.common else None, everyone=everyone,
         purpose=terms.purpose, salt_hash=salt.hash if salt else None, salt=salt, **asdict(facts),
     )  # fmt: skip

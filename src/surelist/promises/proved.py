@@ -59,6 +59,7 @@ def require_proof(promise: Any, asked: Conditions) -> None:
     def proved(**some: str) -> bool:
         needed = {"others": beside["others"]} if promise.others == "needed" and "others" in beside else {}
         needed |= {"groups": "own"} if {"split", "cutoff"} & set(some) else {}
+        needed |= {"cutoff": asked.cutoff} if "groups" in some else {}
         plain = replace(PLAIN, rule=asked.rule, evidence=asked.evidence)
         return proof_of(promise, replace(plain, **{**needed, **some})) is not None
 

@@ -189,7 +189,7 @@ class Stated(Stored, dict=True, kw_only=True, omit_defaults=True, frozen=True):
     rule: str
     group_split: GroupSplit | None = None
     group_rows: GroupRows | None = None
-    group_cutoff: GroupCutoff = "own"
+    group_cutoff: GroupCutoff | None = None  # None: each its own
     everyone: Everyone | None = None  # under one cutoff for all groups
     overlapping: bool = False
     purpose: str | None = None

@@ -160,7 +160,7 @@ def asked_like(policy: Policy) -> dict[str, Any] | None:
     asked = {
         **DEFAULTS, "promise": kind, "alpha": f"{100 * policy.alpha:.10g}",
         "rule": "exact", "purpose": policy.purpose or "",
-        "cutoff": policy.group_cutoff if policy.grouped else DEFAULTS["cutoff"],
+        "cutoff": "own" if policy.grouped and not policy.common else DEFAULTS["cutoff"],
     }  # fmt: skip
     first = msgspec.to_builtins(targets[0])
     if "share" in first:
