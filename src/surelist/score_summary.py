@@ -164,24 +164,27 @@ class Scale:
         per_unit = per_unit if math.isfinite(per_unit) else 0.0
         return cls(low, high, roots, start, per_unit, factor, FACTOR / BINS)
 
-    def place(self, score: Expression, sqrt: Callable[[Expression], Expression]) -> Expression:
-        """The bin of a score, before rounding down; scores beyond count as the ends."""
+    def inside(self, score: Expression) -> Expression:
+        """The score of which ``roots`` square roots are taken next; scores beyond count as the ends."""
         value = score.clip(self.low, self.high)
-        sign = 1.0 if self.high > 0 else -1.0
-        value = value * sign if self.roots else value
-        for _ in range(self.roots):
-            value = sqrt(value)
-        value = value * sign if self.roots else value
+        return value * -1.0 if self._turned else value
+
+    @property
+    def _turned(self) -> bool:
+        return self.roots > 0 and self.high <= 0
+
+    def place(self, root: Expression) -> Expression:
+        """The bin of a score, before rounding down."""
+        value = root * -1.0 if self._turned else root
         return (value - self.start) * self.per_unit if self.start else value * self.per_unit
 
     def digits(
-        self, score: Expression, floor: Callable[[Expression], Expression],
-        sqrt: Callable[[Expression], Expression],
-    ) -> Expression:  # fmt: skip
+        self, score: Expression, root: Expression, floor: Callable[[Expression], Expression]
+    ) -> Expression:
         """A whole number up to 2^30 that depends on all digits of the score, as a float."""
         product = score * self.factor
         if self.places:
-            product = product + self.place(score, sqrt) * self.places
+            product = product + self.place(root) * self.places
         behind = product - floor(product)
         return floor(behind * behind * STEPS)
 

@@ -79,6 +79,13 @@ class _Counted:
         return Bins(low, several, rows, qualified.rows[full], self.highest, (self.sum, qualified.sum))
 
 
+def _root(scale: Scale, block: Scores) -> Scores:
+    value: Scores = scale.inside(block)
+    for _ in range(scale.roots):
+        value = np.sqrt(value)
+    return value
+
+
 class _Space:
     """Arrays for one block, used again and again."""
 
@@ -90,7 +97,7 @@ class _Space:
         """The bins of scores as numbers from 0 on, and where those begin."""
         codes, place = self.whole[: len(block)], self.one[: len(block)]
         if scale is not USUAL:
-            np.floor(scale.place(block, np.sqrt), out=place)
+            np.floor(scale.place(_root(scale, block)), out=place)
             np.copyto(codes, place, casting="unsafe")
             codes += 1
             codes -= block < scale.low
@@ -108,7 +115,7 @@ class _Space:
     def sum(self, scale: Scale, block: Scores) -> int:
         """The sum of ``Scale.digits``: of whole numbers up to 2^30, and exact."""
         if scale is not USUAL:
-            return int(scale.digits(block, np.floor, np.sqrt).sum())
+            return int(scale.digits(block, _root(scale, block), np.floor).sum())
         product, whole = self.one[: len(block)], self.other[: len(block)]
         np.multiply(block, scale.factor, out=product)
         np.floor(product, out=whole)

@@ -35,6 +35,7 @@ STRIDE = 2 * BINS  # bin numbers set aside for each interval that is split
 ROOTS = 10  # 2^10-th root: spreads 600 orders of magnitude over less than 1
 
 BIN, COUNT, LOW, HIGH = "__surelist_bin", "__surelist_rows", "__surelist_low", "__surelist_high"
+ROOT = "__surelist_root"
 
 Runner = Callable[[Frame, str], list[tuple[Any, ...]]]
 Part = tuple[int, int, float, float]  # bin number, rows, smallest and largest score
@@ -115,11 +116,23 @@ class OrderStatistics:
             within = self._within(each)
             inside = inside | within
             binned = nw.when(within).then(_cut(self.score, each) + number * STRIDE).otherwise(binned)
-        rows = self._histogram(self.frame.filter(inside), binned, "counting scores more finely")
+        rows = self._histogram(self._rooted(intervals).filter(inside), binned, "counting scores more finely")
         parts: dict[int, list[Part]] = {}
         for *_, bin_, count, low, high in rows:
             parts.setdefault(bin_ // STRIDE, []).append((bin_, count, low, high))
         return [_descending(each.group, parts[number], each.above) for number, each in enumerate(intervals)]
+
+    def _rooted(self, intervals: list[Interval]) -> Frame:
+        """With the 1024th root of the scores, where an interval is cut by it.
+
+        One column after the other: SQL says a root's argument twice, and one of ten roots 1024 times.
+        """
+        frame = self.frame
+        if any(_spans_magnitudes(each) for each in intervals):
+            frame = frame.with_columns(self.score.abs().alias(ROOT))
+            for _ in range(ROOTS):
+                frame = frame.with_columns(nw.col(ROOT).sqrt())
+        return frame
 
     def _fetch(self, pending: Pending, answers: Answers) -> None:
         """Bring back the scores of some intervals, with their counts; resolve what they settle."""
@@ -221,19 +234,22 @@ def _cut(score: nw.Expr, interval: Interval) -> nw.Expr:
     Even widths, unless the interval spans many orders of magnitude: then widths grow with the
     score, by way of its 1024th root. Bins of pass 1 end at 0, so no interval has both signs.
     """
-    low, high = interval.low, interval.high
-    near, far = sorted((abs(low), abs(high)))
-    value = score
-    if far > 4096 * near or not math.isfinite(BINS / (high - low)):
+    low, high, value = interval.low, interval.high, score
+    if _spans_magnitudes(interval):
         sign = 1.0 if high > 0 else -1.0
-        value = score.abs()
+        near, far = sorted((abs(low), abs(high)))
         for _ in range(ROOTS):
-            value, near, far = value.sqrt(), math.sqrt(near), math.sqrt(far)
-        value, (low, high) = value * sign, sorted((near * sign, far * sign))
+            near, far = math.sqrt(near), math.sqrt(far)
+        value, (low, high) = nw.col(ROOT) * sign, sorted((near * sign, far * sign))
     scale = BINS / (high - low) if high > low else math.inf
     if not math.isfinite(scale):
         scale = 0.0
     return ((value - low) * scale).floor().cast(nw.Int32)
+
+
+def _spans_magnitudes(interval: Interval) -> bool:
+    near, far = sorted((abs(interval.low), abs(interval.high)))
+    return far > 4096 * near or not math.isfinite(BINS / (interval.high - interval.low))
 
 
 def _any(conditions: Iterable[nw.Expr]) -> nw.Expr:

@@ -18,8 +18,8 @@ from surelist.tables import bad_rows
 from surelist.tables.engines import Frame
 from surelist.tables.roles import GROUP, PREFIX, SCORE, STATE, Columns
 
-BIN, ROWS, LOW, HIGH, DIGITS, QUALIFIED = (
-    PREFIX + name for name in ("bin", "rows", "low", "high", "digits", "qualified")
+BIN, ROWS, LOW, HIGH, DIGITS, QUALIFIED, ROOT = (
+    PREFIX + name for name in ("bin", "rows", "low", "high", "digits", "qualified", "root")
 )
 MOST_LINES = 1 << 18  # that come back before groups are counted on their own: a column of names has more
 
@@ -116,13 +116,10 @@ class BinnedRows:
             frame = self._frame.filter(nw.col(STATE) != bad_rows.UNUSABLE)
             if self._keys:
                 frame = frame.filter(nw.col(GROUP).is_in(coarse))
-            bins, digits = nw.lit(0), nw.lit(0)
-            for group, scale in scales.items():
-                mine = nw.col(GROUP) == group
-                bins = nw.when(mine).then(_bin(scale)).otherwise(bins) if self._keys else _bin(scale)
-                digits = (
-                    nw.when(mine).then(_digits(scale)).otherwise(digits) if self._keys else _digits(scale)
-                )
+            bins, digits = (
+                _by_group({group: each(scale) for group, scale in scales.items()}) for each in (_bin, _digits)
+            )
+            frame = _rooted(frame, scales)
             rows = self.columns.rows(self._counted(frame, bins, digits), "summing up the scores")
             found |= {group: _bins(_merge(lines)) for group, lines in self._by_group(rows).items()}
         return found
@@ -189,13 +186,37 @@ def _floor(each: nw.Expr) -> nw.Expr:
     return each.floor()
 
 
-def _sqrt(each: nw.Expr) -> nw.Expr:
-    return each.sqrt()
+def _by_group(expressions: Mapping[Any, nw.Expr]) -> nw.Expr:
+    """Each group's own; a group None is everyone."""
+    chosen = nw.lit(0)
+    for group, each in expressions.items():
+        chosen = each if group is None else nw.when(nw.col(GROUP) == group).then(each).otherwise(chosen)
+    return chosen
+
+
+def _rooted(frame: Frame, scales: Mapping[Any, Scale]) -> Frame:
+    """With the roots that bins of many magnitudes are about.
+
+    One column after the other: SQL says a root's argument twice, and one of ten roots 1024 times.
+    """
+    roots = {group: scale.roots for group, scale in scales.items() if scale.roots}
+    if roots:
+        inside = {group: scales[group].inside(nw.col(SCORE)) for group in roots}
+        frame = frame.with_columns(**{ROOT: _by_group(inside)})
+    for taken in range(max(roots.values(), default=0)):
+        more = {group: nw.col(ROOT).sqrt() if roots[group] > taken else nw.col(ROOT) for group in roots}
+        frame = frame.with_columns(**{ROOT: _by_group(more)})
+    return frame
+
+
+def _root(scale: Scale) -> nw.Expr:
+    inside: nw.Expr = scale.inside(nw.col(SCORE))
+    return nw.col(ROOT) if scale.roots else inside
 
 
 def _bin(scale: Scale) -> nw.Expr:
     score = nw.col(SCORE)
-    bins: nw.Expr = scale.place(score, _sqrt).floor().cast(nw.Int32)
+    bins: nw.Expr = scale.place(_root(scale)).floor().cast(nw.Int32)
     if scale is USUAL:  # where scores lie beyond, own bins follow
         return bins
     return bins - (score < scale.low).cast(nw.Int32) + (score > scale.high).cast(nw.Int32)
@@ -205,7 +226,7 @@ def _digits(scale: Scale) -> nw.Expr:
     score = nw.col(SCORE)
     if scale is USUAL:  # the product with a score of 10^308 would be infinite; its group gets own bins
         score = score.clip(scale.low, scale.high)
-    digits: nw.Expr = scale.digits(score, _floor, _sqrt).cast(nw.Int64)
+    digits: nw.Expr = scale.digits(score, _root(scale), _floor).cast(nw.Int64)
     return digits
 
 
