@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from surelist.promises.kinds.value import Value
     from surelist.promises.mean_rank import MeanRank, mean_rank
     from surelist.promises.policy import Policy
-    from surelist.promises.sampled import SampledLabels
+    from surelist.promises.sampled import NoisyLabels, SampledLabels
     from surelist.promises.shift import DensityRatio
     from surelist.workflows.label_tables import label_table
     from surelist.workflows.selection import select_table
@@ -75,6 +75,7 @@ __all__ = [
     "Monitor",
     "NestedFitWarning",
     "NextPool",
+    "NoisyLabels",
     "NotCertifiable",
     "PerPool",
     "Plan",
@@ -147,6 +148,7 @@ _LATE = {
     "Groups": "promises.conditions",
     "Hash": "promises.conditions",
     "NextPool": "promises.kinds.next_pool",
+    "NoisyLabels": "promises.sampled",
     "PoolAverage": "promises.kinds.pool_average",
     "Value": "promises.kinds.value",
     "calibrate_table": "workflows.tables",

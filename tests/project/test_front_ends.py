@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 TEMPLATES = Path(promise_form.__file__).parent / "templates"
 SPECIAL = {
     "also", "pool", "by", "of", "spread", "start", "unlabelled", "other_score", "audit_rate", "audited_below",
-    "probability", "lowest_rate", "lowest_score",
+    "probability", "lowest_rate", "lowest_score", "false_positive", "false_negative", "longest",
 }  # fmt: skip
 
 

@@ -231,6 +231,11 @@ PROOFS = {
         "promises/test_more_promises.py::test_audited_labels_are_false_at_most_alpha_at_every_split",
         "promises/test_more_promises.py::test_thinned_labels_are_false_at_most_alpha",
     ],
+    "noise": [
+        "bounds/test_noise.py::test_the_edge_is_the_lowest_that_has_its_level",
+        "promises/test_noisy_labels.py::test_a_count_is_false_at_most_alpha_of_the_time_with_labels_as_wrong_as_allowed",
+        "promises/test_noisy_labels.py::test_a_share_is_false_at_most_alpha_of_the_time_with_labels_as_wrong_as_allowed",
+    ],
     "best-of": [
         "promises/test_more_promises.py::test_the_best_of_several_is_false_at_most_alpha_and_uncorrected_it_is_not",
     ],

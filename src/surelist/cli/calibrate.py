@@ -36,6 +36,7 @@ from surelist.cli.progress import PROGRESS
 @promise_flags()
 @options("pool_size", "also", "pool", *FIELDS, "unlabelled", "other_score")
 @options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score")
+@options("false_positive", "false_negative", "longest")
 @options("alpha", "rule", "calibration_share", "group", "target", "purpose")
 @options("group_split", "group_rows", "group_cutoff")
 @options("ties", "id", "missing_labels", "pos_label", "neg_label")

@@ -121,6 +121,8 @@ def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
             f"policy: no later pool can show whether it holds: {policy.not_of_these}. Watch a promise about "
             "future pools, made from labelled rows."
         )
+    if why := next((each.proof.unjudged for each in policy.cutoffs if each.proof.unjudged), None):
+        raise InvalidInput(f"policy: no review can show whether it holds: {why}.")
     if not policy.grouped and len(policy.cutoffs) > 1:
         raise InvalidInput("policy: it makes several promises of one list; watch each on its own.")
     claims = tuple(_claim(cutoff, policy, audit_rate) for cutoff in policy.cutoffs)

@@ -32,7 +32,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.promise import Promise
 from surelist.promises.proved import require_proof, require_use
-from surelist.promises.sampled import SampledLabels, require_drawn, thin
+from surelist.promises.sampled import NoisyLabels, SampledLabels, require_drawn, thin
 from surelist.promises.score_direction import warn_of_doubts
 from surelist.promises.shift import DensityRatio, keep_rows, ratios_of, with_margin
 from surelist.promises.state import Certified, Cutoff, Everyone, Shift, Thinning
@@ -55,11 +55,10 @@ def calibrate(
     scores : array_like or mapping of str to array_like
         One score per calibration row, higher is better. The score must not have been trained or chosen on
         these rows. A mapping of name to scores certifies each at its share of alpha and keeps the one with
-        the
-        shortest list.
-    labels : array_like or SampledLabels
+        the shortest list.
+    labels : array_like, SampledLabels or NoisyLabels
         1 where a row is qualified, else 0. Labels that were drawn with known probability are
-        ``SampledLabels``.
+        ``SampledLabels``, labels that may be wrong ``NoisyLabels``.
     target : Promise, list of Promise, or mapping of str to Promise
         What is promised: ``Expected``, ``PerPool``, ``Recall``, ``Precision``, ``Budget``, ``NextPool``,
         ``PoolAverage``, ``Value`` or ``FalseShare``; with ``groups`` a mapping of group to target; a list
@@ -117,10 +116,9 @@ def calibrate(
         target, groups=groups, ties=ties, alpha=alpha, rule=rule, calibration_share=calibration_share,
         missing_labels=missing_labels,
     )  # fmt: skip
-    drawn = labels if isinstance(labels, SampledLabels) else None
     check.require_one_index(
-        scores=scores, labels=labels if drawn is None else drawn.labels,
-        probability=None if drawn is None else drawn.probability, groups=groups and groups.names,
+        scores=scores, labels=getattr(labels, "labels", labels),
+        probability=getattr(labels, "probability", None), groups=groups and groups.names,
         ids=getattr(ties, "ids", None), ratios=ratios_of(shift), pools=pools,
     )  # fmt: skip
     given = Arrays(
@@ -150,6 +148,8 @@ class Arrays(Struct, frozen=True, eq=False):
         labels = "missing" if terms.missing_labels == "unqualified" else "complete"
         if isinstance(self.labels, SampledLabels):
             labels = "thinned" if self.labels.above is None else "two rates"
+        elif isinstance(self.labels, NoisyLabels):
+            labels = "noisy"
         within = self.shift is not None and self.shift.factor is not None
         several = isinstance(self.scores, Mapping) and len(self.scores) > 1
         beside = self.pools is not None and not any(each.whole_pools for each in terms.all_targets)
@@ -222,6 +222,8 @@ def _read(given: Arrays, numbers: NDArray[Any], terms: Terms) -> tuple[RowColumn
         else:
             drawn, read = labels.read(len(scores))
             missing = require_drawn(~drawn & (scores >= float(labels.above)), terms.missing_labels)
+    elif isinstance(labels, NoisyLabels):
+        read, missing = check.as_labels(labels.labels)
     else:
         amounts = any(each.amounts for each in terms.all_targets)
         read, missing = (check.as_values if amounts else check.as_labels)(
@@ -247,11 +249,8 @@ def _evidence(
     if given.unlabelled is not None:
         others = check.as_scores(given.unlabelled, "unlabelled")
         check.require_rows(others, "unlabelled")
-    sampled = (
-        given.labels if isinstance(given.labels, SampledLabels) and given.labels.above is not None else None
-    )
     part = columns.only(mask) if whole else columns.part(mine)
-    return Evidence(counts, name, part, others=others, alike=given.alike, sampled=sampled)
+    return Evidence(counts, name, part, others=others, alike=given.alike, labels_given=given.labels)
 
 
 def members_of(groups: Any, terms: Terms, rows: int) -> dict[str | None, Mask | None]:
@@ -306,20 +305,16 @@ def certify(
     if terms.common:
         cutoffs, everyone = common_cutoffs(found, evidence[None], terms)
         return _policy(cutoffs, terms, facts, salt, everyone)
-    cutoffs = [cutoff_of(*found[each], each[1], terms.level) for each in _as_asked(terms)]
+    cutoffs = [cutoff_of(*found[each], each[1], terms.level) for each in terms.asked]
     if terms.also:
         cutoffs = [lowered(each, lowest) for each in cutoffs]
     return _policy(cutoffs, terms, facts, salt)
 
 
-def _as_asked(terms: Terms) -> list[tuple[str | None, Promise]]:
-    return [*terms.targets.items(), *((None, each) for each in terms.also)]
-
-
 def _in_order(terms: Terms) -> list[tuple[str | None, Promise]]:
     """Of several promises of one list those go first that any longer list keeps as well
     [theory: two-promises]."""
-    return sorted(_as_asked(terms), key=lambda each: not each[1].monotone)
+    return sorted(terms.asked, key=lambda each: not each[1].monotone)
 
 
 EVERY_LABEL = "a promise of recall needs every label, so get them or promise a count"

@@ -33,7 +33,8 @@ def cutoff_of(rows: Evidence, certified: Certified, promise: Promise, level: Lev
         steps = tuple(ends.get(at, step) for at, step in enumerate(steps))
     elif first.share is None and certified.proof.lists_share and rows.columns is not None:
         steps = (replace(first, share=float(np.mean(rows.scores >= first.threshold))),)
-    scores = summary.scores if rows.sampled is None else replace(summary.scores, auc=None)
+    known = rows.sampled is None and rows.noise is None
+    scores = summary.scores if known else replace(summary.scores, auc=None)
     return Cutoff(
         rows.group, promise, level, certified.rows, certified.qualified, steps, certified.proof,
         summary.fingerprint, scores,

@@ -18,7 +18,7 @@ from surelist.promises.array_summary import summarise_arrays
 from surelist.promises.other_scores import require_others
 from surelist.promises.pools import PoolRows, pool_rows
 from surelist.promises.promise import Promise
-from surelist.promises.sampled import SampledLabels
+from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.state import Requirement, Step
 from surelist.score_summary import RowSummary
 from surelist.ties import Salt
@@ -77,7 +77,7 @@ class Evidence(Struct, frozen=True, eq=False):
     """One group's calibration rows as a rule asks for them.
 
     ``columns`` and ``pooled`` are there where every row, or whole pools, were read; ``others`` are scores of
-    other candidates; ``sampled`` says that labels were drawn at two rates. With a ``salt`` ties are broken,
+    other candidates; ``labels_given`` are the labels as they came. With a ``salt`` ties are broken,
     and the numbers that decided go to ``spent``. Under one cutoff for all groups, ``beside`` has every
     group's promise and rows.
     """
@@ -88,10 +88,21 @@ class Evidence(Struct, frozen=True, eq=False):
     pooled: PoolRows | None = None
     others: Scores | None = None
     alike: bool = True  # whether the others come from the population of these rows
-    sampled: SampledLabels | None = None
+    labels_given: Any = None
     salt: Salt | None = None
     spent: set[int] = field(default_factory=set)
     beside: tuple[tuple[Promise, Evidence], ...] = ()
+
+    @property
+    def sampled(self) -> SampledLabels | None:
+        """That labels were drawn at two rates, and how."""
+        labels = self.labels_given
+        return labels if isinstance(labels, SampledLabels) and labels.above is not None else None
+
+    @property
+    def noise(self) -> NoisyLabels | None:
+        """How often labels may be wrong."""
+        return self.labels_given if isinstance(self.labels_given, NoisyLabels) else None
 
     @property
     def rows(self) -> int:

@@ -13,7 +13,7 @@ from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Groups, Hash
 from surelist.promises.promise import Promise
-from surelist.promises.sampled import SampledLabels
+from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import GROUP_WARNING, Roles, Targets, Terms, make_terms
 
 NUMBERS = ("k", "pool_size", "share", "size", "recall", "start", "spread", "of", "by")  # fields of promises
@@ -146,7 +146,7 @@ def grammar(before: str = "") -> str:
     return f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
-def drawn_labels(asked: Mapping[str, Any]) -> SampledLabels | None:
+def drawn_labels(asked: Mapping[str, Any]) -> SampledLabels | NoisyLabels | None:
     """How labels came about, by the names of ``OPTIONS``; None where every row has its own."""
     column, rate, edge = (asked.get(name) for name in ("probability", "audit_rate", "audited_below"))
     lowest, low_score = asked.get("lowest_rate"), asked.get("lowest_score")
@@ -158,6 +158,14 @@ def drawn_labels(asked: Mapping[str, Any]) -> SampledLabels | None:
         if lowest is None:
             raise InvalidInput("lowest_rate: probability= needs it, fixed before labels were drawn.")
         return SampledLabels(asked.get("label"), column, lowest_rate=lowest, lowest_score=low_score)
+    added, lost, longest = (asked.get(name) for name in ("false_positive", "false_negative", "longest"))
+    if (added, lost, longest) != (None, None, None):
+        if (rate, edge) != (None, None) or added is None or lost is None:
+            raise InvalidInput(
+                "false_positive: labels that may be wrong need false_positive and false_negative, and do not "
+                "go with audit_rate and audited_below."
+            )
+        return NoisyLabels(asked.get("label"), added, lost, longest)
     if (rate is None) != (edge is None):
         raise InvalidInput("audit_rate: audit_rate and audited_below go together; give both or neither.")
     if rate is None:

@@ -98,6 +98,8 @@ def _of(everyone: RowsSeen, cutoff: Cutoff, groups: dict[str, Mask]) -> RowsSeen
 
 def _judged(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> Finding | str:
     """The finding for one cutoff, or why there is none."""
+    if cutoff.proof.unjudged:
+        return cutoff.proof.unjudged
     if cutoff.about is About.POPULATION:
         return _share_short(policy, cutoff, seen, everyone)
     if cutoff.about is About.COLLECTION:

@@ -74,6 +74,18 @@ OPTIONS: dict[str, Option] = {
     "lowest_score": Option(
         None, float, "With probability: rows below this score may have been labelled less often.", "SCORE"
     ),
+    "false_positive": Option(
+        None,
+        float,
+        "Labels may be wrong: at most this share of the unqualified is labelled qualified.",
+        "SHARE",
+    ),
+    "false_negative": Option(
+        None, float, "Labels may be wrong: at most this share of the qualified is labelled not.", "SHARE"
+    ),
+    "longest": Option(
+        None, float, "With false_positive: the largest share of candidates that may be listed.", "SHARE"
+    ),
     "largest_pool": Option(None, int, "For promises per pool: the largest pool, instead of a range."),
     "target": Option(
         (),

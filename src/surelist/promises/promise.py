@@ -238,6 +238,7 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     with_sample: ClassVar[bool] = False  # those who were drawn and labelled are on the list too
     in_campaign: ClassVar[bool] = False  # the threshold changes at the campaign's next update
     drawn_labels: ClassVar[bool] = False  # only some rows have labels, by a draw
+    unjudged: ClassVar[str] = ""  # why later rows cannot speak for or against it
     rests_on: ClassVar[str | None] = (
         "scores of other candidates, or a sample of labels"  # beside rows and labels
     )

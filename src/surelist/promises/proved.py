@@ -56,12 +56,20 @@ def require_proof(promise: Any, asked: Conditions) -> None:
     beside = {name: value for name, value in asked.beside().items() if name not in ("rule", "evidence")}
     what = type(promise).__name__ + ("" if asked.rule == "exact" else f" by rule={asked.rule!r}")
 
+    if asked.others == "none" and proof_of(promise, replace(asked, others="given")) is not None:
+        listed = ", ".join(WORDS[each] for each in beside.items())
+        raise InvalidInput(
+            f"unlabelled: {what} with {listed} needs scores of other candidates from the same population; "
+            "pass unlabelled=."
+        )
+
     def proved(**some: str) -> bool:
         needed = {"others": beside["others"]} if promise.others == "needed" and "others" in beside else {}
         needed |= {"groups": "own"} if {"split", "cutoff"} & set(some) else {}
         needed |= {"cutoff": asked.cutoff} if "groups" in some else {}
         plain = replace(PLAIN, rule=asked.rule, evidence=asked.evidence)
-        return proof_of(promise, replace(plain, **{**needed, **some})) is not None
+        plain = replace(plain, **{**needed, **some})
+        return any(proof_of(promise, replace(plain, others=each)) for each in {plain.others, asked.others})
 
     for name, value in beside.items():
         if not proved(**{name: value}):

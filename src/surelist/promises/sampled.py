@@ -1,4 +1,4 @@
-"""Labels that were drawn: everyone above a score and an audit of the rest, or any known probabilities.
+"""Labels that are not all known, or not all right: drawn with known probabilities, or wrong at most so often.
 
 A row that was not drawn has no label and stays in: dropping such rows makes every promise false
 [theory: sampled-labels]. Two rates are certified by the worst split of the target between them; more
@@ -64,6 +64,57 @@ class SampledLabels(Struct, frozen=True, eq=False):
         known = check.as_drawn_labels(self.labels, "labels")
         check.require_length(known, rows, "labels")
         return ~np.isnan(known), known == 1
+
+
+class NoisyLabels(Struct, frozen=True, eq=False):
+    """Labels that may be wrong, at most so often, whatever the score [theory: noise].
+
+    The promise is about those who really are qualified. The bounds are an assumption that nothing in the
+    rows can confirm; the promise is printed with it.
+
+    Parameters
+    ----------
+    labels : array_like
+        1 where a row is labelled qualified, else 0; of a table the name of its column.
+    false_positive : float
+        At most this share of those who are not qualified is labelled qualified, at every score.
+    false_negative : float
+        At most this share of the qualified is labelled as not, at every score.
+    longest : float, optional
+        For ``Expected``: the largest share of candidates that may be listed, fixed beforehand; the smaller,
+        the less false positives cost. Longer lists are refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import surelist as sl
+    >>> from surelist.examples import population
+    >>> rng = np.random.default_rng(6)
+    >>> scores, truth = population(rng, 2_000)
+    >>> labels = np.where(rng.random(2_000) < 0.02, ~truth, truth)
+    >>> noisy = sl.NoisyLabels(labels, false_positive=0.02, false_negative=0.02, longest=0.3)
+    >>> policy = sl.calibrate(scores, noisy, sl.Expected(5, 100), unlabelled=population(rng, 5_000)[0])
+    >>> policy.select([0.2, 0.9]).tolist()
+    [False, True]
+    """
+
+    labels: Any
+    false_positive: float
+    false_negative: float
+    longest: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("false_positive", "false_negative"):
+            share = check.as_fraction(getattr(self, name), name)
+            if not 0 <= share < 1:
+                raise InvalidInput(
+                    f"{name}: expected a share from 0 to below 1, got {getattr(self, name)!r}."
+                )
+        if self.longest is not None:
+            check.as_alpha(self.longest, "longest")
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 def require_drawn(missing: Mask, missing_labels: str) -> int:

@@ -70,13 +70,18 @@ class Terms(Struct, frozen=True, eq=False):
         return None not in self.targets
 
     @property
+    def asked(self) -> list[tuple[str | None, Promise]]:
+        """Every promise, beside the name of its group."""
+        return [*self.targets.items(), *((None, each) for each in self.also)]
+
+    @property
     def common(self) -> bool:
         """Whether one cutoff has to keep the promises to all groups."""
         return self.grouped and self.group_cutoff == "common"
 
     @property
     def all_targets(self) -> tuple[Promise, ...]:
-        return (*self.targets.values(), *self.also)
+        return tuple(each for _, each in self.asked)
 
     def conditions(self, **rows: str) -> Conditions:
         """What the promises rest on; ``rows`` says how the calibration rows came about."""

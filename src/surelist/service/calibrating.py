@@ -12,7 +12,7 @@ from typing import Any
 from surelist.errors import NotCertifiable
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.policy import Policy
-from surelist.promises.sampled import SampledLabels
+from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.service.jobs import hints_of, named, source_of
 from surelist.service.record.log import Key
@@ -32,7 +32,7 @@ class CalibrationRequest:
 
     roles: Roles
     terms: Terms
-    drawn: SampledLabels | None = None
+    drawn: SampledLabels | NoisyLabels | None = None
     hints: Hints = NO_HINTS
 
     def question(self) -> dict[str, Any]:

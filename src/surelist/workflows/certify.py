@@ -30,7 +30,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.pools import PoolRows
 from surelist.promises.promise import Needs
-from surelist.promises.sampled import SampledLabels
+from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.shift import DensityRatio
 from surelist.promises.terms import Roles, Terms
 from surelist.tables.arrays import read_columns
@@ -49,7 +49,7 @@ def certify_source(
     roles: Roles,
     terms: Terms,
     unlabelled: Any = None,
-    drawn: SampledLabels | None = None,
+    drawn: SampledLabels | NoisyLabels | None = None,
     shift: DensityRatio | None = None,
 ) -> Policy:
     """What ``calibrate_table`` does, from values: for the front ends. ``drawn``: how labels came about."""
@@ -66,7 +66,7 @@ def remembering(policy: Policy, source: Source, roles: Roles) -> Policy:
 
 
 def _certified(
-    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | None,
+    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | NoisyLabels | None,
     shift: DensityRatio | None,
 ) -> Policy:  # fmt: skip
     with words_of_tables(), fitting_advice(terms):
@@ -137,7 +137,7 @@ def _pooled(read: PooledRows, group: str | None, mask: Any = slice(None)) -> Evi
 
 
 def _certify_columns(
-    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | None,
+    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | NoisyLabels | None,
     shift: DensityRatio | None,
 ) -> Policy:  # fmt: skip
     """Promises that need every row: the columns are read into memory, all in one pass."""
@@ -146,10 +146,8 @@ def _certify_columns(
     columns = _read_rows(source, roles, terms, drawn)
     labels = columns.labels
     if drawn is not None:
-        rate = drawn.probability
-        labels = structs.replace(
-            drawn, labels=labels, probability=columns.rates if isinstance(rate, str) else rate
-        )
+        rates = {} if columns.rates is None else {"probability": columns.rates}
+        labels = structs.replace(drawn, labels=labels, **rates)
     others = _other_scores(unlabelled, roles.scores)
     one, beside = not roles.other_score, columns.beside
     ratios = None if shift is None else structs.replace(shift, ratios=beside["weight"])
@@ -173,18 +171,20 @@ class _RowColumns:
     beside: dict[str, Any]
 
 
-def _read_rows(source: Source, roles: Roles, terms: Terms, drawn: SampledLabels | None) -> _RowColumns:
+def _read_rows(
+    source: Source, roles: Roles, terms: Terms, drawn: SampledLabels | NoisyLabels | None
+) -> _RowColumns:
     values = any(each.amounts for each in terms.all_targets)
-    rate = drawn.probability if drawn is not None and isinstance(drawn.probability, str) else None
+    rate = drawn.probability if isinstance(drawn, SampledLabels) else None
     numbers = {f"score_{at}": name for at, name in enumerate(roles.other_score)}
     numbers |= {"value": roles.label or ""} if values else {}
-    numbers |= {"probability": rate} if rate is not None else {}
+    numbers |= {"probability": rate} if isinstance(rate, str) else {}
     opened = source.open()
     names = {
         **roles.names("score", "group", "id", "pool", "weight"),
         "label": None if values else roles.label,
     }
-    needed = drawn is None and terms.missing_labels == "error"
+    needed = not isinstance(drawn, SampledLabels) and terms.missing_labels == "error"
     any_order = roles.weight is None  # which rows a seed keeps depends on their order
     read = read_columns(opened, names, numbers=numbers, any_order=any_order, every_label=needed)
     for role, name in numbers.items():

@@ -25,7 +25,7 @@ from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.promises.promise_curve import PromiseCurve, group_curves, promise_curve
-from surelist.promises.sampled import SampledLabels
+from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
 from surelist.reports.within_groups import orders_within_groups
@@ -61,7 +61,7 @@ def certify(
     roles: Roles,
     terms: Terms,
     unlabelled: Source | None = None,
-    drawn: SampledLabels | None = None,
+    drawn: SampledLabels | NoisyLabels | None = None,
 ) -> tuple[tuple[str, ...], MadePolicy | NotCertifiable]:
     """The rows' fingerprints, one per score, and what came of them.
 

@@ -17,7 +17,7 @@ from surelist.promises.evaluation import Evaluation, evaluate
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.options import CurveRule, Rule
 from surelist.promises.policy import Policy, as_policy
-from surelist.promises.sampled import SampledLabels
+from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.score_direction import warn_of_doubts
 from surelist.promises.shift import DensityRatio, ratios_of
 from surelist.promises.terms import Roles, Targets, make_terms
@@ -90,7 +90,7 @@ __all__ = [
 
 
 def calibrate_table(
-    table: Any, *, score: str | Sequence[str], label: str | SampledLabels, target: Targets,
+    table: Any, *, score: str | Sequence[str], label: str | SampledLabels | NoisyLabels, target: Targets,
     alpha: float = 0.1,
     rule: Rule = "exact", calibration_share: float = 0.5, groups: Groups | None = None,
     ties: Literal["include"] | Hash = "include", shift: DensityRatio | None = None, pool: str | None = None,
@@ -107,7 +107,7 @@ def calibrate_table(
     score : str or sequence of str
         Names of columns. Several score columns are certified each at its share of alpha and the one with the
         shortest list is kept.
-    label : str or SampledLabels
+    label : str, SampledLabels or NoisyLabels
         Name of a column; a label column of ``SampledLabels("label", ...)`` is missing where a row was not
         drawn.
     target : Promise, list of Promise, or mapping of str to Promise
@@ -160,8 +160,8 @@ def calibrate_table(
         missing_labels=missing_labels,
     )  # fmt: skip
     names = (score,) if isinstance(score, str) else tuple(score)
-    drawn = label if isinstance(label, SampledLabels) else None
-    column: str = label.labels if isinstance(label, SampledLabels) else label
+    drawn = label if isinstance(label, (SampledLabels, NoisyLabels)) else None
+    column: str = label.labels if isinstance(label, (SampledLabels, NoisyLabels)) else label
     roles = Roles(
         names[0] if names else None, column, None if groups is None else groups.names,
         ties.ids if isinstance(ties, Hash) else None, ratios_of(shift), pool,

@@ -43,6 +43,8 @@ PROOFS = {
     "false-share": ("false_share", "ConformalList"),
     "block-sample": ("few_labels", "BlockSample"),
     "control-sample": ("few_labels", "ControlSample"),
+    "noisy-rate": ("noisy_labels", "NoisyRate"),
+    "noisy-share": ("noisy_labels", "NoisyShare"),
 }
 
 

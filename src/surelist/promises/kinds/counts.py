@@ -226,9 +226,13 @@ class Counts(Proof, tag="counts", frozen=True):
         promise = promise_of(cutoff)
         return (
             phrases.SCORE_FIXED, phrases.ROWS_ALIKE, phrases.NO_ROW_LEFT_OUT,
-            phrases.alpha_bounds(policy.alpha), _when_fixed(promise, policy),
+            phrases.alpha_bounds(policy.alpha), self.when_fixed(promise, policy),
             *promise.count_conditions(policy),
         )  # fmt: skip
+
+    def when_fixed(self, promise: CountPromise, policy: Certificate) -> str:
+        """What had to be fixed before looking at the rows."""
+        return AFTER_LOOKING if policy.rule in ("dkw", "simultaneous") else promise.one_look()
 
     def evidence(self, cutoff: Cutoff) -> str:
         first = cutoff.steps[0]
@@ -278,10 +282,6 @@ AFTER_LOOKING = (
     "Every k and every threshold is covered at once: the target may have been chosen "
     "after looking at these rows, alpha and the rule not."
 )
-
-
-def _when_fixed(promise: CountPromise, policy: Certificate) -> str:
-    return AFTER_LOOKING if policy.rule in ("dkw", "simultaneous") else promise.one_look()
 
 
 class Looks(Counts, tag="looks", frozen=True):

@@ -19,9 +19,10 @@ from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import MOST_ROWS, CountPromise, Largest
 from surelist.promises.phrases import percent
 from surelist.promises.promise import Level, Watched
-from surelist.promises.state import Certificate, Cutoff, Step
+from surelist.promises.state import Certificate, Certified, Cutoff, Step
 
 if TYPE_CHECKING:
+    from surelist.promises.evidence import Evidence
     from surelist.promises.promise_curve import CurveRows, PromiseCurve
 
 WHOLE_POPULATION = (
@@ -79,6 +80,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
         Proved("shift", shift=("known", "within"), others=("given",), scores=SEVERAL, promises=SEVERAL,
                pools=BESIDE, only=("promises",)),
         Proved("collection-recall", evidence=("labelling",), groups=("own",), only=("evidence",)),
+        Proved("noise", labels=("noisy",), only=("labels",)),
     )  # fmt: skip
 
     share: float
@@ -88,6 +90,13 @@ class Recall(CountPromise, tag="recall", frozen=True):
 
     def describe(self) -> str:
         return f"at least {100 * self.share:g}% of all qualified candidates kept"
+
+    def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
+        if evidence.noise is not None:
+            from surelist.promises.kinds.noisy_labels import certify_share
+
+            return certify_share(evidence, self, level)
+        return super().certify(evidence, level, most)
 
     def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
         fewest = self.fewest(level)

@@ -94,6 +94,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
         Proved("sampled-labels", labels=("two rates",)),
         LABELLED,
         Proved("reviews", evidence=("campaign", "audited campaign"), labels=("missing",), only=("evidence",)),
+        Proved("noise", labels=("noisy",), others=("given",), only=("labels", "others")),
     )  # fmt: skip
 
     k: float
@@ -127,6 +128,10 @@ class Expected(RatePromise, tag="expected", frozen=True):
             from surelist.promises.kinds.expected.audited import certify_audited
 
             return certify_audited(evidence, self, level)
+        if evidence.noise is not None:
+            from surelist.promises.kinds.noisy_labels import certify_rate
+
+            return certify_rate(evidence, self, level)
         if evidence.others is not None and evidence.alike:
             from surelist.promises.kinds.expected.rank_chain import certify_chain
 
