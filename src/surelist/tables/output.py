@@ -15,7 +15,7 @@ from typing import Any
 from surelist._files import writing
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables.csv_text import delimiter_of
-from surelist.tables.engines import Frame, is_remote
+from surelist.tables.engines import Beside, Frame, is_remote
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, NumberStyle, decide, shapes_of
 from surelist.tables.sources import FORMATS, Table, file_format
@@ -37,10 +37,13 @@ def output_format(path: str | os.PathLike[str]) -> str:
     return file_format(path)
 
 
-def write_like(table: Table, frame: Frame, output: str, styles: Styles | None = None) -> str:
+def write_like(
+    table: Table, frame: Frame, output: str, styles: Styles | None = None, beside: Beside | None = None
+) -> str:
     """Write rows of a table, in the table's manner; returns what separates values.
 
-    ``styles`` says how columns write numbers where that was decided before.
+    ``styles`` says how columns write numbers where that was decided before; ``beside`` what the same pass
+    answers too.
     """
     form = output_format(output)
     delimiter = delimiter_of(output, table.delimiter)
@@ -51,7 +54,10 @@ def write_like(table: Table, frame: Frame, output: str, styles: Styles | None = 
             write_workbook(output, names, rows, texts=table.text, styles=styles or {})
             return delimiter
         with _to_a_store(table, output):
-            table.engine.write(frame, output, form, delimiter)
+            if beside is None:
+                table.engine.write(frame, output, form, delimiter)
+            else:
+                table.engine.write_beside(frame, output, form, delimiter, beside)
     plain = form == "csv" and os.path.isfile(output) and not output.lower().endswith(".gz")
     if plain and table.origin is not None:
         _as_it_was(Path(output), table.origin)

@@ -2,80 +2,240 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
 
-from surelist._dataclasses import dataclass, field
+from surelist._dataclasses import dataclass, field, replace
 from surelist.pool_counts import PoolCounts
-from surelist.tables.bad_rows import count_states
-from surelist.tables.roles import GROUP, POOL, PREFIX, Columns
+from surelist.score_summary import BINS
+from surelist.tables import bad_rows
+from surelist.tables.engines import Frame
+from surelist.tables.roles import GROUP, POOL, PREFIX, ROWS, SCORE, Columns
 
-EDGE, EXACT = PREFIX + "edge", PREFIX + "exact"
+PLACE, BIN = PREFIX + "place", PREFIX + "bin"
+BELOW, NOWHERE = -1, -2  # places of scores below every mark, and of groups that have none
+MOST_LINES = 1 << 16  # of counts by group and bin: scores far apart have more
 MOST_POOLS = 50  # of more, scores are not counted pool by pool
 MOST_GROUPS = 20  # of more the scores are not counted: each adds its marks to the query
 
 Marks = Mapping[str | None, Sequence[float]]
 Sizes = dict[tuple[Any, ...], tuple[int, int]]  # rows with and without a score, by pool and group
+Rows = list[tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
 class PoolScores:
-    """Sizes, and how scores lie about the marks: by group, and by pool and group where that was asked for."""
+    """Sizes, and how scores lie about the marks: by group, and by pool and group where that was asked for.
+
+    ``listed`` has how many reach their group's threshold, where that came along.
+    """
 
     sizes: Sizes
     groups: dict[str | None, PoolCounts] = field(default_factory=dict)
     pools: dict[Any, dict[str | None, PoolCounts]] = field(default_factory=dict)
+    listed: dict[tuple[Any, ...], int] | None = None
 
 
-def count_pool(columns: Columns, marks: Marks, *, by_pool: bool = False) -> PoolScores:
-    """Rows with and without a score, by group as the table has it; and how scores lie about the marks."""
-    edge: nw.Expr = nw.lit(None, nw.Float64)
+@dataclass(frozen=True)
+class Counting:
+    """Queries of few rows each, which may run beside others, and what their rows say."""
+
+    frames: tuple[Frame, ...]
+    read: Callable[[Sequence[Rows]], PoolScores]
+
+    def run(self, columns: Columns) -> PoolScores:
+        return self.read([columns.rows(each, "counting rows") for each in self.frames])
+
+
+def count_pool(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
+    """Rows with and without a usable score per pool and group, and how scores lie about the marks."""
+    if not marks or len(marks) > MOST_GROUPS:
+        return _sizes(columns)
+    if columns.pool is not None:
+        return _pools(columns, marks)
+    if not columns.table.engine.branches:
+        return _sums(columns, marks, thresholds)
+    again = columns.table.engine.looks and not columns.table.text  # where a second pass costs little
+    return _bins(columns, marks) if again else _places(columns, marks)
+
+
+def _sizes(columns: Columns) -> Counting:
+    """Rows with and without a usable score, per pool and group."""
+    keys = pool_keys(columns, by_pool=True)
+    frame = columns.frame.with_columns(**keys, **_usable_score(columns)).select(*keys, SCORE)
+    parts = nw.len().alias(ROWS), nw.col(SCORE).count().alias(SCORE)
+    counted = _few(columns, frame.group_by(*keys).agg(*parts)) if keys else frame.select(*parts)
+
+    def read(rows: Sequence[Rows]) -> PoolScores:
+        _require_few(columns, rows[0])
+        sizes = dict[tuple[Any, ...], list[int]]()
+        for *key, everyone, good in rows[0]:
+            size = sizes.setdefault(tuple(key), [0, 0])
+            size[0], size[1] = size[0] + int(good), size[1] + int(everyone) - int(good)
+        return PoolScores({key: (good, bad) for key, (good, bad) in sizes.items()})
+
+    return Counting((counted,), read)
+
+
+def _pools(columns: Columns, marks: Marks) -> Counting:
+    """Where there are few pools, scores are counted in each."""
+    sizes = _sizes(columns)
+
+    def read(rows: Sequence[Rows]) -> PoolScores:
+        counted = sizes.read(rows).sizes
+        few = len({key[0] for key in counted}) <= MOST_POOLS
+        return replace(_places(columns, marks, by_pool=few).run(columns), sizes=counted)
+
+    return replace(sizes, read=read)
+
+
+def _sums(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
+    """Comparisons added up, group by group: for engines that would work out every branch of a choice.
+
+    Rows of other groups are counted in another way, if there are any.
+    """
+    frames = [columns.frame.select(nw.len().alias(ROWS))]
     for group, scores in marks.items():
-        member = columns.member(group)
-        reached = nw.when(columns.score >= scores[0]).then(_highest_reached(columns.score, scores))
-        edge = reached if member is None else nw.when(member).then(reached).otherwise(edge)
-    frame = columns.frame.with_columns(edge.alias(EDGE))  # once: it is long
-    exact = nw.when(columns.score == nw.col(EDGE)).then(nw.lit(1)).otherwise(nw.lit(0))
-    usable = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
+        member, score = columns.member(group), nw.col(SCORE)
+        frame = columns.frame if member is None else columns.frame.filter(member)
+        reached = [score >= each for each in (thresholds.get(group, 0.0), *scores)]
+        reached += [score > each for each in scores]
+        sums = [each.sum().alias(f"{PLACE}{number}") for number, each in enumerate(reached)]
+        frame = frame.select(**_usable_score(columns))
+        frames.append(frame.select(nw.len().alias(ROWS), score.count(), *sums))
+
+    def read(rows: Sequence[Rows]) -> PoolScores:
+        sizes: Sizes = {}
+        found, listed = {}, {}
+        for (group, scores), [counts] in zip(marks.items(), rows[1:], strict=True):
+            everyone, good, reach, *compared = (int(each or 0) for each in counts)
+            at_least, above = compared[: len(scores)], compared[len(scores) :]
+            exact = [at - over for at, over in zip(at_least, above, strict=True)]
+            met = sum(each > 0 for each in exact)
+            found[group] = PoolCounts(good, tuple(at_least), above[-1], sum(exact), met)
+            key = () if columns.group is None else (group,)
+            sizes[key], listed[key] = (good, everyone - good), reach
+        if sum(map(sum, sizes.values())) != int(rows[0][0][0]):
+            return _places(columns, marks).run(columns)
+        return PoolScores(sizes, found, listed=listed if thresholds else None)
+
+    return Counting(tuple(frames), read)
+
+
+def _bins(columns: Columns, marks: Marks) -> Counting:
+    """Rows by group and bin; those of bins with marks in them once more, by place among the marks."""
+    keys = pool_keys(columns, by_pool=False)
+    places = _places(columns, marks)
+    bins = (columns.score * float(BINS)).floor()
+    frame = columns.frame.with_columns(**keys, **{BIN: bins, PLACE: _place_of(columns, marks)})
+    counted = frame.select(*keys, BIN).group_by(*keys, BIN).agg(nw.len().alias(ROWS))
+    marked = {group: [_floor(each * BINS) for each in scores] for group, scores in marks.items()}
+    unsure = {math.inf, -math.inf}.union(*marked.values())
+
+    def read(rows: Sequence[Rows]) -> PoolScores:
+        if len(rows[0]) > MOST_LINES:
+            return places.run(columns)
+        lines: Rows = []
+        for *key, at, count in (row for row in rows[0] if row[-2] not in unsure):
+            own = marked.get(str(key[0]) if key else None)
+            if at is None or own is None:
+                lines.append((*key, None if at is None else NOWHERE, count))
+            else:
+                lines.append((*key, 2 * bisect_right(own, at) - 2 if at > own[0] else BELOW, count))
+        held = sorted(unsure & {row[-2] for row in rows[0]})
+        if held:
+            few = frame.filter(nw.col(BIN).is_in(held)).select(*keys, PLACE)
+            again = few.group_by(*keys, PLACE).agg(nw.len().alias(ROWS))
+            lines += columns.rows(again, "counting scores about the marks")
+        return places.read([lines])
+
+    return Counting((counted.head(MOST_LINES + 1),), read)
+
+
+def _floor(value: float) -> float:
+    return float(math.floor(value)) if math.isfinite(value) else value
+
+
+def _place_of(columns: Columns, marks: Marks) -> nw.Expr:
+    """Where a score lies among the marks of its group; null where there is none."""
+    place: nw.Expr = nw.lit(NOWHERE, nw.Int16)
+    for group, scores in marks.items():
+        member, score = columns.member(group), columns.score
+        below = nw.lit(BELOW, nw.Int16)
+        reached = nw.when(score >= scores[0]).then(_place(score, scores, 0)).otherwise(below)
+        place = reached if member is None else nw.when(member).then(reached).otherwise(place)
+    return nw.when(columns.usable).then(place)
+
+
+def _places(columns: Columns, marks: Marks, *, by_pool: bool = False) -> Counting:
+    """One query: rows by group (and pool) and by place among the marks."""
+    keys = pool_keys(columns, by_pool=by_pool) | {PLACE: _place_of(columns, marks)}
+    frame = columns.frame.with_columns(**keys).select(*keys)
+    counted = frame.group_by(*keys).agg(nw.len().alias(ROWS))
+
+    def read(rows: Sequence[Rows]) -> PoolScores:
+        _require_few(columns, rows[0])
+        sizes: dict[tuple[Any, ...], list[int]] = {}
+        parts: dict[tuple[Any, ...], dict[str | None, Counter[int]]] = {(): {}}
+        for *key, at, count in rows[0]:
+            sizes.setdefault(tuple(key), [0, 0])[at is None] += int(count)
+            name = str(key[-1]) if columns.group is not None else None
+            if at is not None and name in marks:
+                for pool in ((), tuple(key[:1])) if by_pool else ((),):  # all pools, and its own
+                    parts.setdefault(pool, {}).setdefault(name, Counter())[int(at)] += int(count)
+        counts = {
+            pool: {group: _counts(marks[group], groups[group]) for group in marks if group in groups}
+            for pool, groups in parts.items()
+        }
+        together = {group: counts[()].get(group) or _counts(marks[group], Counter()) for group in marks}
+        pools = {pool[0]: groups for pool, groups in counts.items() if pool}
+        return PoolScores({key: (good, bad) for key, (good, bad) in sizes.items()}, together, pools)
+
+    return Counting((_few(columns, counted),), read)
+
+
+def _few(columns: Columns, counted: Frame) -> Frame:
+    """Enough rows to notice that a column of names was taken for one of groups."""
+    return counted.head(bad_rows.MOST_GROUPS + 1) if columns.pool is None else counted
+
+
+def _require_few(columns: Columns, rows: Rows) -> None:
+    if columns.pool is None:
+        bad_rows.require_few_groups(columns, len(rows))
+
+
+def pool_keys(columns: Columns, *, by_pool: bool) -> dict[str, nw.Expr]:
+    """What rows are counted by."""
     keys = {POOL: columns.pool} if by_pool and columns.pool is not None else {}
-    keys |= {GROUP: columns.group} if columns.group is not None else {}
-    counted = count_states(columns, frame, usable, {**keys, EDGE: nw.col(EDGE), EXACT: exact})
-    sizes: dict[tuple[Any, ...], list[int]] = {}
-    parts: dict[tuple[Any, ...], dict[str | None, Counter[tuple[Any, int]]]] = {(): {}}
-    for (*key, mark, same, good), rows in counted.items():
-        sizes.setdefault(tuple(key), [0, 0])[1 - good] += rows
-        name = str(key[-1]) if columns.group is not None else None
-        if good and name in marks:
-            for pool in ((), tuple(key[:1])) if by_pool else ((),):  # all pools, and its own
-                parts.setdefault(pool, {}).setdefault(name, Counter())[mark, int(same)] += rows
-    counts = {
-        pool: {group: _counts(marks[group], groups[group]) for group in marks if group in groups}
-        for pool, groups in parts.items()
-    }
-    together = {group: counts[()].get(group) or _counts(marks[group], {}) for group in marks}
-    pools = {pool[0]: groups for pool, groups in counts.items() if pool}
-    return PoolScores({key: (good, bad) for key, (good, bad) in sizes.items()}, together, pools)
+    return keys | ({GROUP: columns.group} if columns.group is not None else {})
 
 
-def _highest_reached(score: nw.Expr, marks: Sequence[float]) -> nw.Expr:
-    """The highest mark at or below a score, by bisection."""
+def _usable_score(columns: Columns) -> dict[str, nw.Expr]:
+    return {SCORE: nw.when(columns.usable).then(columns.score)}
+
+
+def _place(score: nw.Expr, marks: Sequence[float], first: int) -> nw.Expr:
+    """Twice the number of the highest mark at or below a score, and one more where it is that mark."""
     if len(marks) == 1:
-        return nw.lit(marks[0])
+        at, beyond = nw.lit(2 * first + 1, nw.Int16), nw.lit(2 * first, nw.Int16)
+        return nw.when(score == marks[0]).then(at).otherwise(beyond)
     half = len(marks) // 2
-    upper, lower = _highest_reached(score, marks[half:]), _highest_reached(score, marks[:half])
+    upper, lower = _place(score, marks[half:], first + half), _place(score, marks[:half], first)
     return nw.when(score >= marks[half]).then(upper).otherwise(lower)
 
 
-def _counts(marks: Sequence[float], parts: Mapping[tuple[Any, int], int]) -> PoolCounts:
-    inside = [parts.get((mark, 0), 0) + parts.get((mark, 1), 0) for mark in marks]
-    exact = [parts.get((mark, 1), 0) for mark in marks]
+def _counts(marks: Sequence[float], places: Counter[int]) -> PoolCounts:
+    exact = [places[2 * number + 1] for number in range(len(marks))]
+    inside = [places[2 * number] + same for number, same in enumerate(exact)]
     return PoolCounts(
-        sum(parts.values()),
+        places.total(),
         tuple(sum(inside[number:]) for number in range(len(marks))),
-        parts.get((marks[-1], 0), 0),
+        places[2 * len(marks) - 2],
         sum(exact),
         sum(each > 0 for each in exact),
     )

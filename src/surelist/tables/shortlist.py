@@ -17,11 +17,11 @@ from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.pool_counts import PoolCheck
 from surelist.tables import bad_rows
-from surelist.tables.engines import Frame
+from surelist.tables.engines import Beside, Frame, is_remote
 from surelist.tables.output import output_format, write_like
-from surelist.tables.pool_scores import MOST_GROUPS, MOST_POOLS, Marks, PoolScores, Sizes, count_pool
+from surelist.tables.pool_scores import Marks, PoolScores, Rows, Sizes, count_pool, pool_keys
 from surelist.tables.reading import is_text, style_of
-from surelist.tables.roles import GROUP, POOL, ROW, Columns, find_columns
+from surelist.tables.roles import POOL, ROW, Columns, find_columns
 from surelist.tables.sources import Table, reopen
 from surelist.tables.thresholds import RowLimits, make_limits
 
@@ -133,27 +133,47 @@ def select_rows(
     _require_applicable(filter, names)
     added = _added(table, rank or form == "excel", reason or form == "excel")
     columns = find_columns(table, **names)
-    counted = _sizes(columns, marks or {})
-    sizes = counted.sizes
-    repeated = _stop_for_bad_rows(columns, filter, sizes, on_bad_rows)
-    limits, frame = make_limits(
-        columns, filter, {key: usable for key, (usable, _) in sizes.items() if usable}
-    )
+    plain = not (filter.by_size or filter.by_rank or filter.hashed)
+    thresholds = {each.group: each.thresholds[-1].score for each in filter.groups} if plain else {}
+    counting = count_pool(columns, marks or {}, thresholds)
+    done: list[tuple[PoolScores, int]] = []
+
+    def accept(rows: Sequence[Rows]) -> None:
+        counted = counting.read(rows)
+        done.append((counted, _stop_for_bad_rows(columns, filter, counted.sizes, on_bad_rows)))
+
+    beside = Beside(counting.frames, accept)
+    later = plain and form not in (None, "excel") and table.engine.counts_beside and not is_remote(str(output))
+    if not later:
+        accept([columns.rows(each, "counting rows") for each in counting.frames])
+    sizes = {key: usable for key, (usable, _) in done[0][0].sizes.items() if usable} if done else {}
+    limits, frame = make_limits(columns, filter, sizes)
     frame, chosen, spent = limits.conditions(columns, frame)
     _stop_for_calibration_rows(columns, frame, spent)
-    shortlist = _shortlist(columns, frame, chosen, limits, added)
-    if output is None or form is None:
-        result = _summary(columns, filter, sizes, _listed(columns, shortlist))
-        return replace(result, repeated_ids=repeated, scores=counted, table=shortlist.to_native())
-    target = os.fspath(output)
+    if on_bad_rows == "drop":  # else there are none
+        chosen = chosen & columns.usable
+    if RANK in added and table.engine.ordered and not limits.joined:  # ranking may shuffle rows
+        frame = table.engine.numbered(frame, ROW)
+    shortlist = _shortlist(columns, frame.filter(chosen), limits, added)
+    if output is not None and form is not None:
+        written = _write(columns, shortlist, os.fspath(output), form, beside if later else None)
+    counted, repeated = done[0]
+    listed = counted.listed
+    if listed is None:
+        listed = _listed(columns, shortlist if output is None else written)
+    result = replace(_summary(columns, filter, counted.sizes, listed), repeated_ids=repeated, scores=counted)
+    if output is None:
+        return replace(result, table=shortlist.to_native())
+    return replace(result, output=os.fspath(output))
+
+
+def _write(columns: Columns, shortlist: Frame, output: str, form: str, beside: Beside | None) -> Frame:
+    """Write it, and what to count it from."""
+    table, score = columns.table, columns.names["score"]
     table.say("writing the shortlist")
-    score = columns.names["score"]
     styles = {score: style_of(table, score)} if is_text(table, score) else {}
-    delimiter = write_like(table, shortlist, target, styles)
-    if _easier_to_read_back(table, target, form):
-        shortlist = reopen(table, target, delimiter).frame
-    result = _summary(columns, filter, sizes, _listed(columns, shortlist))
-    return replace(result, repeated_ids=repeated, scores=counted, output=target)
+    delimiter = write_like(table, shortlist, output, styles, beside)
+    return reopen(table, output, delimiter).frame if _easier_to_read_back(table, output, form) else shortlist
 
 
 def _require_applicable(filter: Filter, names: Mapping[str, str | None]) -> None:
@@ -166,40 +186,6 @@ def _require_applicable(filter: Filter, names: Mapping[str, str | None]) -> None
     if filter.hashed and names.get("id") is None:
         raise InvalidInput("id: this policy breaks ties by candidate id; pass id=.")
     filter.require_salt()
-
-
-def _keys(columns: Columns) -> dict[str, nw.Expr]:
-    keys = {POOL: columns.pool} if columns.pool is not None else {}
-    return keys | ({GROUP: columns.group} if columns.group is not None else {})
-
-
-def _sizes(columns: Columns, marks: Marks) -> PoolScores:
-    """Rows with and without a usable score, per pool and group, and where scores lie about the marks."""
-    if not marks or len(marks) > MOST_GROUPS:
-        return PoolScores(_sizes_alone(columns))
-    if columns.pool is None:
-        return count_pool(columns, marks)
-    sizes = _sizes_alone(columns)
-    few = len({key[0] for key in sizes}) <= MOST_POOLS
-    return replace(count_pool(columns, marks, by_pool=few), sizes=sizes)
-
-
-def _sizes_alone(columns: Columns) -> Sizes:
-    """Rows with and without a usable score, per pool and group.
-
-    A CSV is parsed once. Elsewhere two passes over one column each are cheaper than one over
-    both: engines count the values of a dictionary-encoded column without looking at rows.
-    """
-    keys = _keys(columns)
-    counts: dict[tuple[Any, ...], list[int]] = {}
-    flag = nw.when(columns.usable).then(nw.lit(1)).otherwise(nw.lit(0))
-    if columns.table.text:
-        for (*key, usable), count in bad_rows.count_states(columns, columns.frame, flag, keys).items():
-            counts.setdefault(tuple(key), [0, 0])[1 - usable] += count
-        return {key: (good, bad) for key, (good, bad) in counts.items()}
-    everyone = bad_rows.count_keys(columns, columns.frame, keys)
-    unusable = bad_rows.count_keys(columns, columns.frame.filter(flag == 0), keys, "looking for bad scores")
-    return {key: (rows - unusable.get(key, 0), unusable.get(key, 0)) for key, rows in everyone.items()}
 
 
 def _stop_for_bad_rows(columns: Columns, filter: Filter, sizes: Sizes, on_bad_rows: str) -> int:
@@ -261,7 +247,8 @@ def _added(table: Table, rank: bool, reason: bool) -> tuple[str, ...]:
 
 
 def _listed(columns: Columns, shortlist: Frame) -> bad_rows.Counts:
-    return bad_rows.count_keys(columns, shortlist, _keys(columns), "counting the shortlist")
+    keys = pool_keys(columns, by_pool=True)
+    return bad_rows.count_keys(columns, shortlist, keys, "counting the shortlist")
 
 
 def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: bad_rows.Counts) -> Selection:
@@ -285,13 +272,8 @@ def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: bad_rows.Co
     )
 
 
-def _shortlist(
-    columns: Columns, frame: Frame, chosen: nw.Expr, limits: RowLimits, added: tuple[str, ...]
-) -> Frame:
+def _shortlist(columns: Columns, kept: Frame, limits: RowLimits, added: tuple[str, ...]) -> Frame:
     ordered = columns.table.engine.ordered
-    if RANK in added and ordered and not limits.joined:  # ranking may shuffle rows
-        frame = columns.table.engine.numbered(frame, ROW)
-    kept = frame.filter(chosen & columns.usable)
     if RANK in added:
         keys = {RANK: columns.score, POOL: columns.pool if columns.pool is not None else nw.lit(0)}
         kept = kept.with_columns(**keys)

@@ -39,8 +39,8 @@ class RowLimits:
     def conditions(self, columns: Columns, frame: Frame) -> tuple[Frame, nw.Expr, nw.Expr | None]:
         """The frame, who is shortlisted, and, with randomised ties, who was a calibration row."""
         salt = self.filter.salt
-        if salt is None or not self.limits:
-            return frame, _any(self._at_least(columns, each) for each in self.limits), None
+        if salt is None:
+            return frame, self._at_least_own(columns), None
         assert columns.ident is not None
         tied = _any(_both(columns.member(e.group), columns.score == e.threshold) for e in self.limits)
         frame = frame.with_columns(nw.when(tied & columns.usable).then(columns.ident).alias(TIE))
@@ -57,10 +57,23 @@ class RowLimits:
             reason = each.reason if member is None else nw.when(member).then(each.reason).otherwise(reason)
         return reason
 
+    def _at_least_own(self, columns: Columns) -> nw.Expr:
+        """Compared once, with its group's threshold; first with the lowest, so that files may skip rows."""
+        if self.ranked:
+            return nw.col(RANK) >= self.limits[0].threshold
+        members = [columns.member(each.group) for each in self.limits]
+        owns = [
+            each.threshold if member is None else nw.when(member).then(each.threshold)
+            for each, member in zip(self.limits, members, strict=True)
+        ]
+        chosen = columns.score >= nw.coalesce(*owns)  # flat, however many groups
+        if self.joined or len(self.limits) == 1:
+            return chosen
+        lowest = min(step.score for each in self.filter.groups for step in each.thresholds)
+        return (columns.score >= lowest) & chosen
+
     def _at_least(self, columns: Columns, limit: Limit) -> nw.Expr:
         member = columns.member(limit.group)
-        if self.ranked:
-            return nw.col(RANK) >= limit.threshold
         if limit.tie is None:
             return _both(member, columns.score >= limit.threshold)
         at = (columns.score == limit.threshold) & (nw.col(TIE) >= limit.tie)

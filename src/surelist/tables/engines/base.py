@@ -13,7 +13,7 @@ import math
 import re
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,14 @@ class Files:
         return self.base is not None
 
 
+@dataclass(frozen=True)
+class Beside:
+    """Queries to run while another result is written; ``accept`` raises where nothing may appear."""
+
+    frames: Sequence[Frame]
+    accept: Callable[[Sequence[list[tuple[Any, ...]]]], None]
+
+
 def as_column(values: Iterable[Any], number: bool) -> Any:
     """Python values as a float64 array with NaN where missing, or as a list."""
     if number:
@@ -82,6 +90,8 @@ class Engine(ABC):
     ordered = True  # rows have an order worth keeping
     looks = True  # a small look at a table costs little
     skips_blank_lines = False  # of a CSV file, where spreadsheets count them
+    branches = False  # of a choice between expressions, only the one taken is worked out
+    counts_beside = False  # one pass writes and answers queries
     lazy = True  # a result is worked out again whenever it is asked for
     few = 1 << 20  # rows that may be gathered at a time
     errors: tuple[type[Exception], ...] = ()  # what it raises when data cannot be read
@@ -144,6 +154,10 @@ class Engine(ABC):
     @abstractmethod
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
         """Write ``csv``, ``json`` (lines) or ``parquet`` under ``output``, complete or not at all."""
+
+    def write_beside(self, frame: Frame, output: str, form: str, delimiter: str, beside: Beside) -> None:
+        """As ``write``, in one pass with other queries."""
+        raise NotImplementedError("counts first, then writes")
 
 
 def is_remote(path: str) -> bool:

@@ -33,6 +33,7 @@ class DuckDB(Engine):
     """Streams through files of any size; spills to disk what does not fit."""
 
     name = "duckdb"
+    branches = True
     skips_blank_lines = True
     errors = (duckdb.Error,)
 

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from surelist.errors import MissingDependency
-from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, is_remote, tie_digits, unpacked
+from surelist.tables.engines.base import PLAIN, Beside, Engine, Files, Frame, is_remote, tie_digits, unpacked
 from surelist.tables.numbers import NumberStyle
 
 
@@ -23,6 +23,7 @@ class Polars(Engine):
     """Streams through the columns a query needs."""
 
     name = "polars"
+    counts_beside = True
 
     def __init__(self) -> None:
         try:
@@ -84,10 +85,18 @@ class Polars(Engine):
         return nw.from_native(frame.to_native().with_row_index(alias))
 
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
+        self.write_beside(frame, output, form, delimiter, Beside((), lambda rows: None))
+
+    def write_beside(self, frame: Frame, output: str, form: str, delimiter: str, beside: Beside) -> None:
+        import polars as pl
+
+        native = frame.to_native()
         with unpacked(output) as target:
             if form == "parquet":
-                frame.to_native().sink_parquet(target)
+                sink = native.sink_parquet(target, lazy=True)
             elif form == "json":
-                frame.to_native().sink_ndjson(target)
+                sink = native.sink_ndjson(target, lazy=True)
             else:
-                frame.to_native().sink_csv(target, separator=delimiter)
+                sink = native.sink_csv(target, separator=delimiter, lazy=True)
+            queries = [each.to_native() for each in beside.frames]
+            beside.accept([each.rows() for each in pl.collect_all([sink, *queries], engine="streaming")[1:]])

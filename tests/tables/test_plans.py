@@ -1,0 +1,150 @@
+"""What a selection asks of an engine: few columns, filters where the files are, one pass where that is possible."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import surelist as sl
+from surelist.pool_counts import count_scores
+from surelist.promises.pool_checks import marks_of
+from surelist.tables.engines.duckdb import DuckDB
+from surelist.tables.engines.polars import Polars
+from tests.helpers.engines import Engine
+
+rng = np.random.default_rng(8)
+ROWS = 3_000
+SCORES, LABELS = rng.random(ROWS), rng.random(ROWS) < 0.2
+GROUPS = np.where(rng.random(ROWS) < 0.3, "a", "b")
+LAWS = {
+    "probabilities": lambda x: x,
+    "rounded": lambda x: np.round(x, 2),
+    "points": lambda x: np.floor(300 + 550 * x),
+    "logits": lambda x: np.log(x / (1 - x)) * 3,
+    "close together": lambda x: 0.5 + x * 2.0**-30,
+    "far apart": lambda x: np.exp(1400 * (x - 0.5)),
+    "about zero": lambda x: np.where(x < 0.5, -0.0, np.round(x - 0.6, 1)),
+}
+
+
+def calibrated(scores: Any, grouped: bool = True) -> sl.Policy:
+    target: Any = {name: sl.Expected(2, 50) for name in "ab"} if grouped else sl.Expected(2, 50)
+    groups = sl.Groups(GROUPS, purpose="a test") if grouped else None
+    return sl.calibrate(scores, LABELS, target, groups=groups)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_pool_lies_about_the_calibration_rows_as_arrays_say(law: str, engine: Engine) -> None:
+    """New scores, calibration rows that came back, scores beyond the calibration rows and at the marks."""
+    change = LAWS[law]
+    past = change(SCORES)
+    policy = calibrated(past)
+    marks = marks_of(policy)
+    scores = np.concatenate(
+        [change(rng.random(400)), past[:50], [past.min() - 1, past.max() * 2 + 1], *marks.values()]
+    )
+    names = np.where(np.arange(len(scores)) % 3 == 0, "a", "b")
+    data = {"score": scores.tolist(), "group": names.tolist()}
+    done = sl.select_table(engine.table(data), policy, score="score", group="group", **engine.options)
+    assert done.scores is not None
+    assert done.scores.groups == {name: count_scores(scores[names == name], marks[name]) for name in marks}
+    assert done.checks == policy.checks_of(scores, names, policy.select(scores, names))
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> str:
+    """A file with columns that a selection does not need, and rows in the order of their scores."""
+    order = np.sort(SCORES)
+    more = {name: ["x" * 20] * ROWS for name in ("note", "address")}
+    path = tmp_path / "wide.parquet"
+    pl.DataFrame({"score": order, "group": GROUPS, **more}).write_parquet(path, row_group_size=100)
+    return str(path)
+
+
+def plans(monkeypatch: pytest.MonkeyPatch, engine: type[Any]) -> list[str]:
+    asked: list[str] = []
+    rows = engine.rows
+
+    def noting(self: Any, frame: Any) -> Any:
+        asked.append(frame.to_native().explain())
+        return rows(self, frame)
+
+    monkeypatch.setattr(engine, "rows", noting)
+    return asked
+
+
+def test_duckdb_reads_two_columns_to_count_and_filters_in_the_file(wide, monkeypatch):
+    asked = plans(monkeypatch, DuckDB)
+    policy = calibrated(SCORES)
+    done = sl.select_table(wide, policy, score="score", group="group", read=sl.Read(engine="duckdb"))
+    assert len(asked) == 3  # rows by bin, bins with marks in them, the shortlist
+    for plan in asked:
+        assert "Projections: score, group" in plan
+        assert "note" not in plan
+    lowest = min(policy.thresholds.values())
+    assert f"Filters: score >= {lowest!r}" in done.table.explain().replace("\n", " ")
+    assert done.table.select("note").count("*").fetchall() == [(done.shortlisted,)]
+    assert "address" not in done.table.select("note").explain()
+
+
+def test_polars_reads_two_columns_to_count_and_filters_in_the_file(wide, monkeypatch):
+    asked = plans(monkeypatch, Polars)
+    policy = calibrated(SCORES)
+    done = sl.select_table(wide, policy, score="score", group="group", read=sl.Read(engine="polars"))
+    assert len(asked) == 3  # all rows, and those of each group: who is listed is counted with them
+    assert "PROJECT 2/4 COLUMNS" in asked[-1]
+    lowest = min(policy.thresholds.values())
+    plan = done.table.explain()
+    assert f'SELECTION: (col("score") >= {lowest:.6f})' in plan
+    assert "FILTER" not in plan  # apart from the scan
+
+
+@pytest.mark.parametrize("grouped", [False, True], ids=["together", "groups"])
+@pytest.mark.parametrize("name", ["list.parquet", "list.csv", "list.csv.gz"])
+def test_polars_counts_while_it_writes(grouped, name, wide, tmp_path, monkeypatch):
+    asked = plans(monkeypatch, Polars)
+    passes: list[int] = []
+    together = pl.collect_all
+
+    def counting(frames: Any, **options: Any) -> Any:
+        passes.append(len(frames))
+        return together(frames, **options)
+
+    monkeypatch.setattr(pl, "collect_all", counting)
+    policy = calibrated(SCORES, grouped)
+    columns = {"score": "score", "group": "group" if grouped else None}
+    output = tmp_path / name
+    done = sl.select_table(wide, policy, output=output, read=sl.Read(engine="polars"), **columns)
+    assert (passes, asked) == ([4 if grouped else 3], [])  # the list, all rows, and each group
+    written = pl.read_parquet(output) if name.endswith("parquet") else pl.read_csv(output)
+    assert len(written) == done.shortlisted
+    other = sl.select_table(wide, policy, read=sl.Read(engine="duckdb"), **columns)
+    assert (done.candidates, done.shortlisted, done.groups) == (
+        other.candidates,
+        other.shortlisted,
+        other.groups,
+    )
+    assert done.checks == other.checks
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize(
+    ("column", "value"), [("score", float("nan")), ("score", None), ("group", "c"), ("group", None)]
+)
+def test_a_bad_row_that_is_found_while_writing_leaves_nothing(engine, column, value, wide, tmp_path):
+    table = pl.read_parquet(wide)
+    values = table[column].to_list()
+    values[-1] = value
+    bad = tmp_path / "bad.parquet"
+    table.with_columns(pl.Series(column, values, table[column].dtype)).write_parquet(bad)
+    output = tmp_path / "list.parquet"
+    output.write_bytes(b"as it was")
+    policy, columns = calibrated(SCORES), {"score": "score", "group": "group"}
+    with pytest.raises(sl.InvalidInput, match=f"column '{column}'.*1 row .data row {ROWS}"):
+        sl.select_table(bad, policy, output=output, read=sl.Read(engine=engine), **columns)
+    assert output.read_bytes() == b"as it was"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["bad.parquet", "list.parquet", "wide.parquet"]
