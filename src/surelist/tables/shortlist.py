@@ -143,7 +143,8 @@ def select_rows(
         done.append((counted, _stop_for_bad_rows(columns, filter, counted.sizes, on_bad_rows)))
 
     beside = Beside(counting.frames, accept)
-    later = plain and form not in (None, "excel") and table.engine.counts_beside and not is_remote(str(output))
+    later = plain and form not in (None, "excel") and table.engine.counts_beside
+    later = later and not is_remote(str(output))
     if not later:
         accept([columns.rows(each, "counting rows") for each in counting.frames])
     sizes = {key: usable for key, (usable, _) in done[0][0].sizes.items() if usable} if done else {}
