@@ -144,7 +144,7 @@ def test_a_bad_row_that_is_found_while_writing_leaves_nothing(engine, column, va
     output = tmp_path / "list.parquet"
     output.write_bytes(b"as it was")
     policy, columns = calibrated(SCORES), {"score": "score", "group": "group"}
-    with pytest.raises(sl.InvalidInput, match=f"column '{column}'.*1 row .data row {ROWS}"):
+    with pytest.raises(sl.InvalidInput, match=f"column '{column}'.*1 row .row {ROWS}"):
         sl.select_table(bad, policy, output=output, read=sl.Read(engine=engine), **columns)
     assert output.read_bytes() == b"as it was"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["bad.parquet", "list.parquet", "wide.parquet"]

@@ -178,8 +178,8 @@ class ArrayCounts(Struct, frozen=True, eq=False):
         """``member`` marks the group's rows; ``rows`` are those it counts among, where that is more."""
         chosen = qualified if member is None else qualified & member
         texts = [ids[row] for row in np.flatnonzero(chosen)] if ids is not None else None
-        everyone = scores if member is None else scores[member]
-        own = scores[chosen].astype(np.float64, copy=False)
+        everyone = scores if member is None else scores.compress(member)  # faster than scores[member]
+        own = scores.compress(chosen).astype(np.float64, copy=False)
         return cls(len(everyone) if rows is None else rows, own, everyone, texts)
 
     def nth_largest(self, counts: Sequence[int]) -> list[float]:
