@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 import xlsxwriter
 
 import surelist as sl
+from surelist.cli import run
 from surelist.tables.profile import shape
 from surelist.tables.sources import open_table
 from tests.helpers.engines import Engine, arrow
@@ -29,7 +31,7 @@ def lines(mark: str = ",", end: str = "\n") -> str:
     return "".join(f"{score}{mark}{label}{end}" for score, label in ROWS)
 
 
-def book(path: Path, cells: list[list[object]]) -> Path:
+def book(path: Path, cells: Sequence[Sequence[object]]) -> Path:
     made = xlsxwriter.Workbook(str(path))
     sheet = made.add_worksheet("Past")
     for number, row in enumerate(cells):
@@ -73,6 +75,48 @@ def test_rows_below_a_title_are_counted_from_the_first_line_people_see(tmp_path:
     path.write_text(f"Candidates\n\nscore,label\n{lines()}oops,1\n")
     with pytest.raises(sl.InvalidInput, match="spreadsheet row 204: score='oops'"):
         calibrate(path)
+
+
+def test_the_row_of_names_can_be_said(tmp_path: Path) -> None:
+    path = tmp_path / "past.csv"
+    above = "exported,by;me\n2024,x;1;2\n"
+    path.write_text(f"{above}score;label\n{lines(';')}")
+    with pytest.raises(sl.InvalidInput):
+        calibrate(path)
+    policy = calibrate(path, read=sl.Read(header_row=3))
+    assert policy.threshold == POLICY.threshold
+    said = "column names in row 3 below 'exported,by;me'"
+    assert policy.reading == (f"Read: values between semicolons, {said}.",)
+    cells = [["exported", "by", "me"], [2024, 1, 2], [], ["score", "label"], *map(list, ROWS)]
+    workbook = book(tmp_path / "past.xlsx", cells)
+    policy = calibrate(workbook, read=sl.Read(header_row=4))
+    assert policy.threshold == POLICY.threshold
+    assert "column names in row 4 below 'exported'" in policy.reading[0]
+    output = tmp_path / "list.csv"
+    asked = ["--score", "score", "--expect", "5", "--pool-size", "100", "-o", str(tmp_path / "p.json")]
+    assert run(["calibrate", str(path), "--label", "label", "--header-row", "3", *asked]) == 0
+    select = ["select", str(path), "--policy", str(tmp_path / "p.json"), "-o", str(output)]
+    assert run([*select, "--header-row", "3"]) == 0
+    assert output.read_text().splitlines()[0] == "score;label"
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "said"),
+    [
+        ("past.csv", 0, "header_row: expected a row from 1 on, got 0"),
+        ("past.csv", 900, "header_row: .*past.csv has no column names in row 900"),
+        ("past.xlsx", 900, "header_row: sheet 'Past' of .*past.xlsx has no column names in row 900"),
+        ("past.parquet", 1, "header_row: goes with CSV and Excel files"),
+        ("*.csv", 2, "header_row: .* is 2 files; give one at a time"),
+    ],
+)
+def test_a_row_of_names_that_cannot_be_is_refused(tmp_path: Path, name: str, row: int, said: str) -> None:
+    for file in ("past.csv", "other.csv"):
+        (tmp_path / file).write_text("score,label\n" + lines())
+    book(tmp_path / "past.xlsx", [["score", "label"], *map(list, ROWS)])
+    pl.DataFrame({"score": [0.5], "label": [1]}).write_parquet(tmp_path / "past.parquet")
+    with pytest.raises(sl.InvalidInput, match=said):
+        calibrate(f"{tmp_path}/{name}", read=sl.Read(header_row=row))
 
 
 @pytest.mark.parametrize("text", ["score\n0.5\n0.25\n", "score\n0,84\n0,31\n", "score,\n0.5,x\n0.25,y\n"])

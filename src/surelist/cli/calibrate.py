@@ -21,6 +21,7 @@ from surelist.cli.options import (
     FIELDS,
     as_json,
     asked,
+    hints_in,
     options,
     plot_option,
     promise_flags,
@@ -70,15 +71,13 @@ def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
     """
     from surelist.promises.grammar import drawn_labels, roles_of, target_asked, terms_of
     from surelist.workflows.certify import certify_source
-    from surelist.workflows.source import Hints, Source
+    from surelist.workflows.source import Source
 
     wanted = asked(given)
     roles, terms, drawn = roles_of(wanted), terms_of(wanted, target_asked(wanted)), drawn_labels(wanted)
     with input_file(given["past"]) as path:
-        hints = Hints(given["sheet"], given["decimal"], given["pos_label"], given["neg_label"])
-        source = Source(
-            path, given["engine"], given["spark_master"], given["on_bad_rows"], PROGRESS, hints=hints
-        )
+        hints, bad = hints_in(given), given["on_bad_rows"]
+        source = Source(path, given["engine"], given["spark_master"], bad, PROGRESS, hints=hints)
         for each in (source, Source(given["unlabelled"])):
             each.refuse_as_output(given["output"])
         source = replace(source, table=source.open())

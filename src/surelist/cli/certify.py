@@ -19,6 +19,7 @@ import click
 from surelist.cli.options import (
     as_json,
     flag,
+    hints_in,
     in_flags,
     options,
     plot_option,
@@ -75,8 +76,8 @@ def select(
     from surelist.workflows.source import Read, Source
 
     policy = workflows.load_policy(policy_path)
-    read = Read(given.pop("sheet"), given.pop("decimal"), engine=given.pop("engine"),
-                spark_master=given.pop("spark_master"))  # fmt: skip
+    names = ("sheet", "header_row", "decimal", "engine", "spark_master")
+    read = Read(**{name: given.pop(name) for name in names})
     with input_file(pool) as path, _output(output) as target:
         source = Source.of(path, read, progress=PROGRESS)
         opened = replace(source, table=source.open())
@@ -104,7 +105,7 @@ def select(
 @click.option("--group", help="Column with the group; default: as calibrated.")
 @click.option("--id", help="Column with candidate ids; default: as calibrated.")
 @click.option("--pool", help="Column with the pool; default: as calibrated.")
-@options("pos_label", "neg_label", "sheet", "decimal", "engine")
+@options("pos_label", "neg_label", "sheet", "header_row", "decimal", "engine")
 @plot_option
 @as_json
 @strict_option
@@ -125,7 +126,7 @@ def evaluate(
 
     policy = workflows.load_policy(policy_path)
     with input_file(table) as path:
-        names = ("pos_label", "neg_label", "sheet", "decimal", "engine")
+        names = ("pos_label", "neg_label", "sheet", "header_row", "decimal", "engine")
         read = Read(**{name: given.pop(name) for name in names})
         evaluation = workflows.evaluate_table(path, policy, read=read, **given)
     draw_policy(evaluation, plot)
@@ -156,7 +157,7 @@ def show(policy_path: str, plot: Path | None, json_: bool) -> None:
 @click.command(no_args_is_help=True)
 @click.argument("past", type=click.Path(allow_dash=True))
 @options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
-@options("pos_label", "neg_label", "sheet", "decimal")
+@options("pos_label", "neg_label", "sheet", "header_row", "decimal")
 @promise_flags("expected")
 @plot_option
 @as_json
@@ -171,11 +172,10 @@ def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **giv
       surelist curve past.csv --pool-size 100 --plot curve.png
     """
     from surelist.workflows import tables as workflows
-    from surelist.workflows.source import Hints
 
-    read = {name: given.pop(name) for name in ("sheet", "decimal", "pos_label", "neg_label")}
+    said = dict(given)
     with input_file(past) as path:
-        guarantees = workflows.curve(path, hints=Hints(**read), **given)
+        guarantees = workflows.curve(path, hints=hints_in(given), **given)
     k = guarantees.suggested if expect is None else expect
     chosen = guarantees.shortest(k) if k else None
     if plot:
@@ -183,7 +183,7 @@ def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **giv
     if not json_:
         click.echo(guarantees.describe())
         if chosen is not None:
-            click.echo(_next_command(past, k, chosen, given | read))
+            click.echo(_next_command(past, k, chosen, said))
         return
     names = ("list_size", "qualified", "threshold")
     columns = (getattr(guarantees, name).tolist() for name in names)

@@ -16,6 +16,7 @@ from surelist.cli.options import (
     SHARE,
     as_json,
     asked,
+    hints_in,
     option,
     options,
     plot_option,
@@ -25,7 +26,6 @@ from surelist.cli.options import (
 
 if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
-    from surelist.workflows.source import Hints
 
 ALARM = 4
 SURPRISING = 1e-4  # p-value of a drift that deserves a look: as for the pools of select
@@ -44,7 +44,7 @@ pool_option = click.option(
 @click.option("--base-rate", type=SHARE, help="Guess: share of qualified candidates.")
 @click.option("--auc", type=SHARE, help="Guess: area under the score's ROC curve.")
 @click.option("--pilot", type=click.Path(path_type=Path), help="Instead of a guess: a table of pilot rows.")
-@options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "decimal")
+@options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
 @click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
 @click.option("--sizes", help="Calibration sizes to tabulate, e.g. 300,1000,3000.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the pilot's resampling.")
@@ -77,7 +77,7 @@ def plan(**given: Any) -> None:
         "seed",
         "labelling",
     )
-    made = living.plan(target, hints=_hints(given), **{name: given[name] for name in passed}, **more)
+    made = living.plan(target, hints=hints_in(given), **{name: given[name] for name in passed}, **more)
     if given["plot"]:
         made.plot(path=given["plot"])
     if given["json_"]:
@@ -93,8 +93,7 @@ def plan(**given: Any) -> None:
 @click.argument("pool", type=click.Path(path_type=Path))
 @option("score")
 @click.option("--pool-score", help="Column with the score in POOL, where it has another name there.")
-@option("sheet")
-@option("decimal")
+@options("sheet", "header_row", "decimal")
 @plot_option
 @as_json
 @strict_option
@@ -110,7 +109,7 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, *
     """
     from surelist.workflows import lifecycle as living
 
-    moved = living.drift(past, pool, **given)
+    moved = living.drift(past, pool, hints=hints_in(given), **given)
     if plot is not None:
         moved.plot(path=plot)
     if not quiet:
@@ -214,7 +213,7 @@ def campaign() -> None:
     "--audit-rate", type=SHARE, metavar="SHARE",
     help="Learn from candidates drawn with this probability, listed or not; the threshold may fall then.",
 )  # fmt: skip
-@options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "decimal")
+@options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write.")
 @as_json
 def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
@@ -230,9 +229,8 @@ def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     schedule = _numbers(given["schedule"], "--schedule") if given["schedule"] else None
     target: Any = target_asked(asked(given))
     passed = ("score", "label", "missing_labels", "alpha", "monitor_alpha", "uncertified", "audit_rate")
-    begun = living.start_campaign(
-        past, output, target, schedule=schedule, hints=_hints(given), **{name: given[name] for name in passed}
-    )
+    more = {name: given[name] for name in passed}
+    begun = living.start_campaign(past, output, target, schedule=schedule, hints=hints_in(given), **more)
     if not json_:
         click.echo(begun.describe())
     _report(begun, json_, state=str(output))
@@ -339,12 +337,6 @@ def _report(campaign: Campaign, json_: bool, **more: Any) -> int:
     else:
         click.echo(click.style(campaign.promise, bold=True))
     return ALARM if campaign.alarm else 0
-
-
-def _hints(given: dict[str, Any]) -> Hints:
-    from surelist.workflows.source import Hints
-
-    return Hints(given["sheet"], given["decimal"], given["pos_label"], given["neg_label"])
 
 
 def _numbers(text: str, option: str) -> list[int]:

@@ -21,6 +21,7 @@ from surelist.promises.proved import proved_from
 
 if TYPE_CHECKING:
     from surelist.promises.policy import Policy
+    from surelist.workflows.source import Hints
 
 Decorator = Callable[[Any], Any]
 
@@ -182,7 +183,15 @@ def _promise_flag(name: str, field: str, promise: type[Promise]) -> Decorator:
 
 
 FIELDS = ("by", "of", "spread", "start")  # of promises, beside what their flags set and the pool size
-reading_options = options("sheet", "decimal", "on_bad_rows", "engine", "spark_master")
+reading_options = options("sheet", "header_row", "decimal", "on_bad_rows", "engine", "spark_master")
+
+
+def hints_in(given: dict[str, Any]) -> Hints:
+    """What was said about reading the file, taken out of what was given."""
+    from surelist.workflows.source import Hints
+
+    names = ("sheet", "header_row", "decimal", "pos_label", "neg_label")
+    return Hints(**{name: given.pop(name) for name in names if name in given})
 
 
 def asked(given: dict[str, Any]) -> dict[str, Any]:

@@ -117,6 +117,9 @@ OPTIONS: dict[str, Option] = {
         (), list[str], "A value that means not qualified; needed where there are several. Repeat.", "VALUE"
     ),
     "sheet": Option(None, str, "Sheet of an Excel file, if several are not empty.", "NAME"),
+    "header_row": Option(
+        None, int, "Row of a CSV or Excel file with the column names, where it is not found.", "ROW"
+    ),
     "decimal": Option(
         "auto", DecimalMark, "The decimal mark of numbers in text; auto: as the whole column shows it."
     ),

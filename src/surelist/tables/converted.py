@@ -18,20 +18,20 @@ from surelist.errors import InvalidInput
 from surelist.tables import excel
 from surelist.tables.csv_text import Manner, decoded, explain, manner_of, not_text
 from surelist.tables.engines.duckdb import connect, csv_reader, json_reader, literal, quoted
-from surelist.tables.hints import Origin
+from surelist.tables.hints import Hints, Origin
 from surelist.tables.json_lines import columns_of
 
 
-def adopt(path: str, manner: Manner | None, sheet: str | None) -> tuple[Any, Origin]:
+def adopt(path: str, manner: Manner | None, hints: Hints) -> tuple[Any, Origin]:
     """A relation over the file's rows, and what they were before."""
-    with _loaded(path, manner, sheet) as (connection, select, origin):
+    with _loaded(path, manner, hints) as (connection, select, origin):
         connection.execute(f"CREATE TABLE adopted AS {select}")
         return connection.sql("SELECT * FROM adopted"), origin
 
 
-def adopt_as_parquet(path: str, manner: Manner | None, sheet: str | None, output: Path) -> Origin:
+def adopt_as_parquet(path: str, manner: Manner | None, hints: Hints, output: Path) -> Origin:
     """The same rows as a Parquet file."""
-    with _loaded(path, manner, sheet) as (connection, select, origin):
+    with _loaded(path, manner, hints) as (connection, select, origin):
         connection.execute(f"COPY ({select}) TO {literal(str(output))} (FORMAT parquet)")
         connection.close()
         return origin
@@ -60,17 +60,17 @@ def adopt_upload(path: Path, sheet: str | None, output: Path) -> Origin | None:
         if reason is not None:
             raise InvalidInput(f"file: {path}: {reason}")
         return None
-    return adopt_as_parquet(str(path), manner, sheet, output)
+    return adopt_as_parquet(str(path), manner, Hints(sheet), output)
 
 
 @contextmanager
 def _loaded(
-    path: str, manner: Manner | None, sheet: str | None
+    path: str, manner: Manner | None, hints: Hints
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, str, Origin]]:
     with tempfile.TemporaryDirectory(prefix="surelist-") as folder:
         spool = Path(folder) / "rows.csv"
         if manner is None:
-            select, origin = _from_sheet(path, sheet, spool)
+            select, origin = _from_sheet(path, hints, spool)
         else:
             decoded(path, manner, spool)
             select = f"SELECT * FROM {csv_reader(literal(str(spool)), manner.delimiter)}"
@@ -84,8 +84,8 @@ def _loaded(
             raise InvalidInput(reason.replace(str(spool), path)) from error
 
 
-def _from_sheet(path: str, sheet: str | None, spool: Path) -> tuple[str, Origin]:
-    read = excel.read_sheet(path, sheet)
+def _from_sheet(path: str, hints: Hints, spool: Path) -> tuple[str, Origin]:
+    read = excel.read_sheet(path, hints.sheet, hints.header_row)
     with spool.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
         for row in excel.texts_of(read):

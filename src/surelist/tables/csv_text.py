@@ -73,8 +73,8 @@ class Manner:
         return self.encoding == "utf-8" and self.header == 1
 
 
-def manner_of(path: str) -> Manner:
-    """Look at the start of a file, and at all of it where it is small."""
+def manner_of(path: str, header_row: int | None = None) -> Manner:
+    """Look at the start of a file, and at all of it where it is small; ``header_row`` if it was said."""
     try:
         with _bytes(path) as file:
             start = file.read(_LOOKED_AT)
@@ -86,11 +86,25 @@ def manner_of(path: str) -> Manner:
     encoding = _encoding(start)
     text = start[: 4 * _START].decode(encoding, errors="replace").removeprefix("\ufeff")
     marked, crlf = start.startswith(codecs.BOM_UTF8), first_line(text).endswith("\r\n")
+    manner = Manner(encoding, ",", 1, marked, crlf)
+    known = "\t" if delimiter_of(path) == "\t" else None
+    if header_row is not None:
+        return _with_row(text, known, manner, header_row, path)
     named = _SEPARATOR.match(text.partition("\n")[0])
     if named is not None and "\n" in text:
         return Manner(encoding, named[1], 2, marked, crlf)
-    known = "\t" if delimiter_of(path) == "\t" else None
-    return _with_names(text, known, Manner(encoding, ",", 1, marked, crlf))
+    return _with_names(text, known, manner)
+
+
+def _with_row(text: str, delimiter: str | None, manner: Manner, row: int, path: str) -> Manner:
+    """The same with the names in this row."""
+    lines = io.StringIO(text, newline="")
+    above = [lines.readline().strip() for _ in range(1, row)]
+    names = first_line(lines)
+    if not names.strip():
+        raise InvalidInput(f"header_row: {path} has no column names in row {row}.")
+    titles = tuple(each for each in above if each)[:MOST_TITLES]
+    return replace(manner, delimiter=delimiter or most_frequent(names), header=row, above=titles)
 
 
 def _with_names(text: str, delimiter: str | None, manner: Manner) -> Manner:

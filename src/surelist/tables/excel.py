@@ -48,12 +48,12 @@ class Sheet:
     origin: Origin
 
 
-def read_sheet(path: str | Path, sheet: str | None = None) -> Sheet:
+def read_sheet(path: str | Path, sheet: str | None = None, header_row: int | None = None) -> Sheet:
     """The sheet named, or the only one that is visible and holds something."""
     book = _opened(path)
     try:
         name, names = _chosen(book, path, sheet)
-        return _parsed(book.get_sheet_by_name(name), name, names, path)
+        return _parsed(book.get_sheet_by_name(name), name, names, path, header_row)
     except InvalidInput:
         raise
     except Exception as error:  # whatever the reader stumbles over in a damaged file
@@ -188,13 +188,14 @@ def _chosen(book: Any, path: str | Path, wanted: str | None) -> tuple[str, tuple
     raise question
 
 
-def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path) -> Sheet:
+def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path, header_row: int | None) -> Sheet:
     numbered = list(_filled_rows(sheet))
     if not numbered:
         raise InvalidInput(
             f"file: sheet {name!r} of {path} is empty: expected a row of column names, and rows."
         )
-    above = _titles_above(numbered)
+    where = f"sheet {name!r} of {path}"
+    above = _titles_above(numbered) if header_row is None else _rows_above(numbered, header_row, where)
     top, cells = numbered[len(above)]
     rows: list[list[Any]] = []
     skipped: list[int] = []
@@ -204,7 +205,6 @@ def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path) -> 
         expected = number + 1
         rows.append(row)
     first = sheet.start[1] if sheet.start else 0
-    where = f"sheet {name!r} of {path}"
     everything = [cells, *rows]
     kept = [at for at in range(_width(everything)) if any(_at(row, at) is not None for row in everything)]
     titles = _titles(cells, kept, first, where, top)
@@ -231,6 +231,14 @@ def _titles_above(numbered: list[tuple[int, list[Any]]]) -> tuple[str, ...]:
     if not all(isinstance(name, str) and not NUMBER.match(name) for name in names):
         return ()
     return tuple(_text(cells[0]).strip() for cells in filled[:first])
+
+
+def _rows_above(numbered: list[tuple[int, list[Any]]], row: int, where: str) -> tuple[str, ...]:
+    """The first cell of every row above the one with the names."""
+    if row not in dict(numbered):
+        raise InvalidInput(f"header_row: {where} has no column names in row {row}.")
+    above = [cells for number, cells in numbered if number < row]
+    return tuple(_text(next(cell for cell in cells if cell is not None)).strip() for cells in above)
 
 
 def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:

@@ -20,15 +20,19 @@ REMEMBERED = ("sheet", "decimal", *LABELS)
 class Hints:
     """Which sheet to read, how decimals are written, and which labels mean qualified and not qualified.
 
-    ``pos_label`` and ``neg_label`` are given as a value or a sequence of values, and kept as texts.
+    ``pos_label`` and ``neg_label`` are given as a value or a sequence of values, and kept as texts;
+    ``header_row`` is the row with the column names, as a spreadsheet counts it.
     """
 
     sheet: str | None = None
     decimal: DecimalMark = "auto"
     pos_label: Any = ()
     neg_label: Any = ()
+    header_row: int | None = None
 
     def __post_init__(self) -> None:
+        if self.header_row is not None and self.header_row < 1:
+            raise InvalidInput(f"header_row: expected a row from 1 on, got {self.header_row}.")
         check.as_choice(self.decimal, get_args(DecimalMark), "decimal")
         for name, meaning in (("pos_label", "qualified"), ("neg_label", "not qualified")):
             object.__setattr__(self, name, _labels(getattr(self, name), name, meaning))

@@ -126,11 +126,13 @@ def open_table(
     if spark_master is not None and engine != "spark":
         raise InvalidInput('spark_master: goes with engine="spark".')
     if isinstance(source, (str, os.PathLike)):
-        table = _open_path(os.fspath(source), engine, spark_master, hints.sheet)
+        table = _open_path(os.fspath(source), engine, spark_master, hints)
     else:
         table = _open_frame(source)
     if hints.sheet is not None and (table.origin is None or table.origin.sheet is None):
         raise InvalidInput(f"sheet: goes with Excel files; {table.name} is none. Leave it out.")
+    if hints.header_row is not None and (table.origin is None or table.origin.form == "json"):
+        raise InvalidInput(f"header_row: goes with CSV and Excel files; {table.name} is none. Leave it out.")
     _require_names(table)
     table = replace(table, say=progress or _silent, hints=hints)
     if table.file:
@@ -189,7 +191,7 @@ def reopen(table: Table, output: str, delimiter: str) -> Table:
     return replace(_scan(files, table.engine, output), say=table.say)
 
 
-def _open_path(source: str, engine: str, spark_master: str | None, sheet: str | None) -> Table:
+def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints) -> Table:
     paths = files_of(source)
     form = file_format(paths[0])
     if any(file_format(each) != form for each in paths):
@@ -197,14 +199,16 @@ def _open_path(source: str, engine: str, spark_master: str | None, sheet: str | 
     if form == "excel":
         if len(paths) > 1:
             raise InvalidInput(f"file: {source} is {len(paths)} workbooks; give one at a time.")
-        return _adopted(source, paths[0], None, sheet, engine)
+        return _adopted(source, paths[0], None, hints, engine)
     manner = Manner("utf-8", delimiter_of(source))
     if form == "csv" and not is_remote(source):
-        manner = manner_of(paths[0])
+        manner = manner_of(paths[0], hints.header_row)
         for each in paths:
             require_whole(each, manner)
         if not manner.plain and len(paths) == 1:
-            return _adopted(source, paths[0], manner, None, engine)
+            return _adopted(source, paths[0], manner, hints, engine)
+        if hints.header_row is not None and len(paths) > 1:
+            raise InvalidInput(f"header_row: {source} is {len(paths)} files; give one at a time.")
     files, origin = Files(paths, form, manner.delimiter), manner.origin if form == "csv" else None
     if form == "json":
         _require_duckdb(source, engine, "JSON Lines")
@@ -223,10 +227,10 @@ def _require_duckdb(source: str, engine: str, what: str) -> None:
         raise InvalidInput(f"engine: {source} is {what}, which DuckDB reads. Leave it out.")
 
 
-def _adopted(source: str, path: str, manner: Manner | None, sheet: str | None, engine: str) -> Table:
+def _adopted(source: str, path: str, manner: Manner | None, hints: Hints, engine: str) -> Table:
     """A file that no engine reads as it is."""
     _require_duckdb(source, engine, "a workbook" if manner is None else "no UTF-8 text")
-    relation, origin = adopt(path, manner, sheet)
+    relation, origin = adopt(path, manner, hints)
     frame = nw.from_native(relation)
     names = frame.collect_schema().names()
     return Table(
@@ -236,7 +240,7 @@ def _adopted(source: str, path: str, manner: Manner | None, sheet: str | None, e
 
 def open_adopted(path: str, name: str, origin: Origin, hints: Hints) -> Table:
     """A table of ``adopt_as_parquet``, as if it were still what it was."""
-    table = _open_path(path, "duckdb", None, None)
+    table = _open_path(path, "duckdb", None, NO_HINTS)
     _require_names(table)
     return replace(
         table, name=name, text=origin.form == "csv", delimiter=origin.delimiter, origin=origin, hints=hints

@@ -50,14 +50,11 @@ def _labelled(
 
 
 def drift(
-    past: Path, pool: Path, *, score: str, pool_score: str | None = None, sheet: str | None = None,
-    decimal: Any = None,
-) -> Drift:  # fmt: skip
+    past: Path, pool: Path, *, score: str, pool_score: str | None = None, hints: Hints = NO_HINTS
+) -> Drift:
     """How far the scores of a pool's table lie from those of the calibration rows'."""
     before, now = (
-        read_columns(Source(table, hints=Hints(sheet, decimal)).open(), {"score": name}, any_order=True)[
-            "score"
-        ]
+        read_columns(Source(table, hints=hints).open(), {"score": name}, any_order=True)["score"]
         for table, name in ((past, score), (pool, pool_score or score))
     )
     return drift_of_arrays(before, now)

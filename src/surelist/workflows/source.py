@@ -32,6 +32,9 @@ class Read(Struct, frozen=True):
     ----------
     sheet : str, optional
         Which sheet of an Excel file, if several are not empty.
+    header_row : int, optional
+        The row of a CSV or Excel file with the column names, counted from 1 as a spreadsheet does. By default
+        the first one, below titles that stand alone in their rows.
     decimal : {"auto", ".", ","}
         The decimal mark of numbers in text. By default the whole column decides, and where it does not
         ("1,234") that is an error.
@@ -57,10 +60,11 @@ class Read(Struct, frozen=True):
     neg_label: Any = ()
     engine: EngineName = "auto"
     spark_master: str | None = None
+    header_row: int | None = None
 
     @property
     def hints(self) -> Hints:
-        return Hints(self.sheet, self.decimal, self.pos_label, self.neg_label)
+        return Hints(self.sheet, self.decimal, self.pos_label, self.neg_label, self.header_row)
 
 
 PLAIN = Read()

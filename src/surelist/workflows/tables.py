@@ -234,8 +234,8 @@ def evaluate_table(
     source = Source.of(table, read)
     if not source.hints.pos_label:
         labels = Hints.of(policy.columns or {}, LABELS)
-        hints = replace(labels, sheet=source.hints.sheet, decimal=source.hints.decimal)
-        source = replace(source, hints=hints)
+        kept = {name: getattr(source.hints, name) for name in ("sheet", "decimal", "header_row")}
+        source = replace(source, hints=replace(labels, **kept))
     return evaluate_source(source, policy, given)[1]
 
 
