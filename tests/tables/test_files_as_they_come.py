@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import xlsxwriter
 
 import surelist as sl
 from surelist.cli import run
+from surelist.tables.hints import Hints
 from surelist.tables.profile import shape
 from surelist.tables.sources import open_table
 from tests.helpers.engines import Engine, arrow
@@ -195,6 +198,31 @@ def test_an_empty_column_without_a_name_is_left_out_of_a_workbook(tmp_path: Path
     cells[5][1] = "stray"
     with pytest.raises(sl.InvalidInput, match="B1 has no column name, and cells below it are filled"):
         calibrate(book(tmp_path / "stray.xlsx", cells))
+
+
+def test_percent_and_currency_of_a_workbook_survive_select(tmp_path: Path) -> None:
+    path, output = tmp_path / "pool.xlsx", tmp_path / "list.xlsx"
+    made = xlsxwriter.Workbook(str(path))
+    sheet = made.add_worksheet("Pool")
+    codes: list[object] = ["0.0%", 9, "#,##0.00 [$€-407]", 44, "0.000", None]
+    formats = [None if code is None else made.add_format({"num_format": code}) for code in codes]
+    sheet.write_row(2, 1, ["score", "share", "euro", "money", "plain", "none"])
+    for row in range(3, 8):
+        for at, each in enumerate(formats):
+            sheet.write_number(row, at + 1, 1 - row / 1000, each)
+    made.close()
+    done = sl.select_table(path, POLICY, score="score", output=output, read=sl.Read(header_row=3))
+    assert done.shortlisted == 5
+    kept = {"score": "0.0%", "share": "9", "euro": "#,##0.00 [$€-407]", "money": "44"}
+    assert open_table(str(path), hints=Hints(header_row=3)).formats == open_table(str(output)).formats == kept
+    with zipfile.ZipFile(output) as file:
+        first = re.findall(r'<c r="([A-H])2"(?: s="(\d+)")?>', file.read("xl/worksheets/sheet1.xml").decode())
+        styles = re.findall(
+            r'<xf numFmtId="(\d+)"', file.read("xl/styles.xml").decode().partition("<cellXfs")[2]
+        )
+        assert 'formatCode="0.0%"' in file.read("xl/styles.xml").decode()
+    assert [int(styles[int(style or 0)]) for _, style in first][1::2] == [9, 44, 0]
+    assert open_table(str(output)).engine.rows(open_table(str(output)).frame)[0][0] == 0.997
 
 
 @pytest.mark.parametrize("name", ["*", "^s.*$", "a'b", "a.b", "`x`", "a b"])

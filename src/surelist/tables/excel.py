@@ -212,13 +212,18 @@ def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path, hea
     if len(rows) > 1:
         require_no_total(rows[-1], f"{where}, row {expected - 1:,}")
         require_no_sum(rows, f"{where}, row {expected - 1:,}")
-    seen = remarks_on(path, name, _letters)
+    seen = remarks_on(path, name, top, _letters)
     origin = Origin("excel", name, names, header=top, above=above, skipped=tuple(skipped), errors=None)
     if seen is not None:
         columns = tuple(title for at, title in zip(kept, titles, strict=True) if seen.hides(first + at))
         origin = replace(
             origin, errors=seen.errors, error_cells=tuple(seen.shown), hidden=seen.hidden,
             hidden_columns=columns,
+            formats={
+                title: seen.formats[letters]
+                for at, title in zip(kept, titles, strict=True)
+                if (letters := _letters(first + at)) in seen.formats
+            },
         )  # fmt: skip
     return Sheet(titles, rows, origin)
 

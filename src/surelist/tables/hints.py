@@ -111,6 +111,7 @@ class Origin:
     marked: bool = False  # of a CSV: the mark of UTF-8 at its start, and lines that end in CR LF
     crlf: bool = False
     not_numbers: Mapping[str, str] = field(default_factory=dict)
+    formats: Mapping[str, str] = field(default_factory=dict)  # of a workbook: how columns show numbers
 
     def row(self, number: int) -> int:
         """The spreadsheet row of a data row (from 0); of JSON its row, from 1."""

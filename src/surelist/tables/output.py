@@ -22,6 +22,7 @@ from surelist.tables.sources import FORMATS, Table, file_format
 
 Styles = Mapping[str, NumberStyle]
 NO_STYLES: Styles = {}
+NO_FORMATS: Mapping[str, str] = {}
 MOST_ROWS = 1_048_575  # of a sheet, below the header
 LONGEST_TEXT = 32_767  # characters in a cell
 EXACT = 10**15  # Excel keeps fifteen digits
@@ -51,7 +52,7 @@ def write_like(
         if form == "excel":
             names = frame.collect_schema().names()
             rows = table.engine.rows(frame.head(MOST_ROWS + 1))
-            write_workbook(output, names, rows, texts=table.text, styles=styles or {})
+            write_workbook(output, names, rows, texts=table.text, styles=styles or {}, formats=table.formats)
             return delimiter
         with _to_a_store(table, output):
             if beside is None:
@@ -105,8 +106,12 @@ def write_workbook(
     texts: bool = False,
     styles: Styles = NO_STYLES,
     sheet: str = "shortlist",
+    formats: Mapping[str, str] = NO_FORMATS,
 ) -> None:
-    """One sheet with a header; ``texts``: columns of nothing but numbers in text become numbers."""
+    """One sheet with a header; ``texts``: columns of nothing but numbers in text become numbers.
+
+    ``formats`` says how columns show their numbers.
+    """
     try:
         import xlsxwriter
     except ImportError as error:
@@ -119,16 +124,18 @@ def write_workbook(
     ]
     with writing(Path(output)) as temporary:
         book = xlsxwriter.Workbook(str(temporary), {"strings_to_formulas": False, "strings_to_urls": False})
-        formats = {
+        shown = {
             "head": book.add_format({"bold": True, "bottom": 1}),
             "date": book.add_format({"num_format": "yyyy-mm-dd"}),
             "time": book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
         }
         page = book.add_worksheet(sheet)
         for at, (name, cells) in enumerate(zip(names, columns, strict=True)):
-            page.write_string(0, at, name, formats["head"])
+            page.write_string(0, at, name, shown["head"])
+            code = formats.get(name)
+            number = code and book.add_format({"num_format": int(code) if code.isdigit() else code})
             for line, cell in enumerate(cells, 1):
-                _write_cell(page, line, at, cell, formats)
+                _write_cell(page, line, at, cell, {**shown, "number": number})
             page.set_column(at, at, _width(name, cells))
         page.freeze_panes(1, 0)
         if names:
@@ -142,7 +149,7 @@ def _write_cell(sheet: Any, line: int, at: int, cell: Any, formats: dict[str, An
     if isinstance(cell, bool):
         sheet.write_boolean(line, at, cell)
     elif isinstance(cell, (int, float)) and abs(cell) < EXACT:
-        sheet.write_number(line, at, cell)
+        sheet.write_number(line, at, cell, formats["number"])
     elif isinstance(cell, datetime.datetime) and cell.tzinfo is None and cell.year >= 1900:
         sheet.write_datetime(line, at, cell, formats["time"])
     elif isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime) and cell.year >= 1900:

@@ -6,7 +6,7 @@ import glob
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,11 @@ class Table:
     def parsed(self) -> bool:
         """Whether texts in it may be numbers; in JSON and in DataFrames a text is a text."""
         return self.file and (self.origin is None or self.origin.form != "json")
+
+    @property
+    def formats(self) -> Mapping[str, str]:
+        """How columns of a workbook show their numbers, where that is as percent or an amount of money."""
+        return {} if self.origin is None else self.origin.formats
 
     def with_frame(self, frame: Frame) -> Table:
         """The same table after a step."""

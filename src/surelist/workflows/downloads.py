@@ -40,7 +40,7 @@ def write_list(
     listed = [(*row, rank, reason) for row, rank, reason in zip(rows, ranks, why, strict=True)]
     if output.suffix == ".xlsx":
         styles = {score: style_of(table, score)} if is_text(table, score) else NO_STYLES
-        write_workbook(output, names, listed, texts=table.text, styles=styles)
+        write_workbook(output, names, listed, texts=table.text, styles=styles, formats=table.formats)
     else:
         encoding, delimiter = _manner(table, score)
         _write_csv(output, [names, *listed], encoding, delimiter)
