@@ -225,10 +225,8 @@ def test_percent_and_currency_of_a_workbook_survive_select(tmp_path: Path) -> No
     assert open_table(str(output)).engine.rows(open_table(str(output)).frame)[0][0] == 0.997
 
 
-@pytest.mark.parametrize("name", ["*", "^s.*$", "a'b", "a.b", "`x`", "a b"])
+@pytest.mark.parametrize("name", ["*", "^s.*$", "a'b", "a.b", "`x`", "a b", 'say "x"'])
 def test_a_name_that_is_a_pattern_is_a_name_or_refused(engine: Engine, name: str) -> None:
-    if engine.name == "spark" and set(name) & set(".`"):
-        pytest.skip("Spark reads dots and backticks in names as its own, and says so")
     scores, labels = zip(*ROWS, strict=True)
     table = engine.table(arrow({name: list(scores), "label": list(labels)}))
     asked = {"score": name, "label": "label", "target": TARGET, **engine.options}
@@ -243,4 +241,11 @@ def test_a_name_that_is_a_pattern_is_a_name_or_refused(engine: Engine, name: str
         with pytest.raises(sl.InvalidInput, match=r"takes this for a pattern of names. Rename it\."):
             sl.calibrate_table(table, **asked)
         return
-    assert sl.calibrate_table(table, **asked).threshold == POLICY.threshold
+    policy = sl.calibrate_table(table, **asked)
+    assert policy.threshold == POLICY.threshold
+    assert policy.columns is not None
+    assert policy.columns["score"] == name
+    listed = sl.select_table(table, policy, **engine.options).table
+    assert engine.rows(listed)[0].keys() == {name, "label"}
+    with pytest.raises(sl.InvalidInput, match=re.escape(f"the columns are {name!r}, 'label'")):
+        sl.select_table(table, policy, score="other", **engine.options)

@@ -91,9 +91,7 @@ def _stop_for_bad_rows(columns: Columns, scores: Any, labels: Any, every_label: 
 def read_text(source: Any, columns: Mapping[str, str | None]) -> dict[str, list[str | None]]:
     """Columns by role as text, in row order; None where there is nothing."""
     table = source if isinstance(source, Table) else open_table(source)
-    wanted = {role: name for role, name in columns.items() if name is not None}
-    for role, name in wanted.items():
-        require_column(table, role, name)
+    wanted = {role: require_column(table, role, name) for role, name in columns.items() if name is not None}
     texts = {role: nw.col(name).cast(nw.String) for role, name in wanted.items()}
     table.say("reading columns")
     with table.reading():

@@ -263,7 +263,7 @@ def _rows(
     """A problem of ``count`` rows, with a few of them; none where there are none."""
     if not count:
         return []
-    name = columns.names[role]
+    name = columns.table.engine.title(columns.names[role])
     examples = _examples(columns, where)
     rows = "1 row" if count == 1 else f"{count:,} rows"
     fact = f"column {name!r}: {message}"

@@ -126,8 +126,9 @@ def profile(source: Path | Table) -> Profile:
 def group_names(source: Path | Table, group: str) -> dict[str, int]:
     """How many rows each group has."""
     table = open_table(source)
-    require_column(table, "group", group)
-    named = name_expression(table, group, dict(table.frame.collect_schema()), "group")
+    named = name_expression(
+        table, require_column(table, "group", group), dict(table.frame.collect_schema()), "group"
+    )
     counted = table.frame.select(**{GROUP: named}).group_by(GROUP).agg(nw.len().alias(ROWS))
     with table.reading():
         rows = table.engine.rows(counted.filter(~nw.col(GROUP).is_null()))

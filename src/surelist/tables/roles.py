@@ -71,9 +71,8 @@ class Columns:
 
 def find_columns(table: Table, **names: str | None) -> Columns:
     """The roles ``score``, ``label``, ``group``, ``id``, ``pool`` and ``weight``, checked."""
-    wanted = {role: name for role, name in names.items() if name is not None}
+    wanted = {role: require_column(table, role, name) for role, name in names.items() if name is not None}
     for role, name in wanted.items():
-        require_column(table, role, name)
         _require_plain(table, name, number=role == "score")
     clash = next((name for name in table.columns if name.startswith(PREFIX)), None)
     if clash is not None:
@@ -99,8 +98,8 @@ def number_columns(table: Table, names: Mapping[str, str]) -> tuple[Table, dict[
     """Further columns of numbers by role, null where there is no finite one; the table they are in."""
     schema = dict(table.frame.collect_schema())
     frame, numbers = table.frame, dict[str, nw.Expr]()
-    for role, name in names.items():
-        require_column(table, role, name)
+    for role, given in names.items():
+        name = require_column(table, role, given)
         _require_plain(table, name, number=True)
         alias = name
         if table.parsed and schema[name] == nw.String:
@@ -112,13 +111,13 @@ def number_columns(table: Table, names: Mapping[str, str]) -> tuple[Table, dict[
     return table.with_frame(frame), numbers
 
 
-def require_column(table: Table, role: str, name: str) -> None:
-    """An error that lists the columns there are."""
-    if name in table.columns:
-        return
-    close = difflib.get_close_matches(name, table.columns, n=1)
+def require_column(table: Table, role: str, name: str) -> str:
+    """What the column is called in the table's frame; an error lists the columns there are."""
+    if table.engine.column(name) in table.columns:
+        return table.engine.column(name)
+    close = difflib.get_close_matches(name, table.titles, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    listed = ", ".join(repr(each) for each in table.columns[:20])
+    listed = ", ".join(repr(each) for each in table.titles[:20])
     raise InvalidInput(f"{role}: {table.name} has no column {name!r}; the columns are {listed}.{hint}")
 
 

@@ -46,6 +46,7 @@ def rows_with_ids(
     """The rows of these candidates, with all their columns or those named, in the order asked for."""
     if not ids:
         return []
+    column = table.engine.column(column)
     named = table.frame.with_columns(nw.col(column).cast(nw.String).alias(ID))
     kept = named.filter(nw.col(ID).is_in(list(ids))).select(ID, *(columns or table.columns))
     fetched: dict[str, Row] = {}

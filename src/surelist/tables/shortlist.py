@@ -164,7 +164,7 @@ def select_rows(
         listed = _listed(columns, shortlist if output is None else written)
     result = replace(_summary(columns, filter, counted.sizes, listed), repeated_ids=repeated, scores=counted)
     if output is None:
-        return replace(result, table=shortlist.to_native())
+        return replace(result, table=table.engine.native(shortlist))
     return replace(result, output=os.fspath(output))
 
 

@@ -54,6 +54,11 @@ class Table:
     known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # see ``reading``
 
     @property
+    def titles(self) -> list[str]:
+        """Its columns as people call them."""
+        return [self.engine.title(name) for name in self.columns]
+
+    @property
     def file(self) -> bool:
         """Whether it is read from files."""
         return bool(self.paths)
@@ -172,7 +177,7 @@ def _open_frame(source: Any) -> Table:
             "table: expected a path, a pandas, polars or PySpark DataFrame, a pyarrow Table, a DuckDB "
             f"relation or an Arrow stream, got {type(source).__name__}."
         ) from error
-    engine = engine_of(frame)
+    engine, frame = engine_of(frame)
     name = f"{type(source).__module__.split('.')[0]} {type(source).__name__}"
     return Table(frame, engine, name, frame.collect_schema().names())
 
@@ -236,10 +241,10 @@ def _adopted(source: str, path: str, manner: Manner | None, hints: Hints, engine
     """A file that no engine reads as it is."""
     _require_duckdb(source, engine, "a workbook" if manner is None else "no UTF-8 text")
     relation, origin = adopt(path, manner, hints)
-    frame = nw.from_native(relation)
+    engine_used, frame = engine_of(nw.from_native(relation))
     names = frame.collect_schema().names()
     return Table(
-        frame, engine_of(frame), source, names, manner is not None, origin.delimiter, (path,), origin=origin
+        frame, engine_used, source, names, manner is not None, origin.delimiter, (path,), origin=origin
     )
 
 

@@ -143,7 +143,7 @@ def _start_from_export(export: Path, state: Path, decided: str, **options: Any) 
     if not left:
         raise InvalidInput(f"column {decided!r}: every row has a decision; nothing is left to test.")
     test = StopTest(marks.count(1.0), len(left), table=str(rest.absolute()), **options)
-    write_sheet(rest, table.columns, rows_at(table, left), table.paths)
+    write_sheet(rest, table.titles, rows_at(table, left), table.paths)
     test.save(state)
     return test
 
@@ -248,7 +248,7 @@ def _number_reader(table: Any, column: str) -> Any:
 def check_scores(work: Labelling, table: Any, rows: list[int], fetched: list[Any], column: str) -> None:
     """The table must still be the one that was drawn from."""
     read = _number_reader(table, column)
-    scores = [read(row[table.columns.index(column)]) for row in fetched]
+    scores = [read(row[table.titles.index(column)]) for row in fetched]
     for row, score in zip(rows, scores, strict=True):
         if not np.isclose(float(score), work.score(row), rtol=1e-12, atol=0):
             raise InvalidInput(
@@ -260,14 +260,14 @@ def check_scores(work: Labelling, table: Any, rows: list[int], fetched: list[Any
 def write_rows(output: Path, table: Any, rows: list[int], fetched: list[Any]) -> None:
     """Drawn rows with their row number and all columns."""
     body = [[row, *values] for row, values in zip(rows, fetched, strict=True)]
-    write_sheet(output, [ROW, *table.columns], body, table.paths)
+    write_sheet(output, [ROW, *table.titles], body, table.paths)
 
 
 def _write_sheet(output: Path, table: Any, rows: list[int], fetched: list[Any], label: str) -> None:
-    kept = [index for index, name in enumerate(table.columns) if name != label]
-    if ROW in table.columns:
+    kept = [index for index, name in enumerate(table.titles) if name != label]
+    if ROW in table.titles:
         raise InvalidInput(f"column {ROW!r}: the table has one already; rename it.")
-    header = [ROW, *(table.columns[index] for index in kept), label]
+    header = [ROW, *(table.titles[index] for index in kept), label]
     body = [
         [row, *(values[index] for index in kept), None] for row, values in zip(rows, fetched, strict=True)
     ]

@@ -109,7 +109,7 @@ def select_table(
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     how = read or PLAIN
     opened = open_table(table, how.engine, how.spark_master, progress, how.hints)
-    names["pool"] = _pool_column(policy, pool, opened.columns.__contains__)
+    names["pool"] = _pool_column(policy, pool, opened.titles.__contains__)
     if policy.of_one_pool:
         policy.require_pool(
             read_columns(opened, {"score": names["score"]}, on_bad_rows, any_order=True)["score"]

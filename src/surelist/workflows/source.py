@@ -105,10 +105,10 @@ class Source:
     def reading(self, *, score: str | None = None, label: str | None = None) -> Reading:
         """What is understood of these columns, before anything is done with them."""
         opened, names = self.open(), {"score": score, "label": label}
-        for role, name in names.items():
-            if name is not None:
-                require_column(opened, role, name)
-        return reading_of(opened, names)
+        return reading_of(
+            opened,
+            {role: require_column(opened, role, name) for role, name in names.items() if name is not None},
+        )
 
     def refuse_as_output(self, output: str) -> None:
         """Raise where writing ``output`` would replace a file of this table."""

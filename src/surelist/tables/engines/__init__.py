@@ -18,25 +18,25 @@ ENGINES = get_args(EngineName)
 __all__ = ["ENGINES", "Beside", "Engine", "Files", "Frame", "engine_of", "is_remote", "reader_of"]
 
 
-def engine_of(frame: Frame) -> Engine:
-    """The engine behind a frame."""
+def engine_of(frame: Frame) -> tuple[Engine, Frame]:
+    """The engine behind a frame, and the frame as the engine takes it."""
     kind = frame.implementation
     if kind.is_duckdb():
         from surelist.tables.engines.duckdb import DuckDB
 
-        return DuckDB()
+        return DuckDB(), frame
     if kind.is_pyspark() or kind.is_pyspark_connect():
-        from surelist.tables.engines.spark import Spark
+        from surelist.tables.engines import spark
 
-        return Spark(frame.to_native().sparkSession)
+        return spark.Spark(frame.to_native().sparkSession), spark.readable(frame.to_native())
     if kind.is_polars() and isinstance(frame, nw.LazyFrame):
         from surelist.tables.engines.polars import Polars
 
-        return Polars()
+        return Polars(), frame
     if (kind.is_pandas() or kind.is_polars() or kind.is_pyarrow()) and isinstance(frame, nw.DataFrame):
         from surelist.tables.engines.eager import Eager
 
-        return Eager()
+        return Eager(), frame
     raise InvalidInput(f"table: {kind} tables are not supported; convert to polars, pyarrow or Parquet.")
 
 

@@ -100,6 +100,18 @@ class Engine(ABC):
         """Whether a user who asks for this engine name is asking for this engine."""
         return name in ("auto", self.name)
 
+    def column(self, name: str) -> str:
+        """What a column that people call so is called in its frames."""
+        return name
+
+    def title(self, column: str) -> str:
+        """What people call it."""
+        return column
+
+    def native(self, frame: Frame) -> Any:
+        """A table for people, with their names."""
+        return frame.to_native()
+
     def was_interrupted(self, error: Exception) -> bool:
         """Whether this is how it says that a person stopped it."""
         return False

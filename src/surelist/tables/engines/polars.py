@@ -40,8 +40,9 @@ class Polars(Engine):
             scanned = polars.scan_parquet(files.paths, hive_partitioning=files.partitioned, glob=patterns)
         else:
             scanned = polars.scan_csv(
-                files.paths, separator=files.delimiter, infer_schema=False, glob=patterns
-            )
+                files.paths, separator=files.delimiter, infer_schema=False, glob=patterns,
+                with_column_names=lambda names: [each.replace('""', '"') for each in names],
+            )  # fmt: skip
         return nw.from_native(scanned)
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:

@@ -23,6 +23,8 @@ HELP = (
 )
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"  # Java would also take 1d and 0.5f
 _KEY = "__surelist_key"
+_SAFE = str.maketrans(".`", "\u2024\u02cb")  # Spark reads these in names as its own; they look the same so
+_TITLES = str.maketrans("\u2024\u02cb", ".`")
 _CSV = {"header": "true", "quote": '"', "escape": '"', "nullValue": "", "emptyValue": ""}
 
 
@@ -49,9 +51,20 @@ class Spark(Engine):
         if files.base is not None:
             reader = reader.option("basePath", _address(files.base))
         if files.form == "parquet":
-            return nw.from_native(reader.parquet(*where))
+            return readable(reader.parquet(*where))
         options = {**_CSV, "sep": files.delimiter, "multiLine": "true", "mode": "FAILFAST"}
-        return nw.from_native(reader.options(**options, enforceSchema="false").csv(where))
+        return readable(reader.options(**options, enforceSchema="false").csv(where))
+
+    def column(self, name: str) -> str:
+        return name.translate(_SAFE)
+
+    def title(self, column: str) -> str:
+        return column.translate(_TITLES)
+
+    def native(self, frame: Frame) -> Any:
+        native = frame.to_native()
+        titles = [*map(self.title, native.columns)]
+        return native if titles == native.columns else native.toDF(*titles)
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.to_native().collect()]
@@ -97,7 +110,7 @@ class Spark(Engine):
         raise NotImplementedError("rows of a Spark DataFrame have no order")
 
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
-        native = frame.to_native()
+        native = self.native(frame)
         if is_remote(output):  # complete when Spark has put its _SUCCESS file there
             _write(native, output, form, delimiter)
             return
@@ -133,6 +146,12 @@ def _require_replaceable(target: Path) -> None:
     """Replace what an earlier run wrote, never a folder of something else."""
     if target.is_dir() and any(target.iterdir()) and not (target / "_SUCCESS").exists():
         raise InvalidInput(f"output: {target} is a folder that Spark did not write; choose another name.")
+
+
+def readable(native: Any) -> Frame:
+    """A table whose column names Spark does not read as its own."""
+    names = [name.translate(_SAFE) for name in native.columns]
+    return nw.from_native(native if names == native.columns else native.toDF(*names))
 
 
 def session(master: str | None) -> Any:
