@@ -1,9 +1,11 @@
-"""Few labels: designs beside one another, on the same collections: even or tight blocks, more or less for the pilot.
+"""Few labels: designs beside one another, on the same collections: even or tight blocks, more or less for
+the pilot.
 
     python benchmarks/label_designs.py [--labels 300] [--runs 120] [--size 20000]
 
-Simulates draws and tests with the exact counts of ``surelist.bounds``, without the state that ``Labelling`` keeps, so that
-designs which are not offered can be tried. What is offered: tight blocks, a quarter of the labels for the pilot.
+Simulates draws and tests with the exact counts of ``surelist.bounds``, without the state that ``Labelling``
+keeps, so that designs which are not offered can be tried. What is offered: tight blocks, a quarter of the
+labels for the pilot.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import surelist as sl
 from surelist.bounds.collection import block_rate_count
 from surelist.lifecycle.block_design import choose_block, lay_out
 from surelist.lifecycle.block_draw import block_sizes
-from surelist.lifecycle.block_test import need
+from surelist.lifecycle.labelling_enough import need
 
 ALPHA, FALLBACK = 0.1, 0.15
 POPULATIONS = (

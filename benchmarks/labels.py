@@ -1,11 +1,12 @@
 """Few labels: list length, refusals and false certificates, beside the exact rule and the best possible.
 
-    python benchmarks/labels.py > benchmarks/labels.txt               (about 8 minutes of CPU)
-    python benchmarks/labels.py [--runs 100] [--part pools|sizes|blocks|collection|recall|stop|ask|acs|reviews]
+    python benchmarks/labels.py > benchmarks/labels.txt               (about 8 minutes of CPU) python
+    benchmarks/labels.py [--runs 100] [--part pools|sizes|blocks|collection|recall|stop|ask|acs|reviews]
 
-Everything goes through ``surelist.Labelling`` and ``surelist.StopTest`` with the system's randomness. A list
-of a refused run counts as everyone. Populations: ``surelist.examples`` and six binormal ones (share qualified, AUC,
-k of 100). Real data is read from ../shared/data and skipped with a message where it is absent.
+Everything goes through ``surelist.Labelling`` and ``surelist.StopTest`` with the system's randomness. A
+list of a refused run counts as everyone. Populations: ``surelist.examples`` and six binormal ones (share
+qualified, AUC, k of 100). Real data is read from ../shared/data and skipped with a message where it is
+absent.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ ALPHA = 0.1
 
 @dataclass(frozen=True)
 class Population:
-    """A population that can be drawn from; ``limit(rate)`` and ``listed(threshold)`` are exact where they can be."""
+    """A population that can be drawn from; ``limit(rate)`` and ``listed(threshold)`` are exact where they
+    can be."""
 
     name: str
     draw: Draw
@@ -145,7 +147,8 @@ def future(runs: int, size: int, budgets: tuple[int, ...], binormal_budgets: tup
 
 
 def blocks() -> None:
-    """What blocks that use their share of alpha up are worth: the level reached, and the count in rows of the collection.
+    """What blocks that use their share of alpha up are worth: the level reached, and the count in rows of
+    the collection.
 
     Exact for every block that may be chosen: no labels are drawn. Before, blocks grew by 6 % each.
     """
@@ -153,7 +156,7 @@ def blocks() -> None:
     from surelist.bounds.collection import block_rate_count
     from surelist.lifecycle.block_design import lay_out
     from surelist.lifecycle.block_draw import block_sizes
-    from surelist.lifecycle.block_test import need
+    from surelist.lifecycle.labelling_enough import need
 
     size, share = 20_000, ALPHA * 0.85
     print(f"{'k of 100':<9}{'labels':>7}{'level, even blocks':>20}{'tight':>8}{'rows needed':>13}")
@@ -259,7 +262,8 @@ print(rows, wall, call, used, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def ask(rows: int) -> None:
-    """The first rows to label of a Parquet file, in a process of its own: wall and CPU time, memory, state file."""
+    """The first rows to label of a Parquet file, in a process of its own: wall and CPU time, memory, state
+    file."""
     import os
     import subprocess
     import sys
@@ -311,7 +315,8 @@ def census(runs: int, data: Path) -> None:
 
 
 def reviews(runs: int, data: Path) -> None:
-    """Review topics: each a collection; recall .9 from a control sample of 30 %, and the rest of a half review."""
+    """Review topics: each a collection; recall .9 from a control sample of 30 %, and the rest of a half
+    review."""
     path = data / "clef_tar_2019.parquet"
     if not path.is_file():
         print(f"reviews: skipped, {path} is not here.")

@@ -10,7 +10,7 @@ import surelist as sl
 from surelist.bounds.block_level import about_counts, about_level, pool_rates
 from surelist.bounds.collection import block_pool_count, block_rate_count
 from surelist.lifecycle.block_design import lay_out
-from surelist.lifecycle.block_test import need
+from surelist.lifecycle.labelling_enough import need
 
 pytestmark = pytest.mark.slow
 

@@ -57,7 +57,7 @@ def test_the_block_is_fixed_by_the_pilot_alone(tmp_path):
     work = sl.Labelling(scores, sl.AtLeast(60), labels=120)
     pilot = work.ask()
     design = work._state.designs[0]
-    outside = next(row for row in design.main.rows if row not in set(pilot.tolist()))
+    outside = next(row for row in design.sample.rows if row not in set(pilot.tolist()))
     with pytest.raises(sl.InvalidInput, match=f"row {outside} is not among those asked for"):
         work.tell([outside], [1])
     path = tmp_path / "work.json"
@@ -66,10 +66,10 @@ def test_the_block_is_fixed_by_the_pilot_alone(tmp_path):
     for others in (0, 1):
         copy = sl.Labelling.load(path)
         copy.tell(pilot, labels[pilot])
-        blocks.append(copy._state.designs[0].chosen)
+        blocks.append(copy._state.designs[0].stages[-1].chosen)
         main = copy.ask()
         copy.tell(main, np.full(len(main), others))
-        assert copy._state.designs[0].chosen == blocks[-1]
+        assert copy._state.designs[0].stages[-1].chosen == blocks[-1]
     assert blocks[0] == blocks[1]
 
 
@@ -79,7 +79,7 @@ def test_missing_labels_count_as_not_qualified_but_never_for_recall():
     rows = work.ask()
     work.tell(rows[:-2], labels[rows[:-2]])
     work.tell(rows[-2:], [None, float("nan")])
-    assert "-" in work._state.designs[0].pilot.labels
+    assert "-" in work._state.designs[0].sample.labels
     rows = work.ask()
     work.tell(rows[:-1], labels[rows[:-1]])
     assert work.close() == 1
@@ -108,16 +108,16 @@ def test_contradictions_strangers_and_nonsense_change_nothing():
         (([1.5], [1]), "expected row numbers, got 1.5"),
         ((np.array([rows[1], rows[1]]), [0, 1]), "was not qualified before and is qualified now"),
     ):
-        before = json.dumps(work._state.designs[0].pilot.labels)
+        before = json.dumps(work._state.designs[0].sample.labels)
         with pytest.raises(sl.InvalidInput, match=match):
             work.tell(*wrong)
-        assert json.dumps(work._state.designs[0].pilot.labels) == before
+        assert json.dumps(work._state.designs[0].sample.labels) == before
 
 
 @pytest.mark.parametrize(
     ("target", "options", "match"),
     [
-        (sl.Precision(0.5), {}, "Precision has no proof from a labelling, only from calibration rows"),
+        (sl.Precision(0.5, start=0.1), {}, "start: a labelling's own pilot chooses"),
         (sl.NextPool(k=2), {}, r"NextPool has no proof .* ask for .* PerPool\(k, pool_size\)"),
         (sl.PoolAverage(5, spread=4), {}, r"PoolAverage has no proof .* ask for Expected\(k, pool_size\)"),
         (sl.Expected(5, 100), {"labels": 0}, "labels: expected a whole number"),
@@ -210,7 +210,7 @@ def test_sentences_are_about_the_case_at_hand():
         (sl.AtLeast(20), "Of these 3,000 candidates", "population"),
         (sl.Expected(5, 100), "on average over pools of 100", "Nothing is assumed"),
         (sl.PerPool(2, 100), "and the pool together", "Nothing is assumed"),
-        (sl.Recall(0.5), "together with the 200 candidates that were drawn", "population"),
+        (sl.Recall(0.5), "with everyone labelled qualified on it", "population"),
     ):
         work = sl.Labelling(scores, target, labels=200)
         finish(work, labels)
@@ -252,14 +252,17 @@ def test_the_state_file_is_small_and_strict(tmp_path):
     damaged(lambda raw, design: raw.update(format=2))
     damaged(lambda raw, design: raw.update(more=1))
     damaged(lambda raw, design: design.update(alpha=0.2))
-    damaged(lambda raw, design: design.update(chosen=None))
-    damaged(lambda raw, design: design.update(chosen=999))
+    damaged(lambda raw, design: design["stages"][1].update(chosen=None))
+    damaged(lambda raw, design: design["stages"][1].update(chosen=999))
+    damaged(lambda raw, design: design["stages"][1].update(chosen=design["stages"][1]["chosen"] + 1))
+    damaged(lambda raw, design: design["stages"].pop())
+    damaged(lambda raw, design: design.update(design="control"))
     damaged(lambda raw, design: design.update(fallback=1.5))
-    damaged(lambda raw, design: design["main"]["rows"].__setitem__(0, design["pilot"]["rows"][0]))
-    damaged(lambda raw, design: design["main"]["ranks"].reverse())
-    damaged(lambda raw, design: design["main"]["leaves"].__setitem__(0, 10**6))
+    damaged(lambda raw, design: design["sample"]["rows"].__setitem__(0, design["sample"]["rows"][1]))
+    damaged(lambda raw, design: design["sample"]["ranks"].reverse())
+    damaged(lambda raw, design: design["draw"]["leaves"].__setitem__(0, 10**6))
     damaged(lambda raw, design: design["blocks"].append(10**9))
-    damaged(lambda raw, design: design["pilot"].update(labels="2" * len(design["pilot"]["labels"])))
+    damaged(lambda raw, design: design["sample"].update(labels="2" * len(design["sample"]["labels"])))
 
 
 def test_nobody_overwrites_a_labelling_they_have_not_read(tmp_path):
@@ -276,15 +279,14 @@ def test_the_block_for_future_pools_knows_nothing_of_where_the_other_rows_lie():
     work = sl.Labelling(scores, sl.Expected(5, 100), labels=200)
     rows = work.ask()
     chosen = set()
-    for stretch in (1.0, 0.4, 0.1):
+    for stretch in (0.7, 0.4, 0.1):
         state = json.loads(work.dumps())
         (design,) = state["designs"]
-        ranks = np.array(design["pilot"]["ranks"])
-        moved = np.unique((ranks * stretch).astype(int) + np.arange(len(ranks)))
-        design["pilot"]["ranks"] = moved.tolist()
+        ranks = np.array(design["sample"]["ranks"])
+        design["sample"]["ranks"] = ((ranks * stretch).astype(int) + np.arange(len(ranks))).tolist()
         other = sl.Labelling.loads(json.dumps(state))
         other.tell(rows, labels[rows])
-        chosen.add(json.loads(other.dumps())["designs"][0]["chosen"])
+        chosen.add(other._state.designs[0].stages[-1].chosen)
     assert len(chosen) == 1
     within, apart = design["within"], design["apart"]
     assert within == sorted(set(within))
@@ -326,7 +328,9 @@ def test_select_wants_this_very_collection():
     scores, labels = collection(500)
     work = sl.Labelling(scores, sl.Recall(0.5), labels=200)
     finish(work, labels)
-    assert work.select(scores)[work.sampled].all()
+    on, off = work.named
+    assert work.select(scores)[on].all()
+    assert not work.select(scores)[off].any()
     with pytest.raises(sl.InvalidInput, match="they differ"):
         work.select(scores[::-1])
     with pytest.raises(sl.InvalidInput, match="expected those of the collection"):
@@ -502,4 +506,4 @@ def test_stages_and_the_length_of_the_list_are_counted():
         assert all(here == of for _, here, of, _ in work.stages)
         told = np.array([label for rows in [work.drawn] for label in labels[rows]])
         assert sum(each[3] for each in work.stages) <= told.sum()
-        assert work.listed == (scores >= work.policy.threshold).sum()
+        assert work.listed == work.select(scores).sum()

@@ -15,23 +15,34 @@ import surelist as sl
 from surelist import examples
 from surelist.bounds.collection import block_count, block_rate_count
 from surelist.lifecycle.block_draw import draw_blocks, set_aside
-from surelist.lifecycle.block_test import run_fallback, run_tests
-from surelist.lifecycle.labelling_file import Design, Sample
+from surelist.lifecycle.labelling_block import BlockDesign
+from surelist.lifecycle.labelling_design import BlockDraws, Sample, Stage
 
 pytestmark = pytest.mark.slow
 
 
-def sample_of(ranks, labels, scores, waiting: bool = False) -> Sample:
-    ranks = sorted(ranks)
-    marks = "?" * len(ranks) if waiting else "".join(str(labels[rank]) for rank in ranks)
-    zeros = [0] * len(ranks)
-    return Sample(ranks, None, [float(scores[r]) for r in ranks], ranks, zeros, zeros, marks)
+def sample_of(ranks, labels, scores) -> list[tuple[int, float, str]]:
+    """Ranks with their scores and labels."""
+    return [(rank, float(scores[rank]), str(labels[rank])) for rank in ranks]
 
 
-def design_of(target, alpha, size, *, pilot, main, block, apart=0, pilot_block=0, fallback=0.0) -> Design:
-    return Design(
-        None, msgspec.to_builtins(target), alpha, size, apart, pilot_block, fallback,
-        [block], len(main.rows), 0, pilot, main,
+def design_of(
+    target, alpha, size, *, pilot, main, block, apart=0, pilot_block=0, fallback=0.0
+) -> BlockDesign:
+    """A finished labelling; the pilot's ranks are those of a part of its own where one is set aside."""
+    named = [(0, *each) for each in pilot or []] + [(1, *each) for each in main]
+    named.sort(key=lambda each: (each[1], each[0]))
+    places = [[at for at, each in enumerate(named) if each[0] == stage] for stage in (0, 1)]
+    ranks = [each[1] for each in named]
+    sample = Sample(
+        list(range(len(named))), None, [each[2] for each in named], ranks, "".join(each[3] for each in named)
+    )
+    zeros = [0] * len(main)
+    stages = [Stage("pilot", places[0])] if pilot else []
+    return BlockDesign(
+        group=None, target=msgspec.to_builtins(target), alpha=alpha, size=size, sample=sample,
+        stages=[*stages, Stage("block", places[1], 0)], apart=apart, pilot_block=pilot_block,
+        fallback=fallback, blocks=[block], drawn=len(main), draw=BlockDraws(places[1], zeros, zeros),
     )  # fmt: skip
 
 
@@ -60,7 +71,7 @@ def test_the_collection_in_hand_with_pilot_known_labels_fallback_and_an_adversar
                         main=sample_of(ranks, labels, scores), block=block,
                         pilot_block=pilot_block, fallback=fallback,
                     )  # fmt: skip
-                    verdict = run_tests(design)
+                    verdict = design.verdict()
                     held = sum(y for y, s in zip(labels, scores, strict=True) if s >= verdict.threshold)
                     false += verdict.refusal is None and held < k
                 chances.append(Fraction(false, len(samples)))
@@ -110,7 +121,7 @@ def test_future_pools_with_fallback_over_every_outcome(share):
                 target, alpha, size, pilot=sample_of(ranks, labels, scores), pilot_block=apart,
                 main=sample_of((0, 1, 2), (0,) * main, [0.0] * main), block=block, apart=apart, fallback=fallback,
             )  # fmt: skip
-            verdict = run_fallback(design)
+            verdict = design.run_fallback()
             chance_pilot += chance * (verdict is not None and verdict.threshold > 1.0)
         false = chance_main + chance_pilot - chance_main * chance_pilot
         worst = max(worst, false)
@@ -125,7 +136,7 @@ def _above(target, alpha, size, apart, fallback, block, above, labels, ranks) ->
         target, alpha, size, pilot=sample_of((0, 1), (0, 0, 0), [0.0] * 3), pilot_block=3,
         main=sample_of(ranks, labels, scores), block=block, apart=apart, fallback=fallback,
     )  # fmt: skip
-    verdict = run_tests(design)
+    verdict = design.verdict()
     return verdict.refusal is None and verdict.threshold > 1.0
 
 
@@ -136,15 +147,15 @@ def test_counts_use_the_size_of_their_own_part_and_their_own_share_of_alpha():
     design = design_of(
         sl.Expected(5, 100), 0.1, 1000, pilot=pilot, main=main, block=300, apart=100, pilot_block=90, fallback=0.15,
     )  # fmt: skip
-    fallback = run_fallback(design)
+    fallback = design.run_fallback()
     assert fallback.proof.count == block_rate_count(100, 90, 60, 0.05, 0.1 * 0.15)
-    main_only = run_tests(design_of(
+    main_only = (design_of(
         sl.Expected(5, 100), 0.1, 1000, pilot=sample_of(range(0, 60), [0] * 1000, scores), main=main, block=300,
         apart=100, pilot_block=90, fallback=0.15,
-    ))  # fmt: skip
+    )).verdict()  # fmt: skip
     assert main_only.proof.count == block_rate_count(900, 300, 80, 0.05, 0.1 * 0.85)
     assert main_only.proof.size == 900
-    known = run_tests(design_of(sl.AtLeast(40), 0.1, 1000, pilot=None, main=main, block=300))
+    known = design_of(sl.AtLeast(40), 0.1, 1000, pilot=None, main=main, block=300).verdict()
     assert known.proof.count >= block_count(300, 40, 80, 0.1)
 
 
@@ -256,5 +267,5 @@ def test_prefixes_are_those_of_the_definition():
             sl.AtLeast(k), 0.3, 40, pilot=sample_of(pilot, labels, scores), pilot_block=40,
             main=sample_of(fresh, labels, scores), block=block,
         )  # fmt: skip
-        verdict = run_tests(design)
+        verdict = design.verdict()
         assert (None if verdict.refusal else verdict.threshold) == best

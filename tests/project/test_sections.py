@@ -185,6 +185,14 @@ PROOFS = {
         "bounds/test_collection.py::test_figures_of_the_contract_and_large_collections",
         "lifecycle/test_labelling_level.py::test_the_collection_itself_at_its_worst_through_the_public_api",
     ],
+    "collection-precision": [
+        "lifecycle/test_collection_precision.py::test_over_every_labelling_and_draw_the_list_is_false_at_most_alpha",
+        "lifecycle/test_collection_precision.py::test_the_level_is_reached",
+        "lifecycle/test_collection_precision.py::test_every_sequence_of_weights_keeps_the_level",
+        "lifecycle/test_collection_precision.py::test_p_values_at_their_level_are_decided_in_whole_numbers",
+        "lifecycle/test_collection_precision.py::test_what_is_left_of_a_draw_after_the_pilot_is_uniform",
+        "lifecycle/test_collection_precision.py::test_from_pilot_to_list_it_is_false_at_most_alpha_of_the_time",
+    ],
     "collection-recall": [
         "bounds/test_control_sample.py::test_level_over_every_number_of_relevant_items",
         "bounds/test_control_sample.py::test_through_every_relevant_set_and_every_sample",

@@ -104,7 +104,7 @@ def test_the_labelling_page_says_of_answers_that_do_not_count_yet_that_they_do_n
     assert "None yet." in before_the_design
     assert f"of {asked}" not in before_the_design
     page = team.ann.post(f"/labellings/{ident}/tell").text
-    assert f"{asked} of {asked} in the pilot, which chooses whom to ask next" in page
+    assert f"{asked} of {asked} in a stage that chose whom to ask next" in page
     assert "None of them is answered yet." in page
     assert f"{asked} answers count" in page
 
@@ -167,8 +167,10 @@ def test_a_promise_about_the_collection_gives_its_list(team):
     answered = labelling_record.Answered(begun)
     answered.tell(told)
     threshold = answered.work.policy.threshold
-    above = np.flatnonzero(threshold <= SCORES).tolist()  # and the sample, whatever it scores
-    assert names == {f"p{row:05d}" for row in (*above, *told["rows"])}
+    rows = set(np.flatnonzero(threshold <= SCORES).tolist())
+    for row, label in zip(told["rows"], told["labels"], strict=True):  # whatever they score
+        (rows.add if label else rows.discard)(row)
+    assert names == {f"p{row:05d}" for row in rows}
     facts = team.runtime.registry.entries(action="labelling.listed")[0].facts
     assert facts["shortlisted"] == len(listed)
     assert "Spring</strong>" not in team.ann.get("/").text

@@ -66,7 +66,7 @@ def label() -> None:
 
 @label.command(name="start", no_args_is_help=True)
 @click.argument("collection", type=click.Path(path_type=Path))
-@promise_flags("expected", "per-pool", "at-least", "recall")
+@promise_flags("expected", "per-pool", "at-least", "recall", "precision")
 @option("pool_size")
 @click.option("--labels", type=int, required=True, help="How many rows can be labelled in all.")
 @option("alpha")
@@ -82,8 +82,8 @@ def label() -> None:
 def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> None:
     """Draw the rows to label from COLLECTION, a table of scored candidates.
 
-    --expect and --per-pool promise about future pools like it; --at-least and --recall about the
-    collection itself, whatever it is.
+    --expect and --per-pool promise about future pools like it; --at-least, --recall and --precision
+    about the collection itself, whatever it is.
     """
     from surelist.workflows import labelling
 

@@ -66,9 +66,9 @@ def _around(apart: Ints, ranks: Ints) -> Ints:
     return ranks + before
 
 
-def block_sizes(smallest: int, largest: int) -> list[int]:
+def block_sizes(smallest: int, largest: int, ratio: float = RATIO) -> list[int]:
     """The blocks that may be chosen: each a little larger than the one before."""
     sizes = [min(smallest, largest)]
     while sizes[-1] < largest:
-        sizes.append(min(largest, max(sizes[-1] + 1, round(sizes[-1] * RATIO))))
+        sizes.append(min(largest, max(sizes[-1] + 1, round(sizes[-1] * ratio))))
     return sizes

@@ -1,13 +1,13 @@
 """Few labels: from a scored collection without a single label to a certified list.
 
 ``Labelling`` draws once which rows to label, takes the labels in any order, and certifies the list from
-them [theory: few-labels] [theory: collection-recall]. Rows are drawn in ``block_draw``, the pilot chooses the
-block in ``block_design``, the start is in ``labelling_start``, the tests in ``block_test``.
+them. How it draws, tests and lists is its design's affair (``labelling_design``): of a block
+(``labelling_block``), of a control sample (``labelling_control``), for a precision (``labelling_precision``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,30 +23,22 @@ from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle import labelling_file, labelling_text
-from surelist.lifecycle.block_test import BlockVerdict, cutoff_of, run_tests
-from surelist.lifecycle.labelling_file import MISSING, WAITING, LabellingState, Sample
+from surelist.lifecycle.labelling_design import MISSING, WAITING, Design, Finding, Ints, ScoredCollection
+from surelist.lifecycle.labelling_file import DESIGNS, LabellingState
 from surelist.lifecycle.labelling_start import (
     ArrayCollection,
-    ScoredCollection,
     as_rows,
     as_share,
     as_targets,
     correct_labels,
-    fix_block,
-    make_design,
     marks_of,
-    open_rows,
     policy_columns,
-    samples,
     spelled,
-    stage,
 )
 from surelist.lifecycle.monitor_file import in_file, state_text
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.promises.terms import require_purpose
-
-Ints = NDArray[np.int64]
 
 
 class Labelling(Displayed):
@@ -134,12 +126,10 @@ class Labelling(Displayed):
         rng = fresh_generator()  # what it gives is recorded
         designs = []
         for number, (group, size) in enumerate(sizes.items()):
-            share = labels // len(sizes) + (number < labels % len(sizes))
-            designs.append(
-                make_design(
-                    collection, group, targets[group], alpha / len(sizes), min(share, size), options, rng
-                )
-            )
+            share = min(labels // len(sizes) + (number < labels % len(sizes)), size)
+            target = targets[group]
+            start = DESIGNS[target.sample or "block"].start
+            designs.append(start(collection, group, target, alpha / len(sizes), share, options, rng))
         self._resume(
             LabellingState(
                 alpha=alpha, labels=labels, created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -150,10 +140,9 @@ class Labelling(Displayed):
 
     def _resume(self, state: LabellingState, versions: Versions) -> None:
         self._state, self._versions = state, versions
-        self._where: dict[int, tuple[Sample, int]] = {}
+        self._where: dict[int, tuple[Design, int]] = {}
         for design in state.designs:
-            for sample in samples(design):
-                self._where.update({row: (sample, at) for at, row in enumerate(sample.rows)})
+            self._where.update({row: (design, at) for at, row in enumerate(design.sample.rows)})
 
     @property
     def alpha(self) -> float:
@@ -174,48 +163,40 @@ class Labelling(Displayed):
 
         Asking again returns the same rows until their labels have come.
         """
-        rows: list[int] = []
-        for design in self._state.designs:
-            sample, members = stage(design)
-            rows.extend(sample.rows[at] for at in members.tolist() if sample.labels[at] == WAITING)
+        rows = [design.sample.rows[at] for design in self._state.designs for at in design.waiting]
         return np.array(rows[: None if count is None else check.as_count(count, "count")], dtype=np.int64)
 
     def ids(self, rows: Any) -> list[str]:
         """The candidate ids of drawn rows."""
         named = []
         for row in np.asarray(rows).tolist():
-            sample, at = self._drawn(row)
-            if sample.ids is None:
+            design, at = self._drawn(row)
+            if design.sample.ids is None:
                 raise InvalidInput("ids: the labelling was started without ids.")
-            named.append(sample.ids[at])
+            named.append(design.sample.ids[at])
         return named
 
     def score(self, row: int) -> float:
         """The score of a drawn row."""
-        sample, at = self._drawn(row)
-        return sample.scores[at]
+        design, at = self._drawn(row)
+        return design.sample.scores[at]
 
     @property
-    def sampled(self) -> list[int]:
-        """The rows of the block or control sample that are tested; for ``Recall`` they are on the list."""
-        return self.sampled_of({design.group for design in self._state.designs})
-
-    def sampled_of(self, groups: Collection[str | None]) -> list[int]:
-        """Those of ``sampled`` that belong to these groups."""
-        return [
-            design.main.rows[at]
-            for design in self._state.designs
-            if design.chosen is not None and design.group in groups
-            for at in design.main.inside(design.chosen).tolist()
-        ]
+    def named(self) -> tuple[list[int], list[int]]:
+        """Rows that are on the list whatever their score, and rows that are not, all labels being here."""
+        self.see()
+        both: tuple[list[int], list[int]] = ([], [])
+        for design in self._state.designs:
+            for rows, places in zip(both, design.named(), strict=True):
+                rows.extend(design.sample.rows[at] for at in places)
+        return both
 
     def rows(self, ids: Any) -> list[int]:
         """The row numbers of drawn candidates by their ids."""
         known = {
             name: row
             for design in self._state.designs
-            for sample in samples(design)
-            for name, row in zip(sample.ids or [], sample.rows, strict=False)
+            for name, row in zip(design.sample.ids or [], design.sample.rows, strict=False)
         }
         texts = [str(name) for name in ids]
         for name in texts:
@@ -231,12 +212,13 @@ class Labelling(Displayed):
         """
         numbers = as_rows(rows)
         marks = marks_of(labels, len(numbers))
-        stage = open_rows(self._state.designs, {row: self._drawn(row) for row in numbers})
-        new: list[tuple[Sample, int, str]] = []
+        asked = [set(design.stages[-1].asked) for design in self._state.designs]
+        stage = {id(design): places for design, places in zip(self._state.designs, asked, strict=True)}
+        new: list[tuple[Design, int, str]] = []
         seen: dict[int, str] = {}
         for row, mark in zip(numbers, marks, strict=True):
-            sample, at = self._drawn(row)
-            known = seen.get(row, sample.labels[at])
+            design, at = self._drawn(row)
+            known = seen.get(row, design.sample.labels[at])
             if known != WAITING and known != mark:
                 raise InvalidInput(
                     f"labels: row {row} was {spelled(known)} before and is {spelled(mark)} now. The first "
@@ -244,19 +226,19 @@ class Labelling(Displayed):
                     "starting again with a fresh draw."
                 )
             if known == WAITING:
-                if row not in stage:
+                if at not in stage[id(design)]:
                     raise InvalidInput(f"rows: row {row} is not among those asked for; ask() says which are.")
-                if mark == MISSING and stage[row]:
+                if mark == MISSING and design.every_label:
                     raise InvalidInput(
                         f"labels: row {row} has no label. A recall needs the label of every row drawn: "
                         "counting it as not qualified would make the promise false."
                     )
-                new.append((sample, at, mark))
+                new.append((design, at, mark))
             seen[row] = mark
-        for sample, at, mark in new:
-            sample.labels = sample.labels[:at] + mark + sample.labels[at + 1 :]
+        for design, at, mark in new:
+            design.sample.set_label(at, mark)
         for design in self._state.designs:
-            fix_block(design)
+            design.advance()
         return len(new)
 
     def correct(self, rows: Any, labels: Any) -> int:
@@ -270,7 +252,7 @@ class Labelling(Displayed):
     @property
     def told(self) -> dict[int, int | None]:
         """The label of every row whose label has come; None: it will not."""
-        marks = {row: sample.labels[at] for row, (sample, at) in self._where.items()}
+        marks = {row: design.sample.labels[at] for row, (design, at) in self._where.items()}
         return {row: int(mark) if mark in "01" else None for row, mark in marks.items() if mark != WAITING}
 
     def close(self) -> int:
@@ -289,7 +271,7 @@ class Labelling(Displayed):
             )
         designs = self._state.designs
         self.see()
-        cutoffs = tuple(cutoff_of(design) for design in designs)
+        cutoffs = tuple(design.cutoff() for design in designs)
         grouped = designs[0].group is not None
         return Policy(
             cutoffs=cutoffs, alpha=self.alpha, rule="exact", created=self._state.created,
@@ -301,18 +283,18 @@ class Labelling(Displayed):
     def select(self, scores: Any, groups: Any = None) -> NDArray[np.bool_]:
         """True for everyone on the list of this very collection, given its scores again.
 
-        For ``Recall`` that is everyone at or above the threshold and the sample; the policy alone selects
-        by threshold.
+        For ``Recall`` and ``Precision`` that is everyone at or above the threshold but those labelled not
+        qualified, and some more by name; the policy alone selects by threshold.
         """
         mask = self.policy.select(scores, groups=groups)
         if len(mask) != sum(design.size for design in self._state.designs):
             raise InvalidInput(f"scores: expected those of the collection, got {len(mask):,} values.")
         for design in self._state.designs:
-            rows = np.array(design.main.rows, dtype=np.int64)
-            if not np.array_equal(check.as_scores(scores)[rows], np.array(design.main.scores)):
+            rows = np.array(design.sample.rows, dtype=np.int64)
+            if not np.array_equal(check.as_scores(scores)[rows], np.array(design.sample.scores)):
                 raise InvalidInput("scores: expected those of the collection, in its order; they differ.")
-            if design.promise.sample == "control":
-                mask[rows] = True
+        on, off = self.named
+        mask[on], mask[off] = True, False
         return mask
 
     def describe(self) -> str:
@@ -331,7 +313,7 @@ class Labelling(Displayed):
 
     @property
     def listed(self) -> int | None:
-        """How many of the collection score at or above the threshold; None while nothing is certified."""
+        """How many of the collection are on the list, about; None while nothing is certified."""
         counts = [verdict.listed for verdict in self._verdicts()]
         return sum(filter(None, counts)) if counts and None not in counts else None
 
@@ -351,7 +333,7 @@ class Labelling(Displayed):
     @property
     def needs_all(self) -> bool:
         """Whether every label that is asked for has to come."""
-        return any(open_rows(self._state.designs).values())
+        return any(design.every_label for design in self._state.designs)
 
     def dumps(self) -> str:
         """The state as text; ``loads`` goes on from it."""
@@ -388,11 +370,11 @@ class Labelling(Displayed):
         """The result is about to be shown, where all labels are here."""
         self._state.seen |= self.done
 
-    def _verdicts(self) -> list[BlockVerdict]:
+    def _verdicts(self) -> list[Finding]:
         self.see()
-        return [run_tests(design) for design in self._state.designs] if self.done else []
+        return [design.verdict() for design in self._state.designs] if self.done else []
 
-    def _drawn(self, row: int) -> tuple[Sample, int]:
+    def _drawn(self, row: int) -> tuple[Design, int]:
         if row not in self._where:
             raise InvalidInput(f"rows: row {row} was not drawn for labelling; ask() says which rows were.")
         return self._where[row]

@@ -11,12 +11,16 @@ from typing import Any
 from surelist.bounds.control_sample import control_rule
 from surelist.bounds.counts import critical_count
 from surelist.errors import InvalidInput
-from surelist.lifecycle.block_design import Layout, lay_out
-from surelist.lifecycle.block_test import need
+from surelist.lifecycle.block_design import Layout, Need, lay_out
 from surelist.promises.phrases import counted, percent
 from surelist.promises.promise import About, Promise
 
 SEARCHED = 20_000  # candidates up to which the fewest labels are searched for; beyond, some that could
+
+
+def need(target: Promise, size: int) -> Need:
+    """How many qualified rows of the collection the target asks for, as a share of it."""
+    return Need(*target.block_need(size))
 
 
 def lay_out_target(target: Promise, size: int, labels: int, alpha: float, options: dict[str, Any]) -> Layout:

@@ -31,7 +31,7 @@ def accepted(promise: type[Promise]) -> set[Conditions]:
     """Every set of conditions that a kind has a proof with."""
     needed = promise.others == "needed"
     every = (each for proved in promise.proved_with for each in proved.sets())
-    return {each for each in every if each.others == "given" or not needed}
+    return {each for each in every if each.others == "given" or not needed or each.evidence == "labelling"}
 
 
 def _overview() -> str:
@@ -67,7 +67,7 @@ def _link(section: str) -> str:
 
 
 def _values(promise: type[Promise], proved: Proved, name: str) -> tuple[str, ...]:
-    needed = name == "others" and promise.others == "needed"
+    needed = name == "others" and promise.others == "needed" and "rows" in proved.values("evidence")
     return ("given",) if needed else proved.values(name)
 
 

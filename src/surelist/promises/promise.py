@@ -90,7 +90,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     rules: ClassVar[tuple[str, ...]] = ("exact",)
     whole_pools: ClassVar[bool] = False  # pools, not rows, are the units of calibration
     others: ClassVar[Literal["refused", "shorter", "needed"]] = "refused"  # unlabelled scores
-    sample: ClassVar[Literal["block", "control"] | None] = (
+    sample: ClassVar[Literal["block", "control", "prefix"] | None] = (
         None  # how a few labels of a collection are drawn for it
     )
     certified: ClassVar[tuple[str, str, bool]] = (
@@ -182,7 +182,8 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
 
     @property
     def kept_share(self) -> Fraction:
-        """Of the qualified ones of a collection, the share that a control sample has to show is kept."""
+        """The share that labels of a collection have to show: of its qualified ones on the list, or of the
+        list qualified."""
         raise NotImplementedError
 
     def of_collection(self) -> Promise:
@@ -235,7 +236,6 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     together: ClassVar[str | None] = None  # the subject of "wrong with probability", where it is another one
     counted: ClassVar[bool] = False  # nothing but a count of labelled rows decided the threshold
     work: ClassVar[str] = "calibration"  # what is done again and again in "1 of 10 ..."
-    with_sample: ClassVar[bool] = False  # those who were drawn and labelled are on the list too
     in_campaign: ClassVar[bool] = False  # the threshold changes at the campaign's next update
     drawn_labels: ClassVar[bool] = False  # only some rows have labels, by a draw
     unjudged: ClassVar[str] = ""  # why later rows cannot speak for or against it

@@ -44,7 +44,7 @@ def require_proof(promise: Any, asked: Conditions) -> None:
     """
     _require_evidence(promise, asked.evidence)
     check.as_choice(asked.rule, promise.rules, f"rule (for {type(promise).__name__} targets)")
-    if promise.others == "needed" and asked.others == "none":
+    if promise.others == "needed" and asked.others == "none" and asked.evidence != "labelling":
         raise InvalidInput(
             f"unlabelled: {type(promise).__name__} needs scores of other candidates from the same "
             "population, without labels; pass unlabelled=."

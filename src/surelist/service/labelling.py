@@ -37,7 +37,8 @@ from surelist.workflows.labelling_record import ROW, LabellingStatus
 _LAYING_OUT = threading.Lock()  # one list per stage, whoever asks for it first
 DEFAULTS: dict[str, Any] = {
     "score": None, "id": None, "promise": "expected", "k": "5", "pool_size": "100", "many": "100",
-    "share": "90", "alpha": "10", "labels": "300", "name": "", "keep": "", "group": None, "purpose": "",
+    "share": "90", "purity": "90",
+    "alpha": "10", "labels": "300", "name": "", "keep": "", "group": None, "purpose": "",
 }  # fmt: skip
 
 
@@ -53,7 +54,8 @@ def _target(asked: Mapping[str, str]) -> Any:
         raise InvalidInput("promise: choose what is to be promised.")
     kind, field = known
     if field == "share":
-        return one_target(kind, {"share": share_in(asked["share"], "share", "the share to keep")})
+        name = "purity" if promise.sample == "prefix" else "share"
+        return one_target(kind, {"share": share_in(asked[name], name, "the share asked for")})
     if promise.about is About.COLLECTION:
         return one_target(kind, {"k": _whole(asked["many"], "how many qualified you need")})
     k = number_in(asked["k"], "k", "how many qualified you need")

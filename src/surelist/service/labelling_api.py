@@ -30,11 +30,14 @@ class LabellingOptions(Options):
     id: Name | None = Field(default=None, description="Column with candidate ids; row numbers without it.")
     group: Name | None = Field(default=None, description="Column with groups: the same is promised to each.")
     purpose: str = Field(default="", max_length=2000, description="With groups: why they are told apart.")
-    promise: Literal["expected", "at-least", "recall"] = "expected"
+    promise: Literal["expected", "at-least", "recall", "precision"] = "expected"
     k: Number = Field(default=5, description="For `expected`: qualified on the list of an average pool.")
     pool_size: Number = Field(default=100, description="For `expected`: candidates in a pool.")
     many: int = Field(default=100, ge=1, description="For `at-least`: qualified on the list of these.")
-    share: float = Field(default=0.9, gt=0, lt=1, description="For `recall`: of the qualified among these.")
+    share: float = Field(
+        default=0.9, gt=0, lt=1,
+        description="For `recall`: of the qualified among these. For `precision`: of the list.",
+    )  # fmt: skip
     alpha: float = Field(default=0.1, gt=0, lt=1)
     labels: int = Field(ge=1, le=10**6, description="How many candidates can be labelled.")
     name: Name = "labelling"
@@ -43,8 +46,9 @@ class LabellingOptions(Options):
 
     def asked(self) -> dict[str, Any]:
         """As the form has it."""
-        shares = {"alpha": f"{100 * self.alpha:.15g}", "share": f"{100 * self.share:.15g}"}
-        return {**labelling.asked_of(self.model_dump()), **shares}
+        shares = {"alpha": self.alpha, "share": self.share, "purity": self.share}
+        percents = {name: f"{100 * value:.15g}" for name, value in shares.items()}
+        return {**labelling.asked_of(self.model_dump()), **percents}
 
 
 class LabelledRow(BaseModel):

@@ -169,6 +169,17 @@ class RankedTable:
         numbers = rows[back].astype(np.int64) if self._columns.table.engine.ordered else None
         return RankedRows(numbers, scores[back], ids[back].tolist() if numbers is None else None)
 
+    def reaching(self, group: str | None, scores: list[float]) -> list[int]:
+        """How many of the group score at or above each of these, in one pass."""
+        if not scores:
+            return []
+        counts = [
+            (nw.col(SCORE) >= each).cast(nw.Int64).sum().alias(f"{COUNT}{at}")
+            for at, each in enumerate(scores)
+        ]
+        frame = self._frame(self._spans[group], places=False).select(*counts)
+        return [int(each) for each in self._columns.rows(frame, "counting scores")[0]]
+
     def _narrow(self, span: _Span, ranks: Ints) -> _Cells:
         """The cells that hold these ranks, cut until those of several scores hold little."""
         frame = self._frame(span, places=False)

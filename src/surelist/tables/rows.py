@@ -96,8 +96,11 @@ def write_listed(
     *,
     rows: Sequence[int] = (),
     ids: Sequence[str] = (),
+    without: Sequence[int] = (),
+    without_ids: Sequence[str] = (),
 ) -> None:
-    """Everyone at or above their group's threshold, and the rows named: all columns, in the table's order.
+    """Everyone at or above their group's threshold and the rows named, but for those ``without``: all
+    columns, in the table's order.
 
     ``thresholds`` by group, None without groups; ``roles`` names the columns of score, group and id. Rows are
     named by number, or by id on an engine without an order of rows.
@@ -114,6 +117,10 @@ def write_listed(
         kept = kept | nw.col(ROW).is_in(list(rows))
     if ids and columns.ident is not None:
         kept = kept | columns.ident.is_in(list(ids))
+    if without:
+        kept = kept & ~nw.col(ROW).is_in(list(without))
+    if without_ids and columns.ident is not None:
+        kept = kept & ~columns.ident.is_in(list(without_ids))
     frame = frame.filter(kept)
     if engine.lazy and engine.ordered:
         frame = frame.sort(ROW)

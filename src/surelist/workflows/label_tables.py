@@ -15,7 +15,7 @@ import numpy as np
 from surelist._check import EngineName
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling import Labelling
-from surelist.lifecycle.labelling_start import Fetched, Ints
+from surelist.lifecycle.labelling_design import Fetched, Ints
 from surelist.promises.policy import Policy
 from surelist.tables.ranks import RankedTable
 from surelist.tables.roles import require_column
@@ -50,6 +50,9 @@ class TableCollection:
         return Fetched(
             fetched.rows, fetched.scores, self._named([row[0] for row in rows], fetched.rows.tolist(), "row")
         )
+
+    def reaching(self, group: str | None, scores: list[float]) -> list[int]:
+        return self._ranked.reaching(group, scores)
 
     def _named(self, ids: list[Any], where: list[Any], what: str) -> list[str]:
         """Ids as text: every drawn row must have one of its own."""
@@ -136,7 +139,7 @@ def drawn_rows(table: Table, work: Labelling, rows: list[int]) -> list[Row]:
 
 
 def write_collection_list(work: Labelling, policy: Policy, output: Path) -> None:
-    """The list of the collection itself; for a recall with the control sample on it."""
+    """The list of the collection itself."""
     table, columns = open_collection(work)
     write_certified(work, policy, table, columns, output)
 
@@ -145,11 +148,10 @@ def write_certified(
     work: Labelling, policy: Policy, table: Table, columns: Mapping[str, str], output: Path
 ) -> None:
     """The same of a table that is open."""
-    recall = {each.group for each in policy.cutoffs if each.proof.with_sample}
-    sampled = work.sampled_of(recall)
+    on, off = work.named
     thresholds = {each.group: each.steps[-1].threshold for each in policy.cutoffs}
     roles = {role: columns.get(role) for role in ("score", "group", "id")}
     if table.engine.ordered:
-        write_listed(table, output, thresholds, roles | {"id": None}, rows=sampled)
+        write_listed(table, output, thresholds, roles | {"id": None}, rows=on, without=off)
     else:
-        write_listed(table, output, thresholds, roles, ids=work.ids(sampled))
+        write_listed(table, output, thresholds, roles, ids=work.ids(on), without_ids=work.ids(off))

@@ -43,6 +43,7 @@ PROOFS = {
     "false-share": ("false_share", "ConformalList"),
     "block-sample": ("few_labels", "BlockSample"),
     "control-sample": ("few_labels", "ControlSample"),
+    "prefix-sample": ("few_labels", "PrefixSample"),
     "noisy-rate": ("noisy_labels", "NoisyRate"),
     "noisy-share": ("noisy_labels", "NoisyShare"),
 }

@@ -1,4 +1,5 @@
-"""Proofs from a few chosen labels of a scored collection [theory: few-labels] [theory: collection-recall].
+"""Proofs from a few chosen labels of a scored collection [theory: few-labels] [theory: collection-recall]
+[theory: collection-precision].
 
 What is promised about the collection itself needs no assumption about the data, only that the labels are
 right: the randomness is that of our own draw. What is promised about future pools needs the collection to
@@ -11,6 +12,8 @@ from typing import Literal
 
 from surelist._files import hold
 from surelist._numerals import about, count, of_every
+from surelist._scalars import as_fraction
+from surelist.bounds.collection_precision import Prefix, most_pads, passes
 from surelist.bounds.control_sample import control_rule
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.at_least import AtLeast
@@ -33,6 +36,10 @@ FIXED_BEFORE = (
     "after a refusal, or asking for less, is not covered by these labels; a fresh draw of other rows is."
 )
 
+BY_NAME = (
+    "The list is the labelling's own: everyone at or above the threshold but those labelled not qualified, "
+    "and others by name. The threshold alone is not covered."
+)
 ONLY_RIGHT = "The labels are right."
 AVERAGE_SIZE = "The pool size is the number of candidates in a pool, or its known average."
 ANY_SIZE = "The size of a pool does not depend on how good its candidates look."
@@ -139,11 +146,11 @@ class BlockSample(Proof, tag="block-sample", frozen=True):
 class ControlSample(Proof, tag="control-sample", frozen=True):
     """``relevant`` qualified among ``drawn`` random rows; ``dropped`` of them lie below the threshold.
 
-    The list is everyone at or above the threshold *and* the sample itself.
+    The list is everyone at or above the threshold but those labelled not qualified, *and* those labelled
+    qualified.
     """
 
     about = About.COLLECTION
-    with_sample = True
     work = "labelling"
     drawn_by = "labels of candidates who were drawn by chance"
 
@@ -160,20 +167,16 @@ class ControlSample(Proof, tag="control-sample", frozen=True):
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         of = f"these {counted(self.collection, 'candidate')}{_of(self.group)}"
         return (
-            f"the shortlist together with the {number(self.drawn)} candidates that were drawn and labelled "
-            f"keeps at least {percent(float(cutoff.target.kept_share))} of all qualified of {of}"
+            f"the shortlist, with everyone labelled qualified on it, keeps at least "
+            f"{percent(float(cutoff.target.kept_share))} of all qualified of {of}"
         )
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         return f"wrong with probability at most {percent(policy.alpha)} over the draw of those labelled"
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        together = (
-            "The candidates that were drawn stay on the list with those at or above the threshold: the "
-            "threshold alone is not covered."
-        )
         every = "Every candidate that was drawn has a label, and the score was not trained on these labels."
-        return (LABELS_RIGHT, together, every, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
+        return (LABELS_RIGHT, BY_NAME, every, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (
@@ -194,8 +197,99 @@ class ControlSample(Proof, tag="control-sample", frozen=True):
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
         keeps = f"at least {of_every(float(cutoff.target.kept_share))} qualified candidates"
-        drawn, of = count(self.drawn), count(self.collection)
-        return f"the list, with the {drawn} candidates that were labelled, keeps {keeps} among these {of}"
+        of = count(self.collection)
+        return f"the list, with everyone labelled qualified on it, keeps {keeps} among these {of}"
+
+    def whom(self, policy: Certificate) -> str:
+        return THESE_ALONE
+
+
+class PrefixSample(Proof, tag="prefix-sample", frozen=True):
+    """Of the ``free`` rows of the best ``prefix`` of a collection ``drawn`` were labelled, and ``failed``
+    of those are not qualified or have no label: passed at ``alpha``, beside ``known`` qualified rows.
+
+    ``dropped`` rows have left the list since, ``found`` qualified ones have joined it, and ``pads`` unseen
+    ones. A ``prefix`` of 0: no test was needed, or none passed; the list is those labelled qualified and
+    their pads.
+    """
+
+    about = About.COLLECTION
+    work = "labelling"
+    drawn_by = "labels of candidates who were drawn by chance"
+
+    group: str | None
+    collection: int
+    prefix: int
+    free: int
+    drawn: int
+    failed: int
+    known: int
+    alpha: float
+    dropped: int
+    found: int
+    pads: int
+    listed: int
+
+    @property
+    def collection_size(self) -> int:
+        return self.collection
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        of = f"these {counted(self.collection, 'candidate')}{_of(self.group)}"
+        if not self.listed:
+            return f"nothing is promised of {of}: the list is empty"
+        share = percent(float(cutoff.target.kept_share))
+        return f"at least {share} of the {counted(self.listed, 'candidate')} listed of {of} are qualified"
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return f"wrong with probability at most {percent(policy.alpha)} over the draw of those labelled"
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        missing = "A label that did not come counts as not qualified."
+        return (LABELS_RIGHT, BY_NAME, missing, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        pads = f", and {counted(self.pads, 'unseen one')}" if self.pads else ""
+        if not self.prefix:
+            return f"the list is the {counted(self.found, 'candidate')} labelled qualified{pads}"
+        return (
+            f"of the best {self.prefix:,}, {self.drawn:,} were drawn at random and {self.failed:,} of them "
+            f"are not qualified, which passes at {percent(self.alpha)}; {self.dropped:,} have left the list, "
+            f"{self.found:,} labelled qualified have joined it{pads}"
+        )
+
+    def check(self, cutoff: Cutoff) -> None:
+        target = cutoff.target
+        hold(cutoff.group == self.group, "its proof is of another group")
+        hold(target.sample == "prefix", "its proof does not go with its target")
+        hold(
+            0 <= self.failed <= self.drawn <= self.free <= self.prefix <= self.collection,
+            "its prefix is impossible",
+        )
+        hold(self.drawn + self.known <= cutoff.rows <= self.collection, "the row counts differ")
+        hold(
+            self.dropped >= 0 and self.known + self.found <= cutoff.qualified, "more qualified than there are"
+        )
+        share = target.kept_share
+        hold(0 <= self.pads <= most_pads(share, self.dropped, self.found), "more joined unseen than may")
+        hold(self.listed <= self.prefix + cutoff.qualified + self.pads, "more are listed than there can be")
+        if self.prefix:
+            hold(0 < self.alpha <= cutoff.level.alpha, "its share of alpha is impossible")
+            prefix = Prefix(self.free, self.drawn, self.failed)
+            hold(
+                passes(prefix, share, self.known, as_fraction(self.alpha, "alpha")), "its list does not pass"
+            )
+        else:
+            hold(
+                self.dropped == self.known == 0 and self.listed == self.found + self.pads,
+                "its list is another",
+            )
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        if not self.listed:
+            return "the list is empty, so nothing is promised of it"
+        of = f"the {count(self.listed)} listed of these {count(self.collection)} candidates"
+        return f"at least {of_every(float(cutoff.target.kept_share))} of {of} are qualified"
 
     def whom(self, policy: Certificate) -> str:
         return THESE_ALONE

@@ -6,6 +6,7 @@ Thresholds come from unlabelled scores, so that they can be tested on the labell
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from surelist import bounds
 from surelist._files import hold
 from surelist._numerals import about, number, of_every
 from surelist.bounds.precision import passed_steps
-from surelist.errors import NotCertifiable
+from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved
 from surelist.promises.judging import RowsSeen, ShareSeen
@@ -38,7 +39,8 @@ RATIO = 1.05  # a step of the walk makes the list this much longer
 class Precision(Promise, tag="precision", frozen=True):
     """At least a ``share`` of the shortlist is qualified, and the list is as long as can be certified.
 
-    The lists come from ``unlabelled=`` scores [theory: precision].
+    The lists come from ``unlabelled=`` scores [theory: precision]; of a collection in hand, from
+    ``Labelling`` [theory: collection-precision].
 
     Parameters
     ----------
@@ -59,6 +61,7 @@ class Precision(Promise, tag="precision", frozen=True):
     help = "At least this share of the list is qualified; needs unlabelled scores."
     flags = (("precision", "share"),)
     alias = "precision"
+    sample = "prefix"
     others = "needed"
     planned = True
     certified = ("Of the list qualified, at least, %", "Qualified, %", True)
@@ -69,6 +72,8 @@ class Precision(Promise, tag="precision", frozen=True):
                promises=SEVERAL),
         Proved("shift", labels=("missing",), shift=("known", "within"), others=("given",), scores=SEVERAL,
                promises=SEVERAL, pools=BESIDE),
+        Proved("collection-precision", evidence=("labelling",), labels=("missing",), groups=("own",),
+               only=("evidence",)),
     )  # fmt: skip
 
     share: float
@@ -86,6 +91,15 @@ class Precision(Promise, tag="precision", frozen=True):
 
     def describe(self) -> str:
         return f"at least {100 * self.share:g}% of the shortlist qualified"
+
+    @property
+    def kept_share(self) -> Fraction:
+        return check.as_fraction(self.share, "share")
+
+    def of_collection(self) -> Precision:
+        if self.start is not None:
+            raise InvalidInput("start: a labelling's own pilot chooses the first list tested; leave it out.")
+        return self
 
     def widened(self, within: float) -> Precision:
         return replace(self, share=phrases.more_odds(self.share, within))

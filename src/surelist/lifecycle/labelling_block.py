@@ -1,0 +1,245 @@
+"""At least so many qualified: a pilot chooses a block of the best candidates, a sample of it is tested.
+
+The block's test and the pilot's share alpha; the larger of the two thresholds is valid at the sum. For a
+promise about the collection itself the pilot's labels in the block are known: the prefixes of the block are
+tested from the longest to shorter ones, and the first that fails ends it [theory: few-labels].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from surelist._files import hold
+from surelist.lifecycle import block_draw
+from surelist.lifecycle.block_design import choose_block
+from surelist.lifecycle.labelling_design import (
+    BlockDraws,
+    Design,
+    Finding,
+    Sample,
+    ScoredCollection,
+    Stage,
+    wrapped,
+)
+from surelist.lifecycle.labelling_enough import need, require_enough
+from surelist.promises.kinds.few_labels import BlockSample
+from surelist.promises.phrases import number, percent
+from surelist.promises.promise import About, Promise
+
+
+class BlockDesign(Design, tag="block"):
+    """A pilot that chooses a block, and a sample of the block.
+
+    ``apart`` rows are set aside for the pilot (0: none); ``blocks`` count rows that are not set aside and,
+    for a promise about the collection, not in the pilot; ``drawn`` of each are drawn. ``within``: the
+    pilot's ranks among the rows set aside, which know nothing of the others.
+    """
+
+    apart: int
+    pilot_block: int
+    fallback: float
+    blocks: list[int]
+    drawn: int
+    draw: BlockDraws
+    within: list[int] | None = None
+
+    @classmethod
+    def start(
+        cls, collection: ScoredCollection, group: str | None, target: Promise, alpha: float, labels: int,
+        options: dict[str, Any], rng: np.random.Generator,
+    ) -> BlockDesign:  # fmt: skip
+        """Draw everything that may be asked of one group."""
+        size = collection.sizes[group]
+        future = target.about is not About.COLLECTION
+        layout = require_enough(target, size, labels, alpha, options, len(collection.sizes))
+        pilot, apart, within = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), None
+        if layout.pilot_labels:
+            part = block_draw.set_aside(size, layout.apart, rng) if future else None
+            pilot = block_draw.draw_part(part, layout.pilot_block, layout.pilot_labels, rng).ranks
+            apart = pilot if part is None else part
+            within = None if part is None else np.searchsorted(part, pilot).tolist()
+        main = block_draw.draw_blocks(apart, list(layout.blocks), layout.labels, rng)
+        ranks = np.sort(np.concatenate([pilot, main.ranks]))
+        draw = BlockDraws.located(main, ranks)
+        asked = np.searchsorted(ranks, pilot).tolist()
+        return cls(
+            group=group, target=msgspec.to_builtins(target), alpha=alpha, size=size, apart=layout.apart,
+            pilot_block=layout.pilot_block, fallback=layout.fallback, blocks=list(layout.blocks),
+            drawn=layout.labels, sample=Sample.fetch(collection, group, ranks), draw=draw, within=within,
+            stages=[Stage("pilot", asked) if asked else Stage("block", draw.of(0), 0)],
+        )  # fmt: skip
+
+    @property
+    def pilot(self) -> list[int]:
+        """The pilot's places, best first."""
+        return self.stages[0].asked if self.stages[0].name == "pilot" else []
+
+    @property
+    def chosen(self) -> int | None:
+        """The number of the block tested."""
+        return self.stages[-1].chosen
+
+    def next_stage(self) -> Stage | None:
+        """The block, fixed once the pilot is complete, before any label that tests it is asked for.
+
+        For future pools by the pilot's ranks among the rows set aside alone: its ranks in the whole
+        collection say how many of the other rows lie above, which are those that test the block.
+        """
+        if self.chosen is not None:
+            return None
+        target, fallback = self.promise, self.run_fallback()
+        whole = [self.sample.ranks[at] for at in self.pilot]
+        ranks, size = (whole, self.size) if self.within is None else (self.within, self.apart)
+        otherwise = 1.0
+        if fallback is not None and fallback.listed is not None:
+            otherwise = (ranks[whole.index(fallback.listed - 1)] + 1) / size
+        chosen = choose_block(
+            (np.array(ranks) + 0.5) / size,
+            np.array([self.sample.labels[at] == "1" for at in self.pilot]),
+            self._free,
+            tuple(self.blocks),
+            self.drawn,
+            need(target, self.size),
+            self.alpha * (1 - self.fallback),
+            otherwise,
+        )
+        return Stage("block", self.draw.of(chosen), chosen)
+
+    def verdict(self) -> Finding:
+        """The larger of the thresholds that the stages certify, or the refusal."""
+        passed = [each for each in (self._run_block(), self.run_fallback()) if each is not None]
+        return max(passed, key=lambda verdict: verdict.threshold) if passed else self._refused()
+
+    def run_fallback(self) -> Finding | None:
+        """The pilot's own block, fixed beforehand, at its share of alpha."""
+        alpha = self.alpha * self.fallback
+        if not self.pilot or alpha == 0:
+            return None
+        size, drawn = self.apart or self.size, len(self.pilot)
+        count = self.promise.block_count(size, self.pilot_block, drawn, alpha)
+        hits = self.sample.marked(self.pilot)
+        if count > len(hits):
+            return None
+        proof = self._proof(size, self.pilot_block, drawn, alpha, 0, count, "pilot")
+        return self._passed(hits[max(count, 1) - 1], count, proof)
+
+    def _run_block(self) -> Finding | None:
+        assert self.chosen is not None
+        hits = self.sample.marked(self.stages[-1].asked)  # best first
+        alpha, block = self.alpha * (1 - self.fallback), self.blocks[self.chosen]
+        if self.promise.about is About.COLLECTION:
+            return self._run_prefixes(hits, alpha, block)
+        count = self.promise.block_count(self._free, block, self.drawn, alpha)
+        if count > len(hits):
+            return None
+        proof = self._proof(self._free, block, self.drawn, alpha, 0, count, "block")
+        return self._passed(hits[count - 1], count, proof)
+
+    def _run_prefixes(self, hits: list[int], alpha: float, block: int) -> Finding | None:
+        """From the whole block up, while the fresh hits suffice beside the qualified rows that are known."""
+        scores, known = self.sample.scores, self._known(block)
+        best: tuple[int, int, int] | None = None
+        for at in sorted([*hits, *known], key=lambda at: scores[at]):
+            fresh, held = (sum(scores[each] >= scores[at] for each in those) for those in (hits, known))
+            if fresh < self.promise.block_count(block, block, self.drawn, alpha, held):
+                break
+            best = at, fresh, held
+        if best is None:
+            return None
+        at, fresh, held = best
+        proof = self._proof(self._free, block, self.drawn, alpha, held, fresh, "block")
+        return self._passed(at, fresh, proof)
+
+    def _known(self, block: int) -> list[int]:
+        """The pilot's qualified rows inside the block: its rows that were not in the pilot, and those among
+        them."""
+        end = block
+        for at in self.pilot:
+            if self.sample.ranks[at] < end:
+                end += 1
+        return [at for at in self.sample.marked(self.pilot) if self.sample.ranks[at] < end]
+
+    def _proof(self, *numbers: Any) -> BlockSample:
+        return BlockSample(self.group, self.size, *numbers)
+
+    def _passed(self, at: int, count: int, proof: BlockSample) -> Finding:
+        counts, listed = self.labelled(), self.sample.ranks[at] + 1
+        return Finding(
+            self.sample.scores[at], count, counts.rows, counts.qualified, listed, proof,
+            share=listed / self.size,
+        )  # fmt: skip
+
+    def _refused(self) -> Finding:
+        assert self.chosen is not None
+        block = self.blocks[self.chosen]
+        good = len(self.sample.marked(self.stages[-1].asked))
+        count = self.promise.block_count(self._free, block, self.drawn, self.alpha * (1 - self.fallback))
+        return self.refused(
+            f"{count:,} qualified are needed among the {self.drawn:,} labelled of the best {block:,} "
+            f"candidates, and {good:,} are. A new labelling with more labels, or a smaller k, draws afresh.",
+            count,
+        )
+
+    @property
+    def _free(self) -> int:
+        """Rows that the block's test is about: not set aside, and for the collection itself not in the
+        pilot."""
+        return self.size - (self.apart or len(self.pilot))
+
+    def verify(self) -> None:
+        super().verify()
+        blocks, pilot = self.blocks, len(self.pilot)
+        hold(bool(blocks) and blocks == sorted(set(blocks)), "its blocks are out of order")
+        hold(0 < self.drawn <= blocks[0] and blocks[-1] <= self._free, "its blocks do not fit the collection")
+        hold(0 <= self.fallback < 1, "its share of alpha is impossible")
+        self.draw.verify(self.sample, len(blocks))
+        for block in range(len(blocks)):
+            hold(len(self.draw.of(block)) == self.drawn, "a block's sample has another size")
+        places = {*self.pilot} | {*self.draw.places}
+        hold(len(places) == pilot + len(self.draw.places), "a row is in the pilot and in the block")
+        names = [stage.name for stage in self.stages]
+        hold(names in (["pilot"], ["block"], ["pilot", "block"]), "its stages are not those of its design")
+        if names[-1] == "block":
+            hold(self.chosen is not None and 0 <= self.chosen < len(blocks), "its block is none of its own")
+            hold(self.stages[-1].asked == self.draw.of(self.chosen or 0), "its block asks for other rows")
+        hold(pilot > 0 or (len(blocks) == 1 and self.fallback == 0), "no pilot, and blocks to choose")
+        hold(pilot <= self.pilot_block <= (self.apart or self.size), "its pilot does not fit")
+        waits = names[-1] == "pilot"
+        hold(not waits or bool(self.waiting), "the block was not chosen when the pilot had ended")
+        if self.within is not None:
+            hold(
+                len(self.within) == pilot and self.within == sorted(set(self.within))
+                and 0 <= self.within[0] <= self.within[-1] < self.pilot_block,
+                "the pilot's ranks are out of order",
+            )  # fmt: skip
+
+    def describe(self) -> list[str]:
+        lines = super().describe()
+        if self.pilot:
+            lines += [*wrapped(self._about_pilot()), self.came(self.stages[0])]
+        share = percent(self.alpha * (1 - self.fallback))
+        if self.chosen is None:
+            return lines + wrapped(
+                f"Then {self.drawn:,} labels of a block that the pilot chooses, at {share}."
+            )
+        how = "chosen from the pilot, before its labels" if self.pilot else "fixed at the start"
+        text = (
+            f"Block: the best {number(self.blocks[self.chosen])} candidates, {how}; {self.drawn:,} of them, "
+            f"drawn at random, are labelled and tested at {share}."
+        )
+        return [*lines, *wrapped(text), self.came(self.stages[-1])]
+
+    def _about_pilot(self) -> str:
+        among = f"of {self.apart:,} candidates set aside at random" if self.within is not None else "of all"
+        tail = (
+            f" They also test that block, at {percent(self.alpha * self.fallback)}, as a fall-back."
+            if self.fallback
+            else ""
+        )
+        return (
+            f"Pilot: {len(self.pilot):,} labels from the best {self.pilot_block:,} {among}; they choose the "
+            f"block.{tail}"
+        )

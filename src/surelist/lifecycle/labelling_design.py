@@ -1,0 +1,278 @@
+"""What every design of a labelling answers: whom it asks, what it does with the labels, its list, its words.
+
+A design holds the rows that were drawn at its start (``Sample``), the draws that later stages may take from
+(``BlockDraws``), and its stages so far. It belongs to one group, or to everyone. ``labelling`` is the state
+machine and knows no design; each design is one class in a module of its own.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from surelist._dataclasses import dataclass
+from surelist._files import hold
+from surelist.errors import NotCertifiable
+from surelist.lifecycle.block_draw import RankDraw
+from surelist.promises import kinds
+from surelist.promises.conditions import Conditions
+from surelist.promises.phrases import counted
+from surelist.promises.promise import Level, Promise
+from surelist.promises.proved import proof_of, proved_from
+from surelist.promises.state import Cutoff, Step, refuse
+
+Ints = NDArray[np.int64]
+
+WAITING, MISSING = "?", "-"
+MISSING_LABELS = Conditions(evidence="labelling", labels="missing")
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Rows of a collection at given ranks: row numbers, scores, and ids where there are any."""
+
+    rows: Ints
+    scores: NDArray[np.float64]
+    ids: list[str] | None
+
+
+class ScoredCollection(Protocol):
+    """A scored collection: how many candidates per group (None: all), and who is at given ranks."""
+
+    sizes: dict[str | None, int]
+
+    def at(self, group: str | None, ranks: Ints) -> Fetched:
+        """The rows at these ranks of the group's order by score, best first."""
+
+    def reaching(self, group: str | None, scores: list[float]) -> list[int]:
+        """How many of the group score at or above each of these."""
+
+
+class Sample(Struct, forbid_unknown_fields=True):
+    """Drawn rows, best first. ``labels`` has one sign a row: 0, 1, ? (waiting) or - (will not come)."""
+
+    rows: list[int]
+    ids: list[str] | None
+    scores: list[float]
+    ranks: list[int]
+    labels: str
+
+    @classmethod
+    def fetch(cls, collection: ScoredCollection, group: str | None, ranks: Ints) -> Sample:
+        """The rows at these ranks, rising."""
+        fetched = collection.at(group, ranks)
+        return cls(
+            fetched.rows.tolist(), fetched.ids, fetched.scores.tolist(), ranks.tolist(), WAITING * len(ranks)
+        )
+
+    def marked(self, places: list[int], mark: str = "1") -> list[int]:
+        """Those of the places with this label."""
+        return [at for at in places if self.labels[at] == mark]
+
+    def set_label(self, at: int, mark: str) -> None:
+        self.labels = self.labels[:at] + mark + self.labels[at + 1 :]
+
+    def verify(self, size: int) -> None:
+        length = len(self.rows)
+        hold(
+            all(len(part) == length for part in (self.scores, self.ranks, self.labels)),
+            "its sample is uneven",
+        )
+        hold(self.ids is None or len(set(self.ids)) == len(self.ids) == length, "an id appears twice")
+        hold(set(self.labels) <= set("01?-"), "a label is neither 0, 1, ? nor -")
+        hold(len(set(self.rows)) == length and min(self.rows, default=0) >= 0, "a row appears twice")
+        hold(self.ranks == sorted(set(self.ranks)), "its ranks are out of order")
+        hold(not self.ranks or 0 <= self.ranks[0] <= self.ranks[-1] < size, "a rank is impossible")
+        hold(self.scores == sorted(self.scores, reverse=True), "its scores are out of order")
+
+
+class BlockDraws(Struct, forbid_unknown_fields=True):
+    """A draw that a later stage may take rows from: for each block of rows, a uniform sample in random order.
+
+    ``places`` in the sample, in the order of drawing; a row is in the samples of the blocks from ``enters``
+    to ``leaves`` (numbers of blocks).
+    """
+
+    places: list[int]
+    enters: list[int]
+    leaves: list[int]
+
+    @classmethod
+    def located(cls, drawn: RankDraw, ranks: Ints, order: Ints | None = None) -> BlockDraws:
+        """The draw with its ranks as places among ``ranks``; in this order of drawing, or by rank."""
+        at = np.arange(len(drawn.ranks)) if order is None else order
+        places = np.searchsorted(ranks, drawn.ranks[at])
+        return cls(places.tolist(), drawn.enters[at].tolist(), drawn.leaves[at].tolist())
+
+    def of(self, block: int) -> list[int]:
+        """The places of this block's sample, in the order of drawing."""
+        spans = zip(self.places, self.enters, self.leaves, strict=True)
+        return [at for at, enter, leave in spans if enter <= block <= leave]
+
+    def verify(self, sample: Sample, blocks: int) -> None:
+        length = len(self.places)
+        hold(len(self.enters) == len(self.leaves) == length == len(set(self.places)), "a draw is uneven")
+        hold(all(0 <= at < len(sample.rows) for at in self.places), "a draw is of none of its rows")
+        pairs = zip(self.enters, self.leaves, strict=True)
+        hold(all(0 <= enter <= leave < blocks for enter, leave in pairs), "a row is in no block's sample")
+
+
+class Stage(Struct, forbid_unknown_fields=True):
+    """Rows that are asked for at a time: places in the sample, best first; ``chosen`` is their block's
+    number.
+
+    ``steps`` are numbers of prefixes that they test, in order, ``weights`` the parts of alpha that these
+    bring.
+    """
+
+    name: str
+    asked: list[int]
+    chosen: int | None = None
+    steps: list[int] = []
+    weights: list[int] = []
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A threshold with its proof, or the refusal. ``listed``: candidates on the list, or about."""
+
+    threshold: float
+    count: int
+    rows: int
+    qualified: int
+    listed: int | None
+    proof: Any  # of the design, None with a refusal
+    refusal: NotCertifiable | None = None
+    share: float | None = None  # of the collection, at or above the threshold
+
+
+class Labelled(Struct, frozen=True):
+    """How many rows have labels, and how many of them are qualified."""
+
+    rows: int
+    qualified: int
+
+
+class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=True):
+    """One labelling of one group (or of everyone): what was drawn, what was chosen, what came back."""
+
+    group: str | None
+    target: dict[str, Any]  # its kind and numbers
+    alpha: float
+    size: int
+    sample: Sample
+    stages: list[Stage]
+
+    pilots: ClassVar[tuple[str, ...]] = ("pilot",)  # stages that only choose what follows
+
+    @property
+    def promise(self) -> Promise:
+        return kinds.read_promise(self.target)
+
+    @property
+    def every_label(self) -> bool:
+        """Whether a label that does not come is an error."""
+        return proof_of(self.promise, MISSING_LABELS) is None
+
+    @property
+    def waiting(self) -> list[int]:
+        """Places of the stage at hand whose labels have not come."""
+        return self.sample.marked(self.stages[-1].asked, WAITING)
+
+    def asked_before(self, stage: int) -> set[int]:
+        """Places that earlier stages than this one asked for."""
+        return {at for each in self.stages[:stage] for at in each.asked}
+
+    def advance(self) -> None:
+        """Go on to the next stage once the labels of this one are here."""
+        while not self.waiting and (following := self.next_stage()) is not None:
+            self.stages.append(following)
+
+    def next_stage(self) -> Stage | None:
+        """What is asked next, given the labels of all stages so far; None where nothing is."""
+        raise NotImplementedError
+
+    def decided(self, at: int) -> str | None:
+        """What rests on the label at this place already; None while it can be corrected.
+
+        A pilot may choose what follows in any way at all until a label of it is known.
+        """
+        number = next(n for n, stage in enumerate(self.stages) if at in set(stage.asked))
+        later = self.stages[number + 1 :]
+        if not later:
+            return None
+        if self.stages[number].name in self.pilots and len(self.waiting) == len(later[0].asked):
+            return None if len(later) == 1 else "a later stage was chosen with it"
+        return f"labels of the {later[0].name} that the {self.stages[number].name} chose are here"
+
+    def correct(self, at: int, mark: str) -> None:
+        """Replace a label that nothing rests on; what it chose is chosen anew."""
+        self.sample.set_label(at, mark)
+        if at not in set(self.stages[-1].asked):
+            self.stages.pop()
+            self.advance()
+
+    def verdict(self) -> Finding:
+        """What the labels prove, all of them being here."""
+        raise NotImplementedError
+
+    def cutoff(self) -> Cutoff:
+        """The threshold that the labels certify, with its proof; raises the refusal where there is none."""
+        verdict = self.verdict()
+        if verdict.refusal is not None:
+            raise verdict.refusal
+        step = Step(0, verdict.count, verdict.threshold, share=verdict.share)
+        level = Level(self.alpha, "exact")
+        return Cutoff(
+            self.group, self.promise, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof
+        )
+
+    def named(self) -> tuple[list[int], list[int]]:
+        """Places on the list whatever their score, and places that are not."""
+        return [], []
+
+    def labelled(self) -> Labelled:
+        """Rows asked for in all, and how many of them are qualified."""
+        places = list(self.asked_before(len(self.stages)))
+        return Labelled(len(places), len(self.sample.marked(places)))
+
+    def refused(self, reason: str, count: int) -> Finding:
+        counts = self.labelled()
+        error = refuse(self.promise, Level(self.alpha), counts, reason, count=count)
+        return Finding(float("nan"), count, counts.rows, counts.qualified, None, None, error)
+
+    def verify(self) -> None:
+        """Raise where the file contradicts itself."""
+        hold(proved_from(self.promise, "labelling"), "its target is none that is labelled for")
+        self.sample.verify(self.size)
+        places = [at for stage in self.stages for at in stage.asked]
+        hold(bool(self.stages) and len(set(places)) == len(places), "its stages are impossible")
+        hold(all(0 <= at < len(self.sample.rows) for at in places), "a stage asks for none of its rows")
+        hold(all(stage.asked == sorted(stage.asked) for stage in self.stages), "a stage is out of order")
+        earlier = self.asked_before(len(self.stages) - 1)
+        hold(not self.sample.marked([*earlier], WAITING), "a stage began before the one before it had ended")
+        told = {at for at, mark in enumerate(self.sample.labels) if mark != WAITING}
+        hold(told <= set(places), "labels came that were not asked for")
+
+    def describe(self) -> list[str]:
+        """The design and how many labels are here."""
+        whose = "" if self.group is None else f"Group {self.group!r}: "
+        return [f"{whose}{self.promise.describe()}; {counted(self.size, 'candidate')}, alpha {self.alpha:g}."]
+
+    def counts(self, stage: Stage) -> tuple[int, int, int]:
+        """How many labels of a stage have come, of how many, and how many of them are qualified."""
+        marks = [self.sample.labels[at] for at in stage.asked]
+        return len(marks) - marks.count(WAITING), len(marks), marks.count("1")
+
+    def came(self, stage: Stage) -> str:
+        received, asked, good = self.counts(stage)
+        return f"  {stage.name}: {received:,} of {asked:,} labels are here, {good:,} qualified."
+
+
+def wrapped(text: str) -> list[str]:
+    """Lines of a paragraph, indented."""
+    return textwrap.wrap(text, 98, initial_indent="  ", subsequent_indent="  ")
