@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import http.server
 import re
+import threading
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +19,7 @@ import xlsxwriter
 
 import surelist as sl
 from surelist.cli import run
+from surelist.tables.engines.duckdb import _LIMITS
 from surelist.tables.hints import Hints
 from surelist.tables.profile import shape
 from surelist.tables.sources import open_table
@@ -223,6 +227,46 @@ def test_percent_and_currency_of_a_workbook_survive_select(tmp_path: Path) -> No
         assert 'formatCode="0.0%"' in file.read("xl/styles.xml").decode()
     assert [int(styles[int(style or 0)]) for _, style in first][1::2] == [9, 44, 0]
     assert open_table(str(output)).engine.rows(open_table(str(output)).frame)[0][0] == 0.997
+
+
+class _Files(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self) -> None:
+        data, asked = Path(self.translate_path(self.path)).read_bytes(), self.headers.get("Range")
+        first, _, last = (asked or "bytes=0-").removeprefix("bytes=").partition("-")
+        start = int(first) if first else max(0, len(data) - int(last))
+        part = data[start : int(last) + 1] if first and last else data[start:]
+        self.send_response(206 if asked else 200)
+        self.send_header("Content-Range", f"bytes {start}-{start + len(part) - 1}/{len(data)}")
+        self.send_header("Content-Length", str(len(part)))
+        self.end_headers()
+        self.wfile.write(part)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=tmp_path)) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_an_address_is_read_by_an_engine_that_can(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(_LIMITS, "autoinstall_known_extensions", "false")
+    scores, labels = zip(*ROWS, strict=True)
+    pl.DataFrame({"score": scores, "label": labels}).write_parquet(tmp_path / "past.parquet")
+    assert calibrate(f"{address}/past.parquet").threshold == POLICY.threshold
+    for name in ("past.csv", "past.jsonl", "past.csv.gz"):
+        said = f"^file: {address}/{name}: DuckDB reads addresses with its extension httpfs"
+        with pytest.raises(sl.InvalidInput, match=said):
+            calibrate(f"{address}/{name}")
+    with pytest.raises(sl.InvalidInput, match=r"file: .*past.xlsx: workbooks are read from a disk only"):
+        calibrate(f"{address}/past.xlsx")
+    with pytest.raises(sl.InvalidInput, match=r"gopher://nowhere/past.parquet: cannot be read: "):
+        calibrate("gopher://nowhere/past.parquet")
 
 
 @pytest.mark.parametrize("name", ["*", "^s.*$", "a'b", "a.b", "`x`", "a b", 'say "x"'])

@@ -38,10 +38,13 @@ def adopt_as_parquet(path: str, manner: Manner | None, hints: Hints, output: Pat
 
 
 def _json_as_parquet(path: Path, output: Path) -> Origin:
-    columns, origin = columns_of([str(path)], str(path))
-    select = f"SELECT * FROM {json_reader([str(path)], columns)}"
-    with connect() as connection:
-        connection.execute(f"COPY ({select}) TO {literal(str(output))} (FORMAT parquet)")
+    try:
+        columns, origin = columns_of([str(path)], str(path))
+        select = f"SELECT * FROM {json_reader([str(path)], columns)}"
+        with connect() as connection:
+            connection.execute(f"COPY ({select}) TO {literal(str(output))} (FORMAT parquet)")
+    except duckdb.Error as error:
+        raise InvalidInput(f"file: cannot read {path}: {str(error).splitlines()[0]}") from error
     return origin
 
 

@@ -34,7 +34,9 @@ def columns_of(paths: Sequence[str], name: str) -> tuple[dict[str, str], Origin]
         names = _names(connection, paths, name)
         kinds = _kinds(connection, paths, names)
     except duckdb.Error as error:
-        reason = _unreadable(paths) or f"{name}: cannot be read: {str(error).strip().splitlines()[0]}"
+        reason = _unreadable(paths)
+        if reason is None:
+            raise
         raise InvalidInput(reason) from error
     finally:
         connection.close()

@@ -96,6 +96,8 @@ class Table:
 @contextmanager
 def _reading(name: str, engine: Engine, csv_files: tuple[str, ...], delimiter: str) -> Iterator[None]:
     unreadable: tuple[type[Exception], ...] = (*engine.errors, NarwhalsError)
+    if is_remote(name):  # what an engine's file systems raise
+        unreadable += (OSError, ImportError, ValueError)
     try:
         yield
     except Exception as error:
@@ -104,9 +106,14 @@ def _reading(name: str, engine: Engine, csv_files: tuple[str, ...], delimiter: s
         if not isinstance(error, unreadable):
             raise
         local = tuple(each for each in csv_files if not is_remote(each))
-        reason = explain(local, delimiter)
-        if reason is None:
-            reason = f"{name}: cannot be read: {str(error).strip().splitlines()[0]}"
+        said = str(error).strip() or type(error).__name__
+        reason = explain(local, delimiter) or f"{name}: cannot be read: {said.splitlines()[0]}"
+        if is_remote(name) and "httpfs" in said:
+            reason = (
+                f"file: {name}: DuckDB reads addresses with its extension httpfs, which is not installed and "
+                "could not be downloaded. Install it (INSTALL httpfs) or download the file; Parquet is read "
+                "without it where polars is installed."
+            )
         raise InvalidInput(reason) from error
 
 
@@ -207,6 +214,8 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
     if any(file_format(each) != form for each in paths):
         raise InvalidInput(f"file: {source} mixes CSV, JSON, Excel and Parquet files; give one kind.")
     if form == "excel":
+        if is_remote(source):
+            raise InvalidInput(f"file: {source}: workbooks are read from a disk only. Download it.")
         if len(paths) > 1:
             raise InvalidInput(f"file: {source} is {len(paths)} workbooks; give one at a time.")
         return _adopted(source, paths[0], None, hints, engine)
@@ -222,8 +231,10 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
     files, origin = Files(paths, form, manner.delimiter), manner.origin if form == "csv" else None
     if form == "json":
         _require_duckdb(source, engine, "JSON Lines")
-        columns, origin = columns_of(paths, source)
-        files, engine = replace(files, columns=columns), "duckdb"
+        engine = "duckdb"
+        with _reading(source, reader_of(files, engine, None), (), ","):
+            columns, origin = columns_of(paths, source)
+        files = replace(files, columns=columns)
     partitions, others = _partitions(source, paths)
     if partitions:
         base = source if is_remote(source) else str(_base(source))

@@ -15,7 +15,7 @@ from surelist.tables.numbers import NumberStyle
 
 def is_best_for(files: Files) -> bool:
     """Polars streams plain Parquet fastest, where it is installed; DuckDB does everything else."""
-    plain = files.form == "parquet" and not files.partitioned and not any(map(is_remote, files.paths))
+    plain = files.form == "parquet" and not files.partitioned
     return plain and importlib.util.find_spec("polars") is not None
 
 
