@@ -61,3 +61,37 @@ def test_under_ci_a_missing_tool_fails_and_elsewhere_it_skips(monkeypatch):
     monkeypatch.delenv("CI")
     with pytest.raises(pytest.skip.Exception, match="Chromium is missing"):
         missing("Chromium")
+
+
+def test_make_flaky_goes_on_where_it_was_interrupted_and_repeats_in_one_process(tmp_path, monkeypatch):
+    from tests import flaky
+
+    monkeypatch.setattr(flaky, "FIGURES", tmp_path / "figures.jsonl")
+    answers = iter([(60, []), KeyboardInterrupt, (58, ["FAILED one", "FAILED two"])])
+
+    def run(arguments, times):
+        answer = next(answers)
+        if answer is KeyboardInterrupt:
+            raise KeyboardInterrupt
+        return answer
+
+    monkeypatch.setattr(flaky, "run_once", run)
+    with pytest.raises(KeyboardInterrupt):
+        flaky.repeat("some", 40, 20, [], {"state": "a"})
+    runs = flaky.repeat("some", 40, 20, [], {"state": "a"})
+    assert [(each["times"], each["passed"], len(each["failed"])) for each in runs] == [
+        (20, 60, 0),
+        (20, 58, 2),
+    ]
+    assert flaky.earlier({"state": "another"}) == []
+
+
+@pytest.mark.slow
+def test_a_test_that_fails_by_chance_is_found_by_make_flaky(tmp_path, monkeypatch):
+    from tests import flaky
+
+    (tmp_path / "test_chance.py").write_text("import random\ndef test_it(): assert random.random() < 0.7\n")
+    passed, failed = flaky.run_once([str(tmp_path / "test_chance.py"), "-p", "no:tests.helpers.slow"], 100)
+    assert passed + len(failed) == 100
+    assert (0.7**100 + 0.3**100) < 1e-9  # that none fails, or all
+    assert 0 < len(failed) < 100
