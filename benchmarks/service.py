@@ -1,11 +1,12 @@
 """The service under load, beside a bare endpoint of the same framework, in one run.
 
-    python benchmarks/service.py                # 60 s per endpoint in turns of 5 s, concurrency 32
+    python benchmarks/service.py                # 15 s per endpoint and number of connections, in turns
     python benchmarks/service.py --large        # also: a 10-million-row Parquet selection
 
-Both endpoints run under the same server and get the same body of 1,000 candidates. The bare one
-parses it and answers with the number of rows; the service also selects, and answers only when
-the selection is on disk in the chained log.
+Both endpoints run under the same server and get the same body of 1,000 candidates. The bare one parses it and
+answers when one row with the number of candidates is on disk (SQLite, committed and synced); the service also
+selects, and answers when the selection is on disk in the chained log. Then a body of 32 MiB is sent while somebody
+else asks for small selections: what is told is how much longer the slowest of those took than the slowest before.
 """
 
 from __future__ import annotations
@@ -24,14 +25,24 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from figures import Figure, show
 from surelist import examples
 
-TURN = 5  # seconds
+CONNECTIONS = (1, 8, 64)
+UPLOAD = 32 << 20
 
 BARE = """
+import sqlite3, sys, threading
 import pydantic_core, uvicorn
 from fastapi import FastAPI, Request
-app = FastAPI()
+from starlette.concurrency import run_in_threadpool
+app, one = FastAPI(), threading.Lock()
+record = sqlite3.connect(sys.argv[2], check_same_thread=False)
+record.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE selections (rows INTEGER)")
+
+def store(rows):
+    with one, record:
+        record.execute("INSERT INTO selections VALUES (?)", (rows,))
 
 @app.get("/healthz")
 async def healthz():
@@ -39,9 +50,10 @@ async def healthz():
 
 @app.post("/bare")
 async def bare(request: Request):
-    return {"rows": len(pydantic_core.from_json(await request.body())["rows"])}
+    rows = len(pydantic_core.from_json(await request.body())["rows"])
+    await run_in_threadpool(store, rows)
+    return {"rows": rows}
 
-import sys
 print("ready at http://127.0.0.1:" + sys.argv[1], flush=True)
 uvicorn.run(app, port=int(sys.argv[1]), loop="asyncio", access_log=False, log_level="warning")
 """
@@ -116,53 +128,79 @@ def policy_at(url: str) -> str:
     return str(made.json()["hash"])
 
 
-def concurrent(seconds: float, concurrency: int, folder: Path, database: str | None) -> None:
-    body = json.dumps({"rows": rows(1000)}).encode()
-    bare, bare_url = start([sys.executable, "-c", BARE, "8399"])
-    options = ["--database", database] if database else []
-    service, url = start(
-        [sys.executable, "-m", "surelist", "serve", "--port=0", "--no-token", "--data", str(folder), *options]
-    )
-    policy = policy_at(url)
-    ours = f"{url}/api/v1/policies/{policy}/select"
-    endpoints = {"bare": (bare_url + "/bare", bare), "select": (ours, service)}
-    found: dict[str, dict[str, float]] = {}
-    try:
-        times: dict[str, list[float]] = {name: [] for name in endpoints}
-        errors, used = dict.fromkeys(endpoints, 0), dict.fromkeys(endpoints, 0.0)
-        for target, _ in endpoints.values():
-            asyncio.run(load(target, body, concurrency, 3))  # warm up
-        turns = max(1, round(seconds / TURN))
-        for _ in range(turns):  # in turns, so that both meet the machine in the same moods
-            for name, (target, process) in endpoints.items():
-                before = cpu_seconds(process)
-                took, failed = asyncio.run(load(target, body, concurrency, seconds / turns))
-                used[name] += cpu_seconds(process) - before
-                times[name] += took
-                errors[name] += failed
-        for name, took in times.items():
-            found[name] = {
-                "requests": len(took), "errors": errors[name], "per_second": len(took) / seconds,
-                "p50_ms": 1000 * float(np.quantile(took, 0.5)),
-                "p99_ms": 1000 * float(np.quantile(took, 0.99)),
-                "cpu_ms": 1000 * used[name] / len(took),
-            }  # fmt: skip
-            print(f"{name:7} " + "  ".join(f"{k} {v:,.1f}" for k, v in found[name].items()), flush=True)
-        ratios = {each: found["select"][each] / found["bare"][each] for each in ("p50_ms", "p99_ms")}
-        print(f"median ratio {ratios['p50_ms']:.2f}, p99 ratio {ratios['p99_ms']:.2f} (at most 2 is the aim)")
-    finally:
-        for process in (bare, service):
+class Both:
+    """The bare endpoint and the service, started; with a policy to select by."""
+
+    def __init__(self, folder: Path, database: str | None = None) -> None:
+        self.database = database or str(folder / "surelist.db")
+        bare, bare_url = start([sys.executable, "-c", BARE, "8399", str(folder / "bare.db")])
+        command = [sys.executable, "-m", "surelist", "serve", "--port=0", "--no-token", "--data", str(folder)]
+        service, url = start([*command, *(["--database", database] if database else [])])
+        ours = f"{url}/api/v1/policies/{policy_at(url)}/select"
+        self.endpoints = {"bare": (bare_url + "/bare", bare), "select": (ours, service)}
+        self.body = json.dumps({"rows": rows(1000)}).encode()
+
+    def turn(self, connections: int, seconds: float) -> dict[str, dict[str, float]]:
+        """Some seconds of each."""
+        found = {}
+        for name, (target, process) in self.endpoints.items():
+            before = cpu_seconds(process)
+            took, failed = asyncio.run(load(target, self.body, connections, seconds))
+            assert not failed, f"{name}: {failed} requests failed"
+            median, p99 = (1000 * float(np.quantile(took, share)) for share in (0.5, 0.99))
+            cpu = 1000 * (cpu_seconds(process) - before) / len(took)
+            found[name] = {"median": median, "p99": p99, "cpu": cpu, "requests": len(took)}
+        return found
+
+    def delay(self) -> float:
+        """Milliseconds that a body of 32 MiB adds to the slowest small selection."""
+        target, _ = self.endpoints["select"]
+        quiet, _ = asyncio.run(load(target, self.body, 1, 2))
+        many = rows(1000) * (UPLOAD // len(self.body))
+        content = json.dumps({"rows": many}).encode()
+        del many
+        headers = {"content-type": "application/json"}
+        sent = threading.Thread(
+            target=lambda: httpx.post(
+                target, content=content, headers=headers, timeout=600
+            ).raise_for_status()
+        )
+        during: list[float] = []
+        sent.start()
+        while sent.is_alive():
+            took, _ = asyncio.run(load(target, self.body, 1, 0.2))
+            during += took
+        sent.join()
+        return 1000 * (max(during) - max(quiet))
+
+    def stop(self) -> None:
+        for _, process in self.endpoints.values():
             process.terminate()
             process.wait()
-    command = [
-        sys.executable,
-        "-m",
-        "surelist",
-        "verify-log",
-        "--database",
-        database or str(folder / "surelist.db"),
-    ]
-    print(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+        command = [sys.executable, "-m", "surelist", "verify-log", "--database", self.database]
+        subprocess.run(command, capture_output=True, text=True, check=True)
+
+
+def figures(seconds: float = 5, database: str | None = None) -> list[Figure]:
+    """Ratios at 1, 8 and 64 connections: the best of three turns of each; and what a large body holds up."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        both = Both(Path(folder), database)
+        try:
+            both.turn(8, 2)  # warm up
+            for connections in CONNECTIONS:
+                turns = [both.turn(connections, seconds) for _ in range(3)]
+                for what, limit in (("median", 1.5), ("p99", 2.5)):
+                    ratio = min(each["select"][what] / each["bare"][what] for each in turns)
+                    found.append(Figure(f"service, {what}", f"{connections} connections", ratio, limit))
+                cpu = min(each["select"]["cpu"] / each["bare"]["cpu"] for each in turns)
+                found.append(Figure("service, processor", f"{connections} connections", cpu))
+            found.append(
+                Figure("service, others beside 32 MiB", "ms longer", min(both.delay() for _ in range(3)), 50)
+            )
+        finally:
+            both.stop()
+    return found
 
 
 def large(folder: Path, count: int) -> None:
@@ -209,16 +247,17 @@ def large(folder: Path, count: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--concurrency", type=int, default=32)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=5, help="per turn; there are three")
     parser.add_argument("--database", help="postgresql:// address; default: SQLite in a temporary folder")
     parser.add_argument("--large", action="store_true", help="also the 10-million-row Parquet selection")
     parser.add_argument("--rows", type=int, default=10_000_000)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        concurrent(options.seconds, options.concurrency, Path(folder), options.database)
-        if options.large:
+    show(figures(options.seconds, options.database))
+    if options.large:
+        with tempfile.TemporaryDirectory() as folder:
             large(Path(folder), options.rows)
 
 

@@ -6,7 +6,6 @@ import json
 import tracemalloc
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -138,7 +137,7 @@ def test_one_column_in_two_roles_is_read_as_it_was_sent():
 def test_rows_come_back_letter_for_letter():
     row = b'{ "score":1.50, "n": 123456789012345678901234567890, "t": "\\u00e4 \xc3\xa4" }'
     sent = SentRows(b'{"rows": [' + row + b"]}")
-    assert msgspec.json.encode(sent.rows) == b"[" + row + b"]"
+    assert sent.at([0]) == b"[" + row + b"]"
     assert sent.columns({"score": "score"})["score"].tolist() == [1.5]
     assert sent.has("n")
     assert not sent.has("x")
@@ -179,3 +178,24 @@ def test_a_name_that_ends_in_a_nul_is_another_name():
     columns = {"score": [0.1, 0.2], "group": ["a", "b\0"]}
     assert "unknown group 'b\\x00'" in outcome(lambda: select_columns(columns, grouped_policy()))
     assert as_codes(["p", "p\0", "p"], 3)[1] == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"rows": [{"score": 1, "score": 2}]}',
+        b'{"rows": [{"score": 1, "x": 1}, {"score" : 1, "x": 2, "x": 3}]}',
+        b'{"rows": [{"score": 1, "x": "{", "x": 2}]}',
+        b'{"rows": [{"score": 1, "x": {"y": 1, "y": 2}}]}',
+        b'{"rows": [{"score": 1, "\\u0078": 1, "x": 2}]}',
+        b'{"rows": ["ab", {"x": {"y": 1, "y": 2}}]}',
+        b'{"rows": [{"score": 1}], "rows": [{"score": 1}]}',
+    ],
+)
+def test_a_key_said_twice_is_found_wherever_it_is(body):
+    with pytest.raises(InvalidInput, match="twice"):
+        SentRows(body)
+
+
+def test_keys_in_texts_are_no_keys():
+    SentRows(body_of([{"score": 1, "note": 'says "score": 2 and {"score":3}'}]))

@@ -148,3 +148,46 @@ def test_endless_work_holds_no_slot_beyond_its_time_or_its_client(tmp_path, past
             assert answer.status_code == 201
     finally:
         server.stop()
+
+
+def test_a_large_body_is_read_by_a_worker_and_answered_as_a_small_one(local_client, monkeypatch):
+    """A thread would hold the interpreter that answers everybody else."""
+    made = local_client.post("/api/v1/calibrate?k=5&pool_size=100", content=small_file(), headers=CSV).json()
+    rows = [{"score": number / 500, "note": "x" * 50} for number in range(500)]
+    asked: list[str] = []
+    run = Workers.run
+
+    def noting(self, gone, function, *args, **named):
+        asked.append(function.__name__)
+        return run(self, gone, function, *args, **named)
+
+    monkeypatch.setattr(Workers, "run", noting)
+
+    def answer(path: str, **sent):
+        done = local_client.post(path, json=sent)
+        body = done.json()
+        for name in ("id", "receipt", "at"):
+            body.get("selection", {}).pop(name, None)
+        return done.status_code, body
+
+    select = f"/api/v1/policies/{made['hash']}/select"
+    past = [{"score": number / 3000, "qualified": number % 3 == 0} for number in range(3000)]
+
+    def answers():
+        wrong = [*rows, {"score": "high"}]
+        done = [answer(select, rows=rows), answer(select, rows=wrong)]
+        audited = answer(select + "?watch=true&audit_rate=0.1", rows=rows)
+        certified = answer("/api/v1/calibrate?k=5&pool_size=100", rows=past)
+        return done, audited[1], certified[1]["promise"]
+
+    small, first, sentence = answers()
+    assert not {"select_rows", "rows_as_sent", "lines_of"} & set(asked)
+    assert [status for status, _ in small] == [200, 400]
+    monkeypatch.setattr("surelist.service.bodies.INLINE", 1000)
+    large, second, again = answers()
+    assert {name: asked.count(name) for name in ("select_rows", "rows_as_sent", "lines_of")} == {
+        "select_rows": 3, "rows_as_sent": 1, "lines_of": 1,
+    }  # fmt: skip
+    assert (large, again) == (small, sentence)
+    assert second["shortlist"] == first["shortlist"]
+    assert all(each in rows for each in second["audit"])

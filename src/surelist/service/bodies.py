@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -17,11 +17,13 @@ from surelist.service import calibrating, jobs
 from surelist.service.errors import WrongType
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.runtime import Runtime
-from surelist.service.sent_rows import SentRows, refuse_twice
+from surelist.service.sent_rows import lines_of, refuse_twice
 from surelist.service.uploads import Upload
+from surelist.service.workers import run
 
-INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones on a thread
+INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones in a worker
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 FORM_FILES = ("past", "unlabelled")
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -92,19 +94,24 @@ async def parsed_body(request: Request, runtime: Runtime, model: type[M], limit:
     if content_type(request) != "application/json":
         raise WrongType(f"Content-Type: expected application/json, got {content_type(request)[:80]!r}.")
     body = await json_body(request, runtime, limit)
+    return await large_or_small(runtime, body, _validated, model)
+
+
+async def large_or_small(runtime: Runtime, body: bytes, job: Callable[..., T], *args: Any) -> T:
+    """``job(body, ...)`` at once; in a process of its own where the body would hold up everybody else."""
+    if len(body) <= INLINE:
+        return job(body, *args)
+    return await runtime.work(run, job, body, *args)
+
+
+def _validated(body: bytes, model: type[M]) -> M:
+    refuse_twice(body)
     try:
-        if len(body) <= INLINE:
-            return _validated(model, body)
-        return await runtime.work(_validated, model, body)
+        return model.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(["body", *map(str, first["loc"])])
         raise InvalidInput(f"{where}: {first['msg']}.") from None
-
-
-def _validated(model: type[M], body: bytes) -> M:
-    refuse_twice(body)
-    return model.model_validate_json(body)
 
 
 def body_schema(model: type[BaseModel]) -> dict[str, Any]:
@@ -138,7 +145,10 @@ async def past_body(
             await _receive_form(request, runtime, uploads)
         elif content_type(request) == "application/json":
             body = await json_body(request, runtime, runtime.settings.max_json)
-            await runtime.work(_write_both, runtime, body, uploads)
+            digest = sha256(body).hexdigest()
+            for lines in await large_or_small(runtime, body, lines_of):
+                if lines is not None:
+                    uploads.append(await runtime.work(runtime.spool.store_lines, lines, digest))
         else:
             uploads.append(await _received(request, runtime))
         admitted = []
@@ -177,7 +187,8 @@ async def _received(request: Request, runtime: Runtime) -> Upload:
     kind = content_type(request)
     if kind == "application/json":
         body = await json_body(request, runtime, runtime.settings.max_json)
-        return await runtime.work(_written, runtime, body)
+        lines, _ = await large_or_small(runtime, body, lines_of)
+        return await runtime.work(runtime.spool.store_lines, lines, sha256(body).hexdigest())
     if kind in FILES:
         allow_body(request.scope, runtime.settings.max_upload)
         return await runtime.spool.receive(request.stream(), runtime.settings.max_upload)
@@ -185,14 +196,3 @@ async def _received(request: Request, runtime: Runtime) -> Upload:
         f"Content-Type: expected application/json, text/csv, {LINES}, application/vnd.apache.parquet or "
         f"{EXCEL}, got {kind[:80]!r}."
     )
-
-
-def _written(runtime: Runtime, body: bytes) -> Upload:
-    return runtime.spool.store_lines(SentRows(body).objects("rows"), sha256(body).hexdigest())
-
-
-def _write_both(runtime: Runtime, body: bytes, uploads: list[Upload]) -> None:
-    sent, digest = SentRows(body), sha256(body).hexdigest()
-    uploads.append(runtime.spool.store_lines(sent.objects("rows"), digest))
-    if sent.has_unlabelled:
-        uploads.append(runtime.spool.store_lines(sent.objects("unlabelled"), digest))

@@ -246,22 +246,23 @@ def _laid_out(
 
 
 def select_rows(
-    policy: Policy, sent: SentRows, columns: Mapping[str, str | None], audit_rate: float | None = None
-) -> tuple[list[int], dict[str, Any]]:
-    """Shortlist rows in memory: their numbers, and what goes on record about it.
+    body: bytes, policy: Policy, columns: Mapping[str, str | None], audit_rate: float | None = None
+) -> tuple[dict[str, Any], bytes]:
+    """Shortlist rows in memory: what goes on record about it, and the rows as JSON.
 
     With an ``audit_rate`` the numbers of the rows drawn for the audit are on record too, so that asking
     again gives the same ones.
     """
+    sent = SentRows(body)
     names = workflows.names_in_rows(policy, sent.has, **columns)
     numbers, done = workflows.select_columns(sent.columns(names), policy)
     listed = hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
-    pool = hashlib.sha256(sent.body).hexdigest()
+    pool = hashlib.sha256(body).hexdigest()
     facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
     if audit_rate is not None:
         drawn = watching.draw_audit(done.candidates, numbers, audit_rate)
         facts |= {"audit_rate": audit_rate, "audit": drawn}
-    return numbers, facts
+    return facts, sent.at(numbers)
 
 
 def escaped(path: Path) -> Path:

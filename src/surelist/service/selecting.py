@@ -21,11 +21,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, jobs, models, policy_watch
-from surelist.service.bodies import EXCEL, INLINE, LINES, content_type, json_body, table_body
+from surelist.service.bodies import EXCEL, LINES, content_type, json_body, large_or_small, table_body
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, key_of, runtime_of
-from surelist.service.sent_rows import SentRows
+from surelist.service.sent_rows import rows_as_sent
 
 ROUTE = "/policies/{policy}/select"
 ADDRESS = re.compile("/api/v1/policies/([0-9a-f]{64})/select")
@@ -143,19 +143,18 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
     known = runtime.known_policy(asked.policy)
     made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)
 
-    def job() -> Any:
-        sent = SentRows(body)
-        return *jobs.select_rows(made, sent, asked.columns, asked.audit_rate), sent.rows
-
-    numbers, facts, rows = job() if len(body) <= INLINE else await runtime.work(job)
+    facts, shortlist = await large_or_small(
+        runtime, body, jobs.select_rows, made, asked.columns, asked.audit_rate
+    )
     key = asked.bound_to(facts["pool_sha256"])
     if asked.watch:
         facts |= await runtime.read(policy_watch.watched_facts, view, asked.policy, facts)
     written = await runtime.written(view.record_selection(jobs.new_id(), asked.policy, facts, key))
     jobs.count_selection(runtime, facts)
-    answer = {"selection": answers.selection(written), "shortlist": [rows[number] for number in numbers]}
-    if asked.audit_rate is not None:
-        answer["audit"] = [rows[number] for number in written.entry.facts["audit"]]
+    answer = {"selection": answers.selection(written), "shortlist": msgspec.Raw(shortlist)}
+    if asked.audit_rate is not None:  # of the entry, which is an earlier one where this was asked before
+        drawn = await large_or_small(runtime, body, rows_as_sent, written.entry.facts["audit"])
+        answer["audit"] = msgspec.Raw(drawn)
     return Response(msgspec.json.encode(answer), media_type="application/json")
 
 

@@ -12,7 +12,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -152,11 +152,11 @@ class Spool:
             upload = receiver.done()
         return self._named(upload)
 
-    def store_lines(self, lines: Iterable[bytes], sha256: str) -> Upload:
+    def store_lines(self, lines: bytes, sha256: str) -> Upload:
         """JSON objects, one per line, that came in something with this hash."""
         path = self.new_path("jsonl")
-        with self._undone(path), path.open("wb") as file:
-            file.writelines(line.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n" for line in lines)
+        with self._undone(path):
+            path.write_bytes(lines)
         return Upload(path, path.stat().st_size, sha256, "jsonl")
 
     def new_path(self, format: str) -> Path:
