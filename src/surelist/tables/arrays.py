@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from surelist._check import OnBadRows
 from surelist.errors import InvalidInput
@@ -49,7 +50,7 @@ def read_columns(
     weight = columns.get(WEIGHT)
     table, more = number_columns(table, numbers or {})
     roles = find_columns(table, **{role: name for role, name in columns.items() if role != WEIGHT})
-    wanted: dict[str, Any] = {SCORE: nw.when(roles.usable).then(roles.score)}
+    wanted: dict[str, nw.Expr] = {SCORE: nw.when(roles.usable).then(roles.score)}
     for alias, expression in (
         (LABEL, roles.label),
         (GROUP, roles.group),
@@ -76,7 +77,9 @@ def read_columns(
     return arrays
 
 
-def _stop_for_bad_rows(columns: Columns, scores: Any, labels: Any, every_label: bool) -> None:
+def _stop_for_bad_rows(
+    columns: Columns, scores: NDArray[np.float64], labels: NDArray[np.float64] | None, every_label: bool
+) -> None:
     """The table is asked again only where something is wrong: for the rows to show."""
     unusable = int(np.count_nonzero(~np.isfinite(scores)))
     problems = bad_rows.unusable_scores(columns, unusable)

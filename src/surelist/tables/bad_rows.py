@@ -34,7 +34,7 @@ class Example:
     """A row that does not fit: its number as people count, where rows have an order, and its values."""
 
     row: int | None
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
 
 
 @dataclass(frozen=True)

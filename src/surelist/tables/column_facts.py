@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import narwhals as nw
+from narwhals.dtypes import DType
 
 from surelist._dataclasses import dataclass, replace
 from surelist.tables.engines.duckdb import label_in, literal, number_in, quoted
@@ -56,7 +57,7 @@ def text_of(name: str) -> str:
 
 
 def describe_columns(
-    ask: Ask, table: Table, names: list[str], rows: int, first: Sequence[Sequence[Any]]
+    ask: Ask, table: Table, names: list[str], rows: int, first: Sequence[Sequence[object]]
 ) -> tuple[Column, ...]:
     """All columns, in passes that each ask for all of them; ``first`` are the first rows as text."""
     if not names:
@@ -87,7 +88,7 @@ def _long(names: Sequence[str]) -> str:
     return f"(UNPIVOT (SELECT {listed} FROM input) ON COLUMNS(*) INTO NAME name VALUE v)"
 
 
-def _counted(ask: Ask, names: list[str], rows: int, first: Sequence[Sequence[Any]]) -> list[Column]:
+def _counted(ask: Ask, names: list[str], rows: int, first: Sequence[Sequence[object]]) -> list[Column]:
     number = number_in("v")
     counted = ask(
         f"SELECT name, count(*), count({number}), count(*) FILTER ({label_in('v')} IN (0, 1)), "
@@ -106,7 +107,7 @@ def _counted(ask: Ask, names: list[str], rows: int, first: Sequence[Sequence[Any
     return columns
 
 
-def _kind(kind: Any, column: Column) -> str:
+def _kind(kind: DType, column: Column) -> str:
     if kind in (nw.Date, nw.Datetime) or kind.is_temporal():
         return "dates"
     if column.labels and column.distinct <= 4:

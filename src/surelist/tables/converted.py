@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -22,7 +21,7 @@ from surelist.tables.hints import Hints, Origin
 from surelist.tables.json_lines import columns_of
 
 
-def adopt(path: str, manner: Manner | None, hints: Hints) -> tuple[Any, Origin]:
+def adopt(path: str, manner: Manner | None, hints: Hints) -> tuple[duckdb.DuckDBPyRelation, Origin]:
     """A relation over the file's rows, and what they were before."""
     with _loaded(path, manner, hints) as (connection, select, origin):
         connection.execute(f"CREATE TABLE adopted AS {select}")

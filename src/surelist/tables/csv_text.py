@@ -13,7 +13,7 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import BinaryIO, cast
 
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
@@ -273,10 +273,8 @@ def explain(paths: tuple[str, ...], delimiter: str) -> str | None:
     return None
 
 
-def _bytes(path: str) -> IO[bytes]:
-    opened: Any = gzip.open if path.lower().endswith(".gz") else open
-    file: IO[bytes] = opened(path, "rb")
-    return file
+def _bytes(path: str) -> BinaryIO:
+    return cast(BinaryIO, (gzip.open if path.lower().endswith(".gz") else open)(path, "rb"))
 
 
 def _require_text(path: str, start: bytes) -> None:
@@ -340,6 +338,6 @@ def _mixed_ends(path: str) -> str | None:
     return None
 
 
-def _lines(file: IO[bytes]) -> Iterator[str]:
+def _lines(file: BinaryIO) -> Iterator[str]:
     for line in file:
         yield line.decode("utf-8-sig")

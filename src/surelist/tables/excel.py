@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput, MissingDependency
@@ -21,6 +21,9 @@ from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, decide, shapes_of
 from surelist.tables.sheet_remarks import remarks_on
 from surelist.tables.total_row import require_no_sum, require_no_total
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet, CalamineWorkbook
 
 ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
 MOST_BYTES = 2 << 30  # unfolded
@@ -44,7 +47,7 @@ class Sheet:
     """One sheet: the names in its header and the rows below it, without empty ones."""
 
     names: list[str]
-    rows: list[list[Any]]
+    rows: list[list[object]]
     origin: Origin
 
 
@@ -62,7 +65,7 @@ def read_sheet(path: str | Path, sheet: str | None = None, header_row: int | Non
         book.close()
 
 
-def _opened(path: str | Path) -> Any:
+def _opened(path: str | Path) -> CalamineWorkbook:
     try:
         import python_calamine as calamine
     except ImportError as error:
@@ -159,7 +162,7 @@ def _column(letters: bytes) -> int:
     return number
 
 
-def _chosen(book: Any, path: str | Path, wanted: str | None) -> tuple[str, tuple[str, ...]]:
+def _chosen(book: CalamineWorkbook, path: str | Path, wanted: str | None) -> tuple[str, tuple[str, ...]]:
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     known = [each for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
@@ -188,7 +191,9 @@ def _chosen(book: Any, path: str | Path, wanted: str | None) -> tuple[str, tuple
     raise question
 
 
-def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path, header_row: int | None) -> Sheet:
+def _parsed(
+    sheet: CalamineSheet, name: str, names: tuple[str, ...], path: str | Path, header_row: int | None
+) -> Sheet:
     numbered = list(_filled_rows(sheet))
     if not numbered:
         raise InvalidInput(
@@ -197,7 +202,7 @@ def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path, hea
     where = f"sheet {name!r} of {path}"
     above = _titles_above(numbered) if header_row is None else _rows_above(numbered, header_row, where)
     top, cells = numbered[len(above)]
-    rows: list[list[Any]] = []
+    rows: list[list[object]] = []
     skipped: list[int] = []
     expected = top + 1
     for number, row in numbered[len(above) + 1 :]:
@@ -228,7 +233,7 @@ def _parsed(sheet: Any, name: str, names: tuple[str, ...], path: str | Path, hea
     return Sheet(titles, rows, origin)
 
 
-def _titles_above(numbered: list[tuple[int, list[Any]]]) -> tuple[str, ...]:
+def _titles_above(numbered: list[tuple[int, list[object]]]) -> tuple[str, ...]:
     """What stands alone in its row above a row with a name for every column: a title, and no column name."""
     filled = [[cell for cell in row if cell is not None] for _, row in numbered[: MOST_TITLES + 1]]
     first = next((at for at, cells in enumerate(filled) if len(cells) > 1), 0)
@@ -238,7 +243,7 @@ def _titles_above(numbered: list[tuple[int, list[Any]]]) -> tuple[str, ...]:
     return tuple(_text(cells[0]).strip() for cells in filled[:first])
 
 
-def _rows_above(numbered: list[tuple[int, list[Any]]], row: int, where: str) -> tuple[str, ...]:
+def _rows_above(numbered: list[tuple[int, list[object]]], row: int, where: str) -> tuple[str, ...]:
     """The first cell of every row above the one with the names."""
     if row not in dict(numbered):
         raise InvalidInput(f"header_row: {where} has no column names in row {row}.")
@@ -246,7 +251,7 @@ def _rows_above(numbered: list[tuple[int, list[Any]]], row: int, where: str) -> 
     return tuple(_text(next(cell for cell in cells if cell is not None)).strip() for cells in above)
 
 
-def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
+def _filled_rows(sheet: CalamineSheet) -> Iterator[tuple[int, list[object]]]:
     """Rows that hold something, with their numbers as a spreadsheet shows them; None in empty cells."""
     for number, row in enumerate(sheet.iter_rows(), 1):
         cells = [_plain(cell) for cell in row]
@@ -254,7 +259,7 @@ def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
             yield number, cells
 
 
-def _plain(cell: Any) -> Any:
+def _plain(cell: object) -> object:
     if isinstance(cell, str):
         return cell if cell.strip() else None
     if isinstance(cell, datetime.timedelta):
@@ -262,11 +267,11 @@ def _plain(cell: Any) -> Any:
     return cell
 
 
-def _at(row: list[Any], at: int) -> Any:
+def _at(row: list[object], at: int) -> object:
     return row[at] if at < len(row) else None
 
 
-def _titles(cells: list[Any], kept: list[int], first: int, where: str, top: int) -> list[str]:
+def _titles(cells: list[object], kept: list[int], first: int, where: str, top: int) -> list[str]:
     """The names of the columns: one for each that holds something, none twice."""
     names: list[str] = []
     seen: dict[str, int] = {}
@@ -289,7 +294,7 @@ def _titles(cells: list[Any], kept: list[int], first: int, where: str, top: int)
     return names
 
 
-def _width(rows: Iterable[list[Any]]) -> int:
+def _width(rows: Iterable[list[object]]) -> int:
     """As many columns as hold anything."""
     return max((at + 1 for row in rows for at, cell in enumerate(row) if cell is not None), default=0)
 
@@ -303,7 +308,7 @@ def _letters(column: int) -> str:
     return text
 
 
-def _text(cell: Any) -> str:
+def _text(cell: object) -> str:
     """A cell as people see it: whole numbers without a point, dates as in ISO 8601."""
     if isinstance(cell, bool):
         return "true" if cell else "false"
@@ -317,10 +322,11 @@ def kinds_of(sheet: Sheet) -> list[str]:
     return [_kind([row[at] for row in sheet.rows]) for at in range(len(sheet.names))]
 
 
-def _kind(cells: list[Any]) -> str:
+def _kind(cells: list[object]) -> str:
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds == {float}:
-        whole = all(cell.is_integer() and abs(cell) < 1 << 53 for cell in cells if cell is not None)
+        numbers = [cell for cell in cells if isinstance(cell, float)]
+        whole = all(each.is_integer() and abs(each) < 1 << 53 for each in numbers)
         return "BIGINT" if whole else "DOUBLE"
     if kinds == {int}:
         return "BIGINT"
@@ -343,7 +349,7 @@ def texts_of(sheet: Sheet) -> Iterator[list[str | None]]:
         ]
 
 
-def _mark(cells: list[Any]) -> str | None:
+def _mark(cells: list[object]) -> str | None:
     """How numbers among texts are written so that they change nothing about how the texts are read.
 
     A number of Excel's is a number, and "0,84" beside it a text that somebody typed.
@@ -357,7 +363,7 @@ def _mark(cells: list[Any]) -> str | None:
         return None
 
 
-def _number(cell: Any, mark: str | None) -> str:
+def _number(cell: object, mark: str | None) -> str:
     if not isinstance(cell, float) or cell.is_integer():
         return _text(cell)
     if mark is not None:

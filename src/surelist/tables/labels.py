@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import narwhals as nw
 
@@ -11,6 +11,8 @@ from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from narwhals.dtypes import DType
+
     from surelist.tables.sources import Table
 
 MOST_VALUES = 1_000
@@ -149,7 +151,7 @@ def _is_no_label(value: str, said: Sequence[str]) -> bool:
     return value.lower() in NO_LABEL and not _is_one_of(value, said)
 
 
-def label_expressions(read: LabelReading, kind: Any) -> tuple[nw.Expr, nw.Expr]:
+def label_expressions(read: LabelReading, kind: DType) -> tuple[nw.Expr, nw.Expr]:
     """1 where the value means qualified and 0 elsewhere; and where there is none."""
     numbers = [number for number in map(_number, read.positive) if number is not None]
     value = nw.col(read.column)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from surelist._dataclasses import dataclass
 
@@ -106,7 +106,7 @@ def shape_of(text: str) -> Shape:
     return Shape(re.sub(SHAPE_DIGIT, "9", text), re.match(SHAPE_ZERO, text) is not None)
 
 
-def shapes_of(texts: Iterable[Any]) -> dict[Shape, Seen]:
+def shapes_of(texts: Iterable[object]) -> dict[Shape, Seen]:
     """The shapes of the texts among these values."""
     shapes: dict[Shape, Seen] = {}
     for text in texts:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from surelist._files import writing
 from surelist.errors import InvalidInput, MissingDependency
@@ -19,6 +19,10 @@ from surelist.tables.engines import Beside, Frame, is_remote
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, NumberStyle, decide, shapes_of
 from surelist.tables.sources import FORMATS, Table, file_format
+
+if TYPE_CHECKING:
+    from xlsxwriter.format import Format
+    from xlsxwriter.worksheet import Worksheet
 
 Styles = Mapping[str, NumberStyle]
 NO_STYLES: Styles = {}
@@ -101,7 +105,7 @@ def _as_it_was(path: Path, origin: Origin) -> None:
 def write_workbook(
     output: str | os.PathLike[str],
     names: Sequence[str],
-    rows: Sequence[Sequence[Any]],
+    rows: Sequence[Sequence[object]],
     *,
     texts: bool = False,
     styles: Styles = NO_STYLES,
@@ -143,7 +147,9 @@ def write_workbook(
         book.close()
 
 
-def _write_cell(sheet: Any, line: int, at: int, cell: Any, formats: dict[str, Any]) -> None:
+def _write_cell(
+    sheet: Worksheet, line: int, at: int, cell: object, formats: Mapping[str, Format | None]
+) -> None:
     if cell is None:
         return
     if isinstance(cell, bool):
@@ -158,7 +164,7 @@ def _write_cell(sheet: Any, line: int, at: int, cell: Any, formats: dict[str, An
         sheet.write_string(line, at, str(cell))
 
 
-def _require_fits(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def _require_fits(names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     if len(rows) > MOST_ROWS:
         raise InvalidInput(f"output: a sheet holds {MOST_ROWS:,} rows; write .csv or .parquet instead.")
     if len(names) > 16_384:
@@ -174,7 +180,7 @@ def _require_fits(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
                 )
 
 
-def _numbers(cells: list[Any], style: NumberStyle | None) -> list[Any]:
+def _numbers(cells: list[object], style: NumberStyle | None) -> list[object]:
     """A text column as numbers, where every cell is one and none would lose anything, as 007 would."""
     if style is None:
         try:
@@ -205,7 +211,7 @@ def _keeps(text: str) -> bool:
     return not zeros and sum(each.isdigit() for each in digits) <= 15 and not text.strip().startswith("+")
 
 
-def _width(name: str, cells: Sequence[Any]) -> float:
+def _width(name: str, cells: Sequence[object]) -> float:
     longest = max((len(str(cell)) for cell in cells[:200] if cell is not None), default=0)
     return min(60, max(8, len(name) + 3, longest + 2))
 

@@ -13,6 +13,7 @@ import narwhals as nw
 
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
+from surelist.tables.engines import Frame
 from surelist.tables.labels import LabelReading, read_labels
 from surelist.tables.numbers import (
     SHAPE_DIGIT,
@@ -106,19 +107,17 @@ def style_of(table: Table, column: str) -> NumberStyle:
 
 def decision_of(table: Table, column: str) -> Decision:
     """The style with what it rests on, worked out once; raises where nothing in the column decides."""
-    if column not in table.known:
-        table.known[column] = _decide(table, column)
-    decided: Decision = table.known[column]
-    return decided
+    if column not in table.decisions:
+        table.decisions[column] = _decide(table, column)
+    return table.decisions[column]
 
 
 def labels_of(table: Table, column: str) -> LabelReading:
     """How labels are read where somebody said which value means qualified, worked out once."""
-    key = f"label {column}"
-    if key not in table.known:
-        table.known[key] = read_labels(table, column, table.hints.pos_label, table.hints.neg_label)
-    read: LabelReading = table.known[key]
-    return read
+    if column not in table.label_readings:
+        said = table.hints.pos_label, table.hints.neg_label
+        table.label_readings[column] = read_labels(table, column, *said)
+    return table.label_readings[column]
 
 
 def _decide(table: Table, column: str) -> Decision:
@@ -168,7 +167,7 @@ def _shapes(table: Table, column: str) -> dict[Shape, Seen]:
     }
 
 
-def _fetch(table: Table, frame: Any) -> list[tuple[Any, ...]]:
+def _fetch(table: Table, frame: Frame) -> list[tuple[Any, ...]]:
     table.say("looking at how numbers are written")
     with table.reading():
         return table.engine.rows(frame)

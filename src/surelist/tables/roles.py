@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import narwhals as nw
+from narwhals.dtypes import DType
 
 from surelist._dataclasses import dataclass, field
 from surelist.errors import InvalidInput
@@ -42,10 +43,10 @@ class Columns:
     label: nw.Expr | None = None
     label_missing: nw.Expr | None = None
     group: nw.Expr | None = None
-    group_type: Any = None
+    group_type: DType | None = None
     ident: nw.Expr | None = None
     pool: nw.Expr | None = None
-    schema: dict[str, Any] = field(default_factory=dict)
+    schema: dict[str, DType] = field(default_factory=dict)
 
     @property
     def frame(self) -> Frame:
@@ -59,7 +60,7 @@ class Columns:
 
     def member(self, name: str | None) -> nw.Expr | None:
         """Rows of the group known as ``name``; None where everyone belongs (no groups)."""
-        if self.group is None or name is None:
+        if self.group is None or name is None or self.group_type is None:
             return None
         if self.group_type.is_integer():
             whole = name.removeprefix("-").isdecimal() and str(int(name)) == name
@@ -130,7 +131,7 @@ def _require_plain(table: Table, name: str, *, number: bool) -> None:
         )
 
 
-def _parsed(table: Table, names: dict[str, str], schema: dict[str, Any]) -> tuple[Table, dict[str, str]]:
+def _parsed(table: Table, names: dict[str, str], schema: dict[str, DType]) -> tuple[Table, dict[str, str]]:
     """Turn text in files into numbers; the columns to read scores and labels from."""
     numeric = dict(names)
     frame = table.frame
@@ -146,7 +147,7 @@ def _parsed(table: Table, names: dict[str, str], schema: dict[str, Any]) -> tupl
 
 
 def _score(
-    table: Table, name: str, parsed: str, schema: dict[str, Any]
+    table: Table, name: str, parsed: str, schema: dict[str, DType]
 ) -> tuple[nw.Expr, nw.Expr, nw.Expr | None]:
     """The score as float64, where it is usable, and where a whole number lost its order as a float.
 
@@ -177,7 +178,7 @@ def _beyond(number: nw.Expr) -> nw.Expr:
     return (number > EXACT_INTEGER) | (number < -EXACT_INTEGER)
 
 
-def _label(table: Table, name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw.Expr]:
+def _label(table: Table, name: str, schema: dict[str, DType]) -> tuple[nw.Expr, nw.Expr]:
     kind, column = schema[name], nw.col(name)
     if table.hints.pos_label:
         return label_expressions(labels_of(table, name), kind)
@@ -198,11 +199,11 @@ def _label(table: Table, name: str, schema: dict[str, Any]) -> tuple[nw.Expr, nw
     )
 
 
-def _type_of_names(kind: Any) -> Any:
+def _type_of_names(kind: DType) -> DType:
     return nw.String() if kind in (nw.Categorical, nw.Enum) else kind
 
 
-def name_expression(table: Table, name: str, schema: dict[str, Any], role: str) -> nw.Expr:
+def name_expression(table: Table, name: str, schema: dict[str, DType], role: str) -> nw.Expr:
     """Names as they are compared: null where there is none."""
     kind, column = schema[name], nw.col(name)
     if kind in (nw.Categorical, nw.Enum):

@@ -69,7 +69,7 @@ def _drawn(table: Table, kept: Frame) -> list[Row]:
 def write_sheet(
     output: str | os.PathLike[str],
     header: Sequence[str],
-    rows: Sequence[Sequence[Any]],
+    rows: Sequence[Sequence[object]],
     inputs: Sequence[str],
 ) -> None:
     """A small sheet for a person to fill in, CSV or Excel, complete or not at all."""

@@ -23,6 +23,8 @@ from surelist.tables.csv_text import Manner, delimiter_of, explain, manner_of, r
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
 from surelist.tables.hints import NO_HINTS, Hints, Origin
 from surelist.tables.json_lines import columns_of
+from surelist.tables.labels import LabelReading
+from surelist.tables.numbers import Decision
 
 FORMATS = {
     ".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".parquet": "parquet",
@@ -51,7 +53,8 @@ class Table:
     say: Callable[[str], None] = _silent  # called at the start of every pass over the data
     hints: Hints = field(default_factory=Hints)
     origin: Origin | None = None  # of CSV and Excel: rows have numbers there
-    known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # see ``reading``
+    decisions: dict[str, Decision] = field(default_factory=dict, compare=False, repr=False)  # see ``reading``
+    label_readings: dict[str, LabelReading] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def titles(self) -> list[str]:
@@ -138,7 +141,11 @@ def open_table(
     ``engine`` and ``spark_master`` say who reads files; ``progress`` is called at every pass.
     """
     if isinstance(source, Table):
-        return source if hints in (NO_HINTS, source.hints) else replace(source, hints=hints, known={})
+        return (
+            source
+            if hints in (NO_HINTS, source.hints)
+            else replace(source, hints=hints, decisions={}, label_readings={})
+        )
     check.as_choice(engine, ENGINES, "engine")
     if spark_master is not None and engine != "spark":
         raise InvalidInput('spark_master: goes with engine="spark".')

@@ -6,7 +6,6 @@ import csv
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -56,13 +55,13 @@ def _manner(table: Table, score: str) -> tuple[str, str]:
     return plain.get(origin.encoding, origin.encoding), origin.delimiter
 
 
-def _write_csv(output: Path, rows: Iterable[Sequence[Any]], encoding: str, delimiter: str) -> None:
+def _write_csv(output: Path, rows: Iterable[Sequence[object]], encoding: str, delimiter: str) -> None:
     with output.open("w", newline="", encoding=encoding, errors="replace") as file:
         writer = csv.writer(file, delimiter=delimiter)
         writer.writerows([_text(cell) for cell in row] for row in rows)
 
 
-def _text(cell: Any) -> str:
+def _text(cell: object) -> str:
     if cell is None:
         return ""
     if isinstance(cell, bool):

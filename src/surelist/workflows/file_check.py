@@ -43,11 +43,12 @@ def write_problem_rows(source: Source, roles: Roles, missing_labels: MissingLabe
     """All rows that stand in the way of a calibration, whole, with their row in the file and why."""
     table = source.open()
     columns = find_columns(table, **roles.names("score", "label", "group", "id"))
-    rows = [
-        (*table.sheet_rows([number]), why, *cells)
+    rows: list[tuple[int, str, *tuple[object, ...]]] = [
+        (table.sheet_rows([number])[0], why, *cells)
         for why, number, cells in bad_rows.rows_that_stop(
             columns, unlabelled=missing_labels == "error", most=MOST_ROWS
         )
     ]
     names = ["row in the file", "problem", *table.columns]
-    write_workbook(output, names, sorted(rows, key=lambda row: row[0]), sheet="problems")
+    rows.sort(key=lambda row: row[0])
+    write_workbook(output, names, rows, sheet="problems")

@@ -6,7 +6,7 @@ The engine counts and filters; counts and the drawn rows come back, with a few r
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ class TableCollection:
     def reaching(self, group: str | None, scores: list[float]) -> list[int]:
         return self._ranked.reaching(group, scores)
 
-    def _named(self, ids: list[Any], where: list[Any], what: str) -> list[str]:
+    def _named(self, ids: Sequence[object], where: Sequence[object], what: str) -> list[str]:
         """Ids as text: every drawn row must have one of its own."""
         named = []
         for each, at in zip(ids, where, strict=True):
