@@ -16,6 +16,7 @@ import numpy as np
 from msgspec.structs import force_setattr
 from numpy.typing import NDArray
 
+from surelist._names import option
 from surelist._scalars import EXACT_INTEGER
 from surelist._scalars import as_alpha as as_alpha
 from surelist._scalars import as_choice as as_choice
@@ -42,7 +43,10 @@ OnBadRows = Literal["error", "drop"]
 EngineName = Literal["auto", "duckdb", "polars", "spark"]
 DecimalMark = Literal["auto", ".", ","]
 
-KEEPING = 'missing_labels="unqualified" keeps them as not qualified'  # what to do about rows without a label
+# what to do about rows without a label
+KEEPING = "get them" + option(
+    "missing_labels", "unqualified", before=", or ", after=" keeps them as not qualified"
+)
 
 _BLOCK, _COPIED = 1 << 19, 1 << 16  # rows at a time; fewer where they become float64
 _LONG_NAME = 100
@@ -50,7 +54,10 @@ LOST = "integers beyond 2^53 lose their order as floats"
 _DROPPED = "Dropping such rows would break the promise"
 _NAMED = 'Map missing values to a name of their own, for example "unknown".'
 _MISSING = ("NoneType", "NAType", "NaTType")
-_NO_WORDS = " Turn words into 0 and 1, missing ones left missing; calibrate_table takes them with pos_label=."
+_NO_WORDS = (
+    "Turn words into 0 and 1, missing ones left missing; calibrate_table takes them with "
+    f"{option('pos_label')}."
+)
 
 
 def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scores:
@@ -64,7 +71,7 @@ def as_numbers(values: Any, name: str = "scores", *, finite: bool = True) -> NDA
     if array.dtype.kind in "OUST":
         array = _numbers(array, name)
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise InvalidInput(f"{name}: expected numbers, got {_first(array)} of type {array.dtype}.")
+        raise InvalidInput(name, expected="numbers", got=f"{_first(array)} of type {array.dtype}")
     if getattr(values, "dtype", None) != np.float64:
         _require_exact(values, array, name)
     if finite and array.dtype.kind == "f":
@@ -78,7 +85,7 @@ def _require_exact(values: Any, array: NDArray[Any], name: str) -> None:
         sent = np.asarray(_unmasked(values), dtype=object).ravel()
         large = max((int(n) for n in sent if isinstance(n, numbers.Integral)), key=abs, default=0)
         if abs(large) > EXACT_INTEGER:
-            raise InvalidInput(f"{name}: {LOST}, got {large}. Rescale them.")
+            raise InvalidInput(name, f"{LOST}, got {large}. Rescale them.")
 
 
 def require_finite(scores: NDArray[Any], name: str = "scores") -> None:
@@ -111,7 +118,7 @@ def _report_not_finite(scores: NDArray[Any], name: str, offset: int) -> None:
         row = int(bad[0])
         more = f" ({len(bad):,} such rows here)" if len(bad) > 1 else ""
         found = f"got {scores[row]} at row {row + offset}{more}"
-        raise InvalidInput(f"{name}: expected finite numbers, {found}. Every row needs a finite value.")
+        raise InvalidInput(name, f"expected finite numbers, {found}. Every row needs a finite value.")
 
 
 def as_labels(values: Any, name: str = "labels", missing: str | None = None) -> tuple[Mask, int]:
@@ -128,21 +135,21 @@ def as_labels(values: Any, name: str = "labels", missing: str | None = None) -> 
         array = _numbers(array, name, "0 or 1 (1 = qualified)", _NO_WORDS)
     if array.dtype.kind not in "biuf":
         raise InvalidInput(
-            f"{name}: expected 0 or 1 (1 = qualified), got {_first(array)} of type {array.dtype}."
+            name, expected="0 or 1 (1 = qualified)", got=f"{_first(array)} of type {array.dtype}"
         )
     absent = np.isnan(array) if array.dtype.kind == "f" else np.zeros(0, dtype=bool)
     count = int(absent.sum())
     if count and missing != "unqualified":
         row = int(absent.argmax())
+        remedy = "Every row needs one." if missing is None else f"{_DROPPED}; {KEEPING}."
         raise InvalidInput(
-            f"{name}: expected 0 or 1, got a missing label at row {row} ({count:,} in all). "
-            + ("Every row needs one." if missing is None else f"{_DROPPED}; {KEEPING}.")
+            name, expected="0 or 1", got="a missing label", row=row, in_all=count, remedy=remedy
         )
     qualified = array == 1
     wrong = len(array) - int(np.count_nonzero(qualified)) - int(np.count_nonzero(array == 0)) - count
     if wrong:
         row = int(np.argmax(~(qualified | (array == 0) | (array != array))))
-        raise InvalidInput(f"{name}: expected 0 or 1 (1 = qualified), got {shown(array[row])} at row {row}.")
+        raise InvalidInput(name, expected="0 or 1 (1 = qualified)", got=shown(array[row]), row=row)
     return qualified, count
 
 
@@ -152,12 +159,12 @@ def as_drawn_labels(values: Any, name: str = "labels") -> Scores:
     if array.dtype.kind in "OUST":
         array = _numbers(array, name)
     if array.dtype.kind not in "biuf":
-        raise InvalidInput(f"{name}: expected 0, 1 or a missing value, got {_first(array)}.")
+        raise InvalidInput(name, expected="0, 1 or a missing value", got=_first(array))
     labels = array.astype(np.float64)
     wrong = ~((labels == 0) | (labels == 1) | np.isnan(labels))
     if wrong.any():
         row = int(wrong.argmax())
-        raise InvalidInput(f"{name}: expected 0, 1 or missing, got {shown(array[row])} at row {row}.")
+        raise InvalidInput(name, expected="0, 1 or missing", got=shown(array[row]), row=row)
     return labels
 
 
@@ -168,15 +175,20 @@ def as_values(values: Any, name: str = "labels", missing: str = "error") -> tupl
     absent = np.isnan(amounts)
     count = int(absent.sum())
     if count and missing != "unqualified":
+        remedy = f"{option('missing_labels', 'unqualified')} counts them as 0."
         raise InvalidInput(
-            f"{name}: expected an amount, got a missing one at row {int(absent.argmax())} ({count:,} in "
-            'all). missing_labels="unqualified" counts them as 0.'
+            name,
+            expected="an amount",
+            got="a missing one",
+            row=int(absent.argmax()),
+            in_all=count,
+            remedy=remedy,
         )
     amounts = np.where(absent, 0.0, amounts) if count else amounts
     wrong = ~((amounts >= 0) & (amounts < np.inf))
     if wrong.any():
         row = int(wrong.argmax())
-        raise InvalidInput(f"{name}: expected an amount of at least 0, got {amounts[row]:g} at row {row}.")
+        raise InvalidInput(name, expected="an amount of at least 0", got=f"{amounts[row]:g}", row=row)
     return amounts, count
 
 
@@ -204,9 +216,9 @@ def as_groups(values: Any, name: str = "groups") -> NDArray[Any]:
         if absent.any():
             at, remedy = int(absent.argmax()), _NAMED if name == "groups" else "Every candidate is in one."
             what = f"missing {name.removesuffix('s')} at row {at} ({int(absent.sum()):,} in all)"
-            raise InvalidInput(f"{name}: {what}. {remedy}")
+            raise InvalidInput(name, f"{what}. {remedy}")
     if array.dtype.kind not in "OTUbiu" and len(array):
-        raise InvalidInput(f"{name}: expected names or whole numbers, got {_first(array)}.")
+        raise InvalidInput(name, expected="names or whole numbers", got=_first(array))
     if array.dtype.kind not in "OT":
         return array.astype(np.str_)
     names = [group_name(v, name) for v in array]
@@ -219,7 +231,7 @@ def group_name(value: Any, name: str = "groups") -> str:
     """The text under which a group is known in policies, whatever type it came in."""
     if isinstance(value, (str, bool, np.bool_, numbers.Integral)):
         return str(value)
-    raise InvalidInput(f"{name}: expected names or whole numbers, got {shown(value)}.")
+    raise InvalidInput(name, expected="names or whole numbers", got=shown(value))
 
 
 def as_masks(values: Mapping[Any, Any], rows: int, name: str = "groups") -> dict[str, Mask]:
@@ -229,11 +241,11 @@ def as_masks(values: Mapping[Any, Any], rows: int, name: str = "groups") -> dict
         array = _column(mask, f"{name}[{key!r}]")
         if array.dtype.kind != "b" and len(array):
             raise InvalidInput(
-                f"{name}[{key!r}]: expected a boolean mask, got {_first(array)} of type {array.dtype}."
+                f"{name}[{key!r}]", expected="a boolean mask", got=f"{_first(array)} of type {array.dtype}"
             )
         require_length(array, rows, f"{name}[{key!r}]")
         if group_name(key, name) in masks:
-            raise InvalidInput(f"{name}: group {group_name(key, name)!r} appears twice.")
+            raise InvalidInput(name, f"group {group_name(key, name)!r} appears twice.")
         masks[group_name(key, name)] = array.astype(np.bool_, copy=False)
     return masks
 
@@ -247,8 +259,10 @@ def as_ids(values: Any, rows: int, name: str = "ids") -> list[str]:
     for row, key in enumerate(ids):
         if key in seen:
             raise InvalidInput(
-                f"{name}: expected unique candidate ids, got {key!r} at rows {seen[key]} and {row}. "
-                "Randomised ties are valid only when every candidate has one id."
+                name,
+                expected="unique candidate ids",
+                got=f"{key!r} at rows {seen[key]} and {row}",
+                remedy="Randomised ties are valid only when every candidate has one id.",
             )
         seen[key] = row
     return ids
@@ -256,9 +270,9 @@ def as_ids(values: Any, rows: int, name: str = "ids") -> list[str]:
 
 def _id_text(value: Any, row: int, name: str) -> str:
     if _is_missing(value):
-        raise InvalidInput(f"{name}: missing candidate id at row {row}. Give every candidate an id.")
+        raise InvalidInput(name, f"missing candidate id at row {row}. Give every candidate an id.")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise InvalidInput(f"{name}: expected text or whole numbers, got {shown(value)} at row {row}.")
+        raise InvalidInput(name, expected="text or whole numbers", got=shown(value), row=row)
     return as_text(str(value), name)
 
 
@@ -267,7 +281,7 @@ def as_text(text: str, name: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidInput(f"{name}: expected text that UTF-8 can hold, got {text!r}.") from None
+        raise InvalidInput(name, expected="text that UTF-8 can hold", got=repr(text)) from None
     return text
 
 
@@ -284,16 +298,16 @@ def plain(value: Any) -> Any:
 def as_weights(values: Any, rows: int, bound: float, name: str = "weights") -> Scores:
     weights = as_scores(values, name)
     require_length(weights, rows, name)
-    for wrong, what in ((weights < 0, "at least 0"), (weights > bound, f"at most bound={bound:g}")):
+    for wrong, what in ((weights < 0, "at least 0"), (weights > bound, f"at most the bound, {bound:g}")):
         if wrong.any():
             row = int(wrong.argmax())
-            raise InvalidInput(f"{name}: expected {what}, got {weights[row]:g} at row {row}.")
+            raise InvalidInput(name, expected=f"{what}", got=f"{weights[row]:g}", row=row)
     return weights
 
 
 def require_length(array: Sequence[Any] | NDArray[Any], rows: int, name: str) -> None:
     if len(array) != rows:
-        raise InvalidInput(f"{name}: expected {rows:,} values, one per score, got {len(array):,}.")
+        raise InvalidInput(name, expected=f"{rows:,} values, one per score", got=f"{len(array):,}")
 
 
 def require_one_index(**columns: Any) -> None:
@@ -308,33 +322,34 @@ def require_one_index(**columns: Any) -> None:
         if len(index) == len(expected) and not index.equals(expected):
             row = int(np.argmax(np.asarray(index, dtype=object) != np.asarray(expected, dtype=object)))
             raise InvalidInput(
-                f"{name}: its pandas index is not that of {first}: at row {row} it is {shown(index[row])}, "
-                f"there {shown(expected[row])}. Rows are paired by position; bring both into one order, "
-                f"{name}.loc[{first}.index], or pass {name}.to_numpy() where the positions are right."
+                name,
+                f"its pandas index is not that of {first}: at row {row} it is {shown(index[row])}, there "
+                f"{shown(expected[row])}. Rows are paired by position; bring both into one order, "
+                f"{name}.loc[{first}.index], or pass {name}.to_numpy() where the positions are right.",
             )
 
 
 def require_rows(array: Sequence[Any] | NDArray[Any], name: str) -> None:
     if len(array) == 0:
-        raise InvalidInput(f"{name}: expected at least one row, got none.")
+        raise InvalidInput(name, expected="at least one row", got="none")
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
     """One-dimensional array of whatever came in, or an error about its shape."""
     if isinstance(values, (str, bytes, Mapping)) or values is None:
-        raise InvalidInput(f"{name}: expected a column of values, got {shown(values)}.")
+        raise InvalidInput(name, expected="a column of values", got=shown(values))
     kinds = set(map(type, values)) if isinstance(values, (list, tuple)) else set()
     numeric = all(issubclass(kind, (int, float, np.number, np.bool_)) for kind in kinds)
     try:  # of text NumPy would make rows as long as the longest
         array = np.asarray(_unmasked(values), dtype=None if numeric else object)
     except (ValueError, TypeError) as error:
-        raise InvalidInput(f"{name}: expected a column of values, got {shown(values)}.") from error
+        raise InvalidInput(name, expected="a column of values", got=shown(values)) from error
     if array.ndim == 2 and array.shape[1] == 1:
         array = array.ravel()
     if array.ndim != 1:
         two = array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind == "f"
-        hint = f" The second column of predict_proba is {name}[:, 1]." if two else ""
-        raise InvalidInput(f"{name}: expected one column, got an array of shape {array.shape}.{hint}")
+        hint = f"The second column of predict_proba is {name}[:, 1]." if two else ""
+        raise InvalidInput(name, expected="one column", got=f"an array of shape {array.shape}", remedy=hint)
     return array
 
 
@@ -346,7 +361,7 @@ def _numbers(values: NDArray[Any], name: str, wanted: str = "numbers", remedy: s
     wrong = {kind for kind in other if kind.__name__ not in _MISSING}
     if wrong:
         row = next(row for row, value in enumerate(array) if type(value) in wrong)
-        raise InvalidInput(f"{name}: expected {wanted}, got {shown(array[row])} at row {row}.{remedy}")
+        raise InvalidInput(name, expected=f"{wanted}", got=shown(array[row]), row=row, remedy=remedy)
     if kinds <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
             return array.astype(np.float64)

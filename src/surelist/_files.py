@@ -65,7 +65,7 @@ def refuse_inputs(path: str | Path, inputs: Iterable[str | Path]) -> None:
         except (OSError, ValueError):
             continue
         if same:
-            raise InvalidInput(f"output: {path} is the input {each}; choose another name for the output.")
+            raise InvalidInput("output", f"{path} is the input {each}; choose another name for the output.")
 
 
 def _takes_a_stream(path: Path, present: os.stat_result) -> bool:
@@ -75,7 +75,7 @@ def _takes_a_stream(path: Path, present: os.stat_result) -> bool:
         return True
     if not stat.S_ISREG(kind):
         what = "a folder" if stat.S_ISDIR(kind) else "not a file that can be written to"
-        raise InvalidInput(f"output: {path} is {what}; choose another name.")
+        raise InvalidInput("output", f"{path} is {what}; choose another name.")
     return path.is_absolute() and path.parts[1] in ("dev", "proc")  # /dev/stdout sent to a file
 
 
@@ -167,8 +167,9 @@ def _acquire(lock: Path, path: Path, wait: float) -> int:
         os.close(file)
         if time.monotonic() > until:
             raise InvalidInput(
-                f"state: {path} is in use by another process, for more than {wait:g} seconds now. "
-                "Nothing was changed; try again when that has ended."
+                "state",
+                f"{path} is in use by another process, for more than {wait:g} seconds now. Nothing was "
+                "changed; try again when that has ended.",
             )
         time.sleep(0.02)
 
@@ -185,9 +186,9 @@ class Versions:
             content = path.read_bytes()
             text = content.decode("utf-8")
         except OSError as error:
-            raise InvalidInput(f"state: cannot read {path}: {error.strerror}.") from error
+            raise InvalidInput("state", f"cannot read {path}: {error.strerror}.") from error
         except ValueError as error:
-            raise PolicyFileError(f"state: {path} is not a text file.") from error
+            raise PolicyFileError("state", f"{path} is not a text file.") from error
         self._known[os.path.realpath(path)] = _digest(content)
         return text
 
@@ -208,12 +209,13 @@ class Versions:
             return
         if known is None:
             raise InvalidInput(
-                f"state: {path} exists and would be lost. Load it to go on from there, or save under "
-                "another name."
+                "state",
+                f"{path} exists and would be lost. Load it to go on from there, or save under another name.",
             )
         raise InvalidInput(
-            f"state: {path} was changed by someone else since it was read, so nothing was saved. Load it "
-            "again and repeat what was done."
+            "state",
+            f"{path} was changed by someone else since it was read, so nothing was saved. Load it again "
+            "and repeat what was done.",
         )
 
 
@@ -222,7 +224,7 @@ def _digest(content: bytes) -> str:
 
 
 def _cannot_write(path: Path, error: Exception) -> InvalidInput:
-    return InvalidInput(f"output: cannot write {path}: {getattr(error, 'strerror', None) or error}.")
+    return InvalidInput("output", f"cannot write {path}: {getattr(error, 'strerror', None) or error}.")
 
 
 def parse(text: str, shape: type[Shape], version: int | None, name: str) -> Shape:
@@ -233,13 +235,13 @@ def parse(text: str, shape: type[Shape], version: int | None, name: str) -> Shap
     try:
         raw = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise PolicyFileError(f"{name} is not valid JSON: {error}.") from error
+        raise PolicyFileError("", f"{name} is not valid JSON: {error}.") from error
     if version is not None:
         _check_head(raw, shape, version, name)
     try:
         return shaped(raw, shape)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise PolicyFileError(f"{name} does not fit the format: {error}.") from error
+        raise PolicyFileError("", f"{name} does not fit the format: {error}.") from error
 
 
 def shaped(raw: Any, shape: type[Shape]) -> Shape:
@@ -264,7 +266,7 @@ def _require_whole(raw: Any, written: Any, path: str) -> None:
 def hold(condition: bool, problem: str) -> None:
     """A file may not contradict itself."""
     if not condition:
-        raise PolicyFileError(f"it contradicts itself: {problem}.")
+        raise PolicyFileError("", f"it contradicts itself: {problem}.")
 
 
 def _check_head(raw: Any, shape: type[Any], version: int, name: str) -> None:
@@ -273,11 +275,12 @@ def _check_head(raw: Any, shape: type[Any], version: int, name: str) -> None:
     if kind is not None:
         wanted = get_args(kind)[0]
         if not isinstance(raw, dict) or raw.get("kind") != wanted:
-            raise PolicyFileError(f"{name} is not a {wanted} file.")
+            raise PolicyFileError("", f"{name} is not a {wanted} file.")
     if not isinstance(raw, dict) or "format" not in raw:
-        raise PolicyFileError(f"{name} has no format version: it is not a file of ours.")
+        raise PolicyFileError("", f"{name} has no format version: it is not a file of ours.")
     if type(raw["format"]) is not int or raw["format"] != version:
         raise PolicyFileError(
+            "",
             f"{name} has format version {raw['format']!r}; this surelist reads version {version}. Use the "
-            "surelist that wrote it, or make it anew."
+            "surelist that wrote it, or make it anew.",
         )

@@ -23,7 +23,7 @@ EXACT_INTEGER = 1 << 53
 def as_flag(value: Any, name: str) -> bool:
     """True or False, and nothing that merely counts as such."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InvalidInput(f"{name}: expected True or False, got {shown(value)}.")
+        raise InvalidInput(name, expected="True or False", got=shown(value))
     return bool(value)
 
 
@@ -31,7 +31,7 @@ def as_alpha(value: Any, name: str = "alpha") -> float:
     number = real(value, name)
     if not 0 < number < 1:
         meant = share_meant(value)
-        raise InvalidInput(f"{name}: expected a number between 0 and 1, got {shown(value)}.{meant}")
+        raise InvalidInput(name, expected="a number between 0 and 1", got=shown(value), remedy=meant)
     return number
 
 
@@ -61,28 +61,28 @@ def share_meant(value: Any) -> str:
     except (TypeError, ValueError, OverflowError):
         return ""
     in_percent = 1 < percent < 100 or (text.endswith("%") and 0 < percent < 100)
-    return f" Did you mean {percent / 100:.10g}?" if in_percent else ""
+    return f"Did you mean {percent / 100:.10g}?" if in_percent else ""
 
 
 def as_positive(value: Any, name: str) -> float:
     number = real(value, name)
     if not 0 < number < math.inf:
-        raise InvalidInput(f"{name}: expected a number above 0, got {shown(value)}.")
+        raise InvalidInput(name, expected="a number above 0", got=shown(value))
     return number
 
 
 def as_count(value: Any, name: str) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or value < 1:
-        raise InvalidInput(f"{name}: expected a whole number of at least 1, got {shown(value)}.")
+        raise InvalidInput(name, expected="a whole number of at least 1", got=shown(value))
     if int(value) > EXACT_INTEGER:
-        raise InvalidInput(f"{name}: expected at most 2^53, got {shown(value)}.")
+        raise InvalidInput(name, expected="at most 2^53", got=shown(value))
     return int(value)
 
 
 def as_whole_k(value: Any, pool_size: int) -> int:
     k = as_count(value, "k")
     if k > pool_size:
-        raise InvalidInput(f"k: expected at most pool_size={pool_size}, got {k}.")
+        raise InvalidInput("k", expected=f"at most the pool size, {pool_size}", got=f"{k}")
     return k
 
 
@@ -91,14 +91,14 @@ def as_rate(value: Any, name: str) -> Fraction:
     number = value if isinstance(value, Fraction) else as_fraction(value, name)
     if not 0 < number <= 1:
         meant = share_meant(value)
-        raise InvalidInput(f"{name}: expected a number above 0 and at most 1, got {shown(value)}.{meant}")
+        raise InvalidInput(name, expected="a number above 0 and at most 1", got=shown(value), remedy=meant)
     return number
 
 
 def as_fraction(value: Any, name: str) -> Fraction:
     number = real(value, name)
     if not math.isfinite(number):
-        raise InvalidInput(f"{name}: expected a finite number, got {shown(value)}.")
+        raise InvalidInput(name, expected="a finite number", got=shown(value))
     return Fraction(repr(number))
 
 
@@ -108,18 +108,18 @@ def as_choice(value: Any, choices: Iterable[str], name: str) -> str:
         return value
     listed = ", ".join(repr(option) for option in options)
     close = difflib.get_close_matches(str(value), options, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise InvalidInput(f"{name}: expected one of {listed}, got {shown(value)}.{hint}")
+    hint = f"Did you mean {close[0]!r}?" if close else ""
+    raise InvalidInput(name, expected=f"one of {listed}", got=shown(value), remedy=hint)
 
 
 def real(value: Any, name: str) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         meant = share_meant(value) if isinstance(value, str) and value.endswith("%") else ""
-        raise InvalidInput(f"{name}: expected a number, got {shown(value)}.{meant}")
+        raise InvalidInput(name, expected="a number", got=shown(value), remedy=meant)
     try:
         return float(value)
     except OverflowError:
-        raise InvalidInput(f"{name}: expected a number a float can hold, got {shown(value)}.") from None
+        raise InvalidInput(name, expected="a number a float can hold", got=shown(value)) from None
 
 
 def shown(value: Any) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from surelist._dataclasses import dataclass
+from surelist._names import PYTHON, OptionNames, option
 
 
 class SurelistError(Exception):
@@ -23,19 +25,90 @@ class SurelistError(Exception):
     """
 
     status: ClassVar[int] = 400
+    names: OptionNames = PYTHON  # of the front end that was called
+
+    def said(self, names: OptionNames) -> str:
+        """The message in the words of a front end."""
+        return names.said(super().__str__())
+
+    def changed(self, change: Callable[[str], str]) -> Self:
+        """A copy with its texts changed."""
+        told = type(self).__new__(type(self))
+        told.__dict__.update(self.__dict__)
+        told.args = tuple(change(each) if isinstance(each, str) else each for each in self.args)
+        return told
+
+    def __str__(self) -> str:
+        return self.said(self.names)
 
 
 class InvalidInput(SurelistError, ValueError):
-    """An argument, column or file does not fit; the message names it and the value found.
+    """An argument, column or file does not fit: which one, what was expected, what was found, what to do.
+
+    Parameters
+    ----------
+    field : str
+        What does not fit, by its name in Python; each front end has its own names. Empty where nothing that a
+        caller names is wrong.
+    problem : str
+        What is wrong, in a sentence. Made of ``expected`` and ``got`` where they are given.
+    expected, got : str
+        What would fit, and what was found instead.
+    row : int, optional
+        Where it was found first, counted from 0.
+    in_all : int
+        In how many rows it was found.
+    remedy : str
+        What to do about it.
 
     Examples
     --------
     >>> import surelist as sl
-    >>> sl.Expected(-1, 100)
-    Traceback (most recent call last):
-    ...
-    surelist.errors.InvalidInput: ...
+    >>> try:
+    ...     sl.Expected(-1, 100)
+    ... except sl.InvalidInput as error:
+    ...     print(error)
+    ...     print((error.field, error.expected, error.got))
+    k: expected a number above 0, got -1.
+    ('k', 'a number above 0', '-1')
     """
+
+    def __init__(
+        self, field: str, problem: str = "", *, expected: str = "", got: str = "", row: int | None = None,
+        in_all: int = 1, remedy: str = "",
+    ) -> None:  # fmt: skip
+        super().__init__(field, problem)
+        self.field, self.problem, self.remedy = field, problem, remedy
+        self.expected, self.got, self.row, self.in_all = expected, got, row, in_all
+
+    def said(self, names: OptionNames) -> str:
+        """The message in the words of a front end."""
+        field = f"{names.field(self.field)}: " if self.field else ""
+        remedy = names.said(self.remedy)
+        return f"{field}{names.said(self._fact())}{' ' if remedy else ''}{remedy}"
+
+    def _fact(self) -> str:
+        if not self.expected:
+            return self.problem
+        at = "" if self.row is None else f" at row {self.row}"
+        return f"expected {self.expected}, got {self.got}{at}{_in_all(self.in_all)}."
+
+    def parts(self, names: OptionNames) -> dict[str, Any]:
+        """What it knows, as plain values; None for what it does not."""
+        said = {"expected": self.expected, "got": self.got, "remedy": self.remedy}
+        shown = {name: names.said(text) or None for name, text in said.items()}
+        return {"field": names.field(self.field) or None, **shown, "row": self.row}
+
+    def changed(self, change: Callable[[str], str]) -> Self:
+        """A copy with its texts changed."""
+        told = super().changed(change)
+        for name in ("field", "problem", "expected", "got", "remedy"):
+            setattr(told, name, change(getattr(self, name)))
+        return told
+
+
+def _in_all(rows: int) -> str:
+    return f" ({rows:,} in all)" if rows > 1 else ""
 
 
 class PolicyFileError(InvalidInput):
@@ -64,7 +137,25 @@ class MissingDependency(SurelistError, ImportError):
     status = 501
 
 
-class GroupCutoffWarning(UserWarning):
+class SurelistWarning(UserWarning):
+    """Base of the warnings below.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> issubclass(sl.ScoreWarning, UserWarning)
+    True
+    """
+
+    def said(self, names: OptionNames) -> str:
+        """The message in the words of a front end."""
+        return names.said(super().__str__())
+
+    def __str__(self) -> str:
+        return self.said(PYTHON)
+
+
+class GroupCutoffWarning(SurelistWarning):
     """Cutoffs per group were calibrated without recording what they are for.
 
     Examples
@@ -82,7 +173,7 @@ class GroupCutoffWarning(UserWarning):
     """
 
 
-class NestedFitWarning(UserWarning):
+class NestedFitWarning(SurelistWarning):
     """A ``ShortlistClassifier`` was fitted inside something that has seen its calibration rows.
 
     Examples
@@ -98,7 +189,7 @@ class NestedFitWarning(UserWarning):
     """
 
 
-class PoolWarning(UserWarning):
+class PoolWarning(SurelistWarning):
     """A pool is empty, or rows were treated as units although candidates of one pool resemble one another.
 
     Examples
@@ -117,7 +208,7 @@ class PoolWarning(UserWarning):
     """
 
 
-class ScoreWarning(UserWarning):
+class ScoreWarning(SurelistWarning):
     """Qualified calibration rows score lower than the others: perhaps the wrong column, or its wrong end.
 
     Examples
@@ -134,7 +225,7 @@ class ScoreWarning(UserWarning):
     """
 
 
-class TableWarning(UserWarning):
+class TableWarning(SurelistWarning):
     """Rows of a table were dropped on request, or ids occur more than once.
 
     Examples
@@ -154,7 +245,7 @@ class TableWarning(UserWarning):
     """
 
 
-class UnreviewedWarning(UserWarning):
+class UnreviewedWarning(SurelistWarning):
     """A pool was closed before all its reviews came; the message says how many are missing."""
 
 
@@ -227,10 +318,13 @@ class NotCertifiable(SurelistError):
         return type(self), (self.shortfall,)
 
 
-def error_body(error: Exception) -> dict[str, Any]:
-    """An error as plain values: the same for ``--json`` and for HTTP."""
-    numbers = _numbers(error.shortfall) if isinstance(error, NotCertifiable) else {}
-    return {"type": type(error).__name__, "message": str(error), **numbers}
+def error_body(error: Exception, names: OptionNames = PYTHON) -> dict[str, Any]:
+    """An error as plain values, in the words of a front end: the same for ``--json`` and for HTTP."""
+    message = error.said(names) if isinstance(error, SurelistError) else str(error)
+    body = {"type": type(error).__name__, "message": message}
+    if isinstance(error, NotCertifiable):
+        return {**body, **_numbers(error.shortfall)}
+    return {**body, **error.parts(names)} if isinstance(error, InvalidInput) else body
 
 
 def _numbers(shortfall: Shortfall) -> dict[str, Any]:
@@ -280,7 +374,7 @@ def _explain(s: Shortfall) -> str:
     less = "a smaller share" if s.largest_share is not None else "a smaller k"
     looks = ""
     if s.simultaneous_rule:
-        looks = '; on those, a campaign or rule="simultaneous" allows more than one look'
+        looks = f"; on those, a campaign or {option('rule', 'simultaneous')} allows more than one look"
     parts.append(
         f"Trying again on the same rows ({less}, another rule, more rows added) is not covered by "
         f"the promise. Fresh rows are{looks}."

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist._check import EVERYONE
 from surelist._dataclasses import dataclass
+from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.ties import Salt
 
@@ -48,8 +49,9 @@ class GroupFilter:
         if not fitting:
             who = f" of group {self.group!r}" if self.group is not None else ""
             raise InvalidInput(
-                f"pool: the promise covers pools of {self.thresholds[0].pool_size} or more candidates"
-                f"{who}, got {pool_size}. Pool more candidates, or calibrate for smaller pools."
+                "pool",
+                f"the promise covers pools of {self.thresholds[0].pool_size} or more candidates{who}, got "
+                f"{pool_size}. Pool more candidates, or calibrate for smaller pools.",
             )
         return fitting[-1]
 
@@ -109,7 +111,7 @@ class Filter:
         if self.grouped:
             return self._select_groups(array, groups, texts)
         if groups is not None:
-            raise InvalidInput("groups: this policy has one cutoff for everybody; leave them out.")
+            raise InvalidInput("groups", "this policy has one cutoff for everybody; leave them out.")
         return self._at_least(array, self.groups[0].threshold(len(array)), texts)
 
     def reason(self, group: str | None, candidates: int, sizes: Mapping[str, int]) -> str:
@@ -129,7 +131,7 @@ class Filter:
         """Raise where ties cannot be broken for want of the salt."""
         if self.hashed and self.salt is None:
             raise InvalidInput(
-                "policy: its salt is missing. Keep the .salt file beside the policy file and load again."
+                "policy", "its salt is missing. Keep the .salt file beside the policy file and load again."
             )
 
     def _select_groups(self, scores: Scores, groups: Any, ids: list[str] | None) -> Mask:
@@ -158,14 +160,15 @@ class Filter:
         for row, number in zip(tied.tolist(), numbers, strict=True):
             if number in self.salt.spent:
                 raise InvalidInput(
-                    f"ids: candidate {ids[row]!r} is also a calibration row. "
-                    "Randomised ties need ids that are unique over calibration and pool."
+                    "ids",
+                    f"candidate {ids[row]!r} is also a calibration row. Randomised ties need ids that are "
+                    "unique over calibration and pool.",
                 )
             mask[row] = number >= threshold.tie_break
 
     def _tie_ids(self, ids: Any, rows: int) -> list[str]:
         if ids is None:
-            raise InvalidInput("ids: this policy breaks ties by candidate id; pass ids=.")
+            raise InvalidInput("ids", f"this policy breaks ties by candidate id; pass {option('ids')}.")
         self.require_salt()
         return check.as_ids(ids, rows)
 
@@ -195,16 +198,16 @@ def pool_members(
     if everyone and EVERYONE in known:
         return _with_everyone(groups, known, rows, overlapping=overlapping)
     if groups is None:
-        raise InvalidInput(f"groups: this policy has groups ({_listed(known)}); pass groups=.")
+        raise InvalidInput("groups", f"this policy has groups ({_listed(known)}); pass {option('groups')}.")
     if isinstance(groups, Mapping) != overlapping:
         form = "a mapping of name to boolean mask" if overlapping else "one group name per candidate"
-        raise InvalidInput(f"groups: this policy takes {form}, got {type(groups).__name__}.")
+        raise InvalidInput("groups", f"this policy takes {form}, got {type(groups).__name__}.")
     if overlapping:
         masks = check.as_masks(groups, rows)
         unknown = sorted(set(masks) - set(known))
         missing = sorted(set(known) - set(masks))
         if missing:
-            raise InvalidInput(f"groups: no mask for group {missing[0]!r}.")
+            raise InvalidInput("groups", f"no mask for group {missing[0]!r}.")
     else:
         names = check.as_groups(groups)
         check.require_length(names, rows, "groups")
@@ -213,8 +216,9 @@ def pool_members(
         unknown = sorted(set(np.unique(names).tolist()) - set(known)) if covered < rows else []
     if unknown:
         raise InvalidInput(
-            f"groups: unknown group {check.shown(unknown[0])}; known groups: {_listed(known)}. Nothing is "
-            "promised for it: calibrate with rows of it, or merge small groups beforehand (merge_groups)."
+            "groups",
+            f"unknown group {check.shown(unknown[0])}; known groups: {_listed(known)}. Nothing is promised "
+            "for it: calibrate with rows of it, or merge small groups beforehand (merge_groups).",
         )
     return masks
 
@@ -223,8 +227,9 @@ def refuse_everyone(known: bool) -> None:
     """Raise where a group has the name that stands for all rows."""
     if known:
         raise InvalidInput(
-            f"groups: the target of {EVERYONE!r} is about all rows, and there is a group of that name; give "
-            "the group another name, or leave its mask out."
+            "groups",
+            f"the target of {EVERYONE!r} is about all rows, and there is a group of that name; give the "
+            "group another name, or leave its mask out.",
         )
 
 

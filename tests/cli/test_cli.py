@@ -319,6 +319,6 @@ def test_calibrate_and_show_point_out_ties_in_the_words_of_the_command_line(tmp_
     said = capsys.readouterr().out
     assert "were needed" in said
     assert "score column 'score': 0 to 1" in said
-    assert "--ties hash" in said
+    assert "than with ties broken by candidate id" in said
     assert run(["show", "p.json", "--json"]) == 0
     assert "ties at the threshold" in json.loads(capsys.readouterr().out)["warnings"][0]

@@ -161,18 +161,18 @@ def test_a_blank_label_under_recall_is_not_answered_with_what_recall_refuses(fol
         assert run(["calibrate", "gap.csv", *promise, "-o", "other.json"]) == 2
         said = capsys.readouterr().err
         assert "--missing-labels" not in said
-        assert "a promise of recall needs every label, so get them or promise a count" in said
+        assert "dropping such rows would break the promise, so get them: 1 row" in said
     assert run(["calibrate", "gap.csv", *COUNT, "-o", "other.json"]) == 2
     assert "--missing-labels unqualified keeps them as not qualified" in capsys.readouterr().err
     with pytest.raises(
-        sl.InvalidInput, match="recall needs every label, so get them or promise a count"
+        sl.InvalidInput, match=r"Dropping such rows would break the promise; get them\.$"
     ) as caught:
         sl.calibrate([0.5, 0.6], [1, None], sl.Recall(0.9))
     assert "unqualified" not in str(caught.value)
 
 
 def test_evaluate_is_not_answered_with_an_option_it_has_not(folder):
-    with pytest.raises(sl.InvalidInput, match=r"missing label at row 1 .* Every row needs one") as caught:
+    with pytest.raises(sl.InvalidInput, match=r"missing label at row 1. Every row needs one") as caught:
         sl.evaluate("policy.json", [0.5, 0.6], [1, None])
     assert "missing_labels" not in str(caught.value)
 

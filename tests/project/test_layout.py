@@ -23,6 +23,7 @@ EVERYWHERE = {
     "_check",
     "_dataclasses",
     "_files",
+    "_names",
     "_numerals",
     "_randomness",
     "_scalars",
@@ -35,6 +36,7 @@ PLAN = {
     "_check": set(),
     "_dataclasses": set(),
     "_files": set(),
+    "_names": set(),
     "_numerals": set(),
     "_randomness": set(),
     "_scalars": set(),
@@ -287,3 +289,14 @@ def test_every_public_name_has_a_docstring():
     for name in surelist.__all__:
         if name != "__version__":
             assert (getattr(surelist, name).__doc__ or "").strip(), name
+
+
+def test_an_error_says_its_field_apart_from_its_sentence():
+    for module in modules():
+        for node in ast.walk(source_of(module)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
+                "InvalidInput",
+                "PolicyFileError",
+            ):
+                known = len(node.args) == 2 or {"expected", "got"} <= {each.arg for each in node.keywords}
+                assert known, f"{module}:{node.lineno}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -11,13 +12,16 @@ import click
 import pytest
 
 import surelist as sl
+from surelist._names import option
 from surelist.cli import calibrate, certify, lifecycle
 from surelist.cli.options import in_flags
+from surelist.errors import error_body
 from surelist.promises import kinds
 from surelist.promises.grammar import group_targets, one_target, target_asked
 from surelist.promises.options import OPTIONS
 from surelist.promises.terms import Roles, Terms
 from surelist.service.models import CalibrateOptions, CurveOptions
+from surelist.service.page_words import PARAMETERS
 
 DOCS = Path(__file__).parents[2] / "docs"
 FLAGS = {name: each for each in kinds.classes() for name, _ in each.flags}
@@ -155,15 +159,39 @@ def test_a_promise_without_its_numbers_says_which_one_is_missing(kind):
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("error", "python", "flags"),
     [
-        ("pool_size: expected a number, got 'x'.", "--pool-size: expected a number, got 'x'."),
-        ('labels: missing; missing_labels="unqualified" keeps', "labels: missing; --missing-labels unqualified keeps"),
-        ('id: ties="hash" breaks ties; pass id=.', "--id: --ties hash breaks ties; pass --id."),
-        ('purpose="..." is needed with groups=.', '--purpose "..." is needed with --group.'),
-        ("score: no column 'pool_size'; there are 'score'.", "--score: no column 'pool_size'; there are 'score'."),
-        ("table: scores are bad", "table: scores are bad"),
+        (sl.InvalidInput("pool_size", expected="a number", got="'x'"), "pool_size: expected a number, got 'x'.",
+         "--pool-size: expected a number, got 'x'."),
+        (sl.InvalidInput("labels", f"missing; {option('missing_labels', 'unqualified')} keeps them."),
+         'labels: missing; missing_labels="unqualified" keeps them.',
+         "labels: missing; --missing-labels unqualified keeps them."),
+        (sl.InvalidInput("ids", f"{option('ties', 'hash')} breaks ties; pass {option('ids')}."),
+         "ids: ties=Hash(ids) breaks ties; pass ids=.", "--id: --ties hash breaks ties; pass --id."),
+        (sl.InvalidInput("score", "no column 'pool_size'; there are 'pools='."),
+         "score: no column 'pool_size'; there are 'pools='.",
+         "--score: no column 'pool_size'; there are 'pools='."),
+        (sl.InvalidInput("", f"{option('purpose', '...')} is needed."), 'purpose="..." is needed.',
+         '--purpose "..." is needed.'),
     ],
 )  # fmt: skip
-def test_errors_speak_in_flags_at_the_command_line(message, said):
-    assert in_flags(message) == said
+def test_errors_name_options_in_the_words_of_the_front_end(error, python, flags):
+    assert str(error) == python
+    assert in_flags(error) == flags
+    assert str(pickle.loads(pickle.dumps(error))) == python
+
+
+def test_an_error_knows_its_parts_and_an_option_that_is_not_offered_goes_with_its_clause():
+    dropping = option("on_bad_rows", "drop", before=", or drop them with ")
+    error = sl.InvalidInput(
+        "pools", expected="a name", got="nothing", row=3, in_all=2, remedy=f"Name them{dropping}."
+    )
+    assert str(error) == (
+        'pools: expected a name, got nothing at row 3 (2 in all). Name them, or drop them with on_bad_rows="drop".'
+    )
+    assert error_body(error, PARAMETERS) == {
+        "type": "InvalidInput", "message": "pool: expected a name, got nothing at row 3 (2 in all). Name them.",
+        "field": "pool", "expected": "a name", "got": "nothing", "remedy": "Name them.", "row": 3,
+    }  # fmt: skip
+    renamed = error.changed(lambda text: text.replace("a name", "an id"))
+    assert (renamed.expected, renamed.row, type(renamed)) == ("an id", 3, sl.InvalidInput)

@@ -96,7 +96,7 @@ def test_with_ties_the_evidence_says_how_many_were_needed_and_how_many_there_are
     assert step.share == pytest.approx((rounded >= step.threshold).mean())
     assert hashed.cutoffs[0].steps[0].share == pytest.approx(step.share_untied)
     assert f"about {100 * round(step.share / step.share_untied - 1, 3):.6g}% longer" in text
-    assert "ties=Hash(ids)" in text
+    assert "than with ties broken by candidate id" in text
     untied = sl.calibrate(SCORES, LABELS, TARGET)
     assert "longer" not in untied.describe()
     assert "as many as needed" in untied.describe()

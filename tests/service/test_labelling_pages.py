@@ -296,7 +296,7 @@ def test_the_slower_of_two_under_one_key_gets_what_the_faster_one_did(registry):
 
     def slower() -> Any:
         registry.append("local", "labelling.told", "a" * 16, {"rows": [3]}, key=key).result()
-        raise InvalidInput("labels: row 3 is not asked for now.")
+        raise InvalidInput("labels", "row 3 is not asked for now.")
 
     made = view.once(key, slower)
     assert (made.replayed, made.entry.facts) == (True, {"rows": [3]})

@@ -7,8 +7,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from surelist.promises import wording
+from surelist._names import option
+from surelist.errors import InvalidInput
 from surelist.service.page_words import plainly, sentence
+from surelist.tables.reading import DECIMAL
 from tests.helpers.service import csv_text
 from tests.service.test_access import form_token
 from tests.service.test_promise_form import Tab
@@ -151,32 +153,21 @@ def test_the_labelling_pages(local_client):
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("error", "shown"),
     [
-        ('score: 3 rows have none: give every candidate a score, or drop these rows with on_bad_rows="drop"',
-         "score: 3 rows have none: give every candidate a score"),
-        ("pool_size: expected at least 1, got 0.", "Pool size: expected at least 1, got 0."),
-        ("unlabelled: Precision needs scores of other candidates, without labels; pass unlabelled=.",
-         "Scores of other candidates: Precision needs scores of other candidates, without labels: choose a file of "
-         "them."),
-        ("labels: Recall and labels known above a score and audited below it have no proof together; give every row's "
-         "probability= and lowest_rate= instead.",
-         "Labels: Recall and labels known above a score and audited below it have no proof together; give a column "
-         "with every row's probability instead."),
-        ('column: x. Say which mark is the decimal one: decimal=","', "column: x. Choose the decimal mark below."),
+        (InvalidInput("pool_size", expected="at least 1", got="0"), "Pool size: expected at least 1, got 0."),
+        (InvalidInput("score", f"give every candidate a score{option('on_bad_rows', 'drop', before=', or ')}."),
+         "score: give every candidate a score."),
+        (InvalidInput("unlabelled", f"scores of others are needed; pass {option('unlabelled')}."),
+         "Scores of other candidates: scores of others are needed; pass “Scores of other candidates”."),
+        (InvalidInput("labels", f"missing; {option('missing_labels', 'unqualified')} keeps them."),
+         "Labels: missing; the field “Labels” keeps them."),
+        (InvalidInput("column 'x'", "1,234 is ambiguous.", remedy=DECIMAL),
+         "column 'x': 1,234 is ambiguous. Say which mark is the decimal one: the field “Decimal mark”."),
     ],
 )  # fmt: skip
-def test_sentences_of_the_core_in_the_words_of_the_page(said, shown):
-    assert plainly(said) == shown
-
-
-def test_a_warning_about_ties_names_no_keyword_on_the_page():
-    import surelist as sl
-    from tests.helpers.promise_kinds import LABELS, SCORES, made
-
-    (warning,) = wording.warnings(made(sl.Expected(5, 100), LABELS, SCORES.round(1)))
-    assert "ties=Hash(ids)" in warning
-    assert INSIDERS.search(plainly(warning)) is None
+def test_errors_in_the_words_of_the_page(error, shown):
+    assert plainly(error) == shown
 
 
 def test_a_promise_that_cannot_be_watched_says_why_without_a_keyword():
@@ -186,6 +177,6 @@ def test_a_promise_that_cannot_be_watched_says_why_without_a_keyword():
     policy = policy_of("budget")
     with pytest.raises(sl.InvalidInput) as refused:
         policy.cutoffs[0].target.watched(policy)
-    said = plainly(str(refused.value))
-    assert "averages in pools of a given size, and shares of all qualified that are kept" in said
+    said = plainly(refused.value)
+    assert "averages in pools of a known size, shares kept." in said
     assert INSIDERS.search(said) is None

@@ -202,7 +202,7 @@ def test_the_standing_goes_from_early_to_holding():
 def test_a_promise_that_cannot_be_watched_says_why():
     watched = watching.watch(policy_of(PerPool(2, 100)), [])
     assert watched.standing is None
-    assert 'rule="pac"' in watched.sentence
+    assert "a promise about every pool cannot be watched" in watched.sentence
     assert watching.cannot_count(policy_of(PerPool(2, 100), rule="pac"), 50, {}).endswith(
         "100 or more, got 50."
     )

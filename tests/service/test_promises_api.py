@@ -155,7 +155,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"k": 5, "pool_size": 100, "start": 0.1}, "start: does not go with"),
     ({"k": 5, "pool_size": 100, "also": ["nothing:3"]}, "also: expected"),
     ({"k": 5, "pool_size": 100, "also": ["expect:3/50"]}, "each of another kind"),
-    ({"k": 5, "pool_size": 100, "audit_rate": 0.1}, "audited_below go together"),
+    ({"k": 5, "pool_size": 100, "audit_rate": 0.1}, "audited_below= go together"),
     ({"k": 5, "pool_size": 100, "lowest_rate": 0.1}, "go with probability="),
     ({"k": 5, "pool_size": 100, "probability": "rate", "label": "drawn"}, "lowest_rate: probability= needs it"),
     ({"promise": "recall", "share": 0.9, "label": "drawn", "audit_rate": 0.3, "audited_below": 0.6}, "probability="),

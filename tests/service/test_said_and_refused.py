@@ -124,12 +124,12 @@ def test_an_error_keeps_its_kind_and_loses_the_path(tmp_path):
         pytest.raises(InvalidInput, match=r"^'the file': odd, see the file: line 2$"),
         without_places([tmp_path]),
     ):
-        raise InvalidInput(f"'{tmp_path}/spool/made-1.csv': odd, see {tmp_path}/x.db: line 2")
+        raise InvalidInput("", f"'{tmp_path}/spool/made-1.csv': odd, see {tmp_path}/x.db: line 2")
     with pytest.raises(TooLarge, match="the file is large") as caught, without_places([tmp_path]):
         raise TooLarge(5, f"{tmp_path}/x is large")
     assert caught.value.status == 413
     with pytest.raises(InvalidInput, match="data is data"), without_places([Path("data"), Path(".")]):
-        raise InvalidInput("data is data. Nothing else.")
+        raise InvalidInput("", "data is data. Nothing else.")
 
 
 def test_a_token_of_the_record_is_good_for_a_service_without_a_login_too(tmp_path, past):

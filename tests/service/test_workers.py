@@ -47,7 +47,7 @@ def never() -> threading.Event:
 def test_results_and_errors_come_back_as_they_are(workers):
     assert workers.run(never(), max, [3, 5, 1]) == 5
     with pytest.raises(InvalidInput, match="score: no such"):
-        workers.run(never(), fail_with, InvalidInput("score: no such column."))
+        workers.run(never(), fail_with, InvalidInput("score", "no such column."))
     short = Shortfall("t", 10, 1, 5, 0.5, None, 50)
     with pytest.raises(NotCertifiable) as refused:
         workers.run(never(), fail_with, NotCertifiable(short))

@@ -16,6 +16,7 @@ import pytest
 import xlsxwriter
 
 import surelist as sl
+from surelist._names import PYTHON
 from surelist.promises.terms import Roles, make_terms
 from surelist.tables.bad_rows import Problem, refusal_for
 from surelist.workflows import tables as workflows
@@ -253,7 +254,7 @@ def test_columns_read_whole_are_refused_in_the_same_words(tmp_path):
     (problem,) = problems(path)
     with pytest.raises(sl.InvalidInput) as caught:
         workflows.curve(path, score="score", label="label", pool_size=100)
-    assert str(caught.value) == problem.sentence
+    assert str(caught.value) == PYTHON.said(problem.sentence)
     assert "label='yes'" in problem.sentence
 
 

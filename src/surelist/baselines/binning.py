@@ -37,7 +37,7 @@ def umb(
     last bin is shortlisted at random, candidate by candidate.
     """
     if not isinstance(target, Expected):
-        raise InvalidInput(f"target: expected Expected, got {target!r}.")
+        raise InvalidInput("target", expected="Expected", got=repr(target))
     check.require_one_index(scores=scores, labels=labels)
     array = check.as_scores(scores)
     qualified, _ = check.as_labels(labels)

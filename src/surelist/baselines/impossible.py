@@ -46,7 +46,7 @@ def impossibility(k: float = 5, pool_size: int = 100, points: int = 1001) -> Imp
     """
     k, m = check.as_positive(k, "k"), check.as_count(pool_size, "pool_size")
     if not k < m:
-        raise InvalidInput(f"k: expected less than pool_size={m}, got {k:g}.")
+        raise InvalidInput("k", expected=f"less than the pool size, {m}", got=f"{k:g}")
     truth = np.array([np.ones(m), np.full(m, k / m)])  # P(Y=1|x) in the two pools
     best = omniscient(truth, k).size
     grid = np.linspace(0, m, check.as_count(points, "points"))

@@ -33,12 +33,12 @@ def take_until(pools: Any, k: float, member: Any, *, method: str, guarantee: str
     k = check.as_positive(k, "k")
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         wrong = array[(array < 0) | (array > 1)][0]
-        raise InvalidInput(f"scores: expected probabilities between 0 and 1, got {wrong:g}.")
+        raise InvalidInput("scores", expected="probabilities between 0 and 1", got=f"{wrong:g}")
     counted = array
     if member is not None:
         allowed = np.asarray(member)
         if allowed.dtype.kind != "b" or allowed.shape != array.shape:
-            raise InvalidInput(f"member: expected a boolean array of shape {array.shape}.")
+            raise InvalidInput("member", f"expected a boolean array of shape {array.shape}.")
         counted = np.where(allowed, array, 0.0)
     threshold, share = _last_score(counted, k)
     chance = (counted > threshold[..., None]).astype(np.float64)
@@ -103,8 +103,10 @@ def calibrated_oracle(values: Any, masses: Any, target: Expected) -> CalibratedO
     reached = np.cumsum((mu * rho)[::-1])
     if reached[-1] < rate * (1 - 1e-12):
         raise InvalidInput(
-            f"k: expected at most {target.pool_size * reached[-1]:g}, all there is in a pool of "
-            f"{target.pool_size:g}, got {target.k:g}."
+            "k",
+            expected=f"at most {target.pool_size * reached[-1]:g}, all there is in a pool of "
+            f"{target.pool_size:g}",
+            got=f"{target.k:g}",
         )
     last = min(int(np.searchsorted(reached, rate * (1 - 1e-12))), len(mu) - 1)
     falling, weight = mu[::-1], rho[::-1]
@@ -152,7 +154,9 @@ def oracle_threshold(scores: Any, labels: Any, target: Expected) -> Bands:
     hits = array[qualified]
     if needed > len(hits):
         raise InvalidInput(
-            f"k: expected at most {target.pool_size * len(hits) / max(1, len(array)):g}, got {target.k:g}."
+            "k",
+            expected=f"at most {target.pool_size * len(hits) / max(1, len(array)):g}",
+            got=f"{target.k:g}",
         )
     threshold = float(np.partition(hits, len(hits) - needed)[len(hits) - needed])
     return Bands("Oracle", (threshold,), (1.0,), "exact, if these candidates are the whole population")
@@ -164,8 +168,8 @@ def _finite_range(values: Any, masses: Any) -> tuple[Floats, Floats]:
     check.require_rows(mu, "values")
     check.require_length(rho, len(mu), "masses")
     if mu.min() < 0 or mu.max() > 1:
-        raise InvalidInput("values: expected probabilities between 0 and 1.")
+        raise InvalidInput("values", "expected probabilities between 0 and 1.")
     if rho.min() < 0 or abs(rho.sum() - 1) > 1e-9:
-        raise InvalidInput(f"masses: expected probabilities that sum to 1, got a sum of {rho.sum():g}.")
+        raise InvalidInput("masses", expected="probabilities that sum to 1", got=f"a sum of {rho.sum():g}")
     distinct, index = np.unique(mu, return_inverse=True)
     return distinct, np.bincount(index, weights=rho).astype(np.float64)

@@ -93,9 +93,9 @@ def as_pools(values: Any, name: str = "scores") -> Floats:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InvalidInput(f"{name}: expected pools of one size, one per row.") from error
+        raise InvalidInput(name, "expected pools of one size, one per row.") from error
     if array.ndim not in (1, 2):
         raise InvalidInput(
-            f"{name}: expected one pool, or one pool per row, got an array of shape {array.shape}."
+            name, expected="one pool, or one pool per row", got=f"an array of shape {array.shape}"
         )
     return check.as_scores(array.ravel(), name).reshape(array.shape)

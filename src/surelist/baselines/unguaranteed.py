@@ -54,7 +54,7 @@ def platt(scores: Any, labels: Any) -> PlattMap:
     """
     array, qualified = _rows(scores, labels)
     if not 0 < np.count_nonzero(qualified) < len(qualified):
-        raise InvalidInput("labels: Platt's map needs qualified and unqualified rows, got only one kind.")
+        raise InvalidInput("labels", "Platt's map needs qualified and unqualified rows, got only one kind.")
     try:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
@@ -78,7 +78,7 @@ def isotonic(scores: Any, labels: Any, target: Expected) -> Bands:
     """
     array, qualified = _rows(scores, labels)
     if not isinstance(target, Expected):
-        raise InvalidInput(f"target: expected Expected, got {target!r}.")
+        raise InvalidInput("target", expected="Expected", got=repr(target))
     try:
         from sklearn.isotonic import IsotonicRegression
     except ImportError as error:

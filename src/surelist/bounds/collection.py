@@ -136,9 +136,9 @@ def _pool_count(size: int, block: int, drawn: int, k: int, pool_size: int, alpha
 def _as_sample(block: int, drawn: int, size: int | None = None) -> tuple[int, int]:
     block, drawn = check.as_count(block, "block"), check.as_count(drawn, "drawn")
     if drawn > block:
-        raise InvalidInput(f"drawn: expected at most block={block:,}, got {drawn:,}.")
+        raise InvalidInput("drawn", expected=f"at most block={block:,}", got=f"{drawn:,}")
     if size is not None and block > check.as_count(size, "size"):
-        raise InvalidInput(f"block: expected at most size={size:,}, got {block:,}.")
+        raise InvalidInput("block", expected=f"at most size={size:,}", got=f"{block:,}")
     return block, drawn
 
 

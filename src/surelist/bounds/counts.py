@@ -147,7 +147,7 @@ def largest_rate(n: int, count: int, alpha: float, rule: str = "exact") -> float
         return 0.0
     count = check.as_count(count, "count")
     if count > n:
-        raise InvalidInput(f"count: expected at most n={n}, got {count}.")
+        raise InvalidInput("count", expected=f"at most n={n}", got=f"{count}")
     band = max(0.0, count / n - dkw_epsilon(n, alpha) - 1e-12)
     if rule == "dkw":
         return band
@@ -197,7 +197,7 @@ def excess_count(
     """
     n, count, alpha = check.as_count(n, "n"), check.as_count(count, "count"), check.as_alpha(alpha)
     if count > n:
-        raise InvalidInput(f"count: expected at most n={n}, got {count}.")
+        raise InvalidInput("count", expected=f"at most n={n}", got=f"{count}")
     above = count if untied else count + 1
     top = float(special.betainccinv(above, n - above + 1, alpha)) if above <= n else 1.0
     return pool_size * top - k

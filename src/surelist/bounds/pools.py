@@ -62,9 +62,9 @@ class EThreshold:
         check.as_positive(self.mean, "mean")
         check.as_alpha(self.alpha)
         if not 0 <= self.stake * self.mean < 1:
-            raise InvalidInput(f"stake: expected at least 0 and below 1/mean, got {self.stake:g}.")
+            raise InvalidInput("stake", expected="at least 0 and below 1/mean", got=f"{self.stake:g}")
         if not 0 <= self.uniform <= 1:
-            raise InvalidInput(f"uniform: expected a number from 0 to 1, got {self.uniform!r}.")
+            raise InvalidInput("uniform", expected="a number from 0 to 1", got=repr(self.uniform))
 
     def certified(self, totals: Floats) -> bool:
         """Whether these totals, one per pool in the order drawn, certify a mean above ``mean``."""

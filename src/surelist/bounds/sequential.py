@@ -48,7 +48,9 @@ class FirstCrossing:
     def next(self, rows: int, allowed: float) -> int:
         """The critical count at ``rows`` rows in all, with ``allowed`` probability spent by then."""
         if rows < self.rows:
-            raise InvalidInput(f"rows: expected at least the {self.rows:,} of the last look, got {rows:,}.")
+            raise InvalidInput(
+                "rows", expected=f"at least the {self.rows:,} of the last look", got=f"{rows:,}"
+            )
         self._advance(rows)
         lost = max(0.0, 1.0 - self.spent - float(self._alive.sum())) + ROUNDING
         budget = allowed * (1 - tails.MARGIN) - self.spent - lost

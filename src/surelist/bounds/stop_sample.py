@@ -52,7 +52,7 @@ def too_many_left(found: int, hits: int, recall: Fraction) -> int:
 def rest_looks(found: int, rest: int, recall: Fraction, alpha: float, looks: int) -> RestLooks:
     """The sizes of ``looks`` looks with eta solved; fewer where a look would take the whole rest."""
     if found < 0:
-        raise InvalidInput(f"found: expected a whole number of at least 0, got {found}.")
+        raise InvalidInput("found", expected="a whole number of at least 0", got=f"{found}")
     check.as_count(rest, "rest")
     looks = check.as_count(looks, "looks")
     alpha = check.as_alpha(alpha)

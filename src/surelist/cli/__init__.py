@@ -185,7 +185,7 @@ def plain_warnings(arguments: list[str]) -> Iterator[None]:
         from surelist.cli.options import in_flags
 
         mark = click.style("warning:", fg="yellow", bold=True)
-        click.echo(f"{mark} {in_flags(str(message), arguments)}", err=True, color=_colour())
+        click.echo(f"{mark} {in_flags(message, arguments)}", err=True, color=_colour())
 
     with warnings.catch_warnings():
         warnings.showwarning = show
@@ -193,17 +193,18 @@ def plain_warnings(arguments: list[str]) -> Iterator[None]:
 
 
 def _report(error: Exception, arguments: list[str]) -> int:
-    from surelist.cli.options import in_flags
+    from surelist.cli.options import flag_names
     from surelist.errors import NotCertifiable, SurelistError, error_body
 
     if not isinstance(error, (SurelistError, OSError)):
         raise error
     code = 3 if isinstance(error, NotCertifiable) else 2 if isinstance(error, SurelistError) else 1
-    message = in_flags(str(error), arguments)
+    body = error_body(error, flag_names(arguments))
     if "--json" in arguments:
-        click.echo(json.dumps({"error": {**error_body(error), "message": message}}), err=True)
+        click.echo(json.dumps({"error": body}), err=True)
     else:
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {message}", err=True, color=_colour())
+        mark = click.style("error:", fg="red", bold=True)
+        click.echo(f"{mark} {body['message']}", err=True, color=_colour())
     return code
 
 

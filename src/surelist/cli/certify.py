@@ -20,7 +20,6 @@ from surelist.cli.options import (
     as_json,
     flag,
     hints_in,
-    in_flags,
     options,
     plot_option,
     policy_argument,
@@ -311,7 +310,7 @@ def save_policy(policy: Policy, output: str) -> None:
     from surelist.promises import policy_file
 
     if policy.salt is not None:
-        raise InvalidInput("output: a policy with --ties hash has a secret salt file; give it a file name.")
+        raise InvalidInput("output", "a policy with --ties hash has a secret salt file; give it a file name.")
     click.echo(policy_file.dumps(policy), nl=False)
 
 
@@ -343,4 +342,4 @@ def print_policy(policy: Policy) -> None:
     """The promise in bold, then why and on what conditions."""
     promise, _, rest = policy.describe().partition("\n")
     click.secho(promise, bold=True)
-    click.echo(in_flags(rest))
+    click.echo(rest)

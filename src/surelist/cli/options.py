@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import json
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import click
 
+from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.options import OPTIONS
@@ -56,7 +57,7 @@ def _refuse_names_of_files(plot: Path, given: Mapping[str, Any]) -> None:
         path = given.get(each.name or "")
         if each.name != "plot" and isinstance(path, str | Path) and realpath(path) == realpath(plot):
             name = each.opts[-1] if isinstance(each, click.Option) else each.human_readable_name
-            raise InvalidInput(f"plot: {plot} is {name} too; choose another name for the picture.")
+            raise InvalidInput("plot", f"{plot} is {name} too; choose another name for the picture.")
 
 
 policy_argument = click.argument("policy_path", metavar="POLICY", type=click.Path(allow_dash=True))
@@ -115,7 +116,7 @@ class ShareType(click.types.FloatParamType):
         from surelist._scalars import share_meant
 
         if isinstance(value, str) and value.strip().endswith("%"):
-            self.fail(f"expected a number between 0 and 1, got {value!r}.{share_meant(value)}", param, ctx)
+            self.fail(f"expected a number between 0 and 1, got {value!r}. {share_meant(value)}", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -225,27 +226,25 @@ _NAMES |= {name: flag(name) for name in ("policy", "port", "data", "found", "dec
 _ELSEWHERE = {"plan": {"pools": "--pools"}, "label start": {"labels": "--labels"}}
 _ELSEWHERE |= {"stop": {"recall": "--recall"}}
 _ELSEWHERE |= {command: {"policy": "POLICY"} for command in ("show", "report", "sql")}
-_ANY = "|".join(sorted((*_NAMES, "labels"), key=len, reverse=True))
 
 
-@cache
-def _keywords() -> re.Pattern[str]:
-    """Names as Python writes them; a long pattern, made for the first error only."""
-    return re.compile(
-        rf"""^(?P<first>{_ANY})(?=:|[ ]\()
-        | (?<![\w'"-])(?P<set>{_ANY})="(?P<chosen>[^"]*)"
-        | (?<![\w'"-])(?P<asked>{_ANY})=(?![\w'"(])
-        | (?<![\w'"-])(?P<bare>{"|".join(name for name in _NAMES if "_" in name)})(?![\w'"-])""",
-        re.VERBOSE,
-    )
+class FlagNames(OptionNames):
+    """What the command line calls what can be set."""
+
+    def option(self, name: str, value: str) -> str | None:
+        """A flag, with its value."""
+        return self.written(self.table.get(name) or flag(name), value)
+
+    def written(self, known: str, value: str) -> str:
+        """A flag and its value."""
+        return (
+            f"{known} {value if value.isalnum() or value in '.,' else json.dumps(value)}" if value else known
+        )
 
 
-def in_flags(message: str, words: Sequence[str] = ()) -> str:
-    """An error in the words of the command line: missing_labels="unqualified" is a flag there.
-
-    ``words`` are those that were given: k and share are whatever flag they came with.
-    """
-    names = {**_NAMES, **{name: name for name in ("labels", "k", "share", "size", "recall")}}
+def flag_names(words: Sequence[str] = ()) -> FlagNames:
+    """The flags, where these words were given: k and share are whatever flag they came with."""
+    names = dict(_NAMES)
     for command, flags in _ELSEWHERE.items():
         if " ".join(words).startswith(command):
             names |= flags
@@ -255,14 +254,10 @@ def in_flags(message: str, words: Sequence[str] = ()) -> str:
     names["target"] = asked_by[0][0] if len(asked_by) == 1 else "--target"
     if len(asked_by) == 1:
         names[asked_by[0][1]] = asked_by[0][0]
-    message = re.sub(r"ties=Hash\b(\(\w+\))?", 'ties="hash"', message)
-    return _keywords().sub(lambda match: _as_flag(match, names), message)
+    return FlagNames(names)
 
 
-def _as_flag(match: re.Match[str], names: Mapping[str, str]) -> str:
-    group = match.lastgroup or ""
-    if group != "chosen":
-        return names[match[group]]
-    value = match["chosen"]
-    shown = value if value.isalnum() else f'"{value}"'
-    return f"{names[match['set']]} {shown}"
+def in_flags(said: Any, words: Sequence[str] = ()) -> str:
+    """An error, a warning or a sentence in the words of the command line."""
+    names = flag_names(words)
+    return said.said(names) if hasattr(said, "said") else names.said(str(said))

@@ -314,8 +314,9 @@ def _require_token(registry: Registry) -> None:
 
     if not any(each.usable for each in list_tokens(registry)):
         raise InvalidInput(
-            "login: there is no token to log in with. Make one first: surelist token create --role admin "
-            "--name NAME, with the same --database."
+            "login",
+            "there is no token to log in with. Make one first: surelist token create --role admin --name "
+            "NAME, with the same --database.",
         )
 
 

@@ -88,7 +88,7 @@ def check_picture(path: str | os.PathLike[str]) -> Path:
     _require_matplotlib()
     path = Path(path)
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InvalidInput(f"plot: expected a name ending in .png, .svg or .pdf, got {path.name!r}.")
+        raise InvalidInput("plot", expected="a name ending in .png, .svg or .pdf", got=repr(path.name))
     return path
 
 

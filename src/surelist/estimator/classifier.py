@@ -24,6 +24,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d, indexable
 
 from surelist import _check as check
+from surelist._names import option
 from surelist.errors import InvalidInput, NestedFitWarning
 from surelist.estimator.enclosing_fit import COPIED, explains_copy, in_search, objections, surroundings
 from surelist.estimator.move_outside import outermost
@@ -240,9 +241,10 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         fixed = [name for name in params if name.partition("__")[0] != "estimator"]
         if fixed and in_search(self):
             raise InvalidInput(
-                f"{fixed[0]}: it is part of the promise, which is fixed before looking, and a search looks "
-                "at the rows. Set it once; only estimator and what is inside it may be searched. To choose a "
-                "target after looking: sl.guarantee_curve, then rule='simultaneous'."
+                fixed[0],
+                "it is part of the promise, which is fixed before looking, and a search looks at the "
+                "rows. Set it once; only estimator and what is inside it may be searched. To choose a "
+                "target after looking: sl.guarantee_curve, then rule='simultaneous'.",
             )
         inside = {name: params.pop(name) for name in fixed if name.startswith("target__")}
         super().set_params(**params)
@@ -275,7 +277,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             check_is_fitted(self.estimator)
             if params:
                 raise InvalidInput(
-                    f"{next(iter(params))}: nothing is fitted when the model is prefit; leave it out."
+                    next(iter(params)), "nothing is fitted when the model is prefit; leave it out."
                 )
             self.estimator_ = self.estimator
             return np.arange(len(y))
@@ -315,9 +317,10 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         for each in [given] if isinstance(given, Promise) or not isinstance(given, Iterable) else given:
             if isinstance(each, Promise) and each.needs is not Needs.COUNTS:
                 raise InvalidInput(
-                    f"target: ShortlistClassifier takes promises that counts of rows decide, got {each!r}, "
-                    "which needs more than fit is given: fit the model, then "
-                    "sl.calibrate(scores, y, target, ...)."
+                    "target",
+                    f"ShortlistClassifier takes promises that counts of rows decide, got {each!r}, which "
+                    "needs more than fit is given: fit the model, then sl.calibrate(scores, y, target, "
+                    "...).",
                 )
 
     def _groups_of(self, groups: Any, rows: NDArray[Any]) -> Groups | None:
@@ -326,7 +329,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         check.as_choice(self.group_cutoff, get_args(GroupCutoff), "group_cutoff")
         if groups is None:
             if self.purpose is not None:
-                raise InvalidInput(f"purpose: goes with groups=, got {self.purpose!r} without.")
+                raise InvalidInput("purpose", f"goes with {option('groups')}, got {self.purpose!r} without.")
             return None
         if isinstance(groups, Mapping):
             names: Any = {name: _safe_indexing(mask, rows) for name, mask in groups.items()}
@@ -346,7 +349,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         known = [f"target__{name}" for name in asked]
         for name in inside:
             if not known:
-                raise InvalidInput(f"{name}: a target per group is set as a whole, with target=.")
+                raise InvalidInput(name, f"a target per group is set as a whole, with {option('target')}.")
             check.as_choice(name, known, "set_params")
         return replace(self.target, **{name.removeprefix("target__"): inside[name] for name in inside})
 
@@ -355,12 +358,14 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             if self.classes_.dtype.kind in "biuf" and self.classes_.tolist() in PLAIN_CLASSES:
                 return self.classes_[1]
             raise InvalidInput(
-                f"pos_label: expected the class that counts as qualified, {self.classes_.tolist()[0]!r} or "
-                f"{self.classes_.tolist()[1]!r}; only 0 and 1, -1 and 1, or False and True say so themselves."
+                "pos_label",
+                f"expected the class that counts as qualified, {self.classes_.tolist()[0]!r} or "
+                f"{self.classes_.tolist()[1]!r}; only 0 and 1, -1 and 1, or False and True say so "
+                "themselves.",
             )
         if self.pos_label not in self.classes_:
             raise InvalidInput(
-                f"pos_label: expected one of {self.classes_.tolist()}, got {self.pos_label!r}."
+                "pos_label", expected=f"one of {self.classes_.tolist()}", got=repr(self.pos_label)
             )
         return self.pos_label
 
@@ -371,7 +376,9 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         known = list(getattr(self.estimator_, "classes_", []))
         if self._positive not in known:
             raise InvalidInput(
-                f"estimator: expected a classifier fitted with class {self._positive!r}, got classes {known}."
+                "estimator",
+                expected=f"a classifier fitted with class {self._positive!r}",
+                got=f"classes {known}",
             )
         column = known.index(self._positive)
         values = np.asarray(getattr(self.estimator_, method)(X), dtype=float)
@@ -383,8 +390,8 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind != "binary":
-        raise InvalidInput(f"Only binary classification is supported. The type of the target is {kind}.")
+        raise InvalidInput("", f"Only binary classification is supported. The type of the target is {kind}.")
     classes: NDArray[Any] = np.unique(y)
     if len(classes) != 2:
-        raise InvalidInput(f"y: expected two classes, got one class: {classes[0]!r}.")
+        raise InvalidInput("y", expected="two classes", got=f"one class: {classes[0]!r}")
     return classes

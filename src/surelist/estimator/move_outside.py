@@ -34,7 +34,9 @@ def outermost(nested: Any, kind: type[Classifier]) -> tuple[Classifier, str]:
         inside = clone(nested).set_params(estimator=classifier.estimator, **tried)
         return classifier.set_params(estimator=inside), f"estimator__{path}"
     raise InvalidInput(
-        f"nested: expected a Pipeline or a search that ends in {kind.__name__}, got {type(nested).__name__}."
+        "nested",
+        expected=f"a Pipeline or a search that ends in {kind.__name__}",
+        got=f"{type(nested).__name__}",
     )
 
 
@@ -51,11 +53,11 @@ def _inside(key: str, path: str) -> str:
         return key
     rest = key.removeprefix(holder)
     if rest.partition("__")[0] != "estimator":
-        raise InvalidInput(f"{key}: it is part of the promise and cannot be chosen by looking; leave it out.")
+        raise InvalidInput(key, "it is part of the promise and cannot be chosen by looking; leave it out.")
     name = (holder.removesuffix("__") + rest.removeprefix("estimator")).removeprefix("__")
     if not name:
         raise InvalidInput(
-            f"{key}: a search cannot replace its own model; give it a Pipeline with a step of that name."
+            key, "a search cannot replace its own model; give it a Pipeline with a step of that name."
         )
     return name
 
@@ -63,6 +65,7 @@ def _inside(key: str, path: str) -> str:
 def _require_unfitted(classifier: Any) -> None:
     if classifier.prefit:
         raise InvalidInput(
-            "prefit: the steps around a prefit model would be fitted anew. Fit all of them on other rows and "
-            "calibrate the whole: ShortlistClassifier(FrozenEstimator(pipeline), ...)."
+            "prefit",
+            "the steps around a prefit model would be fitted anew. Fit all of them on other rows and "
+            "calibrate the whole: ShortlistClassifier(FrozenEstimator(pipeline), ...).",
         )

@@ -266,7 +266,7 @@ class Campaign(Displayed):
         They were drawn when the pool was screened, and are recorded; asking again returns the same.
         """
         if self.audit_rate is None:
-            raise InvalidInput("audit_rate: this campaign has none, so there is no audit.")
+            raise InvalidInput("audit_rate", "this campaign has none, so there is no audit.")
         return [] if (screened := self._screened(pool)) is None else screened.audit
 
     def record(
@@ -283,7 +283,7 @@ class Campaign(Displayed):
         texts = as_candidates(ids, scores)
         name = self._new_name(pool)
         if self.due:
-            raise InvalidInput("pool: an update is due; call update() and screen with its threshold.")
+            raise InvalidInput("pool", "an update is due; call update() and screen with its threshold.")
         size = check.as_count(pool_size, "pool_size")
         require_list(array, size, threshold, self.threshold, draws, audit=self.audit_rate is not None)
         self._record(name, size, texts, array, draws)
@@ -320,7 +320,7 @@ class Campaign(Displayed):
     def update(self) -> Update:
         """The scheduled update; refused at any other time."""
         if not self.due:
-            raise InvalidInput(f"update: {campaign_text.why_not_due(self)}")
+            raise InvalidInput("update", f"{campaign_text.why_not_due(self)}")
         self._look()
         return self.updates[-1]
 
@@ -343,8 +343,7 @@ class Campaign(Displayed):
         name = as_name(self.pools + 1 if pool is None else pool, "pool")
         if self._memory.recall(name, "pool") is not None:
             raise InvalidInput(
-                f"pool: {name!r} was screened before. Counting a pool twice would break the proof; "
-                "give a new pool a new name."
+                "pool", f"{name!r} was screened before, and a pool counts once; give a new pool a new name."
             )
         return name
 

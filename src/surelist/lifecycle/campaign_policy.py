@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def policy_of(campaign: Campaign) -> Policy:
     """It promises nothing any more once the monitor has raised an alarm."""
     if campaign.chosen is None:
-        raise InvalidInput(f"policy: {EVERYONE}")
+        raise InvalidInput("policy", f"{EVERYONE}")
     looks = Looks(
         rows=tuple(update.rows for update in campaign.updates),
         budgets=tuple(campaign.budgets[: len(campaign.updates)]),

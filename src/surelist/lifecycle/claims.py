@@ -14,6 +14,7 @@ import numpy as np
 
 from surelist import _check as check
 from surelist._dataclasses import dataclass
+from surelist._names import option
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
 from surelist.lifecycle.monitor_file import Outcomes
@@ -118,16 +119,17 @@ def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
     """What can be tested of a policy; raises where nothing can."""
     if policy.of_collection:
         raise InvalidInput(
-            f"policy: no later pool can show whether it holds: {policy.not_of_these}. Watch a promise about "
-            "future pools, made from labelled rows."
+            "policy",
+            f"no later pool can show whether it holds: {policy.not_of_these}. Watch a promise about future "
+            "pools, made from labelled rows.",
         )
     if why := next((each.proof.unjudged for each in policy.cutoffs if each.proof.unjudged), None):
-        raise InvalidInput(f"policy: no review can show whether it holds: {why}.")
+        raise InvalidInput("policy", f"no review can show whether it holds: {why}.")
     if not policy.grouped and len(policy.cutoffs) > 1:
-        raise InvalidInput("policy: it makes several promises of one list; watch each on its own.")
+        raise InvalidInput("policy", "it makes several promises of one list; watch each on its own.")
     claims = tuple(_claim(cutoff, policy, audit_rate) for cutoff in policy.cutoffs)
     if audit_rate is not None and not all(claim.audit_rate for claim in claims):
-        raise InvalidInput("audit_rate: an audit goes with Recall promises only; leave it out.")
+        raise InvalidInput("audit_rate", "an audit goes with Recall promises only; leave it out.")
     return claims
 
 
@@ -137,10 +139,10 @@ def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
         return Claim(cutoff.group, watched.rate, watched.k, watched.smallest_pool)
     if audit_rate is None:
         raise InvalidInput(
-            "audit_rate: a promise to keep a share cannot be watched without an audit: qualified "
-            "candidates who "
-            "were not shortlisted are never reviewed. Review each unlisted candidate with a fixed "
-            "probability, e.g. audit_rate=0.05."
+            "audit_rate",
+            "a promise to keep a share cannot be watched without an audit: qualified candidates who were "
+            "not shortlisted are never reviewed. Review each unlisted candidate with a fixed probability"
+            f"{option('audit_rate', '0.05', before=', e.g. ')}.",
         )
     return Claim(cutoff.group, watched.rate, audit_rate=check.as_alpha(audit_rate, "audit_rate"))
 
@@ -149,11 +151,10 @@ def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, A
     """One review per claim from what ``Monitor.observe`` was given; mappings where there are groups."""
     audited = claims[0].audit_rate is not None
     if audited != (given["missed"] is not None):
-        raise InvalidInput(
-            "missed: expected how many of the audited candidates turned out qualified, got nothing."
-            if audited
-            else "missed: this monitor has no audit_rate, so there is no audit; leave it out."
-        )
+        if not audited:
+            raise InvalidInput("missed", "this monitor has no audit rate, so no audit; leave it out.")
+        wanted = "how many of the audited candidates turned out qualified"
+        raise InvalidInput("missed", expected=wanted, got="nothing")
     reviews = []
     for claim in claims:
         numbers = {}
@@ -170,12 +171,12 @@ def _require_fitting(claim: Claim, review: PoolReview) -> None:
     size = review.pool_size
     counted = review.qualified + review.unreviewed + review.missed + review.unaudited
     if review.qualified > size:
-        raise InvalidInput(f"qualified: expected at most pool_size={size}, got {review.qualified}.")
+        raise InvalidInput("qualified", expected=f"at most the pool size, {size}", got=f"{review.qualified}")
     if counted > size:
-        raise InvalidInput(f"pool_size: expected at least all who are counted, {counted}, got {size}.")
+        raise InvalidInput("pool_size", expected=f"at least all who are counted, {counted}", got=f"{size}")
     if size < claim.smallest_pool:
         raise InvalidInput(
-            f"pool_size: the promise covers pools of {claim.smallest_pool} or more, got {size}."
+            "pool_size", f"the promise covers pools of {claim.smallest_pool} or more, got {size}."
         )
 
 
@@ -184,10 +185,10 @@ def _of(value: Any, claims: Sequence[Claim], claim: Claim, name: str) -> Any:
         return value
     groups = sorted(str(each.group) for each in claims)
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"{name}: expected a mapping with the groups {groups}, got {value!r}.")
+        raise InvalidInput(name, expected=f"a mapping with the groups {groups}", got=repr(value))
     given = {check.group_name(key, name): each for key, each in value.items()}
     if sorted(given) != groups:
-        raise InvalidInput(f"{name}: expected the groups {groups}, got {sorted(given)}.")
+        raise InvalidInput(name, expected=f"the groups {groups}", got=f"{sorted(given)}")
     return given[claim.group]
 
 
@@ -195,5 +196,5 @@ def _whole(value: Any, name: str, claim: Claim) -> int:
     ok = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
     if not ok:
         who = "" if claim.group is None else f"[{claim.group!r}]"
-        raise InvalidInput(f"{name}{who}: expected a whole number of at least 0, got {value!r}.")
+        raise InvalidInput(f"{name}{who}", expected="a whole number of at least 0", got=repr(value))
     return int(value)

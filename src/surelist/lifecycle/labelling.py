@@ -122,7 +122,7 @@ class Labelling(Displayed):
         for name in ("pilot", "fallback", "aside"):
             as_share(options[name], name)
         if labels < len(sizes):
-            raise InvalidInput(f"labels: expected at least {len(sizes)}, one per group, got {labels}.")
+            raise InvalidInput("labels", expected=f"at least {len(sizes)}, one per group", got=f"{labels}")
         rng = fresh_generator()  # what it gives is recorded
         designs = []
         for number, (group, size) in enumerate(sizes.items()):
@@ -172,7 +172,7 @@ class Labelling(Displayed):
         for row in np.asarray(rows).tolist():
             design, at = self._drawn(row)
             if design.sample.ids is None:
-                raise InvalidInput("ids: the labelling was started without ids.")
+                raise InvalidInput("ids", "the labelling was started without ids.")
             named.append(design.sample.ids[at])
         return named
 
@@ -201,7 +201,7 @@ class Labelling(Displayed):
         texts = [str(name) for name in ids]
         for name in texts:
             if name not in known:
-                raise InvalidInput(f"ids: candidate {name!r} was not drawn for labelling.")
+                raise InvalidInput("ids", f"candidate {name!r} was not drawn for labelling.")
         return [known[name] for name in texts]
 
     def tell(self, rows: Any, labels: Any) -> int:
@@ -221,17 +221,20 @@ class Labelling(Displayed):
             known = seen.get(row, design.sample.labels[at])
             if known != WAITING and known != mark:
                 raise InvalidInput(
-                    f"labels: row {row} was {spelled(known)} before and is {spelled(mark)} now. The first "
-                    "stays. One that was wrong is corrected while nothing rests on it; after that it means "
-                    "starting again with a fresh draw."
+                    "labels",
+                    f"row {row} was {spelled(known)} before and is {spelled(mark)} now. The first stays; "
+                    "correct() replaces it while nothing rests on it. After that only a fresh draw helps.",
                 )
             if known == WAITING:
                 if at not in stage[id(design)]:
-                    raise InvalidInput(f"rows: row {row} is not among those asked for; ask() says which are.")
+                    raise InvalidInput(
+                        "rows", f"row {row} is not among those asked for; ask() says which are."
+                    )
                 if mark == MISSING and design.every_label:
                     raise InvalidInput(
-                        f"labels: row {row} has no label. A recall needs the label of every row drawn: "
-                        "counting it as not qualified would make the promise false."
+                        "labels",
+                        f"row {row} has no label. A recall needs the label of every row drawn: counting it "
+                        "as not qualified would make the promise false.",
                     )
                 new.append((design, at, mark))
             seen[row] = mark
@@ -266,8 +269,9 @@ class Labelling(Displayed):
         waiting = len(self.ask())
         if waiting:
             raise InvalidInput(
-                f"policy: {waiting:,} labels are still to come in this stage; ask() says which. A promise "
-                "made before would be another look."
+                "policy",
+                f"{waiting:,} labels are still to come in this stage; ask() says which. A promise made "
+                "before would be another look.",
             )
         designs = self._state.designs
         self.see()
@@ -288,11 +292,11 @@ class Labelling(Displayed):
         """
         mask = self.policy.select(scores, groups=groups)
         if len(mask) != sum(design.size for design in self._state.designs):
-            raise InvalidInput(f"scores: expected those of the collection, got {len(mask):,} values.")
+            raise InvalidInput("scores", expected="those of the collection", got=f"{len(mask):,} values")
         for design in self._state.designs:
             rows = np.array(design.sample.rows, dtype=np.int64)
             if not np.array_equal(check.as_scores(scores)[rows], np.array(design.sample.scores)):
-                raise InvalidInput("scores: expected those of the collection, in its order; they differ.")
+                raise InvalidInput("scores", "expected those of the collection, in its order; they differ.")
         on, off = self.named
         mask[on], mask[off] = True, False
         return mask
@@ -376,5 +380,5 @@ class Labelling(Displayed):
 
     def _drawn(self, row: int) -> tuple[Design, int]:
         if row not in self._where:
-            raise InvalidInput(f"rows: row {row} was not drawn for labelling; ask() says which rows were.")
+            raise InvalidInput("rows", f"row {row} was not drawn for labelling; ask() says which rows were.")
         return self._where[row]

@@ -47,7 +47,8 @@ def require_enough(
         else f"{enough * groups:,} could, if enough of them are qualified"
     )
     raise InvalidInput(
-        f"labels: {counted(labels, 'label')}{whose} cannot certify {asked}, however they turn out; {way_out}."
+        "labels",
+        f"{counted(labels, 'label')}{whose} cannot certify {asked}, however they turn out; {way_out}.",
     )
 
 

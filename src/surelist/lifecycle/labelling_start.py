@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_design import MISSING, WAITING, Design, Fetched, Ints
 from surelist.lifecycle.labelling_file import Correction, LabellingState
@@ -93,13 +94,14 @@ def correct_labels(
     for row, mark in zip(rows, ("1" if each else "0" for each in flags.tolist()), strict=True):
         design, at = where.get(row, (None, 0))
         if design is None or design.sample.labels[at] == WAITING:
-            raise InvalidInput(f"rows: row {row} has no label yet; there is none to correct.")
+            raise InvalidInput("rows", f"row {row} has no label yet; there is none to correct.")
         was = design.sample.labels[at]
         why = "the result was shown with it" if state.seen else design.decided(at)
         if was != mark and why is not None:
             raise InvalidInput(
-                f"labels: row {row} was {spelled(was)}, and {why}. It can no longer be "
-                "corrected; a label that was wrong means starting again with a fresh draw."
+                "labels",
+                f"row {row} was {spelled(was)}, and {why}. It can no longer be corrected; a label that was "
+                "wrong means starting again with a fresh draw.",
             )
         if was != mark:
             changes.append((design, row, at, mark))
@@ -118,11 +120,12 @@ def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, Promis
     if set(named) != set(groups):
         odd = sorted(map(str, set(named) ^ set(groups)))
         raise InvalidInput(
-            f"target: expected one target for each group of groups=; {odd[0]!r} has only one of both."
+            "target",
+            f"expected one target for each group of {option('groups')}; {odd[0]!r} has only one of both.",
         )
     for each in named.values():
         if not isinstance(each, Promise):
-            raise InvalidInput(f"target: expected a promise, such as Expected(5, 100), got {each!r}.")
+            raise InvalidInput("target", expected="a promise, such as Expected(5, 100)", got=repr(each))
         require_proof(each, Conditions(evidence="labelling", groups="none" if None in named else "own"))
     return {group: each.of_collection() for group, each in named.items()}
 
@@ -132,7 +135,10 @@ def as_share(value: Any, name: str) -> float:
     number = check.as_positive(value, name) if value else 0.0
     if number >= 1:
         raise InvalidInput(
-            f"{name}: expected a share of at least 0 and below 1, got {value!r}.{check.share_meant(value)}"
+            name,
+            expected="a share of at least 0 and below 1",
+            got=repr(value),
+            remedy=check.share_meant(value),
         )
     return number
 
@@ -165,5 +171,5 @@ def as_row(value: Any) -> int:
     """A row number."""
     plain = check.plain(value)
     if isinstance(plain, bool) or not isinstance(plain, int):
-        raise InvalidInput(f"rows: expected row numbers, got {value!r}.")
+        raise InvalidInput("rows", expected="row numbers", got=repr(value))
     return plain

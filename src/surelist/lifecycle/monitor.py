@@ -85,7 +85,7 @@ class Monitor(Displayed):
     ) -> None:
         policy = as_policy(policy)
         if policy.withdrawn is not None:
-            raise InvalidInput("policy: it promises nothing any more, so there is nothing to watch.")
+            raise InvalidInput("policy", "it promises nothing any more, so there is nothing to watch.")
         self._policy = policy
         self.alpha = check.as_level(alpha)
         self.claims = claims_of(policy, audit_rate)
@@ -145,8 +145,9 @@ class Monitor(Displayed):
             self._memory.keep(name, note)
         elif known != note:
             raise InvalidInput(
-                f"review_id: {name!r} was counted before with other numbers ({known} qualified, now "
-                f"{note}). A review counts once; a correction cannot be taken back into the test."
+                "review_id",
+                f"{name!r} was counted before with other numbers ({known} qualified, now {note}). A review "
+                "counts once; a correction cannot be taken back into the test.",
             )
         return known is not None
 
@@ -157,7 +158,7 @@ class Monitor(Displayed):
         result: drawing again until it suits breaks the test.
         """
         if self.audit_rate is None:
-            raise InvalidInput("audit_rate: this monitor has none, so there is no audit to draw.")
+            raise InvalidInput("audit_rate", "this monitor has none, so there is no audit to draw.")
         unlisted = ~np.asarray(listed, dtype=np.bool_)
         drawn: NDArray[np.bool_] = unlisted & (coins(len(unlisted)) < self.audit_rate)
         return drawn
@@ -212,7 +213,7 @@ class Monitor(Displayed):
     def interval(self) -> tuple[float, float]:
         """``intervals`` of a policy without groups."""
         if len(self.claims) > 1:
-            raise InvalidInput("interval: this policy has groups; read intervals.")
+            raise InvalidInput("interval", "this policy has groups; read intervals.")
         return next(iter(self.intervals.values()))
 
     @property
@@ -340,7 +341,7 @@ class Monitor(Displayed):
         them); the confidence sequence starts afresh, since the rate is another.
         """
         if claims_of(policy, self.audit_rate) != self.claims:
-            raise InvalidInput("policy: expected the same promises as before.")
+            raise InvalidInput("policy", "expected the same promises as before.")
         self._policy = policy
         for tally in self.tallies.values():
             tally.before = tally.total

@@ -19,7 +19,7 @@ from surelist import _numerals as numerals
 from surelist._files import hold, parse
 from surelist._version import __version__
 from surelist.bounds.betting import DROPS
-from surelist.errors import PolicyFileError, SurelistError
+from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.lifecycle.pools_seen import Memory
 from surelist.promises import policy_file
 from surelist.promises.phrases import counted, percent
@@ -138,9 +138,9 @@ def in_file(path: str | Path) -> Iterator[None]:
     try:
         yield
     except SurelistError as error:
-        if str(error).startswith("state: "):
+        if isinstance(error, InvalidInput) and error.field == "state":
             raise
-        raise PolicyFileError(f"state: {path}: {error}") from error
+        raise PolicyFileError("state", f"{path}: {error}") from error
 
 
 def state_text(file: Struct) -> str:

@@ -79,7 +79,7 @@ class Plan(Displayed):
         for each in self.needed:
             if each.assurance == assurance and each.rule == rule:
                 return each.rows
-        raise InvalidInput(f"assurance: this plan has 0.5 and 0.9, got {assurance!r} for {rule!r}.")
+        raise InvalidInput("assurance", f"this plan has 0.5 and 0.9, got {assurance!r} for {rule!r}.")
 
     @property
     def recommended(self) -> int | None:

@@ -99,7 +99,7 @@ def plan(
     if check.as_flag(labelling, "labelling"):
         if target.sample != "block":
             raise InvalidInput(
-                f"labelling: for {type(target).__name__} labels are random anyway; leave labelling out."
+                "labelling", f"for {type(target).__name__} labels are random anyway; leave labelling out."
             )
         size = _pool_size(target)
         table += [labelling_row(target, alpha, n, best, size, seed) for n in wanted]

@@ -36,8 +36,9 @@ class Memory(Struct, forbid_unknown_fields=True, dict=True):
             return self.kept[name]
         if self.forgotten is not None and natural(name) <= natural(self.forgotten):
             raise InvalidInput(
-                f"{what}: cannot tell whether {name!r} was counted before; names up to {self.forgotten!r} "
-                "are no longer remembered one by one. Use names that go on increasing (numbers or dates)."
+                what,
+                f"cannot tell whether {name!r} was counted before; names up to {self.forgotten!r} are no "
+                "longer remembered one by one. Use names that go on increasing (numbers or dates).",
             )
         return None
 
@@ -54,9 +55,9 @@ class Memory(Struct, forbid_unknown_fields=True, dict=True):
 def as_name(value: Any, what: str) -> str:
     """A pool or review name as text."""
     if isinstance(value, bool) or not isinstance(value, (str, numbers.Integral)) or str(value) == "":
-        raise InvalidInput(f"{what}: expected a name or a whole number, got {value!r}.")
+        raise InvalidInput(what, expected="a name or a whole number", got=repr(value))
     if len(str(value)) > LONGEST:
-        raise InvalidInput(f"{what}: expected at most {LONGEST} characters, got {len(str(value))}.")
+        raise InvalidInput(what, expected=f"at most {LONGEST} characters", got=f"{len(str(value))}")
     return str(value)
 
 

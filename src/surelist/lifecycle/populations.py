@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._dataclasses import dataclass
+from surelist._names import option
 from surelist._scipy import special
 from surelist.errors import InvalidInput
 
@@ -74,15 +75,21 @@ def populations(
     """The best guess, its resamples, an interval for the base rate, and what they rest on."""
     if pilot is None:
         if base_rate is None or auc is None:
-            raise InvalidInput("plan: give base_rate= and auc=, a guess; or pilot=, labelled rows instead.")
+            raise InvalidInput(
+                "plan",
+                f"give {option('base_rate')} and {option('auc')}, a guess; or {option('pilot')}, labelled "
+                "rows instead.",
+            )
         rate = check.as_alpha(base_rate, "base_rate")
         if not 0.5 <= check.as_alpha(auc, "auc") < 1:
-            raise InvalidInput(f"auc: expected a number from 0.5 to below 1, got {auc!r}.")
+            raise InvalidInput("auc", expected="a number from 0.5 to below 1", got=repr(auc))
         return Binormal(rate, float(auc)), [], None, ASSUMED.format(base_rate=rate, auc=auc)
     if base_rate is not None or auc is not None:
-        raise InvalidInput("plan: a pilot replaces base_rate= and auc=; give one or the other.")
+        raise InvalidInput(
+            "plan", f"a pilot replaces {option('base_rate')} and {option('auc')}; give one or the other."
+        )
     if not isinstance(pilot, (tuple, list)) or len(pilot) != 2:
-        raise InvalidInput("pilot: expected (scores, labels).")
+        raise InvalidInput("pilot", "expected (scores, labels).")
     check.require_one_index(**dict(zip(("scores", "labels"), pilot, strict=True)))
     scores = check.as_scores(pilot[0], "pilot scores")
     labels, _ = check.as_labels(pilot[1], "pilot labels")
@@ -90,8 +97,10 @@ def populations(
     rows, qualified = len(scores), int(np.count_nonzero(labels))
     if qualified < 10 or qualified == rows:
         raise InvalidInput(
-            f"pilot: expected at least 10 qualified rows and some others, got {qualified:,} of {rows:,}. "
-            "Label more rows, or guess with base_rate= and auc=."
+            "pilot",
+            expected="at least 10 qualified rows and some others",
+            got=f"{qualified:,} of {rows:,}",
+            remedy=f"Label more rows, or guess with {option('base_rate')} and {option('auc')}.",
         )
     tail = (1 - COVERAGE) / 2
     interval = (

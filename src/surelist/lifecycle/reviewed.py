@@ -14,6 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._names import option
 from surelist.errors import InvalidInput, UnreviewedWarning
 
 Floats = NDArray[np.float64]
@@ -95,7 +96,7 @@ def as_candidates(ids: Any, scores: Any) -> list[str]:
     texts = check.as_ids(ids, len(scores))
     for text in texts:
         if len(text) > LONGEST:
-            raise InvalidInput(f"ids: expected at most {LONGEST} characters, got {text!r}.")
+            raise InvalidInput("ids", expected=f"at most {LONGEST} characters", got=repr(text))
     return texts
 
 
@@ -114,29 +115,34 @@ def require_list(
     if threshold != in_force:
         side = "below" if in_force is None or threshold < in_force else "above"
         raise InvalidInput(
-            f"threshold: expected the one in force, {in_force!r}, got {threshold!r}, {side} it. "
-            "It changes at scheduled updates only; screen with campaign.policy as it is now."
+            "threshold",
+            expected=f"the one in force, {in_force!r}",
+            got=f"{threshold!r}, {side} it",
+            remedy="It changes at scheduled updates only; screen with campaign.policy as it is now.",
         )
     if len(scores) > size:
-        raise InvalidInput(f"scores: expected at most pool_size={size} values, got {len(scores)}.")
+        raise InvalidInput("scores", expected=f"at most the pool size, {size} values", got=f"{len(scores)}")
     alone = np.asarray([each == AUDITED for each in draws or LISTED * len(scores)], dtype=np.bool_)
     listed = np.ones(len(scores), dtype=np.bool_) if threshold is None else scores >= threshold
     for row in np.flatnonzero(listed == alone)[:1]:
         side = "of a candidate drawn alone, though it" if alone[row] else "of a listed candidate, which"
         passes = "passes" if alone[row] else "does not pass"
-        raise InvalidInput(f"scores: got {scores[row]!r} at row {row}, {side} {passes} {threshold!r}.")
+        raise InvalidInput("scores", f"got {scores[row]!r} at row {row}, {side} {passes} {threshold!r}.")
 
 
 def _require_draws(draws: str | None, candidates: int, audit: bool) -> None:
     """Refuse a list that does not say who was drawn for the audit, or speaks of one where there is none."""
     if draws is not None and not audit:
-        raise InvalidInput("draws: this campaign has no audit_rate, so there is no audit; leave it out.")
+        raise InvalidInput("draws", "this campaign has no audit_rate, so there is no audit; leave it out.")
     if draws is None and audit:
-        raise InvalidInput("audit_rate: the audit is drawn while screening; use screen(), or pass draws=.")
+        raise InvalidInput(
+            "audit_rate", f"the audit is drawn while screening; use screen(), or pass {option('draws')}."
+        )
     if draws is not None and (len(draws) != candidates or not set(draws) <= {LISTED, BOTH, AUDITED}):
         raise InvalidInput(
-            f"draws: expected one of {LISTED}, {BOTH} and {AUDITED} for each of {candidates} candidates, "
-            f"got {draws[:60]!r}."
+            "draws",
+            expected=f"one of {LISTED}, {BOTH} and {AUDITED} for each of {candidates} candidates",
+            got=repr(draws[:60]),
         )
 
 
@@ -169,7 +175,7 @@ class PoolReviews:
     def find(self, name: str, known: bool) -> Screened | None:
         """The pool, or None if it was screened, is done and no longer kept."""
         if name not in self.kept and not known:
-            raise InvalidInput(f"pool: no pool {name!r} was screened in this campaign.")
+            raise InvalidInput("pool", f"no pool {name!r} was screened in this campaign.")
         return self.kept.get(name)
 
     def add(self, screened: Screened, labels: Any, ids: Any) -> tuple[int, Floats]:
@@ -181,7 +187,7 @@ class PoolReviews:
         _refuse_changes(screened, rows[~new & (before != given)])
         if new.any() and screened.closed:
             raise InvalidInput(
-                f"pool: {screened.pool!r} was closed; its late reviews are not counted any more."
+                "pool", f"{screened.pool!r} was closed; its late reviews are not counted any more."
             )
         marks[rows] = given
         screened.labels = marks.tobytes().decode()
@@ -242,8 +248,10 @@ def _rows(screened: Screened, ids: Any, labels: int) -> NDArray[np.intp]:
     if ids is None:
         if labels != len(screened.ids):
             raise InvalidInput(
-                f"labels: expected {len(screened.ids)} values, one per {_who(screened)} of pool "
-                f"{screened.pool!r}, got {labels}. Pass ids= for a part of them."
+                "labels",
+                expected=f"{len(screened.ids)} values, one per {_who(screened)} of pool {screened.pool!r}",
+                got=f"{labels}",
+                remedy=f"Pass {option('ids')} for a part of them.",
             )
         return np.arange(labels)
     row_of = {text: row for row, text in enumerate(screened.ids)}
@@ -252,8 +260,9 @@ def _rows(screened: Screened, ids: Any, labels: int) -> NDArray[np.intp]:
     if unknown:
         where = "on the shortlist" if screened.draws is None else "on the shortlist or in the audit"
         raise InvalidInput(
-            f"ids: {unknown[0]!r} is not {where} of pool {screened.pool!r} "
-            f"({len(unknown)} such). Only {_who(screened)}s are reviewed."
+            "ids",
+            f"{unknown[0]!r} is not {where} of pool {screened.pool!r} ({len(unknown)} such). Only "
+            f"{_who(screened)}s are reviewed.",
         )
     return np.asarray([row_of[text] for text in texts], dtype=np.intp)
 
@@ -265,7 +274,8 @@ def _who(screened: Screened) -> str:
 def _refuse_changes(screened: Screened, rows: NDArray[np.intp]) -> None:
     for row in rows[:1]:
         raise InvalidInput(
-            f"labels: candidate {screened.ids[row]!r} of pool {screened.pool!r} was reviewed as "
+            "labels",
+            f"candidate {screened.ids[row]!r} of pool {screened.pool!r} was reviewed as "
             f"{screened.labels[row]} before. Evidence that was used cannot be taken back; start a new "
-            "campaign on fresh rows if earlier reviews were wrong."
+            "campaign on fresh rows if earlier reviews were wrong.",
         )

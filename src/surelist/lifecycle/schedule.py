@@ -59,7 +59,7 @@ class Epoch(Struct, forbid_unknown_fields=True):
 def as_target(target: Any, *, audited: bool) -> CountPromise:
     """A promise that campaigns can make."""
     if not isinstance(target, Promise):
-        raise InvalidInput(f"target: expected a promise, such as Expected(5, 100), got {target!r}.")
+        raise InvalidInput("target", expected="a promise, such as Expected(5, 100)", got=repr(target))
     require_proof(target, Conditions(evidence="audited campaign" if audited else "campaign"))
     assert isinstance(target, CountPromise)
     return target
@@ -100,10 +100,10 @@ def as_schedule(schedule: Sequence[int] | None, rows: int, target: CountPromise)
     if schedule is None:
         return fourfold(rows, pool_of(target))
     if isinstance(schedule, (str, bytes)) or not hasattr(schedule, "__iter__"):
-        raise InvalidInput(f"schedule: expected increasing numbers of pools, got {schedule!r}.")
+        raise InvalidInput("schedule", expected="increasing numbers of pools", got=repr(schedule))
     counts = [check.as_count(each, "schedule") for each in schedule]
     if any(later <= earlier for earlier, later in pairwise(counts)):
-        raise InvalidInput(f"schedule: expected increasing numbers of pools, got {counts!r}.")
+        raise InvalidInput("schedule", expected="increasing numbers of pools", got=repr(counts))
     return tuple(counts)
 
 

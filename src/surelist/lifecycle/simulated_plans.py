@@ -48,19 +48,20 @@ def plan_special(
 ) -> Plan:  # fmt: skip
     """The plan that the design of a promise asks for."""
     if isinstance(target, (list, tuple)):
-        raise InvalidInput("target: plan several promises one by one, each with its share of alpha.")
+        raise InvalidInput("target", "plan several promises one by one, each with its share of alpha.")
     if not isinstance(target, Promise):
         raise InvalidInput(
-            "target: expected a promise that can be planned: "
-            f"{kinds.offered(lambda kind: kind.planned)}; got {target!r}."
+            "target",
+            f"expected a promise that can be planned: {kinds.offered(lambda kind: kind.planned)}; got "
+            f"{target!r}.",
         )
     if target.amounts:
-        raise InvalidInput("target: no plan for amounts: nothing is guessed of how large they are.")
+        raise InvalidInput("target", "no plan for amounts: nothing is guessed of how large they are.")
     if not target.planned:
-        raise InvalidInput(f"target: there is no plan for {target.describe()}.")
+        raise InvalidInput("target", f"there is no plan for {target.describe()}.")
     if labelling:
         raise InvalidInput(
-            "labelling: goes with promises of rows that labels can be chosen for; leave it out."
+            "labelling", "goes with promises of rows that labels can be chosen for; leave it out."
         )
     if target.whole_pools:
         return plan_pools(target, alpha, sizes, pilot, pools, seed)
@@ -156,8 +157,9 @@ def plan_pools(
     """Whole pools as units: what so many labelled pools would give."""
     if not isinstance(pilot, (tuple, list)) or len(pilot) != 3:
         raise InvalidInput(
-            "pilot: whole pools need a pilot with pools, (scores, labels, pools); without one nothing is "
-            "known of how much the candidates of one pool resemble one another."
+            "pilot",
+            "whole pools need a pilot with pools, (scores, labels, pools); without one nothing is known "
+            "of how much the candidates of one pool resemble one another.",
         )
     check.require_one_index(**dict(zip(("scores", "labels", "pools"), pilot, strict=True)))
     scores = check.as_scores(pilot[0], "pilot scores")
@@ -165,7 +167,7 @@ def plan_pools(
     check.require_length(labels, len(scores), "pilot labels")
     codes, number = check.as_codes(pilot[2], len(scores), "pilot pools")
     if number < 5 or not labels.any():
-        raise InvalidInput(f"pilot: expected 5 pools or more with qualified rows, got {number:,} pools.")
+        raise InvalidInput("pilot", expected="5 pools or more with qualified rows", got=f"{number:,} pools")
     rows = PoolRows.of(scores, labels, codes, number, by_rank=target.by_rank)
     every = PoolRows.of(scores, np.ones(len(scores), dtype=bool), codes, number, by_rank=target.by_rank)
     if target.about is About.POOL:

@@ -198,7 +198,9 @@ class StopTest(Displayed):
         if self.lost:  # labels that were made before that was known count as found
             due = self.sizes[-1] - self.drawn
         if len(marks) > due:
-            raise InvalidInput(f"labels: expected at most the {due:,} that ask() names, got {len(marks):,}.")
+            raise InvalidInput(
+                "labels", expected=f"at most the {due:,} that ask() names", got=f"{len(marks):,}"
+            )
         self._state.labels += "".join(marks)
 
     def correct(self, items: Any, labels: Any) -> None:
@@ -213,7 +215,7 @@ class StopTest(Displayed):
         place = {item: at for at, item in enumerate(self._state.order[: self.drawn])}
         for item in numbers:
             if item not in place:
-                raise InvalidInput(f"items: item {item!r} has no label yet; there is none to correct.")
+                raise InvalidInput("items", f"item {item!r} has no label yet; there is none to correct.")
         looked = max((size for size in self.sizes if size <= self.drawn), default=0)
         kept = list(self._state.labels)
         for item, mark in zip(numbers, marks, strict=True):

@@ -70,7 +70,7 @@ class People:
 def load(paths: Sequence[Path]) -> People:
     """Read people from PUMS CSV files, ZIP archives of them, or Parquet files, one after another."""
     if not paths:
-        raise InvalidInput("data: expected at least one file, got none.")
+        raise InvalidInput("data", expected="at least one file", got="none")
     with tempfile.TemporaryDirectory() as folder:
         files = [unpacked for path in paths for unpacked in _unpack(path, Path(folder))]
         parts = [_read(file, origin) for file, origin in files]
@@ -78,12 +78,13 @@ def load(paths: Sequence[Path]) -> People:
     for (_, origin), (_, other, _) in zip(files, parts, strict=True):
         if other != names:
             raise InvalidInput(
-                f"data: {origin.name} has the features {', '.join(other)}; {files[0][1].name} has "
-                f"{', '.join(names)}. Read files of the same years together."
+                "data",
+                f"{origin.name} has the features {', '.join(other)}; {files[0][1].name} has "
+                f"{', '.join(names)}. Read files of the same years together.",
             )
     features = np.concatenate([part[0] for part in parts])
     if not len(features):
-        raise InvalidInput(f"data: no people in {', '.join(str(path) for path in paths)}.")
+        raise InvalidInput("data", f"no people in {', '.join(str(path) for path in paths)}.")
     qualified = np.concatenate([part[2] for part in parts])
     minority = features[:, names.index(RACE)] != 1
     return People(features, qualified, minority, names, ", ".join(path.name for path in paths))
@@ -95,7 +96,7 @@ def columns_of(file: Path) -> list[str]:
         with duckdb.connect() as engine:
             columns = engine.execute(f"DESCRIBE SELECT * FROM {_table(file)}").fetchall()
     except duckdb.Error as error:
-        raise InvalidInput(f"data: cannot read {file.name}: {_first_line(error)}") from error
+        raise InvalidInput("data", f"cannot read {file.name}: {_first_line(error)}") from error
     return [str(row[0]).upper() for row in columns]
 
 
@@ -118,8 +119,9 @@ def require_task(columns: Sequence[str], file: str, fewest: int = FEWEST_FEATURE
         missing = lacking or [name for name in FEATURES if name not in features]
         shown = ", ".join(list(columns)[:8]) + (", ..." if len(columns) > 8 else "")
         raise InvalidInput(
-            f"data: {file} is not a PUMS person file: expected the columns {', '.join(missing)}, "
-            f"found {shown}. Person files are named psam_pNN.csv (psam_hNN.csv are households)."
+            "data",
+            f"{file} is not a PUMS person file: expected the columns {', '.join(missing)}, found {shown}. "
+            "Person files are named psam_pNN.csv (psam_hNN.csv are households).",
         )
     return features
 
@@ -127,18 +129,18 @@ def require_task(columns: Sequence[str], file: str, fewest: int = FEWEST_FEATURE
 def _unpack(path: Path, folder: Path) -> list[tuple[Path, Path]]:
     """(readable file, where it came from) for a file or for every person file in an archive."""
     if not path.is_file():
-        raise InvalidInput(f"data: no such file: {path}.")
+        raise InvalidInput("data", f"no such file: {path}.")
     if path.suffix.lower() != ".zip":
         return [(path, path)]
     try:
         with zipfile.ZipFile(path) as archive:
             inside = [name for name in archive.namelist() if is_person_file(name)]
             if not inside:
-                raise InvalidInput(f"data: {path.name} holds no person file (psam_pNN.csv).")
+                raise InvalidInput("data", f"{path.name} holds no person file (psam_pNN.csv).")
             return [(Path(archive.extract(name, folder / path.stem)), path) for name in sorted(inside)]
     except zipfile.BadZipFile as error:
         raise InvalidInput(
-            f"data: {path.name} is not a complete ZIP archive ({error}). Fetch it again."
+            "data", f"{path.name} is not a complete ZIP archive ({error}). Fetch it again."
         ) from error
 
 
@@ -157,7 +159,7 @@ def _read(file: Path, origin: Path) -> tuple[NDArray[np.int16], tuple[str, ...],
             _require_numbers(engine, file, origin, [*features.values(), LABEL])
             table = engine.execute(f"SELECT {', '.join(wanted)} FROM {_table(file)}").fetchnumpy()
     except duckdb.Error as error:
-        raise InvalidInput(f"data: cannot read {origin.name}: {_first_line(error)}") from error
+        raise InvalidInput("data", f"cannot read {origin.name}: {_first_line(error)}") from error
     filled = {name: _blank_as_zero(column) for name, column in table.items()}
     matrix = np.stack([filled[name] for name in features], axis=1)
     return matrix, tuple(features), filled[LABEL] == 1
@@ -173,8 +175,9 @@ def _require_numbers(engine: Any, file: Path, origin: Path, columns: list[str]) 
         ).fetchone()
         if wrong:
             raise InvalidInput(
-                f"data: {origin.name}, column {column}: expected whole numbers or blanks, "
-                f"got {wrong[1]!r} at row {wrong[0] - 1}."
+                "data",
+                f"{origin.name}, column {column}: expected whole numbers or blanks, got {wrong[1]!r} at "
+                f"row {wrong[0] - 1}.",
             )
 
 

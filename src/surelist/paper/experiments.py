@@ -86,9 +86,9 @@ def fitting_settings(experiment: Experiment, population: People, setup: Setup) -
     needed = experiment.settings if experiment.varies_size else (float(setup.calibration_rows),)
     if available < min(needed):
         raise InvalidInput(
-            f"data: {experiment.name} needs {min(needed):,.0f} calibration rows beside "
-            f"{setup.train_rows:,} for training; this population leaves {max(0, available):,}. "
-            "Use more people."
+            "data",
+            f"{experiment.name} needs {min(needed):,.0f} calibration rows beside {setup.train_rows:,} for "
+            f"training; this population leaves {max(0, available):,}. Use more people.",
         )
     return tuple(s for s in experiment.settings if not experiment.varies_size or s <= available)
 

@@ -56,10 +56,10 @@ def state_list(text: str) -> list[str]:
     """``"DE,hi"`` to ``["de", "hi"]``; anything that is no state is an error."""
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
     if not names:
-        raise InvalidInput("states: expected two-letter states such as DE,HI, got none.")
+        raise InvalidInput("states", expected="two-letter states such as DE,HI", got="none")
     for name in names:
         if name not in STATES:
-            raise InvalidInput(f"states: expected two-letter states such as DE,HI, got {name!r}.")
+            raise InvalidInput("states", expected="two-letter states such as DE,HI", got=repr(name))
     return list(dict.fromkeys(names))
 
 
@@ -171,7 +171,7 @@ def _check(part: Path, url: str) -> None:
                 raise zipfile.BadZipFile(f"{broken} is damaged")
             inside = [name for name in archive.namelist() if is_person_file(name)]
             if not inside:
-                raise InvalidInput(f"data: {url} holds no person file (psam_pNN.csv).")
+                raise InvalidInput("data", f"{url} holds no person file (psam_pNN.csv).")
             for name in inside:
                 with archive.open(name) as file:
                     header = next(csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig")), [])

@@ -53,7 +53,7 @@ def reproduce(
     for name in experiments:
         check.as_choice(name, EXPERIMENTS, "experiment")
     if len(population) < SMALLEST:
-        raise InvalidInput(f"data: expected at least {SMALLEST:,} people, got {len(population):,}.")
+        raise InvalidInput("data", expected=f"at least {SMALLEST:,} people", got=f"{len(population):,}")
     job = runner.plan(experiments, population, runs, seed, setup)
     rows = runner.run(job, population, folder, jobs or runner.cores(), progress)
     about = _about(population, job)
@@ -73,7 +73,7 @@ def _files(source: Path) -> list[Path]:
         return [source]
     files = sorted(file for pattern in ("*.zip", "*.csv", "*.parquet") for file in source.glob(pattern))
     if not files:
-        raise InvalidInput(f"data: no .zip, .csv or .parquet file in {source}.")
+        raise InvalidInput("data", f"no .zip, .csv or .parquet file in {source}.")
     return files
 
 

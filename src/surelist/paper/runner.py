@@ -112,8 +112,9 @@ def _resume(path: Path, header: dict[str, Any]) -> dict[tuple[str, int], list[Me
     if saved != header:
         names = [name for name in header if saved.get(name) != header[name]]
         raise InvalidInput(
-            f"out: {path.parent} holds runs with another {', '.join(names)}. "
-            "Choose another folder, or delete that one."
+            "out",
+            f"{path.parent} holds runs with another {', '.join(names)}. Choose another folder, or delete "
+            "that one.",
         )
     with writing(path) as clean:  # drops a line that was cut short
         clean.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

@@ -80,7 +80,7 @@ def split(population: People, grouped: bool, setup: Setup, rng: np.random.Genera
     first, second = order[:half], order[half:]
     if half <= setup.train_rows:
         raise InvalidInput(
-            f"data: half of {len(order):,} people is too few for {setup.train_rows:,} training rows."
+            "data", f"half of {len(order):,} people is too few for {setup.train_rows:,} training rows."
         )
     whole = len(second) // setup.pool_size * setup.pool_size  # pools without remainder
     return Halves(first[: setup.train_rows], first[setup.train_rows :], second[:whole])

@@ -25,7 +25,7 @@ def best_of(scores: Mapping[Any, Any], unlabelled: Any, terms: Terms, certify: C
     """The policy with the shortest list; ``certify`` makes one from scores, terms and unlabelled scores."""
     names = [check.group_name(name, "scores") for name in scores]
     if not names or len(set(names)) != len(names):
-        raise InvalidInput(f"scores: expected one column per name, got the names {names!r}.")
+        raise InvalidInput("scores", expected="one column per name", got=f"the names {names!r}")
     others = _others(unlabelled, list(scores))
     asked = replace(terms, scores=len(names))
     wanted = any(each.others != "refused" for each in terms.all_targets)
@@ -49,7 +49,7 @@ def _others(unlabelled: Any, keys: list[Any]) -> dict[Any, Any]:
     if unlabelled is None:
         return {}
     if not isinstance(unlabelled, Mapping) or set(unlabelled) != set(keys):
-        raise InvalidInput("unlabelled: with several scores, give a mapping with the same names.")
+        raise InvalidInput("unlabelled", "with several scores, give a mapping with the same names.")
     return dict(unlabelled)
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -36,7 +35,7 @@ from surelist.promises.sampled import NoisyLabels, SampledLabels, require_drawn,
 from surelist.promises.score_direction import warn_of_doubts
 from surelist.promises.shift import DensityRatio, keep_rows, ratios_of, with_margin
 from surelist.promises.state import Certified, Cutoff, Everyone, Shift, Thinning
-from surelist.promises.terms import Targets, Terms, make_terms
+from surelist.promises.terms import Targets, Terms, fitting_advice, make_terms
 from surelist.ties import Salt
 
 Mask = NDArray[np.bool_]
@@ -317,27 +316,14 @@ def _in_order(terms: Terms) -> list[tuple[str | None, Promise]]:
     return sorted(terms.asked, key=lambda each: not each[1].monotone)
 
 
-EVERY_LABEL = "a promise of recall needs every label, so get them or promise a count"
-
-
-@contextmanager
-def fitting_advice(terms: Terms) -> Iterator[None]:
-    """Nobody is told to count missing labels as not qualified where a promise refuses that."""
-    try:
-        yield
-    except InvalidInput as error:
-        if check.KEEPING not in str(error) or not any(each.every_label for each in terms.all_targets):
-            raise
-        raise InvalidInput(str(error).replace(check.KEEPING, EVERY_LABEL)) from error
-
-
 def _require_labels(terms: Terms, missing: int) -> None:
     needing = [each for each in terms.all_targets if each.every_label]
     if missing and needing:
         raise InvalidInput(
-            f"missing_labels: {missing:,} labels are missing, and {type(needing[0]).__name__} needs them "
-            "all: a qualified row counted as not qualified would make the recall look larger than it is; get "
-            "the labels, or promise a count."
+            "missing_labels",
+            f"{missing:,} labels are missing, and {type(needing[0]).__name__} needs them all: a qualified "
+            "row counted as not qualified would make the recall look larger than it is; get the labels, "
+            "or promise a count.",
         )
 
 

@@ -215,5 +215,5 @@ def refuse_earlier(given: dict[str, Any], function: str) -> None:
     """Answer a keyword of an earlier version with today's, and one that never was with a TypeError."""
     for name in given:
         if name in NOW:
-            raise InvalidInput(f"{name}: {name}= is now {NOW[name]}.")
+            raise InvalidInput(name, f"{name}= is now {NOW[name]}.")
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")

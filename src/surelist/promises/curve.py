@@ -65,7 +65,7 @@ class GuaranteeCurve(Displayed):
         if not len(reached):
             most = float(self.qualified.max(initial=0.0))
             raise InvalidInput(
-                f"k: these rows certify at most {floored(most, 4):g} of {self.pool_size:g}, got {k:g}."
+                "k", f"these rows certify at most {floored(most, 4):g} of {self.pool_size:g}, got {k:g}."
             )
         return float(self.list_size[reached[0]]), float(self.qualified[reached[0]])
 
@@ -163,7 +163,7 @@ def _curve(
     check.require_length(qualified, len(array), "labels")
     pool_size = check.as_positive(pool_size, "pool_size")
     if pool_size < 1:
-        raise InvalidInput(f"pool_size: expected at least 1, got {pool_size:g}.")
+        raise InvalidInput("pool_size", expected="at least 1", got=f"{pool_size:g}")
     alpha = check.as_level(alpha, calls=2)
     n, thresholds = len(array), list_thresholds(array, pool_size)
     listed = count_at_least(array, thresholds)

@@ -18,6 +18,7 @@ import numpy as np
 from surelist import _check as check
 from surelist import bounds
 from surelist._dataclasses import asdict, dataclass
+from surelist._names import option
 from surelist.bounds.looking_back import clustered_interval
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
@@ -197,7 +198,7 @@ def _listed(policy: Policy, scores: Any, groups: Any, ids: Any, pools: Any) -> M
     if pools is not None:
         return policy.select_pools(scores, pools, groups, ids)
     if policy.by_rank:
-        raise InvalidInput("pools: lists by rank are made pool by pool; pass pools=.")
+        raise InvalidInput("pools", f"lists by rank are made pool by pool; pass {option('pools')}.")
     return policy.select(scores, groups, ids)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
+from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises.array_summary import summarise_arrays
 from surelist.promises.other_scores import require_others
@@ -146,7 +147,8 @@ class Evidence(Struct, frozen=True, eq=False):
         rows = self._columns
         if not each_row and rows.pools is None:
             raise InvalidInput(
-                "pools: whole pools are the units of this promise; pass pools=, one pool id per row."
+                "pools",
+                f"whole pools are the units of this promise; pass {option('pools')}, one pool id per row.",
             )
         labels = rows.labels if amounts else rows.good
         return pool_rows(rows.scores, labels, None if each_row else rows.pools, by_rank=by_rank)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surelist import _check as check
+from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Groups, Hash
@@ -20,6 +21,8 @@ NUMBERS = ("k", "pool_size", "share", "size", "recall", "start", "spread", "of",
 PLAIN = {"of": "count", "by": "score"}
 
 PoolSize = float | str | tuple[float, float]
+
+AUDIT = f"{option('audit_rate')} and {option('audited_below')}"
 
 
 def roles_of(asked: Mapping[str, Any]) -> Roles:
@@ -33,10 +36,12 @@ def terms_of(asked: Mapping[str, Any], target: Targets) -> Terms:
     """Terms from what a front end was given, by the names of ``OPTIONS``; groups need a purpose there."""
     group, purpose = asked.get("group"), asked.get("purpose")
     if group is None and purpose is not None:
-        raise InvalidInput(f"purpose: goes with group=, got {purpose!r} without.")
+        raise InvalidInput("purpose", f"goes with {option('group')}, got {purpose!r} without.")
     alike = asked.get("group_cutoff") == "common"
     if group is not None and not alike and not (purpose or "").strip():
-        raise InvalidInput(f"purpose: cutoffs by group need a sentence on what they are for. {GROUP_WARNING}")
+        raise InvalidInput(
+            "purpose", f"cutoffs by group need a sentence on what they are for. {GROUP_WARNING}"
+        )
     groups = None
     if group is not None:
         given = {name: asked.get(f"group_{name}") for name in ("split", "rows", "cutoff")}
@@ -57,10 +62,10 @@ def target_asked(asked: Mapping[str, Any]) -> Targets:
     texts, also = asked.get("target") or (), asked.get("also") or ()
     if asked.get("group") is not None:
         if also:
-            raise InvalidInput("also: several promises at once go without group=.")
+            raise InvalidInput("also", f"several promises at once go without {option('group')}.")
         return group_targets(texts, kind, size)
     if texts:
-        raise InvalidInput("target: targets by group need group=, the column with the group.")
+        raise InvalidInput("target", f"targets by group need {option('group')}, the column with the group.")
     given = {name: asked.get(name) for name in NUMBERS} | {"pool_size": size}
     others = [said(text, None, None, "also", start=asked.get("start")) for text in also]
     if any("start" in each.__struct_fields__ for each in others):
@@ -76,15 +81,15 @@ def one_target(kind: str, given: Mapping[str, Any]) -> Promise:
     """
     promise = kinds.promise_class(kind)
     if promise is None:
-        raise InvalidInput(f"promise: expected one of {', '.join(kinds.KINDS)}, got {kind!r}.")
+        raise InvalidInput("promise", expected=f"one of {', '.join(kinds.KINDS)}", got=repr(kind))
     numbers = {name: value for name, value in given.items() if value is not None}
     for name in numbers:
         if name not in promise.__struct_fields__:
-            raise InvalidInput(f"{name}: does not go with a promise of {kind}; leave it out.")
+            raise InvalidInput(name, f"does not go with a promise of {kind}; leave it out.")
     for name in kinds.required(promise):
         if name not in numbers:
             with_it = ", ".join(kinds.required(promise))
-            raise InvalidInput(f"{name}: expected a number; a promise of {kind} needs {with_it}.")
+            raise InvalidInput(name, f"expected a number; a promise of {kind} needs {with_it}.")
     if "pool_size" in numbers:
         numbers["pool_size"] = _sizes(numbers["pool_size"])
     return promise(**{name: _whole(value) for name, value in numbers.items()})
@@ -101,12 +106,14 @@ def group_targets(
     for text in texts:
         name, equals, amount = text.rpartition("=")
         if not equals or not name:
-            raise InvalidInput(f"target: expected {grammar('NAME=')}, got {text!r}.")
+            raise InvalidInput("target", expected=f"{grammar('NAME=')}", got=repr(text))
         if name in targets:
-            raise InvalidInput(f"target: group {name!r} appears twice.")
+            raise InvalidInput("target", f"group {name!r} appears twice.")
         targets[name] = said(amount, kind, pool_size, "target", shown=text)
     if not targets:
-        raise InvalidInput(f"target: with group=, give one target per group: {grammar('NAME=')}.")
+        raise InvalidInput(
+            "target", f"with {option('group')}, give one target per group: {grammar('NAME=')}."
+        )
     return targets
 
 
@@ -119,11 +126,11 @@ def said(
     kind = kinds.named(prefix) if colon else kind
     promise = None if kind is None else kinds.promise_class(kind)
     if promise is None or kind is None:
-        raise InvalidInput(f"{option}: expected {grammar()}, got {(shown or text)!r}.")
+        raise InvalidInput(option, expected=f"{grammar()}", got=repr(shown or text))
     fields, values = promise.__struct_fields__, numbers.split("/")
     if len(values) > len(kinds.required(promise)) or not all(values):
         how = f"{kinds.short(promise)}:{'/'.join(name.upper() for name in kinds.required(promise))}"
-        raise InvalidInput(f"{option}: expected {how}, got {(shown or text)!r}.")
+        raise InvalidInput(option, expected=f"{how}", got=repr(shown or text))
     given: dict[str, Any] = dict(zip(fields, values, strict=False))
     if "pool_size" in fields:
         given.setdefault("pool_size", pool_size)
@@ -151,23 +158,35 @@ def drawn_labels(asked: Mapping[str, Any]) -> SampledLabels | NoisyLabels | None
     column, rate, edge = (asked.get(name) for name in ("probability", "audit_rate", "audited_below"))
     lowest, low_score = asked.get("lowest_rate"), asked.get("lowest_score")
     if column is None and (lowest, low_score) != (None, None):
-        raise InvalidInput("probability: lowest_rate and lowest_score go with probability=, a column.")
+        raise InvalidInput(
+            "probability",
+            f"{option('lowest_rate')} and {option('lowest_score')} go with {option('probability')}.",
+        )
     if column is not None:
         if (rate, edge) != (None, None):
-            raise InvalidInput("probability: give either a column or audit_rate and audited_below.")
+            raise InvalidInput(
+                "probability",
+                f"give either a column or {option('audit_rate')} and {option('audited_below')}.",
+            )
         if lowest is None:
-            raise InvalidInput("lowest_rate: probability= needs it, fixed before labels were drawn.")
+            raise InvalidInput(
+                "lowest_rate", f"{option('probability')} needs it, fixed before labels were drawn."
+            )
         return SampledLabels(asked.get("label"), column, lowest_rate=lowest, lowest_score=low_score)
     added, lost, longest = (asked.get(name) for name in ("false_positive", "false_negative", "longest"))
     if (added, lost, longest) != (None, None, None):
         if (rate, edge) != (None, None) or added is None or lost is None:
             raise InvalidInput(
-                "false_positive: labels that may be wrong need false_positive and false_negative, and do not "
-                "go with audit_rate and audited_below."
+                "false_positive",
+                "labels that may be wrong need false_positive and false_negative, and do not go with "
+                "audit_rate and audited_below.",
             )
         return NoisyLabels(asked.get("label"), added, lost, longest)
     if (rate is None) != (edge is None):
-        raise InvalidInput("audit_rate: audit_rate and audited_below go together; give both or neither.")
+        raise InvalidInput(
+            "audit_rate",
+            f"{option('audit_rate')} and {option('audited_below')} go together; give both or neither.",
+        )
     if rate is None:
         return None
     return SampledLabels(asked.get("label"), check.as_rate(rate, "audit_rate"), above=edge)
@@ -187,7 +206,9 @@ def _number(value: Any, name: str, shown: Any) -> float:
     try:
         return float(value)
     except ValueError:
-        raise InvalidInput(f"{name}: expected a number, got {shown!r}.{check.share_meant(value)}") from None
+        raise InvalidInput(
+            name, expected="a number", got=repr(shown), remedy=check.share_meant(value)
+        ) from None
 
 
 def _whole(value: Any) -> Any:

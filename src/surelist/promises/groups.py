@@ -123,5 +123,5 @@ def merge_groups(groups: Any, *, fewest: int = 200, name: str = "other") -> Grou
     known, counts = np.unique(names, return_counts=True)
     small, kept = known[counts < fewest].tolist(), known[counts >= fewest].tolist()
     if check.group_name(name, "name") in kept:
-        raise InvalidInput(f"name: {name!r} is a group that stays; call the merged one something else.")
+        raise InvalidInput("name", f"{name!r} is a group that stays; call the merged one something else.")
     return GroupMerge(tuple(kept), tuple(small), name, fewest)

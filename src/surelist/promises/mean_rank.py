@@ -81,11 +81,12 @@ class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
         columns = _columns(scores)
         if set(columns) != set(self.columns):
             raise InvalidInput(
-                f"scores: expected the columns {', '.join(self.columns)}, got {', '.join(columns)}."
+                "scores", expected=f"the columns {', '.join(self.columns)}", got=f"{', '.join(columns)}"
             )
         if all(_fingerprint(column) == self.columns[name].fingerprint for name, column in columns.items()):
             raise InvalidInput(
-                "scores: these are the scores that the ranks were made from. Give those of other candidates."
+                "scores",
+                "these are the scores that the ranks were made from. Give those of other candidates.",
             )
         ranks = [np.interp(columns[name], each.scores, each.shares) for name, each in self.columns.items()]
         mean: Floats = np.mean(ranks, axis=0)
@@ -102,7 +103,7 @@ class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise PolicyFileError(f"mean rank: cannot read {path}: {error}.") from error
+            raise PolicyFileError("", f"mean rank: cannot read {path}: {error}.") from error
         ranks = parse(text, cls, FORMAT, f"mean rank: {path}")
         for each in ranks.columns.values():
             rising = list(each.scores) == sorted(set(each.scores)) and list(each.shares) == sorted(
@@ -154,18 +155,18 @@ def mean_rank(unlabelled: Mapping[Any, Any]) -> MeanRank:
     """
     columns = _columns(unlabelled)
     if len(columns) < 2:
-        raise InvalidInput(f"unlabelled: expected two scores or more by name, got {len(columns)}.")
+        raise InvalidInput("unlabelled", expected="two scores or more by name", got=f"{len(columns)}")
     return MeanRank("mean-rank", FORMAT, {name: Ranks.of(column) for name, column in columns.items()})
 
 
 def _columns(scores: Mapping[Any, Any]) -> dict[str, Floats]:
     """Columns by name, checked: finite numbers, and as many in each."""
     if not isinstance(scores, Mapping):
-        raise InvalidInput(f"scores: expected a mapping of name to scores, got {type(scores).__name__}.")
+        raise InvalidInput("scores", expected="a mapping of name to scores", got=f"{type(scores).__name__}")
     check.require_one_index(**{str(name): column for name, column in scores.items()})
     columns = {check.group_name(name, "scores"): check.as_scores(column) for name, column in scores.items()}
     if len(columns) < len(scores):
-        raise InvalidInput(f"scores: expected one column per name, got the names {list(scores)!r}.")
+        raise InvalidInput("scores", expected="one column per name", got=f"the names {list(scores)!r}")
     first = next(iter(columns.values()), np.empty(0))
     for name, column in columns.items():
         check.require_length(column, len(first), f"scores of {name!r}")

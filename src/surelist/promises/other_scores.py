@@ -24,6 +24,7 @@ def require_others(scores: NDArray[np.float64], unlabelled: NDArray[np.float64])
     met = all(bool((unlabelled == each).any()) for each in rows)
     if met and not any(int(np.count_nonzero(unlabelled == each)) > 1 for each in others):
         raise InvalidInput(
-            "unlabelled: these scores hold the calibration rows' own. They have to be scores of other "
-            "candidates: leave the labelled rows out."
+            "unlabelled",
+            "these scores hold the calibration rows' own. They have to be scores of other candidates: "
+            "leave the labelled rows out.",
         )

@@ -71,7 +71,7 @@ class Policy(Displayed, Certificate, frozen=True):
         if not self.filter.grouped and len(self.cutoffs[0].steps) == 1:
             return self.cutoffs[0].steps[0].threshold
         raise InvalidInput(
-            "threshold: this policy has several, by group or by pool size; read policy.cutoffs."
+            "threshold", "this policy has several, by group or by pool size; read policy.cutoffs."
         )
 
     @property
@@ -219,7 +219,7 @@ class Policy(Displayed, Certificate, frozen=True):
         }
         if not curves:
             raise InvalidInput(
-                "plot: this policy keeps no scores; an earlier version made it, or a campaign."
+                "plot", "this policy keeps no scores; an earlier version made it, or a campaign."
             )
         ends = [step for cutoff in self.cutoffs for step in (cutoff.steps[0], cutoff.steps[-1])]
         return axes.draw_scores(curves, {step.threshold: step.share for step in ends}, ax, path)
@@ -264,7 +264,7 @@ class Policy(Displayed, Certificate, frozen=True):
         proof: Any = self.cutoffs[0].proof
         if self.of_one_pool and not proof.is_of(scores):
             raise InvalidInput(
-                "scores: this policy selects from the pool it was made with, and from no other."
+                "scores", "this policy selects from the pool it was made with, and from no other."
             )
 
     def check_pool(self, scores: Any, groups: Any = None, ids: Any = None) -> tuple[PoolCheck, ...]:
@@ -285,12 +285,12 @@ class Policy(Displayed, Certificate, frozen=True):
         """The score that was chosen, where there were several."""
         if isinstance(scores, Mapping) != (self.choice is not None):
             want = "one column of scores" if self.choice is None else f"{{{self.choice.chosen!r}: scores}}"
-            raise InvalidInput(f"scores: this policy takes {want}, got {type(scores).__name__}.")
+            raise InvalidInput("scores", f"this policy takes {want}, got {type(scores).__name__}.")
         if self.choice is None:
             return scores if self.cutoffs[0].proof.counted else check.as_scores(scores)
         if self.choice.chosen not in scores:
             listed = ", ".join(repr(name) for name in scores)
-            raise InvalidInput(f"scores: this policy was made for {self.choice.chosen!r}, got {listed}.")
+            raise InvalidInput("scores", f"this policy was made for {self.choice.chosen!r}, got {listed}.")
         return check.as_scores(scores[self.choice.chosen])
 
     def save(self, path: str | Path) -> None:
@@ -331,7 +331,7 @@ def as_policy(policy: Any) -> Policy:
         return policy
     if isinstance(policy, (str, os.PathLike)):
         return Policy.load(Path(policy))
-    raise InvalidInput(f"policy: expected a Policy or the path of its file, got {check.shown(policy)}.")
+    raise InvalidInput("policy", expected="a Policy or the path of its file", got=check.shown(policy))
 
 
 def _rows_of(values: Any, rows: NDArray[np.int64]) -> Any:

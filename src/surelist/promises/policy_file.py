@@ -83,17 +83,17 @@ def load(path: Path) -> Certificate:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise InvalidInput(f"policy: cannot read {path}: {error.strerror}.") from error
+        raise InvalidInput("policy", f"cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise PolicyFileError(f"policy: {path} is no policy file: expected JSON in UTF-8.") from error
+        raise PolicyFileError("policy", f"{path} is no policy file: expected JSON in UTF-8.") from error
     except ValueError as error:
-        raise InvalidInput(f"policy: cannot read {str(path)!r}: {error}.") from error
+        raise InvalidInput("policy", f"cannot read {str(path)!r}: {error}.") from error
     try:
         secret = salt_path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         secret = None
     except (OSError, UnicodeDecodeError) as error:
-        raise PolicyFileError(f"policy: cannot read the salt file {salt_path(path)}.") from error
+        raise PolicyFileError("policy", f"cannot read the salt file {salt_path(path)}.") from error
     return loads(text, name=str(path), salt_text=secret)
 
 
@@ -117,7 +117,7 @@ def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Cert
         policy = replace(policy, salt=_read_salt(policy, salt_text, name))
         _verify(policy)
     except SurelistError as error:
-        raise PolicyFileError(f"policy: {name}: {error}") from error
+        raise PolicyFileError("policy", f"{name}: {error}") from error
     return policy
 
 
@@ -139,10 +139,10 @@ def _read_salt(policy: Certificate, text: str | None, name: str) -> Salt | None:
         secret = msgspec.json.decode(text, type=_SaltFile)
         hold(len(secret.key) == 64 and HEX.issuperset(secret.key), "the key is not a key")
     except (msgspec.MsgspecError, PolicyFileError) as error:
-        raise PolicyFileError(f"the salt file of {name} is damaged.") from error
+        raise PolicyFileError("", f"the salt file of {name} is damaged.") from error
     salt = Salt(secret.key, frozenset(secret.spent))
     if salt.hash != policy.salt_hash:
-        raise PolicyFileError("the salt file beside it belongs to another policy.")
+        raise PolicyFileError("", "the salt file beside it belongs to another policy.")
     return salt
 
 

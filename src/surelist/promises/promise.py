@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct
 
+from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises.conditions import Proved
 
@@ -203,9 +204,10 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     def watched(self, policy: Certificate) -> Watched:
         """What a monitor tests of it; raises where nothing can be."""
         raise InvalidInput(
-            f"policy: promises like {self.describe()!r} cannot be watched; those that are watched are "
-            "averages in "
-            'pools of a known size, shares kept, and numbers in every pool by rule="pac".'
+            "policy",
+            f"promises like {self.describe()!r} cannot be watched; those that are watched are averages in "
+            "pools of a known size, shares kept"
+            f"{option('rule', 'pac', before=', and numbers in every pool by ')}.",
         )
 
     def fewest_qualified(self, level: Level) -> int | None:
@@ -221,7 +223,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         """The promise that it takes to keep this one while density ratios are wrong by a factor
         [theory: shift]."""
         raise InvalidInput(
-            f"within: goes with Expected(k, pool_size), Recall and Precision, got {self!r}; leave it out."
+            "within", f"goes with Expected(k, pool_size), Recall and Precision, got {self!r}; leave it out."
         )
 
 

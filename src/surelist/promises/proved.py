@@ -9,27 +9,28 @@ from typing import Any
 from msgspec.structs import replace
 
 from surelist import _check as check
+from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import EVIDENCE, PLAIN, WORDS, Conditions, Proved
 
+PROBABILITIES = f"every row's {option('probability')} and {option('lowest_rate')}"
 # what two conditions that do not go together can be replaced by
 INSTEAD = {
     ("labels", "two rates", "scores", "several"): (
-        "where every label is known by one score it is not by another. Give one score, or every row's "
-        "probability= and lowest_rate="
+        f"where every label is known by one score it is not by another. Give one score, or {PROBABILITIES}"
     ),
     ("shift", "within", "others", "given"): (
         "other scores shorten the list only where they come from the population of the rows that the ratios "
-        "keep, which wrong ratios need not give. Leave unlabelled= out"
+        "keep, which wrong ratios need not give. Leave unlabelled scores out"
     ),
 }
 SOME_LABELS = (
-    "labels of some rows alone do not show whether candidates of one pool resemble one another. Leave pools= "
-    "out"
+    "labels of some rows alone do not show whether candidates of one pool resemble one another. Leave the "
+    "pools out"
 )
 INSTEAD |= {("labels", some, "pools", "beside"): SOME_LABELS for some in ("two rates", "thinned")}
-OTHER_LABELS = "give every row's probability= and lowest_rate= instead"
+OTHER_LABELS = f"give {PROBABILITIES} instead"
 
 
 def proof_of(promise: Any, asked: Conditions) -> Proved | None:
@@ -46,21 +47,23 @@ def require_proof(promise: Any, asked: Conditions) -> None:
     check.as_choice(asked.rule, promise.rules, f"rule (for {type(promise).__name__} targets)")
     if promise.others == "needed" and asked.others == "none" and asked.evidence != "labelling":
         raise InvalidInput(
-            f"unlabelled: {type(promise).__name__} needs scores of other candidates from the same "
-            "population, without labels; pass unlabelled=."
+            "unlabelled",
+            f"{type(promise).__name__} needs scores of other candidates from the same population, without "
+            f"labels; pass {option('unlabelled')}.",
         )
     if promise.every_label and asked.labels == "missing":
         asked = replace(asked, labels="complete")  # refused where one is missing, which only the rows show
     if proof_of(promise, asked) is not None:
         return
     beside = {name: value for name, value in asked.beside().items() if name not in ("rule", "evidence")}
-    what = type(promise).__name__ + ("" if asked.rule == "exact" else f" by rule={asked.rule!r}")
+    what = type(promise).__name__ + ("" if asked.rule == "exact" else f" by {option('rule', asked.rule)}")
 
     if asked.others == "none" and proof_of(promise, replace(asked, others="given")) is not None:
         listed = ", ".join(WORDS[each] for each in beside.items())
         raise InvalidInput(
-            f"unlabelled: {what} with {listed} needs scores of other candidates from the same population; "
-            "pass unlabelled=."
+            "unlabelled",
+            f"{what} with {listed} needs scores of other candidates from the same population; pass "
+            f"{option('unlabelled')}.",
         )
 
     def proved(**some: str) -> bool:
@@ -75,14 +78,14 @@ def require_proof(promise: Any, asked: Conditions) -> None:
         if not proved(**{name: value}):
             instead = OTHER_LABELS if _by_probability(promise, asked) else "leave one out"
             raise InvalidInput(
-                f"{_keyword(name)}: {what} and {WORDS[name, value]} have no proof together; {instead}."
+                _keyword(name), f"{what} and {WORDS[name, value]} have no proof together; {instead}."
             )
     for (a, x), (b, y) in combinations(beside.items(), 2):
         if not proved(**{a: x, b: y}):
             why = INSTEAD.get((a, x, b, y), f"there is no proof of {what} with both. Leave one out")
-            raise InvalidInput(f"{_keyword(b)}: {WORDS[a, x]} and {WORDS[b, y]} do not go together: {why}.")
+            raise InvalidInput(_keyword(b), f"{WORDS[a, x]} and {WORDS[b, y]} do not go together: {why}.")
     listed = ", ".join(WORDS[each] for each in beside.items())
-    raise InvalidInput(f"target: {what} has no proof with all of {listed} together; leave one out.")
+    raise InvalidInput("target", f"{what} has no proof with all of {listed} together; leave one out.")
 
 
 def _require_evidence(promise: Any, asked: str) -> None:
@@ -91,8 +94,9 @@ def _require_evidence(promise: Any, asked: str) -> None:
         return
     have = " or ".join(words for value, words in EVIDENCE.items() if proved_from(promise, value))
     raise InvalidInput(
-        f"target: {type(promise).__name__} has no proof from {EVIDENCE[asked]}, only from {have}. From "
-        f"{EVIDENCE[asked]} ask for {kinds.offered(lambda kind: proved_from(kind, asked))}."
+        "target",
+        f"{type(promise).__name__} has no proof from {EVIDENCE[asked]}, only from {have}. From "
+        f"{EVIDENCE[asked]} ask for {kinds.offered(lambda kind: proved_from(kind, asked))}.",
     )
 
 
@@ -112,11 +116,11 @@ def require_use(promises: Sequence[Any], asked: Conditions) -> None:
         return
     if all(each.others == "refused" for each in promises):
         kind = type(promises[0]).__name__
-        raise InvalidInput(f"unlabelled: does not help a {kind} promise; leave it out.")
+        raise InvalidInput("unlabelled", f"does not help a {kind} promise; leave it out.")
     pair = ("shift", "within", "others", "given")
     if asked.shift == "within":
         raise InvalidInput(
-            f"unlabelled: {WORDS[pair[:2]]} and {WORDS[pair[2:]]} do not go together: {INSTEAD[pair]}."
+            "unlabelled", f"{WORDS[pair[:2]]} and {WORDS[pair[2:]]} do not go together: {INSTEAD[pair]}."
         )
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises.draws import Draw
 from surelist.promises.state import Thinning
@@ -54,7 +55,9 @@ class SampledLabels(Struct, frozen=True, eq=False):
             return
         check.as_rate(self.probability, "probability (with above=, one rate for all rows below)")
         if self.lowest_rate is not None or self.lowest_score is not None:
-            raise InvalidInput("lowest_rate: goes with several probabilities; leave it out with above=.")
+            raise InvalidInput(
+                "lowest_rate", f"goes with several probabilities; leave it out with {option('above')}."
+            )
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -107,9 +110,7 @@ class NoisyLabels(Struct, frozen=True, eq=False):
         for name in ("false_positive", "false_negative"):
             share = check.as_fraction(getattr(self, name), name)
             if not 0 <= share < 1:
-                raise InvalidInput(
-                    f"{name}: expected a share from 0 to below 1, got {getattr(self, name)!r}."
-                )
+                raise InvalidInput(name, expected="a share from 0 to below 1", got=repr(getattr(self, name)))
         if self.longest is not None:
             check.as_alpha(self.longest, "longest")
 
@@ -125,9 +126,11 @@ def require_drawn(missing: Mask, missing_labels: str) -> int:
     count = int(np.count_nonzero(missing))
     if count and missing_labels != "unqualified":
         raise InvalidInput(
-            f"labels: expected a label at every row that was certain to be drawn, got none at row "
-            f"{int(missing.argmax())} ({count:,} in all). Taken for rows that were not drawn they would "
-            'break the promise; get them, or missing_labels="unqualified" keeps them as not qualified.'
+            "labels",
+            expected="a label at every row that was certain to be drawn",
+            got=f"none at row {int(missing.argmax())} ({count:,} in all)",
+            remedy="Taken for rows that were not drawn they would break the promise; get them, or "
+            f"{option('missing_labels', 'unqualified')} keeps them as not qualified.",
         )
     return count
 
@@ -147,7 +150,7 @@ def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, Ma
     for each in terms.all_targets if low_score is not None else ():
         if not each.top_only:
             raise InvalidInput(
-                f"lowest_score: {type(each).__name__} needs labels at every score; leave lowest_score out."
+                "lowest_score", f"{type(each).__name__} needs labels at every score; leave lowest_score out."
             )
     _require_rates(rates, needed, lowest)
     lost = needed & ~drawn & (rates == 1)
@@ -158,7 +161,7 @@ def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, Ma
         chance = np.where(needed, np.where(drawn | lost, lowest / rates, 0.0), lowest)
     kept = coins < chance
     if not kept.any():
-        raise InvalidInput("lowest_rate: no calibration row was kept; the rate is far too small.")
+        raise InvalidInput("lowest_rate", "no calibration row was kept; the rate is far too small.")
     return kept, good & needed, Thinning(lowest, low_score, rows, draw.key), missing
 
 
@@ -170,7 +173,7 @@ def _probabilities(values: Any, rows: int) -> Floats:
     wrong = (rates < 0) | (rates > 1)
     if wrong.any():
         at = int(wrong.argmax())
-        raise InvalidInput(f"probability: expected a number from 0 to 1, got {rates[at]:g} at row {at}.")
+        raise InvalidInput("probability", expected="a number from 0 to 1", got=f"{rates[at]:g}", row=at)
     return rates
 
 
@@ -180,8 +183,8 @@ def _lowest_rate(sampled: SampledLabels, rates: Floats) -> float:
     if np.ndim(sampled.probability) == 0:
         return float(rates[0])
     raise InvalidInput(
-        "lowest_rate: several probabilities need the lowest one, fixed beforehand (not the smallest of "
-        "these rows)."
+        "lowest_rate",
+        "several probabilities need the lowest one, fixed beforehand (not the smallest of these rows).",
     )
 
 
@@ -190,6 +193,9 @@ def _require_rates(rates: Floats, needed: Mask, lowest: float) -> None:
     if small.any():
         at = int(small.argmax())
         raise InvalidInput(
-            f"probability: expected at least lowest_rate={lowest:g}, got {rates[at]:g} at row {at}. Give "
-            "lowest_score= where low scores were drawn less often."
+            "probability",
+            expected=f"at least the lowest rate, {lowest:g}",
+            got=f"{rates[at]:g}",
+            row=at,
+            remedy=f"Give {option('lowest_score')} where low scores were drawn less often.",
         )

@@ -89,14 +89,15 @@ class DensityRatio(Struct, frozen=True, eq=False):
             past, pool = (check.as_count(each, "trained_on") for each in trained_on)
         except (TypeError, ValueError):
             raise InvalidInput(
-                f"trained_on: expected (past rows, pool candidates), got {trained_on!r}."
+                "trained_on", expected="(past rows, pool candidates)", got=repr(trained_on)
             ) from None
         classes = list(getattr(classifier, "classes_", (0, 1)))
         chances = np.asarray(classifier.predict_proba(rows), dtype=np.float64)
         if chances.ndim != 2 or chances.shape[1] != 2 or classes != [0, 1]:
             raise InvalidInput(
-                "classifier: expected the classes 0 (past rows) and 1 (pool candidates), got "
-                f"{classes!r} and probabilities of shape {chances.shape}."
+                "classifier",
+                expected="the classes 0 (past rows) and 1 (pool candidates)",
+                got=f"{classes!r} and probabilities of shape {chances.shape}",
             )
         limit = check.as_positive(bound, "bound")
         with np.errstate(divide="ignore"):
@@ -120,14 +121,14 @@ class DensityRatio(Struct, frozen=True, eq=False):
             return None
         within = check.as_positive(self.within, "within")
         if within < 1:
-            raise InvalidInput(f"within: expected a factor of at least 1, got {within:g}.")
+            raise InvalidInput("within", expected="a factor of at least 1", got=f"{within:g}")
         return within
 
 
 def ratios_of(shift: Any) -> Any:
     """The ratios of a known shift; None without one."""
     if shift is not None and not isinstance(shift, DensityRatio):
-        raise InvalidInput(f"shift: expected DensityRatio(ratios, bound), got {check.shown(shift)}.")
+        raise InvalidInput("shift", expected="DensityRatio(ratios, bound)", got=check.shown(shift))
     return shift and shift.ratios
 
 
@@ -138,11 +139,11 @@ def keep_rows(given: DensityRatio, rows: int) -> tuple[NDArray[np.bool_], Shift]
     origin: SeedFrom = "system" if given.seed is None else "caller"
     seed = fresh_bits(SEED_BITS) if given.seed is None else given.seed
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InvalidInput(f"seed: expected a whole number of at least 0, got {seed!r}.")
+        raise InvalidInput("seed", expected="a whole number of at least 0", got=repr(seed))
     # a stream of our own: the same seed elsewhere must not be the same numbers as here
     kept = np.random.default_rng([int(seed), THINNING]).random(rows) < ratio
     if not kept.any():
-        raise InvalidInput("shift: no calibration row was kept; the bound is far too large.")
+        raise InvalidInput("shift", "no calibration row was kept; the bound is far too large.")
     return kept, Shift(bound, rows, int(seed), check.as_flag(given.exact, "exact"), origin)
 
 

@@ -6,13 +6,15 @@ How front ends say them is in ``grammar``. Nothing here sees data.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, get_args
 
 from msgspec import Struct
 
 from surelist import _check as check
 from surelist._check import EVERYONE, MissingLabels
+from surelist._names import Marked, option
 from surelist.errors import GroupCutoffWarning, InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Conditions, Groups, Hash
@@ -23,8 +25,8 @@ from surelist.promises.promise import Level, Promise
 GROUP_WARNING = (
     "Cutoffs that differ by group are unlawful in some uses: in the United States, Title VII section 703(l) "
     "forbids different cutoff scores by race, colour, religion, sex or national origin in employment tests. "
-    'State what these are for with purpose="..."; it is recorded in the policy. Groups(..., cutoff="common") '
-    "has one cutoff for everybody. This is not legal advice."
+    f"State what these are for with {option('purpose', '...')}; it is recorded in the policy. "
+    f"{option('group_cutoff', 'common')} has one cutoff for everybody. This is not legal advice."
 )
 Targets = Promise | Sequence[Promise] | Mapping[Any, Promise]
 
@@ -60,7 +62,7 @@ class Terms(Struct, frozen=True, eq=False):
             check.as_choice(getattr(self, name), get_args(kind), name)
         check.set_value(self, "alpha", check.as_alpha(self.alpha))
         if self.purpose is not None and not self.grouped:
-            raise InvalidInput(f"purpose: goes with groups=, got {self.purpose!r} without.")
+            raise InvalidInput("purpose", f"goes with {option('groups')}, got {self.purpose!r} without.")
         if self.common:
             for each in self.targets.values():
                 require_one_threshold(each)
@@ -126,8 +128,9 @@ class Terms(Struct, frozen=True, eq=False):
             if str(name) in seen
         ):
             raise InvalidInput(
-                "target: these targets by group were estimated from rows with the same counts in every "
-                "group: from the calibration rows. Estimate them from other rows."
+                "target",
+                "these targets by group were estimated from rows with the same counts in every group: "
+                "from the calibration rows. Estimate them from other rows.",
             )
 
 
@@ -161,9 +164,9 @@ def make_terms(
     """
     also: tuple[Promise, ...] = ()
     if groups is not None and not isinstance(groups, Groups):
-        raise InvalidInput("groups: expected Groups(names, purpose=...), got the names alone.")
+        raise InvalidInput("groups", expected="Groups(names, purpose=...)", got="the names alone")
     if ties != "include" and not isinstance(ties, Hash):
-        raise InvalidInput(f'ties: expected "include" or Hash(ids), got {ties!r}.')
+        raise InvalidInput("ties", expected='"include" or Hash(ids)', got=repr(ties))
     if isinstance(target, (list, tuple)):
         target, also = _several(target, groups is not None)
     by_group = {} if groups is None else _settings_of(groups)
@@ -190,17 +193,19 @@ def require_purpose(purpose: Any, *, groups_given: bool, level: int) -> None:
         warnings.warn(GROUP_WARNING, GroupCutoffWarning, stacklevel=level)
     elif purpose is not None:
         if not isinstance(purpose, str) or not purpose.strip():
-            raise InvalidInput(f"purpose: expected a sentence on what the cutoffs are for, got {purpose!r}.")
+            raise InvalidInput(
+                "purpose", expected="a sentence on what the cutoffs are for", got=repr(purpose)
+            )
         check.as_text(purpose, "purpose")
 
 
 def _several(targets: Sequence[Any], groups_given: bool) -> tuple[Promise, tuple[Promise, ...]]:
     """Promises of one list at once: counts and shares of rows, and precision."""
     if groups_given:
-        raise InvalidInput("target: several promises at once go without groups=.")
+        raise InvalidInput("target", f"several promises at once go without {option('groups')}.")
     checked = [_checked(each, f"target[{number}]") for number, each in enumerate(targets)]
     if len({type(each) for each in checked}) != len(checked) or len(checked) < 2:
-        raise InvalidInput("target: expected several promises, each of another kind.")
+        raise InvalidInput("target", "expected several promises, each of another kind.")
     for each in checked:
         require_one_threshold(each)
     return checked[0], tuple(checked[1:])
@@ -209,7 +214,9 @@ def _several(targets: Sequence[Any], groups_given: bool) -> tuple[Promise, tuple
 def require_one_threshold(promise: Promise) -> None:
     """Raise where a promise has a threshold for each pool size, and one list has to keep several."""
     if not promise.one_threshold:
-        raise InvalidInput(f"target: {promise!r} has several thresholds and goes alone; give one pool size.")
+        raise InvalidInput(
+            "target", f"{promise!r} has several thresholds and goes alone; give one pool size."
+        )
 
 
 def _keys_of(target: Any) -> GroupKeys | None:
@@ -224,24 +231,38 @@ def _keys_of(target: Any) -> GroupKeys | None:
 def _by_group(target: Targets, groups_given: bool) -> dict[str | None, Promise]:
     if isinstance(target, Mapping):
         if not groups_given:
-            raise InvalidInput("groups: a mapping of targets needs groups=, one name per row.")
+            raise InvalidInput("groups", f"a mapping of targets needs {option('groups')}, one name per row.")
         targets: dict[str | None, Promise] = {}
         for key, each in target.items():
             name = check.group_name(key, "target")
             if name in targets:
-                raise InvalidInput(f"target: group {name!r} appears twice.")
+                raise InvalidInput("target", f"group {name!r} appears twice.")
             targets[name] = _checked(each, f"target[{key!r}]")
         if not targets:
-            raise InvalidInput("target: expected at least one group, got an empty mapping.")
+            raise InvalidInput("target", expected="at least one group", got="an empty mapping")
         if len({type(each) for each in targets.values()}) > 1:
-            raise InvalidInput("target: expected the same kind of target for every group.")
+            raise InvalidInput("target", "expected the same kind of target for every group.")
         return targets
     if groups_given:
-        raise InvalidInput("target: with groups=, give a mapping of group to target.")
+        raise InvalidInput("target", f"with {option('groups')}, give a mapping of group to target.")
     return {None: _checked(target, "target")}
 
 
 def _checked(target: Any, name: str) -> Promise:
     if not isinstance(target, Promise):
-        raise InvalidInput(f"{name}: expected a promise: {kinds.offered()}; got {target!r}.")
+        raise InvalidInput(name, f"expected a promise: {kinds.offered()}; got {target!r}.")
     return target
+
+
+EVERY_LABEL = Marked({"missing_labels": None})
+
+
+@contextmanager
+def fitting_advice(terms: Terms) -> Iterator[None]:
+    """Nobody is told to count missing labels as not qualified where a promise refuses that."""
+    try:
+        yield
+    except InvalidInput as error:
+        if not any(each.every_label for each in terms.all_targets):
+            raise
+        raise error.changed(EVERY_LABEL.said) from error

@@ -99,7 +99,7 @@ def warnings(policy: Certificate) -> tuple[str, ...]:
             lines.append(
                 f"ties at the threshold{whose} let in {first.reached:,} qualified rows where "
                 f"{first.critical_count:,} were needed: lists are about {longer} longer than with ties "
-                "broken by candidate id, ties=Hash(ids)."
+                "broken by candidate id."
             )
     return tuple(lines)
 

@@ -67,7 +67,9 @@ def impact_table(
     total = sum(size for size, _ in counts.values())
     for names, (size, listed) in counts.items():
         if not 0 <= listed <= size:
-            raise InvalidInput(f"counts: {listed} of {size} shortlisted in category {names!r} is impossible.")
+            raise InvalidInput(
+                "counts", f"{listed} of {size} shortlisted in category {names!r} is impossible."
+            )
     if total == 0:
         return ImpactTable(attributes, (), confidence)
     intervals = {

@@ -205,7 +205,7 @@ async def take_reviews(
     body = await parsed_body(request, runtime, models.Reviews, REVIEWS)
     sent = {review.candidate: review.qualified for review in body.reviews}
     if len(sent) < len(body.reviews):
-        raise InvalidInput("reviews: expected one review per candidate, got two of the same one.")
+        raise InvalidInput("reviews", expected="one review per candidate", got="two of the same one")
     bound = key_of(key, "reviews", selection, body.model_dump_json())
     written = await runtime.written(await runtime.read(view.record_reviews, selection, sent, bound))
     return {**await reviews(selection, runtime, view), "receipt": answers.receipt(written)}

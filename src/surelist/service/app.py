@@ -37,6 +37,7 @@ from surelist.service import (
 from surelist.service.errors import MEANING, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
 from surelist.service.models import Finish, Retirement, Reviews, Rows
+from surelist.service.page_words import PAGE, PARAMETERS
 from surelist.service.record.access import Brake
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
@@ -152,13 +153,14 @@ def _add_errors(app: FastAPI) -> None:
 
     async def explain(request: Request, error: Exception) -> Response:
         shown = as_answer(error)
-        return await answer(request, error_body(shown), shown.status, headers_of(shown))
+        body = error_body(shown, PAGE if _wants_page(request) else PARAMETERS)
+        return await answer(request, body, shown.status, headers_of(shown))
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return await explain(request, InvalidInput(f"{where}: {first['msg']}."))
+        return await explain(request, InvalidInput(where, f"{first['msg']}."))
 
     async def plain(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -54,7 +54,7 @@ TABLE_BODY: dict[str, Any] = {
 }
 
 
-TWO_FILES = "body: expected a form with the files past and unlabelled, and nothing else."
+TWO_FILES = "expected a form with the files past and unlabelled, and nothing else."
 PAST_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -92,7 +92,7 @@ async def json_body(request: Request, runtime: Runtime, limit: int) -> bytes:
 async def parsed_body(request: Request, runtime: Runtime, model: type[M], limit: int = SMALL) -> M:
     """A JSON body as a model: read by hand, because FastAPI would read it before asking who sends it."""
     if content_type(request) != "application/json":
-        raise WrongType(f"Content-Type: expected application/json, got {content_type(request)[:80]!r}.")
+        raise WrongType("Content-Type", expected="application/json", got=repr(content_type(request)[:80]))
     body = await json_body(request, runtime, limit)
     return await large_or_small(runtime, body, _validated, model)
 
@@ -111,7 +111,7 @@ def _validated(body: bytes, model: type[M]) -> M:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(["body", *map(str, first["loc"])])
-        raise InvalidInput(f"{where}: {first['msg']}.") from None
+        raise InvalidInput(where, f"{first['msg']}.") from None
 
 
 def body_schema(model: type[BaseModel]) -> dict[str, Any]:
@@ -170,14 +170,14 @@ async def _receive_form(request: Request, runtime: Runtime, uploads: list[Upload
     try:
         form = await request.form(max_files=2, max_fields=0)
     except (LookupError, UnicodeError, ValueError, HTTPException) as error:
-        raise InvalidInput(TWO_FILES) from error
+        raise InvalidInput("body", TWO_FILES) from error
     try:
         files = [form.get(name) for name in FORM_FILES if name in form]
         if set(form) - set(FORM_FILES) or "past" not in form or len(form.multi_items()) > len(files):
-            raise InvalidInput(TWO_FILES)
+            raise InvalidInput("body", TWO_FILES)
         for each in files:
             if not isinstance(each, UploadFile):
-                raise InvalidInput(TWO_FILES)
+                raise InvalidInput("body", TWO_FILES)
             uploads.append(await runtime.work(runtime.spool.store, each.file, limit))
     finally:
         await form.close()

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
-from surelist.errors import InvalidInput, NotCertifiable
+from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.service import (
     campaign_views,
     campaigns,
@@ -124,7 +124,7 @@ async def pool_form(ident: str, me: Me) -> Response:
     return await _pool_page(me, ident)
 
 
-async def _pool_page(me: Visitor, ident: str, problem: str | None = None) -> Response:
+async def _pool_page(me: Visitor, ident: str, problem: SurelistError | None = None) -> Response:
     view = await me.view("operator", all_policies=True)
     draft = me.spool.draft(ident, me.owner, "campaign pool")
     if draft.notes.get("sheets"):
@@ -161,7 +161,7 @@ async def screen(ident: str, me: Me) -> Response:
             format="parquet" if draft.upload.origin else None,
         )  # fmt: skip
     except InvalidInput as error:
-        return await _pool_page(me, ident, str(error))
+        return await _pool_page(me, ident, error)
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     work = reviewing.to_review(entry.facts)
     return to(f"/selections/{entry.subject}/review" if work else f"/campaigns/{campaign}")
@@ -174,7 +174,7 @@ async def update(ident: str, me: Me) -> Response:
     await me.runtime.read(view.campaigns.one, ident)
     steps = str((await me.form()).get("steps") or "")
     if not (steps.isascii() and steps.isdigit() and len(steps) < 9):
-        raise InvalidInput("steps: the form does not say what it was made from. Load the page again.")
+        raise InvalidInput("steps", "the form does not say what it was made from. Load the page again.")
     await me.runtime.work(campaigns.update, view, ident, int(steps), me.key("update", ident, steps))
     return to(f"/campaigns/{ident}#history")
 
@@ -185,7 +185,7 @@ async def download(ident: str, pool: str, format: str, me: Me) -> Response:
     entry = await me.runtime.read(view.campaigns.pool, ident, pool)
     kept = me.spool.result(pool)
     if kept is None or format not in KEPT_AS:
-        raise InvalidInput("shortlist: it is no longer kept here, or not in this format.")
+        raise InvalidInput("shortlist", "it is no longer kept here, or not in this format.")
     begun = await me.runtime.read(view.campaigns.one, ident)
     name = downloading.file_name(begun.facts["name"], entry.facts["name"], entry.at, format)
     path = await me.runtime.work(downloading.campaign_list, me.spool, kept, format, entry)

@@ -107,8 +107,9 @@ def _start(
 ) -> Written:  # fmt: skip
     if columns.get("group") or columns.get("labels") in ("drawn", "value"):
         raise InvalidInput(
-            "columns: a campaign makes one promise for everyone, from a label in every row. Choose no group, "
-            "and labels of yes or no."
+            "columns",
+            "a campaign makes one promise for everyone, from a label in every row. Choose no group, and "
+            "labels of yes or no.",
         )
     target, options = asked
     missing = {"missing_labels": columns.get("missing_labels") or "error"}
@@ -166,7 +167,7 @@ def screen(
     """Shortlist a pool with the threshold in force, keep the list for its reviews, count the pool."""
     for role, what in (("score", "the score"), ("id", "candidate ids; reviews go by them")):
         if not columns.get(role):
-            raise InvalidInput(f"{role}: choose the column that holds {what}.")
+            raise InvalidInput(role, f"choose the column that holds {what}.")
 
     def job() -> Written:
         return _screen(runtime, view, ident, upload, name, columns, about, seconds, key, format)
@@ -219,8 +220,9 @@ def _laid_out(
             )  # fmt: skip
         if len(made.scores) > LISTED:
             raise InvalidInput(
-                f"pool: {len(made.scores):,} candidates would have to be reviewed, and a campaign follows "
-                f"{LISTED:,} at most until their reviews are in. Screen smaller pools."
+                "pool",
+                f"{len(made.scores):,} candidates would have to be reviewed, and a campaign follows "
+                f"{LISTED:,} at most until their reviews are in. Screen smaller pools.",
             )
         result = Upload(output, output.stat().st_size, workflow_facts.sha256_of(output), output.suffix[1:])
         audit = drawn if made.audit else None

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from surelist._names import OptionNames
 from surelist._numerals import count, number
 from surelist.service.file_check import Profile
 from surelist.service.jobs import Problem
-from surelist.service.page_words import ASK_DECIMAL
 from surelist.workflows.tables import NO_LABEL, Column
 
 MEANINGS = {"score": "the score", "label": "the label"}
 FIELDS = {
     "score": "score", "mostly dropped": "score", "label": "label", "missing label": "label",
     "missing group": "group", "unknown group": "group", "missing id": "id", "repeated id": "id",
+    "decimal": "decimal",
 }  # fmt: skip
 REMEDIES = {  # what to do about each kind of problem, on the page
     "score": "Give every candidate a score; leaving rows out breaks the promise.",
@@ -23,6 +24,7 @@ REMEDIES = {  # what to do about each kind of problem, on the page
     "would break the promise.",
     "missing group": 'Give them a group of their own, for example "unknown".',
     "missing id": "Give every candidate an id, or choose no id column.",
+    "decimal": "Choose the decimal mark below.",
     "repeated id": "Check for duplicates, or choose no id column.",
 }
 
@@ -91,14 +93,13 @@ def shown(problems: Sequence[Problem]) -> list[dict[str, Any]]:
 
 
 def _shown(problem: Problem) -> dict[str, Any]:
-    message, _, asks = problem.message.partition(ASK_DECIMAL)
-    remedy = REMEDIES.get(problem.kind, "")
+    message = OptionNames({"decimal": None}).said(problem.message)
     return {
-        "field": "decimal" if asks else FIELDS.get(problem.kind),
-        "message": message.removesuffix("."),
+        "field": FIELDS.get(problem.kind),
+        "message": message.strip().removesuffix("."),
         "examples": [(example.row, example.values.get(problem.column or "")) for example in problem.examples],
         "count": problem.count,
-        "remedy": "Choose the decimal mark below." if asks else remedy,
+        "remedy": REMEDIES.get(problem.kind, ""),
     }
 
 

@@ -13,7 +13,7 @@ from starlette.background import BackgroundTask
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import FileResponse, Response
 
-from surelist.errors import InvalidInput, NotCertifiable, error_body
+from surelist.errors import InvalidInput, NotCertifiable, SurelistError, error_body
 from surelist.promises import policy_file
 from surelist.promises.policy import Policy
 from surelist.service import (
@@ -113,7 +113,7 @@ async def problem_rows(ident: str, me: Me) -> Response:
     _, draft = await _opened(me, ident)
     columns = draft.notes.get("columns") or {}
     if not (columns.get("score") and columns.get("label")):
-        raise InvalidInput("columns: choose a score and a label first.")
+        raise InvalidInput("columns", "choose a score and a label first.")
     path = await me.runtime.work(file_check.problem_rows, me.runtime, draft)
     name = f"problems-{draft.filename.rsplit('.', 1)[0]}.xlsx"
     return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
@@ -136,7 +136,7 @@ async def choose_pool_sheet(ident: str, me: Me) -> Response:
 async def _take_sheet(me: Visitor, draft: Draft, *, past: bool) -> None:
     sheet = str((await me.form()).get("sheet") or "")
     if sheet not in draft.notes.get("sheets", ()):
-        raise InvalidInput("sheet: choose one of the sheets of this file.")
+        raise InvalidInput("sheet", "choose one of the sheets of this file.")
     upload = await me.runtime.work(
         jobs.admit, draft.upload, me.settings, past=past, name=draft.filename, sheet=sheet
     )
@@ -238,7 +238,7 @@ async def save_policy(ident: str, me: Me) -> Response:
     outcome = draft.notes.get("outcome") or {}
     wizard.require_shown(form, outcome)
     if "policy" not in outcome:
-        raise InvalidInput("policy: nothing is certified yet. Choose a promise first.")
+        raise InvalidInput("policy", "nothing is certified yet. Choose a promise first.")
     facts = {**outcome["facts"], "file": draft.filename, "note": str(form.get("note") or "").strip()[:2000]}
     written = await me.runtime.written(view.save_policy(Policy.loads(outcome["policy"]), name, facts))
     me.spool.drop_draft(draft, me.settings.keep_uploads)
@@ -274,7 +274,8 @@ async def select(ident: str, me: Me) -> Response:
     about = reviewing.about_pool(form, draft, seconds)
     draft = me.spool.note(draft, columns=columns, about=about, keep=seconds)
     if not columns["score"]:
-        return await _pool_page(me, view, draft, "score: choose the column that holds the score.")
+        missing = InvalidInput("score", "choose the column that holds the score.")
+        return await _pool_page(me, view, draft, missing)
     names = {role: columns[role] for role in ("score", "group", "id", "pool")}
     saved = await me.runtime.read(view.policy, draft.policy or "")
     offer = await me.runtime.read(policy_watch.audit_offer, view, saved)
@@ -286,14 +287,14 @@ async def select(ident: str, me: Me) -> Response:
             audit_rate=wizard.audit_asked(offer, form, names["id"]),
         )  # fmt: skip
     except InvalidInput as error:
-        return await _pool_page(me, view, draft, str(error))
+        return await _pool_page(me, view, draft, error)
     ident = done.written.entry.subject
     me.spool.keep_result(ident, done.file, seconds, {**names, "decimal": done.decimal})
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     return to(f"/selections/{ident}")
 
 
-async def _pool_page(me: Visitor, view: View, draft: Draft, problem: str | None = None) -> Response:
+async def _pool_page(me: Visitor, view: View, draft: Draft, problem: SurelistError | None = None) -> Response:
     saved = await me.runtime.read(view.policy, draft.policy or "")
     if draft.notes.get("sheets"):
         return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
@@ -337,7 +338,7 @@ async def stored(
     file = form.get("file")
     try:
         if not isinstance(file, UploadFile) or not file.filename:
-            raise InvalidInput("file: choose a CSV, Excel or Parquet file first.")
+            raise InvalidInput("file", "choose a CSV, Excel or Parquet file first.")
         upload, sheets = await me.runtime.work(
             jobs.store_to_ask, me.runtime, file.file, file.filename, past=past
         )

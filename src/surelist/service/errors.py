@@ -169,13 +169,8 @@ def without_places(places: Sequence[Path]) -> Iterator[None]:
     except SurelistError as error:
         known = {str(each) for place in places for each in (place, place.absolute(), place.resolve())}
         full = sorted((each for each in known if "/" in each[1:] or "\\" in each), key=len, reverse=True)
-        said = re.sub(rf"(?:{'|'.join(map(re.escape, full))})[^\s'\",;:()]*", "the file", str(error))
-        if said == str(error):
-            raise
-        told = type(error).__new__(type(error), said)
-        told.__dict__.update(error.__dict__)
-        told.args = (said,)
-        raise told from None
+        place = re.compile(rf"(?:{'|'.join(map(re.escape, full))})[^\s'\",;:()]*")
+        raise error.changed(lambda text: place.sub("the file", text)) from None
 
 
 def release_frames(error: BaseException) -> None:

@@ -31,7 +31,6 @@ from surelist.service.workers import run
 from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows import watching
-from surelist.workflows.certify import DROPPING
 from surelist.workflows.demo import write_example
 from surelist.workflows.source import NO_HINTS, Hints, Origin, Source
 
@@ -95,7 +94,7 @@ def _check_shape(rows: int, names: list[str], settings: Settings, *, past: bool,
     seen: set[str] = set()
     for column in names:
         if column.lower() in seen:
-            raise InvalidInput(f"file: the column {column!r} appears twice. Give each column its own name.")
+            raise InvalidInput("file", f"the column {column!r} appears twice. Give each column its own name.")
         seen.add(column.lower())
 
 
@@ -130,18 +129,13 @@ def _made(path: Path) -> Upload:
 
 @contextmanager
 def named(upload: Upload, name: str) -> Iterator[None]:
-    """In errors, the name a person gave the file instead of where it lies; nothing that is not offered."""
+    """In errors, the name a person gave the file instead of where it lies."""
     try:
         yield
     except NotCertifiable:
         raise
     except SurelistError as error:
-        said = str(error).replace(str(upload.path), name).replace(DROPPING, "")
-        if said != str(error):
-            told = type(error)(said)
-            told.__dict__.update(error.__dict__)
-            raise told from error
-        raise
+        raise error.changed(lambda text: text.replace(str(upload.path), name)) from error
 
 
 # -- looking at a list

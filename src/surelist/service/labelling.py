@@ -51,7 +51,7 @@ def _target(asked: Mapping[str, str]) -> Any:
     known = kinds.chosen(asked["promise"])
     promise = known and kinds.promise_class(known[0])
     if not known or not promise or not proved_from(promise, "labelling"):
-        raise InvalidInput("promise: choose what is to be promised.")
+        raise InvalidInput("promise", "choose what is to be promised.")
     kind, field = known
     if field == "share":
         name = "purity" if promise.sample == "prefix" else "share"
@@ -67,7 +67,7 @@ def _target(asked: Mapping[str, str]) -> Any:
 def _whole(text: str, what: str) -> int:
     value = number_in(text, "many", what)
     if value != int(value):
-        raise InvalidInput(f"{what}: expected a whole number, got {text[:40]!r}.")
+        raise InvalidInput(what, expected="a whole number", got=repr(text[:40]))
     return int(value)
 
 
@@ -82,12 +82,12 @@ def start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | N
 def _start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | None) -> Written:
     asked = draft.notes["asked"]
     if not asked["score"]:
-        raise InvalidInput("score: choose the column that holds the score.")
+        raise InvalidInput("score", "choose the column that holds the score.")
     target, alpha = _target(asked), share_in(asked["alpha"], "alpha", "how often it may be false")
     labels = _whole(asked["labels"], "how many candidates can be labelled")
     group = asked["group"] or None
     if group and not asked["purpose"].strip():
-        raise InvalidInput("purpose: say why groups are treated differently; it goes on record.")
+        raise InvalidInput("purpose", "say why groups are treated differently; it goes on record.")
     with named(draft.upload, draft.filename):
         state, sizes = run(
             labelling_record.begin,
@@ -214,14 +214,15 @@ def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | Non
 def _tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | None) -> Written:
     at = standing(view, ident)
     if at.now.done:
-        raise InvalidInput("labels: all are in. Nothing is left to answer.")
+        raise InvalidInput("labels", "all are in. Nothing is left to answer.")
     waiting, answers = at.now.waiting, answers_of(runtime, view, ident)
     rows = [row for row in waiting if row in answers]
     if len(rows) < len(waiting):
         if not missing:
             raise InvalidInput(
-                f"labels: {len(waiting) - len(rows):,} of {len(waiting):,} are not in yet, or "
-                "disputed. Answer them, or say that they will not come."
+                "labels",
+                f"{len(waiting) - len(rows):,} of {len(waiting):,} are not in yet, or disputed. Answer "
+                "them, or say that they will not come.",
             )
         rows = list(waiting)
     told = {"rows": rows, "labels": [None if row not in answers else int(answers[row]) for row in rows]}
@@ -314,11 +315,12 @@ def save(view: View, ident: str, name: str, note: str, key: Key | None) -> str:
     at = standing(view, ident)
     now = at.now
     if now.policy is None:
-        raise InvalidInput("policy: nothing is certified yet. Label first.")
+        raise InvalidInput("policy", "nothing is certified yet. Label first.")
     if not now.future:
         raise InvalidInput(
-            "policy: this promise is about the list of these very candidates, not about future pools. "
-            "Download the list instead."
+            "policy",
+            "this promise is about the list of these very candidates, not about future pools. Download "
+            "the list instead.",
         )
     facts = {"labelling": ident, "file": at.entry.facts["file"], "note": note}
     return view.save_policy(now.policy, name, facts, key).result().entry.subject
@@ -328,7 +330,7 @@ def make_list(runtime: Runtime, view: View, ident: str, key: Key | None) -> Path
     """The certified list of the collection itself, as a file of its own; that it was made goes on record."""
     kept, at = runtime.spool.collection(ident), standing(view, ident)
     if at.now.policy is None or kept is None:
-        raise InvalidInput("list: nothing is certified yet, or the candidates are no longer kept here.")
+        raise InvalidInput("list", "nothing is certified yet, or the candidates are no longer kept here.")
     output = runtime.spool.new_path("csv")
     try:
         listed = run(labelling_record.write_list, at.state, at.progress.marks, kept.upload.path, output)

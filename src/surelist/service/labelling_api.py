@@ -162,7 +162,7 @@ async def send_labels(
     body = await parsed_body(request, runtime, Labels, LABELS)
     labels = {each.row: each.qualified for each in body.labels}
     if len(labels) < len(body.labels):
-        raise InvalidInput("labels: expected one label per row, got two of the same one.")
+        raise InvalidInput("labels", expected="one label per row", got="two of the same one")
     bound = key_of(key, "labels", ident, body.model_dump_json())
     counted = await runtime.work(labelling.take, runtime, view, ident, labels, bound)
     return {**await runtime.work(_answer, view, ident), "receipt": answers.receipt(counted)}

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
-from surelist.errors import InvalidInput
+from surelist.errors import InvalidInput, SurelistError
 from surelist.service import columns_form, drafts, file_check, labelling, reviewing, wizard
 from surelist.service.visitor import Me, Visitor, to
 
@@ -38,7 +38,7 @@ async def design_form(ident: str, me: Me) -> Response:
     return await _design_page(me, ident)
 
 
-async def _design_page(me: Visitor, ident: str, problem: str | None = None) -> Response:
+async def _design_page(me: Visitor, ident: str, problem: SurelistError | None = None) -> Response:
     draft = me.spool.draft(ident, me.owner, "collection")
     if draft.notes.get("sheets"):
         return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
@@ -62,7 +62,7 @@ async def start(ident: str, me: Me) -> Response:
     try:
         made = await me.runtime.work(labelling.start, me.runtime, view, draft, seconds)
     except InvalidInput as error:
-        return await _design_page(me, ident, str(error))
+        return await _design_page(me, ident, error)
     return to(f"/labellings/{made}")
 
 

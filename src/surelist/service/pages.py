@@ -46,7 +46,7 @@ async def login(me: Me) -> Response:
     try:
         return await me.log_in(str(form.get("token", "")), back)
     except NotAuthenticated as error:
-        return me.show("login.html", 401, problem=str(error), back=back)
+        return me.show("login.html", 401, problem=error, back=back)
 
 
 @router.post("/logout")
@@ -96,7 +96,7 @@ async def policies(me: Me, q: str = "", state: str = "") -> Response:
 async def compare(me: Me, p: Annotated[list[str] | None, Query()] = None) -> Response:
     view = await me.view()
     if p is None or not 2 <= len(p) <= COMPARED:
-        raise InvalidInput(f"compare: choose 2 to {COMPARED} policies.")
+        raise InvalidInput("compare", f"choose 2 to {COMPARED} policies.")
     chosen = [await me.runtime.read(view.policy, each) for each in p]
     return me.show(
         "compare.html", rows=wizard.comparison(chosen), policies=[answers.policy(each) for each in chosen],
@@ -143,7 +143,7 @@ async def retire(digest: str, me: Me) -> Response:
     view.actor.require_policy(digest)
     reason = str((await me.form()).get("reason", "")).strip()
     if not reason:
-        raise InvalidInput("reason: say in a sentence why the policy is retired; it goes on record.")
+        raise InvalidInput("reason", "say in a sentence why the policy is retired; it goes on record.")
     await me.runtime.written(view.retire_policy(digest, reason[:2000]))
     return to(f"/policies/{digest}")
 
@@ -208,7 +208,7 @@ async def download(ident: str, format: str, me: Me, safe: bool = False) -> Respo
     saved, entry, _ = await me.runtime.read(view.selection_with_all, ident)
     kept = me.spool.result(ident)
     if kept is None or format not in ("csv", "jsonl", "parquet", "xlsx"):
-        raise InvalidInput("shortlist: it is no longer kept here. Select again, the result is the same.")
+        raise InvalidInput("shortlist", "it is no longer kept here. Select again, the result is the same.")
     kind = "plain" if format == "csv" and not safe else ""  # may hold formulas, unlike the one for people
     name = downloading.file_name(saved.name, view.title(entry), entry.at, format, kind)
     if format == "xlsx" or (safe and format == "csv"):

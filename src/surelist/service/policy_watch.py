@@ -96,16 +96,16 @@ def audit_counts(facts: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str
     if "audit" not in facts or facts.get("audit_here"):
         if given:
             what = "no audit was drawn with this selection" if "audit" not in facts else "it is reviewed here"
-            raise InvalidInput(f"missed: {what}; leave it out.")
+            raise InvalidInput("missed", f"{what}; leave it out.")
         return {}
     if "missed" not in given:
         raise InvalidInput(
-            "missed: expected how many of those drawn for the audit are qualified; the API takes it."
+            "missed", "expected how many of those drawn for the audit are qualified; the API takes it."
         )
     counts = {"unaudited": 0, **given}
     said, drawn = sum(map(total_of, counts.values())), len(facts["audit"])
     if said > drawn:
-        raise InvalidInput(f"missed: {drawn:,} were drawn for the audit, and {said:,} are counted.")
+        raise InvalidInput("missed", f"{drawn:,} were drawn for the audit, and {said:,} are counted.")
     return counts
 
 
@@ -148,13 +148,15 @@ def require_complete(split: int, left: int, missing: bool, then: str) -> None:
     """Raise where reviews are open and nobody says that they will never come; ``then`` is what follows."""
     if split and not missing:
         raise InvalidInput(
-            f"reviews: reviewers disagree about {split:,} of the candidates. Settle these first, or say that "
-            "they stay open."
+            "reviews",
+            f"reviewers disagree about {split:,} of the candidates. Settle these first, or say that they "
+            "stay open.",
         )
     if left and not missing:
         raise InvalidInput(
-            f"reviews: {left:,} candidates have none that counts. Review them, or say that those reviews "
-            f"will never come; {then}."
+            "reviews",
+            f"{left:,} candidates have none that counts. Review them, or say that those reviews will never "
+            f"come; {then}.",
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from surelist._check import EVERYONE
+from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.grammar import drawn_labels, one_target, roles_of, target_asked, terms_of
@@ -54,11 +55,11 @@ DEFAULTS: dict[str, Any] = {
 
 
 class FieldError(InvalidInput):
-    """A field of the form does not fit; the page says so beside it."""
+    """A field of the form does not fit; the page says so beside it, in a sentence that names it already."""
 
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
+    def said(self, names: OptionNames) -> str:
+        """The sentence alone."""
+        return names.said(self.problem)
 
 
 def asked_of(form: Mapping[str, Any]) -> dict[str, Any]:

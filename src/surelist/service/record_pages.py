@@ -75,7 +75,7 @@ async def verify_now(me: Me) -> Response:
     text = str((await me.form()).get("receipt") or "")
     receipts = tuple(text.replace(",", " ").split())
     if len(receipts) > RECEIPTS:
-        raise InvalidInput(f"receipt: expected {RECEIPTS} at most, got {len(receipts):,}.")
+        raise InvalidInput("receipt", expected=f"{RECEIPTS} at most", got=f"{len(receipts):,}")
     verdict = await me.runtime.work(_verified, me.settings.database, receipts)
     return me.show(
         "verified.html", verdict=verdict, problems=verdict.problems[:PROBLEMS], receipts=receipts,

@@ -74,7 +74,7 @@ async def mark(ident: str, me: Me) -> Response:
     spot, rank = Spot.of({k: str(v) for k, v in form.items()}), _rank(form.get("rank"))
     said = str(form.get("mark") or "")
     if said not in reviewing.MARKS:
-        raise InvalidInput("mark: expected yes, no, back, settle-yes or settle-no.")
+        raise InvalidInput("mark", "expected yes, no, back, settle-yes or settle-no.")
     candidate, following = await me.runtime.read(_turn, me, view, ident, spot, rank)
     key = me.key("mark", ident, candidate, said)
     await me.runtime.written(
@@ -118,7 +118,7 @@ async def send_file(ident: str, me: Me) -> Response:
     try:
         file = form.get("file")
         if not isinstance(file, UploadFile) or not file.filename:
-            raise InvalidInput("file: choose the file with the reviews first.")
+            raise InvalidInput("file", "choose the file with the reviews first.")
         columns = {name: str(form.get(name) or "").strip() for name in ("id", "label")}
         reviews = await me.runtime.work(jobs.reviews_in_file, me.runtime, file.file, file.filename, columns)
     finally:
@@ -134,8 +134,9 @@ def _require_listed(me: Visitor, view: View, ident: str, candidates: list[str]) 
         strangers = work.strangers(candidates)
     if strangers:
         raise InvalidInput(
-            f"reviews: {', '.join(map(repr, strangers))}{' …' * (len(strangers) > 4)} are not on this "
-            "shortlist. Nothing was saved. Send the reviews of this list, with its ids."
+            "reviews",
+            f"{', '.join(map(repr, strangers))}{' …' * (len(strangers) > 4)} are not on this shortlist. "
+            "Nothing was saved. Send the reviews of this list, with its ids.",
         )
 
 
@@ -165,7 +166,7 @@ async def finish(ident: str, me: Me) -> Response:
         await me.runtime.work(campaigns.finish, view, me.spool, ident, missing=missing, key=key)
         return to(f"/campaigns/{entry.facts['campaign']}")
     if "policy" not in entry.facts:
-        raise InvalidInput("labels: let them count on the page of the labelling.")
+        raise InvalidInput("labels", "let them count on the page of the labelling.")
     known = await me.runtime.read(reviewing.known_list, me.spool, ident)
     key = me.key("finish", ident, str(missing))
     await me.runtime.read(policy_watch.finish, view, ident, known, missing=missing, key=key)
@@ -175,5 +176,5 @@ async def finish(ident: str, me: Me) -> Response:
 def _rank(text: object) -> int:
     rank = Spot.of({"at": str(text or "")}).at
     if rank is None:
-        raise InvalidInput("rank: say which candidate is meant.")
+        raise InvalidInput("rank", "say which candidate is meant.")
     return rank

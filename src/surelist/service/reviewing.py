@@ -54,7 +54,7 @@ def keep_of(form: Mapping[str, Any], settings: Settings) -> int:
     """How long a person wants the candidates kept, in seconds."""
     chosen = str(form.get("keep") or usual_keep(settings))
     if chosen not in {str(seconds) for seconds, _ in keep_choices(settings)}:
-        raise InvalidInput("keep: choose for how long the candidates are kept.")
+        raise InvalidInput("keep", "choose for how long the candidates are kept.")
     return int(chosen)
 
 
@@ -226,13 +226,15 @@ def reviews_in(rows: Mapping[str, Sequence[str | None]]) -> dict[str, bool]:
         if not word:
             continue
         if not candidate:
-            raise InvalidInput(f"reviews: row {number} says {text!r}, but of no candidate.")
+            raise InvalidInput("reviews", f"row {number} says {text!r}, but of no candidate.")
         if word not in YES_WORDS | NO_WORDS:
-            raise InvalidInput(f"reviews: expected yes or no, got {text!r} in row {number} ({candidate}).")
+            raise InvalidInput("reviews", expected="yes or no", got=f"{text!r} in row {number} ({candidate})")
         if found.setdefault(candidate, word in YES_WORDS) != (word in YES_WORDS):
-            raise InvalidInput(f"reviews: {candidate!r} is both yes and no; the second is in row {number}.")
+            raise InvalidInput("reviews", f"{candidate!r} is both yes and no; the second is in row {number}.")
     if not found:
-        raise InvalidInput("reviews: the column holds no yes and no no. Choose the column with the reviews.")
+        raise InvalidInput(
+            "reviews", "the column holds no yes and no no. Choose the column with the reviews."
+        )
     return found
 
 

@@ -108,11 +108,11 @@ async def select(request: Request) -> Response:
     asked = _plain(policy, query) if key is None else _asked(policy, query, key)
     view.actor.require_policy(asked.policy)
     if asked.audit_rate is not None and not asked.watch:
-        raise InvalidInput("audit_rate: an audit is drawn to watch a promise; give watch=true too.")
+        raise InvalidInput("audit_rate", "an audit is drawn to watch a promise; give watch=true too.")
     if content_type(request) == "application/json":
         return await _select_rows(request, runtime, view, asked)
     if asked.audit_rate is not None:
-        raise InvalidInput("audit_rate: it goes with rows in JSON; send the pool as those.")
+        raise InvalidInput("audit_rate", "it goes with rows in JSON; send the pool as those.")
     async with table_body(request, runtime, past=False, sheet=asked.sheet) as upload:
         done = await runtime.work(
             jobs.select_file, runtime, view, asked.policy, upload, columns=asked.columns,
@@ -138,7 +138,7 @@ async def select(request: Request) -> Response:
 
 async def _select_rows(request: Request, runtime: Runtime, view: View, asked: SelectionRequest) -> Response:
     if asked.format is not None or asked.attribute or asked.sheet:
-        raise InvalidInput("format: it goes with files, as do attribute and sheet; leave it out.")
+        raise InvalidInput("format", "it goes with files, as do attribute and sheet; leave it out.")
     body = await json_body(request, runtime, runtime.settings.max_json)
     known = runtime.known_policy(asked.policy)
     made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)
@@ -164,7 +164,7 @@ def _asked(policy: str, query: bytes, key: str | None = None) -> SelectionReques
         sent = parse_qs(query.decode("latin-1"), keep_blank_values=True)
         raw = {name: values if name == "attribute" else values[-1] for name, values in sent.items()}
         if not raw.keys().isdisjoint(_PLACES):
-            raise InvalidInput("query: policy is part of the path, and Idempotency-Key a header.")
+            raise InvalidInput("query", "policy is part of the path, and Idempotency-Key a header.")
     raw["policy"] = policy
     if key is not None:
         raw[KEY] = key
@@ -173,7 +173,7 @@ def _asked(policy: str, query: bytes, key: str | None = None) -> SelectionReques
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise InvalidInput(f"{where}: {first['msg']}.") from error
+        raise InvalidInput(where, f"{first['msg']}.") from error
 
 
 _plain = lru_cache(maxsize=256)(_asked)  # who selects all day asks the same way

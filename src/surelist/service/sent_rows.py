@@ -44,7 +44,7 @@ class SentRows:
                 return _as_sent.decode(self.body)
             except msgspec.ValidationError:
                 rows_in(parse(self.body), "rows")
-                raise InvalidInput(_EXPECTED.format(name="unlabelled")) from None
+                raise InvalidInput("body", _EXPECTED.format(name="unlabelled")) from None
 
     def at(self, numbers: Sequence[int]) -> bytes:
         """These rows, as they were sent, as one JSON list."""
@@ -55,9 +55,9 @@ class SentRows:
         """The rows as bytes, all of them JSON objects and at least one."""
         lines = [bytes(each) for each in getattr(self._sent, name) or ()]
         if not lines:
-            raise InvalidInput(f"{name}: expected at least one row, got none.")
+            raise InvalidInput(name, expected="at least one row", got="none")
         if not all(each.startswith(b"{") for each in lines):
-            raise InvalidInput(_EXPECTED.format(name=name))
+            raise InvalidInput("body", _EXPECTED.format(name=name))
         return lines
 
     @property
@@ -110,16 +110,16 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any
     except KeyError:
         at = next(i for i, row in enumerate(rows) if name not in row)
         there = ", ".join(repr(each) for each in list(rows[at])[:20]) or "no columns"
-        raise InvalidInput(f"{role}: row {at + 1} has no {name!r}; it has {there}.") from None
+        raise InvalidInput(role, f"row {at + 1} has no {name!r}; it has {there}.") from None
 
 
 def _numbers(values: Sequence[Any], name: str) -> NDArray[np.float64]:
     """Scores, each a number that a float holds."""
     for row, value in enumerate(values, 1):
         if type(value) not in (int, float):
-            raise InvalidInput(f"column {name!r}: expected a number, got {shown(value)} in row {row}.")
+            raise InvalidInput(f"column {name!r}", expected="a number", got=f"{shown(value)} in row {row}")
         if isinstance(value, int) and abs(value) > EXACT:
-            raise InvalidInput(f"column {name!r}: {LOST}, got {value} in row {row}. Rescale them.")
+            raise InvalidInput(f"column {name!r}", f"{LOST}, got {value} in row {row}. Rescale them.")
     return np.array(values, np.float64)
 
 
@@ -151,7 +151,9 @@ def refuse_twice(body: bytes) -> None:
     try:
         _once_only.decode(body.decode())
     except _SaidTwice as error:
-        raise InvalidInput(f"body: an object says {error.args[0][:80]!r} twice. Say each key once.") from None
+        raise InvalidInput(
+            "body", f"an object says {error.args[0][:80]!r} twice. Say each key once."
+        ) from None
     except (ValueError, RecursionError):  # no JSON: whoever reads it says so
         return
 
@@ -186,14 +188,14 @@ _once_only = json.JSONDecoder(
 )  # what numbers are is not looked at
 
 
-_EXPECTED = 'body: expected {{"{name}": [{{column: value, ...}}, ...]}}.'
+_EXPECTED = 'expected {{"{name}": [{{column: value, ...}}, ...]}}.'
 
 
 def rows_in(value: Any, name: str) -> Sequence[Mapping[str, Any]]:
     """The rows of a body, which are objects all of them."""
     rows = value.get(name) if isinstance(value, dict) else None
     if not isinstance(rows, list) or not set(map(type, rows)) <= {dict}:
-        raise InvalidInput(_EXPECTED.format(name=name))
+        raise InvalidInput("body", _EXPECTED.format(name=name))
     return rows
 
 
@@ -203,7 +205,7 @@ def _expecting_json() -> Iterator[None]:
         yield
     except (msgspec.ValidationError, RecursionError) as error:
         raise InvalidInput(
-            f"body: expected JSON with numbers and depth that can be read, got something else ({error})."
+            "body", expected="JSON with numbers and depth that can be read", got=f"something else ({error})"
         ) from error
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise InvalidInput(f"body: expected JSON, got something else ({error}).") from error
+        raise InvalidInput("body", expected="JSON", got=f"something else ({error})") from error

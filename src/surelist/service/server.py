@@ -82,7 +82,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise InvalidInput(
-            f"port: cannot listen on {host}:{port}: {error.strerror}. Try --port 0."
+            "port", f"cannot listen on {host}:{port}: {error.strerror}. Try --port 0."
         ) from error
     return listener
 

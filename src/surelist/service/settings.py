@@ -63,12 +63,13 @@ class Settings:
                 ipaddress.ip_network(each)
             except ValueError:
                 raise InvalidInput(
-                    f"trusted_proxy: expected an address or network such as 10.0.0.0/8, got {each!r}."
+                    "trusted_proxy", expected="an address or network such as 10.0.0.0/8", got=repr(each)
                 ) from None
         if not self.login and not is_loopback(self.host):
             raise InvalidInput(
-                f"host: {self.host} can be reached from other machines, so a login is needed. "
-                "Make a token with `surelist token create --role admin`, then add --login."
+                "host",
+                f"{self.host} can be reached from other machines, so a login is needed. Make a token with "
+                "`surelist token create --role admin`, then add --login.",
             )
 
     def with_chosen(self, chosen: Mapping[str, Any]) -> Settings:

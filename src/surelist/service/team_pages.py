@@ -106,7 +106,7 @@ def _chosen(name: str, text: Any) -> Any:
     if name == "notes":
         return bool(said)
     if not (said.isascii() and said.isdigit() and len(said) < 12):
-        raise InvalidInput(f"{name}: choose for how long.")
+        raise InvalidInput(name, "choose for how long.")
     return int(said)
 
 
@@ -133,9 +133,9 @@ def _scope(form: FormData) -> list[str]:
     """The policies that were ticked; none of them for all."""
     ticked = sorted({str(each).strip() for each in form.getlist("policy")} - {""})
     if form.get("scope") == "some" and not ticked:
-        raise InvalidInput("policy: tick those it may use, or choose all policies.")
+        raise InvalidInput("policy", "tick those it may use, or choose all policies.")
     if form.get("scope") == "all" and ticked:
-        raise InvalidInput("policy: choose all policies, or only those that are ticked; not both.")
+        raise InvalidInput("policy", "choose all policies, or only those that are ticked; not both.")
     return ticked
 
 
@@ -144,7 +144,7 @@ def _days(text: str) -> int | None:
         return None
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= LONGEST_DAYS):
         raise InvalidInput(
-            f"days: expected a whole number from 1 to {LONGEST_DAYS:,}, or nothing, got {text!r}."
+            "days", expected=f"a whole number from 1 to {LONGEST_DAYS:,}, or nothing", got=repr(text)
         )
     return int(text)
 

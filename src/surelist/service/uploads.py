@@ -96,15 +96,16 @@ class _Receiver:
     def done(self) -> Upload:
         if self._size == 0 or self._format is None:
             raise InvalidInput(
-                "file: it is empty (0 bytes). Expected CSV, JSON Lines, Excel or Parquet with a row."
+                "file", "it is empty (0 bytes). Expected CSV, JSON Lines, Excel or Parquet with a row."
             )
         return Upload(self._path, self._size, self._hash.hexdigest(), self._format)
 
     def _check_text(self, piece: bytes) -> None:
         if b"\0" in piece:
             raise InvalidInput(
-                f"file: expected CSV text, but line {self._lines + piece[: piece.index(0)].count(10)} holds "
-                "NUL bytes. Save the table as CSV in UTF-8, or as Parquet."
+                "file",
+                f"expected CSV text, but line {self._lines + piece[: piece.index(0)].count(10)} holds NUL "
+                "bytes. Save the table as CSV in UTF-8, or as Parquet.",
             )
         self._lines += piece.count(10)
 
@@ -115,7 +116,7 @@ def _sniff(start: bytes) -> str:
             return form
     for magic, what in _STRANGERS.items():
         if start.startswith(magic):
-            raise InvalidInput(f"file: expected CSV, JSON Lines, Excel or Parquet, but this is {what}.")
+            raise InvalidInput("file", f"expected CSV, JSON Lines, Excel or Parquet, but this is {what}.")
     return "jsonl" if begins_as_json(start) else "csv"
 
 
@@ -329,8 +330,9 @@ def _only_one(folder: Path) -> IO[bytes]:
     except OSError as error:
         lock.close()
         raise InvalidInput(
-            f"data: another surelist is running in {folder.parent}. Stop it, or give this one a folder "
-            "of its own with --data; both may use the same PostgreSQL --database."
+            "data",
+            f"another surelist is running in {folder.parent}. Stop it, or give this one a folder of its "
+            "own with --data; both may use the same PostgreSQL --database.",
         ) from error
     return lock
 

@@ -115,7 +115,7 @@ class Visitor:
         try:
             form = await self.request.form(max_files=files, max_fields=2 * SHOWN + 100)
         except (LookupError, UnicodeError, ValueError):
-            raise InvalidInput("form: expected text in UTF-8, got another encoding.") from None
+            raise InvalidInput("form", expected="text in UTF-8", got="another encoding") from None
         if self.fresh or form.get("csrf") != access.csrf_token(self.cookie):
             await form.close()
             raise Forbidden("This form is no longer valid. Go back, load the page again and repeat.")

@@ -135,7 +135,7 @@ def description_of(form: Mapping[str, Any]) -> tuple[str, str]:
     """A name and a note, as a person typed them."""
     name = str(form.get("name") or "").strip()[:200]
     if not name:
-        raise InvalidInput("name: this field is empty. Say what it is called.")
+        raise InvalidInput("name", "this field is empty. Say what it is called.")
     return name, str(form.get("note") or "").strip()[:2000]
 
 
@@ -145,8 +145,9 @@ def audit_asked(offer: Mapping[str, Any] | None, form: Mapping[str, Any], ident:
         return None
     if not ident:
         raise InvalidInput(
-            "id: this promise is watched by reviews of some who are not listed, and reviews go by candidate "
-            "ids. Choose their column, or do not let this pool count."
+            "id",
+            "this promise is watched by reviews of some who are not listed, and reviews go by candidate "
+            "ids. Choose their column, or do not let this pool count.",
         )
     return share_in(offer["fixed"] or str(form.get("audit_rate") or ""), "audit_rate", "the share to review")
 

@@ -99,8 +99,9 @@ def build(
     except sqlite3.IntegrityError:
         output.unlink(missing_ok=True)
         raise InvalidInput(
-            f"id: the column {columns['id']!r} names two candidates on the shortlist alike, so reviews could "
-            "not tell them apart. Choose another id column, or none; the list can then be downloaded only."
+            "id",
+            f"the column {columns['id']!r} names two candidates on the shortlist alike, so reviews could "
+            "not tell them apart. Choose another id column, or none; the list can then be downloaded only.",
         ) from None
     except BaseException:
         output.unlink(missing_ok=True)
@@ -131,8 +132,9 @@ def _require_ids(rows: list[list[str]], ident: int, before: int) -> None:
     for number, row in enumerate(rows, before + 1):
         if not row[ident].strip() or "\0" in row[ident]:
             raise InvalidInput(
-                f"id: the candidate of rank {number:,} has none, so it could not be reviewed. Give every "
-                "candidate an id, or choose no id column; the list can then be downloaded only."
+                "id",
+                f"the candidate of rank {number:,} has none, so it could not be reviewed. Give every "
+                "candidate an id, or choose no id column; the list can then be downloaded only.",
             )
 
 
@@ -221,7 +223,7 @@ class Worklist:
     def _cell(self, name: str) -> str:
         """A column as SQL, numbers as numbers."""
         if name not in self.names:
-            raise InvalidInput(f"sort: there is no column {name[:80]!r} on this list.")
+            raise InvalidInput("sort", f"there is no column {name[:80]!r} on this list.")
         column = self.names.index(name)
         cell = f"json_extract(cells, '$[{column}]')"
         return f"CAST({cell} AS REAL)" if self._numbers[column] else f"{cell} COLLATE NOCASE"
@@ -238,7 +240,7 @@ class Worklist:
     def candidate(self, rank: int) -> Candidate:
         known = self.candidates([rank])
         if not known:
-            raise InvalidInput(f"candidate: the list has {self.length:,}, and none of rank {rank:,}.")
+            raise InvalidInput("candidate", f"the list has {self.length:,}, and none of rank {rank:,}.")
         return known[0]
 
     def strangers(self, candidates: Sequence[str], limit: int = 5) -> list[str]:

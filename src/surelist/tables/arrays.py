@@ -46,7 +46,7 @@ def read_columns(
     """
     table = source if isinstance(source, Table) else open_table(source)
     if not (table.engine.ordered or any_order):
-        raise InvalidInput(f"{table.name}: has no row order, which this needs. Read it into a DataFrame.")
+        raise InvalidInput(table.name, "has no row order, which this needs. Read it into a DataFrame.")
     weight = columns.get(WEIGHT)
     table, more = number_columns(table, numbers or {})
     roles = find_columns(table, **{role: name for role, name in columns.items() if role != WEIGHT})

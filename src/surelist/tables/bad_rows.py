@@ -15,15 +15,18 @@ import narwhals as nw
 
 from surelist import _check as check
 from surelist._dataclasses import dataclass
+from surelist._names import MARKED, option
 from surelist.errors import InvalidInput, TableWarning
 from surelist.tables.engines import Frame
 from surelist.tables.labels import choice
+from surelist.tables.reading import DECIMAL
 from surelist.tables.roles import ID, POOL, ROW, ROWS, STATE, Columns
 
 UNQUALIFIED, QUALIFIED, LABEL_MISSING, LABEL_WRONG, UNUSABLE = range(5)
 
 ON_BAD_ROWS = get_args(check.OnBadRows)
 EXAMPLES = 5
+DROPPING = ", or drop these rows with "
 MOST_GROUPS = 10_000
 
 Counts = dict[tuple[Any, ...], int]
@@ -56,6 +59,12 @@ class Problem:
     stops: bool = True
 
 
+def problem_of(error: InvalidInput) -> Problem:
+    """An error about the table as a whole."""
+    message = error.said(MARKED)
+    return Problem("decimal" if error.remedy == DECIMAL else "table", message, message)
+
+
 def count_states(columns: Columns, frame: Frame, state: nw.Expr, keys: Mapping[str, nw.Expr]) -> Counts:
     """Rows per key and state, in one pass."""
     return count_keys(columns, frame, {**keys, STATE: state})
@@ -83,8 +92,8 @@ def require_few_groups(columns: Columns, counted: int) -> None:
     """Refuse a column with thousands of names as one of groups."""
     if counted > MOST_GROUPS:
         raise InvalidInput(
-            f"column {columns.names['group']!r}: more than {MOST_GROUPS:,} different values; "
-            "that is no column of groups."
+            f"column {columns.names['group']!r}",
+            f"more than {MOST_GROUPS:,} different values; that is no column of groups.",
         )
 
 
@@ -105,7 +114,7 @@ def unusable_scores(columns: Columns, count: int) -> list[Problem]:
     """Null, NaN, infinite or unreadable scores."""
     problems = lost_order(columns, count)
     count -= sum(each.count for each in problems)
-    remedy = 'give every candidate a score, or drop these rows with on_bad_rows="drop"'
+    remedy = f"give every candidate a score{option('on_bad_rows', 'drop', before=DROPPING)}"
     message = "expected a finite number in every row"
     return problems + _rows("score", columns, "score", message, count, _unusable(columns), remedy)
 
@@ -125,7 +134,8 @@ def mostly_dropped(columns: Columns, dropped: int, rows: int) -> list[Problem]:
     if problems or dropped * 2 <= rows:
         return problems
     message = f"expected a finite number in at least half of the {rows:,} rows"
-    remedy = 'on_bad_rows="drop" is for a few bad rows; check the column, e.g. for decimal commas'
+    few = option("on_bad_rows", "drop", after=" is for a few bad rows; ")
+    remedy = f"{few}check the column, e.g. for decimal commas"
     return _rows("mostly dropped", columns, "score", message, dropped, _unusable(columns), remedy)
 
 
@@ -148,7 +158,7 @@ def wrong_labels(columns: Columns, count: int) -> list[Problem]:
 def missing_labels(columns: Columns, count: int) -> list[Problem]:
     """Rows without a label: never dropped, kept as not qualified on request."""
     missing = calibration_state(columns) == LABEL_MISSING
-    remedy = f"dropping such rows would break the promise, {check.KEEPING}"
+    remedy = f"dropping such rows would break the promise, so {check.KEEPING}"
     return _rows("missing label", columns, "label", "missing labels", count, missing, remedy)
 
 
@@ -222,7 +232,7 @@ def stop_for(columns: Columns, problems: Sequence[Problem]) -> None:
     """Raise one error that names every problem that stops, how often it occurs, and where; warn of others."""
     refusal = refusal_for(columns.table.name, problems)
     if refusal is not None:
-        raise InvalidInput(refusal)
+        raise InvalidInput("", refusal)
     for each in problems:
         warnings.warn(each.sentence, TableWarning, 5)
 

@@ -43,7 +43,7 @@ def _json_as_parquet(path: Path, output: Path) -> Origin:
         with connect() as connection:
             connection.execute(f"COPY ({select}) TO {literal(str(output))} (FORMAT parquet)")
     except duckdb.Error as error:
-        raise InvalidInput(f"file: cannot read {path}: {str(error).splitlines()[0]}") from error
+        raise InvalidInput("file", f"cannot read {path}: {str(error).splitlines()[0]}") from error
     return origin
 
 
@@ -51,7 +51,7 @@ def adopt_upload(path: Path, sheet: str | None, output: Path) -> Origin | None:
     """A file that no engine reads as it is becomes ``output``, a Parquet file; None where none is needed."""
     form = {".csv": "csv", ".parquet": "parquet", ".jsonl": "json"}.get(path.suffix, "excel")
     if sheet is not None and form != "excel":
-        raise InvalidInput(f"sheet: goes with Excel files; {path} is none. Leave it out.")
+        raise InvalidInput("sheet", f"goes with Excel files; {path} is none. Leave it out.")
     if form == "parquet":
         return None
     if form == "json":
@@ -60,7 +60,7 @@ def adopt_upload(path: Path, sheet: str | None, output: Path) -> Origin | None:
     if manner is not None and manner.plain:
         reason = not_text(str(path))
         if reason is not None:
-            raise InvalidInput(f"file: {path}: {reason}")
+            raise InvalidInput("file", f"{path}: {reason}")
         return None
     return adopt_as_parquet(str(path), manner, Hints(sheet), output)
 
@@ -83,7 +83,7 @@ def _loaded(
             delimiter = manner.delimiter if manner else ","
             reason = explain((str(spool),), delimiter)
             reason = reason or f"{path}: cannot be read: {str(error).splitlines()[0]}"
-            raise InvalidInput(reason.replace(str(spool), path)) from error
+            raise InvalidInput("", reason.replace(str(spool), path)) from error
 
 
 def _from_sheet(path: str, hints: Hints, spool: Path) -> tuple[str, Origin]:

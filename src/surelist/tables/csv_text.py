@@ -80,7 +80,7 @@ def manner_of(path: str, header_row: int | None = None) -> Manner:
             start = file.read(_LOOKED_AT)
     except (OSError, EOFError) as error:
         raise InvalidInput(
-            f"file: cannot read {path}: {getattr(error, 'strerror', None) or error}."
+            "file", f"cannot read {path}: {getattr(error, 'strerror', None) or error}."
         ) from error
     _require_text(path, start)
     encoding = _encoding(start)
@@ -102,7 +102,7 @@ def _with_row(text: str, delimiter: str | None, manner: Manner, row: int, path: 
     above = [lines.readline().strip() for _ in range(1, row)]
     names = first_line(lines)
     if not names.strip():
-        raise InvalidInput(f"header_row: {path} has no column names in row {row}.")
+        raise InvalidInput("header_row", f"{path} has no column names in row {row}.")
     titles = tuple(each for each in above if each)[:MOST_TITLES]
     return replace(manner, delimiter=delimiter or most_frequent(names), header=row, above=titles)
 
@@ -163,8 +163,9 @@ def require_whole(path: str, manner: Manner) -> None:
     if twice is not None:
         columns = " and ".join(str(at) for at, each in enumerate(names, 1) if each == twice)
         raise InvalidInput(
-            f"file: {path}: the column name {twice!r} appears twice, in columns {columns}. Give each column "
-            "its own name."
+            "file",
+            f"{path}: the column name {twice!r} appears twice, in columns {columns}. Give each column its "
+            "own name.",
         )
     if not path.lower().endswith(".gz"):
         require_no_total(_last_row(path, manner), path)
@@ -214,8 +215,9 @@ def decoded(path: str, manner: Manner, output: Path) -> None:
             shutil.copyfileobj(text, out, 1 << 20)
         except UnicodeDecodeError as error:
             raise InvalidInput(
-                f"file: {path} begins as {manner.encoding} text and does not go on so: {error.reason}. "
-                "Save it as CSV UTF-8."
+                "file",
+                f"{path} begins as {manner.encoding} text and does not go on so: {error.reason}. Save it "
+                "as CSV UTF-8.",
             ) from error
 
 
@@ -255,8 +257,10 @@ def header_of(line: str) -> list[str]:
         return next(csv.reader(io.StringIO(line, newline=""), delimiter=most_frequent(line)), [])
     except csv.Error as error:
         raise InvalidInput(
-            f"file: expected column names of at most {LONGEST_NAME:,} characters in the first line, got a "
-            "longer one. Check that the first line holds the names."
+            "file",
+            expected=f"column names of at most {LONGEST_NAME:,} characters in the first line",
+            got="a longer one",
+            remedy="Check that the first line holds the names.",
         ) from error
 
 
@@ -279,11 +283,11 @@ def _bytes(path: str) -> BinaryIO:
 
 def _require_text(path: str, start: bytes) -> None:
     if len(start) < _LOOKED_AT and not start.strip(b"\xef\xbb\xbf\xff\xfe\0\r\n\t "):
-        raise InvalidInput(f"file: {path} is empty: expected a line of column names, and rows.")
+        raise InvalidInput("file", f"{path} is empty: expected a line of column names, and rows.")
     for magic, what in _NO_TEXT.items():
         if start.startswith(magic):
             raise InvalidInput(
-                f"file: {path} is {what}, expected CSV. Save it as CSV UTF-8, or fix its ending."
+                "file", f"{path} is {what}, expected CSV. Save it as CSV UTF-8, or fix its ending."
             )
 
 

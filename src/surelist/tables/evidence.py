@@ -205,7 +205,7 @@ def calibration_problems(
             table, names, None, hashed=hashed, missing_labels=missing_labels, on_bad_rows=on_bad_rows
         ).problems
     except InvalidInput as error:
-        return (bad_rows.Problem("table", str(error), str(error)),)
+        return (bad_rows.problem_of(error),)
 
 
 def _take_census(

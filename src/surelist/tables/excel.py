@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surelist._dataclasses import dataclass, replace
+from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables.csv_text import MOST_TITLES, NUMBER
 from surelist.tables.hints import Origin
@@ -60,7 +61,7 @@ def read_sheet(path: str | Path, sheet: str | None = None, header_row: int | Non
     except InvalidInput:
         raise
     except Exception as error:  # whatever the reader stumbles over in a damaged file
-        raise InvalidInput(f"file: cannot read {path} as a workbook: {error}.") from error
+        raise InvalidInput("file", f"cannot read {path} as a workbook: {error}.") from error
     finally:
         book.close()
 
@@ -75,12 +76,12 @@ def _opened(path: str | Path) -> CalamineWorkbook:
         with open(path, "rb") as file:  # by what it holds, not by its ending
             return calamine.CalamineWorkbook.from_filelike(file)
     except calamine.PasswordError as error:
-        raise InvalidInput(_LOCKED.format(path=path)) from error
+        raise InvalidInput("file", _LOCKED.format(path=path)) from error
     except Exception as error:
-        raise InvalidInput(f"file: cannot read {path} as a workbook: {error}.") from error
+        raise InvalidInput("file", f"cannot read {path} as a workbook: {error}.") from error
 
 
-_LOCKED = "file: {path} is protected by a password. Save it without one, then try again."
+_LOCKED = "{path} is protected by a password. Save it without one, then try again."
 
 
 def _require_workbook(path: Path) -> None:
@@ -89,18 +90,19 @@ def _require_workbook(path: Path) -> None:
         with path.open("rb") as file:
             start = file.read(8)
     except OSError as error:
-        raise InvalidInput(f"file: cannot read {path}: {error.strerror}.") from error
+        raise InvalidInput("file", f"cannot read {path}: {error.strerror}.") from error
     if start.startswith(b"PK\x03\x04"):
         _require_harmless(path)
     elif start.startswith(_OLD):
         with path.open("rb") as file:
             if _is_locked(file.read(4 << 20)):
-                raise InvalidInput(_LOCKED.format(path=path))
+                raise InvalidInput("file", _LOCKED.format(path=path))
     else:
         what = "empty" if not start else "a Parquet file" if start.startswith(b"PAR1") else "no workbook"
         raise InvalidInput(
-            f"file: {path} is {what}, whatever its ending says. If it is text, rename it to .csv; else save "
-            "it again as .xlsx."
+            "file",
+            f"{path} is {what}, whatever its ending says. If it is text, rename it to .csv; else save it "
+            "again as .xlsx.",
         )
 
 
@@ -116,19 +118,20 @@ def _require_harmless(path: Path) -> None:
             unfolded, folded = sum(p.file_size for p in parts), max(1, sum(p.compress_size for p in parts))
             if unfolded > MOST_BYTES or (unfolded > SMALL and unfolded > MOST_FOLDED * folded):
                 raise InvalidInput(
-                    f"file: {path} unfolds to {unfolded >> 20:,} MiB, {unfolded // folded:,} times its size: "
-                    f"more than {MOST_BYTES >> 20:,} MiB or {MOST_FOLDED} times is not read. Save the table "
-                    "as CSV."
+                    "file",
+                    f"{path} unfolds to {unfolded >> 20:,} MiB, {unfolded // folded:,} times its size: "
+                    f"more than {MOST_BYTES >> 20:,} MiB or {MOST_FOLDED} times is not read. Save the "
+                    "table as CSV.",
                 )
             for part in parts:
                 if part.flag_bits & 1:
-                    raise InvalidInput(_LOCKED.format(path=path))
+                    raise InvalidInput("file", _LOCKED.format(path=path))
                 if re.search(r"worksheets/[^/]+\.xml$|^content\.xml$", part.filename):
                     _require_reach(path, file, part)
             if not any(re.search(r"^xl/|^content\.xml$", part.filename) for part in parts):
-                raise InvalidInput(f"file: {path} is a zip file without a workbook in it.")
+                raise InvalidInput("file", f"{path} is a zip file without a workbook in it.")
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise InvalidInput(f"file: {path} is damaged: it cannot be unfolded ({error}).") from error
+        raise InvalidInput("file", f"{path} is damaged: it cannot be unfolded ({error}).") from error
 
 
 def _require_reach(path: Path, file: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
@@ -139,7 +142,7 @@ def _require_reach(path: Path, file: zipfile.ZipFile, part: zipfile.ZipInfo) -> 
         while piece := stream.read(_PIECE):
             read += len(piece)
             if read > part.file_size:
-                raise InvalidInput(f"file: {path} is damaged: a part of it is longer than it says.")
+                raise InvalidInput("file", f"{path} is damaged: a part of it is longer than it says.")
             text = before + piece
             for letters, digits in _CELL.findall(text):
                 rows = max(rows, int(digits))
@@ -150,8 +153,9 @@ def _require_reach(path: Path, file: zipfile.ZipFile, part: zipfile.ZipInfo) -> 
             before = text[-64:]
     if rows * max(columns, 1) > MOST_CELLS:
         raise InvalidInput(
-            f"file: a sheet of {path} reaches to row {rows:,} and column {columns:,}: more than "
-            f"{MOST_CELLS:,} cells are not read. Delete what lies far out, or save the table as CSV."
+            "file",
+            f"a sheet of {path} reaches to row {rows:,} and column {columns:,}: more than {MOST_CELLS:,} "
+            "cells are not read. Delete what lies far out, or save the table as CSV.",
         )
 
 
@@ -173,7 +177,7 @@ def _chosen(book: CalamineWorkbook, path: str | Path, wanted: str | None) -> tup
             name for name in names if name.strip().lower() == str(wanted).strip().lower()
         ]
         if len(close) != 1:
-            raise InvalidInput(f"sheet: {path} has no sheet {wanted!r}; its sheets are {listed}.")
+            raise InvalidInput("sheet", f"{path} has no sheet {wanted!r}; its sheets are {listed}.")
         return close[0], names
     visible = [each.name for each in known if each.visible == SheetVisibleEnum.Visible]
     filled = [name for name in visible if book.get_sheet_by_name(name).height > 0]
@@ -181,11 +185,12 @@ def _chosen(book: CalamineWorkbook, path: str | Path, wanted: str | None) -> tup
         return filled[0], names
     if not filled:
         hidden = [name for name in names if name not in visible]
-        more = f" Hidden: {', '.join(map(repr, hidden))}; name one with sheet=." if hidden else ""
-        raise InvalidInput(f"file: {path} is empty: expected a row of column names, and rows.{more}")
+        more = f" Hidden: {', '.join(map(repr, hidden))}; name one with {option('sheet')}." if hidden else ""
+        raise InvalidInput("file", f"{path} is empty: expected a row of column names, and rows.{more}")
     question = SheetNeeded(
-        f"sheet: {path} has {len(filled)} sheets with content: {', '.join(map(repr, filled))}. "
-        "Say which one with sheet=."
+        "sheet",
+        f"{path} has {len(filled)} sheets with content: {', '.join(map(repr, filled))}. "
+        f"Say which one with {option('sheet')}.",
     )
     question.sheets = tuple(filled)
     raise question
@@ -197,7 +202,7 @@ def _parsed(
     numbered = list(_filled_rows(sheet))
     if not numbered:
         raise InvalidInput(
-            f"file: sheet {name!r} of {path} is empty: expected a row of column names, and rows."
+            "file", f"sheet {name!r} of {path} is empty: expected a row of column names, and rows."
         )
     where = f"sheet {name!r} of {path}"
     above = _titles_above(numbered) if header_row is None else _rows_above(numbered, header_row, where)
@@ -246,7 +251,7 @@ def _titles_above(numbered: list[tuple[int, list[object]]]) -> tuple[str, ...]:
 def _rows_above(numbered: list[tuple[int, list[object]]], row: int, where: str) -> tuple[str, ...]:
     """The first cell of every row above the one with the names."""
     if row not in dict(numbered):
-        raise InvalidInput(f"header_row: {where} has no column names in row {row}.")
+        raise InvalidInput("header_row", f"{where} has no column names in row {row}.")
     above = [cells for number, cells in numbered if number < row]
     return tuple(_text(next(cell for cell in cells if cell is not None)).strip() for cells in above)
 
@@ -280,14 +285,16 @@ def _titles(cells: list[object], kept: list[int], first: int, where: str, top: i
         address = f"{_letters(first + at)}{top}"
         if cell is None:
             raise InvalidInput(
-                f"{where}: {address} has no column name, and cells below it are filled. Expected one row of "
-                "names above the data, one per column: remove title rows and a second header, unmerge cells."
+                where,
+                f"{address} has no column name, and cells below it are filled. Expected one row of names "
+                "above the data, one per column: remove title rows and a second header, unmerge cells.",
             )
         name = _text(cell).strip()
         if name.lower() in seen:
             raise InvalidInput(
-                f"{where}: the column name {name!r} appears twice, in "
-                f"{_letters(first + seen[name.lower()])}{top} and {address}. Give each column its own name."
+                where,
+                f"the column name {name!r} appears twice, in {_letters(first + seen[name.lower()])}{top} "
+                f"and {address}. Give each column its own name.",
             )
         seen[name.lower()] = at
         names.append(name)

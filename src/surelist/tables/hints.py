@@ -10,6 +10,7 @@ from typing import Any, get_args
 from surelist import _check as check
 from surelist._check import DecimalMark
 from surelist._dataclasses import dataclass, field
+from surelist._names import option
 from surelist.errors import InvalidInput
 
 LABELS = ("pos_label", "neg_label")
@@ -32,12 +33,14 @@ class Hints:
 
     def __post_init__(self) -> None:
         if self.header_row is not None and self.header_row < 1:
-            raise InvalidInput(f"header_row: expected a row from 1 on, got {self.header_row}.")
+            raise InvalidInput("header_row", expected="a row from 1 on", got=f"{self.header_row}")
         check.as_choice(self.decimal, get_args(DecimalMark), "decimal")
         for name, meaning in (("pos_label", "qualified"), ("neg_label", "not qualified")):
             object.__setattr__(self, name, _labels(getattr(self, name), name, meaning))
         if self.neg_label and not self.pos_label:
-            raise InvalidInput("neg_label: goes with pos_label=, the values that mean qualified.")
+            raise InvalidInput(
+                "neg_label", f"goes with {option('pos_label')}, the values that mean qualified."
+            )
 
     def remembered(self) -> dict[str, str | None]:
         """What was said, for a policy to remember; several labels as a JSON list."""
@@ -69,9 +72,9 @@ def _labels(given: Any, name: str, meaning: str) -> tuple[str, ...]:
     values = list(given) if several else [given]
     for each in values:
         if not isinstance(each, (str, Real)):
-            raise InvalidInput(f"{name}: expected the value that means {meaning}, got {check.shown(each)}.")
+            raise InvalidInput(name, expected=f"the value that means {meaning}", got=check.shown(each))
         if not str(each).strip():
-            raise InvalidInput(f"{name}: expected the value that means {meaning}, got nothing.")
+            raise InvalidInput(name, expected=f"the value that means {meaning}", got="nothing")
     return tuple(dict.fromkeys(str(check.plain(each)).strip() for each in values))
 
 

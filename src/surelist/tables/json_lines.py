@@ -37,7 +37,7 @@ def columns_of(paths: Sequence[str], name: str) -> tuple[dict[str, str], Origin]
         reason = _unreadable(paths)
         if reason is None:
             raise
-        raise InvalidInput(reason) from error
+        raise InvalidInput("", reason) from error
     finally:
         connection.close()
     odd = {each: _odd(kinds.get(each, {})) for each in names}
@@ -52,22 +52,22 @@ def _names(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], name: st
         f"(SELECT json, row_number() OVER () AS row FROM {objects_in(paths)}) GROUP BY ALL ORDER BY 3"
     ).fetchall()
     if not rows:
-        raise InvalidInput(f"file: {name} is empty: expected a JSON object in every line.")
+        raise InvalidInput("file", f"{name} is empty: expected a JSON object in every line.")
     for is_object, keys, row in rows:
         if not is_object:
-            raise InvalidInput(f"file: {name}: expected a JSON object in every line, row {row:,} is none.")
+            raise InvalidInput("file", f"{name}: expected a JSON object in every line, row {row:,} is none.")
         twice = next((each for at, each in enumerate(keys) if each in keys[:at]), None)
         if twice is not None:
-            raise InvalidInput(f"file: {name}: row {row:,} says {twice!r} twice. Say each key once.")
+            raise InvalidInput("file", f"{name}: row {row:,} says {twice!r} twice. Say each key once.")
     names = list(dict.fromkeys(each for _, keys, _ in rows for each in keys))
     seen: dict[str, str] = {}
     for each in names:
         if seen.setdefault(each.lower(), each) != each:
             raise InvalidInput(
-                f"file: {name}: {seen[each.lower()]!r} and {each!r} differ in capitals only. Rename one."
+                "file", f"{name}: {seen[each.lower()]!r} and {each!r} differ in capitals only. Rename one."
             )
     if not names:
-        raise InvalidInput(f"file: {name}: expected columns, got empty objects.")
+        raise InvalidInput("file", f"{name}: expected columns, got empty objects.")
     return names
 
 
@@ -121,7 +121,7 @@ def _unreadable(paths: Sequence[str]) -> str | None:
                     if line.strip():
                         msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeError) as error:
-            return f"file: {path}: expected a JSON object in every line, line {number:,} is none ({error})."
+            return f"{path}: expected a JSON object in every line, line {number:,} is none ({error})."
         except (OSError, EOFError):
             return None
     return None

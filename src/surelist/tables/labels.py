@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import narwhals as nw
 
 from surelist._dataclasses import dataclass
+from surelist._names import option
 from surelist.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _texts(table: Table, column: str) -> list[tuple[str | None, int]]:
         rows = table.engine.rows(counted.head(MOST_VALUES + 1))
     if len(rows) > MOST_VALUES:
         raise InvalidInput(
-            f"column {column!r}: more than {MOST_VALUES:,} different values; that is no column of labels."
+            f"column {column!r}", f"more than {MOST_VALUES:,} different values; that is no column of labels."
         )
     return [(None if value is None else str(value), int(count)) for value, count in rows]
 
@@ -112,7 +113,7 @@ def choice(table: Table, column: str) -> str:
     """What to do about labels other than 0 and 1."""
     counts, missing = _merged(_texts(table, column))
     empty = f", empty ({_rows(missing)})" if missing else ""
-    return f"the values are {listed(counts)}{empty}; say which one means qualified with pos_label="
+    return f"the values are {listed(counts)}{empty}; say which one means qualified with {option('pos_label')}"
 
 
 def read_labels(
@@ -127,16 +128,17 @@ def read_labels(
     for each in positive:
         if not any(_is_one_of(value, [each]) for value, _ in counts):
             there = f"the values are {listed(counts)}" if counts else "it is empty"
-            raise InvalidInput(f"pos_label: no row of column {column!r} has {each!r}; {there}.")
+            raise InvalidInput("pos_label", f"no row of column {column!r} has {each!r}; {there}.")
         if _is_one_of(each, negative):
-            raise InvalidInput(f"neg_label: {each!r} was said to mean qualified too; say one of both.")
+            raise InvalidInput("neg_label", f"{each!r} was said to mean qualified too; say one of both.")
     said = (*positive, *negative)
     others = [each for each in counts if not _is_one_of(each[0], said) and not _is_no_label(each[0], said)]
     if others and (negative or len(others) > 1):
         raise InvalidInput(
-            f"pos_label: {_said(positive)} qualified, and column {column!r} also holds {listed(others)}. "
-            "Name every other value that means qualified with pos_label=, and each that does not with "
-            "neg_label=."
+            "pos_label",
+            f"{_said(positive)} qualified, and column {column!r} also holds {listed(others)}. Name every "
+            f"other value that means qualified with {option('pos_label')}, and each that does not with "
+            f"{option('neg_label')}.",
         )
     raw = [text for text, _ in texts if text is not None]
     return LabelReading(

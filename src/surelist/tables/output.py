@@ -38,7 +38,7 @@ def output_format(path: str | os.PathLike[str]) -> str:
     """``csv``, ``parquet`` or ``excel``, by extension, where we write such files."""
     if not os.fspath(path).lower().endswith(OUTPUTS):
         name = Path(path).name
-        raise InvalidInput(f"output: expected a name ending in {', '.join(OUTPUTS)}, got {name!r}.")
+        raise InvalidInput("output", expected=f"a name ending in {', '.join(OUTPUTS)}", got=repr(name))
     return file_format(path)
 
 
@@ -79,7 +79,7 @@ def _to_a_store(table: Table, output: str) -> Iterator[None]:
         if not is_remote(output) or not known or table.engine.was_interrupted(error):
             raise
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InvalidInput(f"output: cannot write {output}: {first}") from error
+        raise InvalidInput("output", f"cannot write {output}: {first}") from error
 
 
 def _as_it_was(path: Path, origin: Origin) -> None:
@@ -166,17 +166,18 @@ def _write_cell(
 
 def _require_fits(names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     if len(rows) > MOST_ROWS:
-        raise InvalidInput(f"output: a sheet holds {MOST_ROWS:,} rows; write .csv or .parquet instead.")
+        raise InvalidInput("output", f"a sheet holds {MOST_ROWS:,} rows; write .csv or .parquet instead.")
     if len(names) > 16_384:
         raise InvalidInput(
-            f"output: a sheet holds 16,384 columns, got {len(names):,}; write .csv or .parquet."
+            "output", f"a sheet holds 16,384 columns, got {len(names):,}; write .csv or .parquet."
         )
     for number, row in enumerate(rows, 2):
         for name, cell in zip(names, row, strict=True):
             if isinstance(cell, str) and len(cell) > LONGEST_TEXT:
                 raise InvalidInput(
-                    f"output: a cell of Excel holds {LONGEST_TEXT:,} characters; column {name!r} has "
-                    f"{len(cell):,} in row {number:,} of the list. Write .csv or .parquet instead."
+                    "output",
+                    f"a cell of Excel holds {LONGEST_TEXT:,} characters; column {name!r} has {len(cell):,} "
+                    f"in row {number:,} of the list. Write .csv or .parquet instead.",
                 )
 
 

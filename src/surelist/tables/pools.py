@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._dataclasses import dataclass
+from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.tables.evidence import CalibrationRows, TableEvidence, calibration_rows
 from surelist.tables.roles import GROUP, POOL, RANK, ROWS, SCORE, Columns, find_columns
@@ -59,8 +60,9 @@ def pooled_rows(
     pools, unscored = _pools(columns)
     if pools > evidence.rows:
         raise InvalidInput(
-            f"column {columns.names['score']!r}: {unscored:,} of {pools:,} pools have no row with a score, "
-            f'and there are only {evidence.rows:,} rows with one; on_bad_rows="drop" is for a few bad rows.'
+            f"column {columns.names['score']!r}",
+            f"{unscored:,} of {pools:,} pools have no row with a score, and there are only "
+            f"{evidence.rows:,} rows with one; {option('on_bad_rows', 'drop')} is for a few bad rows.",
         )
     group = {} if names.get("group") is None else {GROUP: find_columns(table, **names).group}
     if group:
@@ -92,8 +94,9 @@ def _groups(values: Any, names: Mapping[str, str | None]) -> NDArray[Any]:
     missing = sum(each is None for each in values)
     if missing:
         raise InvalidInput(
-            f"column {names['group']!r}: {missing:,} qualified rows have no group. Map missing values to a "
-            'name of their own, e.g. "unknown".'
+            f"column {names['group']!r}",
+            f"{missing:,} qualified rows have no group. Map missing values to a name of their own, e.g. "
+            '"unknown".',
         )
     return np.asarray([str(each) for each in values], dtype=object)
 
@@ -117,14 +120,16 @@ def _pools(columns: Columns) -> tuple[int, int]:
     A pool whose rows are all dropped is still one: leaving it out would choose pools by their scores.
     """
     if columns.pool is None:
-        raise InvalidInput("pool: whole pools need the column that says which pool a row is in; pass pool=.")
+        raise InvalidInput(
+            "pool", f"whole pools need the column that says which pool a row is in; pass {option('pool')}."
+        )
     everyone = columns.frame.select(**{POOL: columns.pool})
     asked = everyone.select(nw.col(POOL).n_unique().alias(ROWS), nw.col(POOL).null_count().alias(LISTED))
     pools, missing = columns.rows(asked, "counting pools")[0]
     if missing:
         raise InvalidInput(
-            f"column {columns.names['pool']!r}: {missing:,} rows have no pool. Every row needs one, for "
-            'example "unknown".'
+            f"column {columns.names['pool']!r}",
+            f'{missing:,} rows have no pool. Every row needs one, for example "unknown".',
         )
     scored = columns.frame.filter(columns.usable).select(**{POOL: columns.pool})
     with_score = columns.rows(scored.select(nw.col(POOL).n_unique().alias(ROWS)), "counting pools")[0][0]

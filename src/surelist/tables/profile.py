@@ -99,7 +99,7 @@ def shape(path: Path) -> tuple[int, list[str]]:
         rows = connection.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata({where})").fetchone()[0]
         names = connection.execute(f"SELECT name FROM parquet_schema({where}) OFFSET 1").fetchall()
     except duckdb.Error as error:
-        raise InvalidInput(f"file: cannot read {path}: {str(error).splitlines()[0]}") from error
+        raise InvalidInput("file", f"cannot read {path}: {str(error).splitlines()[0]}") from error
     finally:
         connection.close()
     return int(rows), [str(row[0]) for row in names]
@@ -187,7 +187,7 @@ def _counted(path: Path, attributes: tuple[str, ...]) -> dict[tuple[str, ...], i
         for name in attributes:
             if name not in names:
                 columns = ", ".join(repr(each) for each in names[:20])
-                raise InvalidInput(f"attribute: there is no column {name!r}; the columns are {columns}.")
+                raise InvalidInput("attribute", f"there is no column {name!r}; the columns are {columns}.")
         parts = ", ".join(
             f"CASE WHEN trim(lower(coalesce(CAST({quoted(a)} AS VARCHAR), ''))) "
             f"IN ('', 'unknown', 'n/a', 'na') THEN 'unknown' ELSE CAST({quoted(a)} AS VARCHAR) END"

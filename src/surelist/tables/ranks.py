@@ -100,7 +100,7 @@ class RankedTable:
     def __init__(self, table: Table, *, score: str, id: str | None = None, group: str | None = None) -> None:
         if not table.engine.ordered and id is None:
             raise InvalidInput(
-                f"id: {table.name} has no row order, so drawn rows are known by their ids. Name the column."
+                "id", f"{table.name} has no row order, so drawn rows are known by their ids. Name the column."
             )
         self._columns = find_columns(table, score=score, id=None if table.engine.ordered else id, group=group)
         self._few = table.engine.few
@@ -129,7 +129,7 @@ class RankedTable:
                 name = str(raw) if grouped else None
                 self._spans[name] = _Span(raw, float(low), float(high), 0, int(rows), whole=True)
         if not self._spans:
-            raise InvalidInput(f"{columns.table.name}: has no rows.")
+            raise InvalidInput(columns.table.name, "has no rows.")
 
     def _frame(self, span: _Span | None = None, *, places: bool) -> Frame:
         """Scores, of a span or of all; with ``places``, what orders ties as well."""
@@ -262,5 +262,5 @@ def _inner(span: _Span, cells: _Cells, at: int) -> _Span:
 def _require(same: bool, table: Table) -> None:
     if not same:
         raise InvalidInput(
-            f"{table.name}: gave other rows when it was asked again. Write it to a file first, or cache it."
+            table.name, "gave other rows when it was asked again. Write it to a file first, or cache it."
         )

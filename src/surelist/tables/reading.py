@@ -12,6 +12,7 @@ from typing import Any
 import narwhals as nw
 
 from surelist._dataclasses import dataclass
+from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.tables.engines import Frame
 from surelist.tables.labels import LabelReading, read_labels
@@ -120,6 +121,13 @@ def labels_of(table: Table, column: str) -> LabelReading:
     return table.label_readings[column]
 
 
+# what to do where a column does not say which mark is the decimal one
+DECIMAL = (
+    option("decimal", ",", before="Say which mark is the decimal one: ")
+    + option("decimal", ".", before=" or ", after=".")
+)  # fmt: skip
+
+
 def _decide(table: Table, column: str) -> Decision:
     mark = table.hints.mark
     if mark is None:
@@ -132,12 +140,8 @@ def _decide(table: Table, column: str) -> Decision:
     try:
         return decide(_shapes(table, column), mark)
     except Ambiguous as fact:
-        ask = (
-            ""
-            if "percent" in str(fact)
-            else '. Say which mark is the decimal one: decimal="," or decimal="."'
-        )
-        raise InvalidInput(f"column {column!r}: {fact}{ask}.") from None
+        ask = "" if "percent" in str(fact) else DECIMAL
+        raise InvalidInput(f"column {column!r}", f"{fact}.", remedy=ask) from None
 
 
 def _all_whole(table: Table, column: str) -> bool:
@@ -158,7 +162,7 @@ def _shapes(table: Table, column: str) -> dict[Shape, Seen]:
     rows = _fetch(table, counted.select(_SHAPE, _ZERO, _COUNT, _EXAMPLE).head(MOST_SHAPES + 1))
     if len(rows) > MOST_SHAPES:
         raise InvalidInput(
-            f"column {column!r}: expected numbers, got texts of more than {MOST_SHAPES:,} kinds."
+            f"column {column!r}", expected="numbers", got=f"texts of more than {MOST_SHAPES:,} kinds"
         )
     return {
         Shape(shape, bool(zero)): Seen(int(count), example)

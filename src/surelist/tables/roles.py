@@ -77,7 +77,7 @@ def find_columns(table: Table, **names: str | None) -> Columns:
         _require_plain(table, name, number=role == "score")
     clash = next((name for name in table.columns if name.startswith(PREFIX)), None)
     if clash is not None:
-        raise InvalidInput(f"column {clash!r}: names starting with {PREFIX!r} are taken; rename it.")
+        raise InvalidInput(f"column {clash!r}", f"names starting with {PREFIX!r} are taken; rename it.")
     schema = dict(table.frame.collect_schema())
     table, numeric = _parsed(table, wanted, schema)
     schema |= {name: nw.Float64() for name in (SCORE, LABEL)}
@@ -117,9 +117,9 @@ def require_column(table: Table, role: str, name: str) -> str:
     if table.engine.column(name) in table.columns:
         return table.engine.column(name)
     close = difflib.get_close_matches(name, table.titles, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    hint = f"Did you mean {close[0]!r}?" if close else ""
     listed = ", ".join(repr(each) for each in table.titles[:20])
-    raise InvalidInput(f"{role}: {table.name} has no column {name!r}; the columns are {listed}.{hint}")
+    raise InvalidInput(role, f"{table.name} has no column {name!r}; the columns are {listed}.{hint}")
 
 
 def _require_plain(table: Table, name: str, *, number: bool) -> None:
@@ -127,7 +127,7 @@ def _require_plain(table: Table, name: str, *, number: bool) -> None:
     said = table.origin.not_numbers.get(name) if table.origin is not None else None
     if said is not None and (number or said.startswith(NESTED)):
         raise InvalidInput(
-            f"column {name!r}: expected {'numbers' if number else 'plain values'}, got {said}."
+            f"column {name!r}", expected=f"{'numbers' if number else 'plain values'}", got=f"{said}"
         )
 
 
@@ -168,10 +168,15 @@ def _score(
         return number, number.is_finite(), None
     if kind == nw.String:
         raise InvalidInput(
-            f"column {name!r}: expected numbers, got text. Convert it first, or give the file itself: "
-            "decimal commas, thousands and percent signs are understood there."
+            f"column {name!r}",
+            expected="numbers",
+            got="text",
+            remedy="Convert it first, or give the file itself: decimal commas, thousands and percent "
+            "signs are understood there.",
         )
-    raise InvalidInput(f"column {name!r}: expected numbers, got a column of type {kind}. Convert it first.")
+    raise InvalidInput(
+        f"column {name!r}", expected="numbers", got=f"a column of type {kind}", remedy="Convert it first."
+    )
 
 
 def _beyond(number: nw.Expr) -> nw.Expr:
@@ -192,10 +197,13 @@ def _label(table: Table, name: str, schema: dict[str, DType]) -> tuple[nw.Expr, 
         return column, column.is_null()
     if kind in (nw.String, nw.Categorical, nw.Enum):
         raise InvalidInput(
-            f"column {name!r}: expected 0 or 1 (1 = qualified), got text; {choice(table, name)}."
+            f"column {name!r}", f"expected 0 or 1 (1 = qualified), got text; {choice(table, name)}."
         )
     raise InvalidInput(
-        f"column {name!r}: expected 0 or 1 (1 = qualified), got a column of type {kind}. Convert it first."
+        f"column {name!r}",
+        expected="0 or 1 (1 = qualified)",
+        got=f"a column of type {kind}",
+        remedy="Convert it first.",
     )
 
 
@@ -212,4 +220,4 @@ def name_expression(table: Table, name: str, schema: dict[str, DType], role: str
         return nw.when(column != "").then(column)
     if kind == nw.String or kind.is_integer() or (kind == nw.Boolean and role != "id"):
         return column
-    raise InvalidInput(f"column {name!r}: expected names or whole numbers, got a column of type {kind}.")
+    raise InvalidInput(f"column {name!r}", expected="names or whole numbers", got=f"a column of type {kind}")

@@ -36,7 +36,7 @@ def rows_at(table: Table, rows: Sequence[int], columns: Sequence[str] | None = N
     fetched = {int(row[0]): row[1:] for row in _drawn(table, kept.select(ROW, *(columns or table.columns)))}
     gone = next((row for row in rows if row not in fetched), None)
     if gone is not None:
-        raise InvalidInput(f"{table.name}: row {gone:,} is not there any more; the table has changed.")
+        raise InvalidInput(table.name, f"row {gone:,} is not there any more; the table has changed.")
     return [fetched[row] for row in rows]
 
 
@@ -52,11 +52,11 @@ def rows_with_ids(
     fetched: dict[str, Row] = {}
     for row in _drawn(table, kept):
         if row[0] in fetched:
-            raise InvalidInput(f"column {column!r}: expected unique candidate ids, got {row[0]!r} twice.")
+            raise InvalidInput(f"column {column!r}", expected="unique candidate ids", got=f"{row[0]!r} twice")
         fetched[row[0]] = row[1:]
     gone = next((name for name in ids if name not in fetched), None)
     if gone is not None:
-        raise InvalidInput(f"{table.name}: candidate {gone!r} is not there any more; the table has changed.")
+        raise InvalidInput(table.name, f"candidate {gone!r} is not there any more; the table has changed.")
     return [fetched[name] for name in ids]
 
 
@@ -76,7 +76,7 @@ def write_sheet(
     form = output_format(output)
     if form == "parquet" or os.fspath(output).endswith(".gz"):
         raise InvalidInput(
-            f"output: expected a name ending in .csv, .tsv or .xlsx, got {os.fspath(output)!r}."
+            "output", expected="a name ending in .csv, .tsv or .xlsx", got=repr(os.fspath(output))
         )
     refuse_inputs(os.fspath(output), inputs)
     if form == "excel":
@@ -131,7 +131,8 @@ def write_listed(
 def _numbered(table: Table) -> Frame:
     if not table.engine.ordered:
         raise InvalidInput(
-            f"{table.name}: has no row order, which drawing rows needs. Name the Parquet files instead, read "
-            "with another engine."
+            table.name,
+            "has no row order, which drawing rows needs. Name the Parquet files instead, read with "
+            "another engine.",
         )
     return table.engine.numbered(table.frame, ROW)

@@ -72,7 +72,7 @@ def remarks_on(path: str | Path, sheet: str, header: int, letters: Letters) -> R
                 with file.open(part) as stream:
                     _open_document(stream, remarks, sheet, letters) if opened else _excel(stream, remarks)
         except ElementTree.ParseError as error:
-            raise InvalidInput(f"file: {path} is damaged: sheet {sheet!r} is no XML ({error}).") from error
+            raise InvalidInput("file", f"{path} is damaged: sheet {sheet!r} is no XML ({error}).") from error
     return remarks
 
 

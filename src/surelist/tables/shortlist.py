@@ -11,6 +11,7 @@ import narwhals as nw
 from surelist import _check as check
 from surelist._dataclasses import dataclass, field, replace
 from surelist._files import refuse_inputs
+from surelist._names import option
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
@@ -179,13 +180,15 @@ def _write(columns: Columns, shortlist: Frame, output: str, form: str, beside: B
 
 def _require_applicable(filter: Filter, names: Mapping[str, str | None]) -> None:
     if filter.overlapping:
-        raise InvalidInput("policy: its groups overlap; tables take one group column. Use policy.select.")
+        raise InvalidInput("policy", "its groups overlap; tables take one group column. Use policy.select.")
     if names.get("score") is None:
-        raise InvalidInput("score: the policy remembers no score column; pass score=.")
+        raise InvalidInput("score", f"the policy remembers no score column; pass {option('score')}.")
     if filter.grouped and names.get("group") is None:
-        raise InvalidInput("group: this policy has groups and remembers no group column; pass group=.")
+        raise InvalidInput(
+            "group", f"this policy has groups and remembers no group column; pass {option('group')}."
+        )
     if filter.hashed and names.get("id") is None:
-        raise InvalidInput("id: this policy breaks ties by candidate id; pass id=.")
+        raise InvalidInput("id", f"this policy breaks ties by candidate id; pass {option('id')}.")
     filter.require_salt()
 
 
@@ -221,8 +224,9 @@ def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | 
     again = columns.rows(frame.filter(spent).select(name).head(1), "looking for calibration rows")
     if again:
         raise InvalidInput(
-            f"column {name!r}: candidate {again[0][0]!r} is also a calibration row. "
-            "Randomised ties need ids that are unique over calibration and pool."
+            f"column {name!r}",
+            f"candidate {again[0][0]!r} is also a calibration row. Randomised ties need ids that are "
+            "unique over calibration and pool.",
         )
 
 
@@ -243,7 +247,9 @@ def _added(table: Table, rank: bool, reason: bool) -> tuple[str, ...]:
     for name in added:
         if name in table.columns:
             what = "reason" if name == REASON else "rank"
-            raise InvalidInput(f"column {name!r}: the pool has one already; rename it or leave {what} out.")
+            raise InvalidInput(
+                f"column {name!r}", f"the pool has one already; rename it or leave {what} out."
+            )
     return added
 
 

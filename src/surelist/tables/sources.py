@@ -16,6 +16,7 @@ from narwhals.exceptions import NarwhalsError
 
 from surelist import _check as check
 from surelist._dataclasses import dataclass, field, replace
+from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables import excel
 from surelist.tables.converted import adopt
@@ -117,7 +118,7 @@ def _reading(name: str, engine: Engine, csv_files: tuple[str, ...], delimiter: s
                 "could not be downloaded. Install it (INSTALL httpfs) or download the file; Parquet is read "
                 "without it where polars is installed."
             )
-        raise InvalidInput(reason) from error
+        raise InvalidInput("", reason) from error
 
 
 def file_format(path: str | os.PathLike[str]) -> str:
@@ -126,7 +127,7 @@ def file_format(path: str | os.PathLike[str]) -> str:
     for ending, form in FORMATS.items():
         if name.endswith(ending):
             return form
-    raise InvalidInput(f"file: expected a name ending in {', '.join(FORMATS)}, got {Path(path).name!r}.")
+    raise InvalidInput("file", expected=f"a name ending in {', '.join(FORMATS)}", got=repr(Path(path).name))
 
 
 def open_table(
@@ -148,22 +149,25 @@ def open_table(
         )
     check.as_choice(engine, ENGINES, "engine")
     if spark_master is not None and engine != "spark":
-        raise InvalidInput('spark_master: goes with engine="spark".')
+        raise InvalidInput("spark_master", f"goes with {option('engine', 'spark')}.")
     if isinstance(source, (str, os.PathLike)):
         table = _open_path(os.fspath(source), engine, spark_master, hints)
     else:
         table = _open_frame(source)
     if hints.sheet is not None and (table.origin is None or table.origin.sheet is None):
-        raise InvalidInput(f"sheet: goes with Excel files; {table.name} is none. Leave it out.")
+        raise InvalidInput("sheet", f"goes with Excel files; {table.name} is none. Leave it out.")
     if hints.header_row is not None and (table.origin is None or table.origin.form == "json"):
-        raise InvalidInput(f"header_row: goes with CSV and Excel files; {table.name} is none. Leave it out.")
+        raise InvalidInput(
+            "header_row", f"goes with CSV and Excel files; {table.name} is none. Leave it out."
+        )
     _require_names(table)
     table = replace(table, say=progress or _silent, hints=hints)
     if table.file:
         return table
     if not table.engine.is_called(engine):
         raise InvalidInput(
-            f'engine: a {table.name} is asked where it is; engine="{engine}" is for files. Leave it out.'
+            "engine",
+            f"a {table.name} is asked where it is; {option('engine', engine)} is for files. Leave it out.",
         )
     return table
 
@@ -176,8 +180,8 @@ def _require_names(table: Table) -> None:
     for name in table.columns:
         if name == "*" or (expression and name.startswith("^") and name.endswith("$")):
             raise InvalidInput(
-                f"column {name!r}: the engine that reads the table takes this for a pattern of names. "
-                "Rename it."
+                f"column {name!r}",
+                "the engine that reads the table takes this for a pattern of names. Rename it.",
             )
 
 
@@ -188,8 +192,10 @@ def _open_frame(source: Any) -> Table:
         frame = nw.from_native(source)
     except TypeError as error:
         raise InvalidInput(
-            "table: expected a path, a pandas, polars or PySpark DataFrame, a pyarrow Table, a DuckDB "
-            f"relation or an Arrow stream, got {type(source).__name__}."
+            "table",
+            expected="a path, a pandas, polars or PySpark DataFrame, a pyarrow Table, a DuckDB relation "
+            "or an Arrow stream",
+            got=f"{type(source).__name__}",
         ) from error
     engine, frame = engine_of(frame)
     name = f"{type(source).__module__.split('.')[0]} {type(source).__name__}"
@@ -219,12 +225,12 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
     paths = files_of(source)
     form = file_format(paths[0])
     if any(file_format(each) != form for each in paths):
-        raise InvalidInput(f"file: {source} mixes CSV, JSON, Excel and Parquet files; give one kind.")
+        raise InvalidInput("file", f"{source} mixes CSV, JSON, Excel and Parquet files; give one kind.")
     if form == "excel":
         if is_remote(source):
-            raise InvalidInput(f"file: {source}: workbooks are read from a disk only. Download it.")
+            raise InvalidInput("file", f"{source}: workbooks are read from a disk only. Download it.")
         if len(paths) > 1:
-            raise InvalidInput(f"file: {source} is {len(paths)} workbooks; give one at a time.")
+            raise InvalidInput("file", f"{source} is {len(paths)} workbooks; give one at a time.")
         return _adopted(source, paths[0], None, hints, engine)
     manner = Manner("utf-8", delimiter_of(source))
     if form == "csv" and not is_remote(source):
@@ -234,7 +240,7 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
         if not manner.plain and len(paths) == 1:
             return _adopted(source, paths[0], manner, hints, engine)
         if hints.header_row is not None and len(paths) > 1:
-            raise InvalidInput(f"header_row: {source} is {len(paths)} files; give one at a time.")
+            raise InvalidInput("header_row", f"{source} is {len(paths)} files; give one at a time.")
     files, origin = Files(paths, form, manner.delimiter), manner.origin if form == "csv" else None
     if form == "json":
         _require_duckdb(source, engine, "JSON Lines")
@@ -252,7 +258,7 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
 
 def _require_duckdb(source: str, engine: str, what: str) -> None:
     if engine not in ("auto", "duckdb"):
-        raise InvalidInput(f"engine: {source} is {what}, which DuckDB reads. Leave it out.")
+        raise InvalidInput("engine", f"{source} is {what}, which DuckDB reads. Leave it out.")
 
 
 def _adopted(source: str, path: str, manner: Manner | None, hints: Hints, engine: str) -> Table:
@@ -311,8 +317,9 @@ def _partitioned(
     twice = [name for name in (*partitions, *others) if name in present]
     if twice:
         raise InvalidInput(
-            f"file: {source}: the folders named {twice[0]}=... and the files both have a column "
-            f"{twice[0]!r}. Rename the folders, or name the files."
+            "file",
+            f"{source}: the folders named {twice[0]}=... and the files both have a column {twice[0]!r}. "
+            "Rename the folders, or name the files.",
         )
     return replace(files, base=source, unwanted=tuple(name for name in others if name not in partitions))
 
@@ -346,14 +353,16 @@ def files_of(source: str | os.PathLike[str]) -> list[str]:
         matches = sorted(each for each in glob.glob(source, recursive=True) if Path(each).is_file())
         if matches:
             return matches
-        raise InvalidInput(f"file: no file matches {source}.")
-    raise InvalidInput(f"file: {source} does not exist.")
+        raise InvalidInput("file", f"no file matches {source}.")
+    raise InvalidInput("file", f"{source} does not exist.")
 
 
 def _folder(path: Path) -> list[str]:
     """Data files of a folder, as Spark and others write them; never those still being written."""
     if (path / "_temporary").exists() and not (path / "_SUCCESS").exists():
-        raise InvalidInput(f"file: {path} is half-written: whatever wrote it did not finish. Write it again.")
+        raise InvalidInput(
+            "file", f"{path} is half-written: whatever wrote it did not finish. Write it again."
+        )
     files = []
     for each in sorted(path.rglob("*")):
         hidden = any(part.startswith(("_", ".", "~$")) for part in each.relative_to(path).parts)
@@ -361,5 +370,5 @@ def _folder(path: Path) -> list[str]:
         if not hidden and each.is_file() and each.name.lower().endswith(known):
             files.append(str(each))
     if not files:
-        raise InvalidInput(f"file: {path} is a folder without files ending in {', '.join(FORMATS)}.")
+        raise InvalidInput("file", f"{path} is a folder without files ending in {', '.join(FORMATS)}.")
     return files

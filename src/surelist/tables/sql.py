@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from surelist import _check as check
 from surelist._check import Dialect
+from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.filters import Filter, GroupFilter
 from surelist.tables.roles import EXACT_INTEGER
@@ -53,36 +54,41 @@ def filter_sql(
 def _require_expressible(filter: Filter, names: Mapping[str, str | None], pool_size: int | None) -> None:
     if filter.hashed:
         raise InvalidInput(
-            "policy: its ties are broken by a secret salt, which SQL would print for everyone to see. Use "
-            'select, or calibrate with ties="include".'
+            "policy",
+            "its ties are broken by a secret salt, which SQL would print for everyone to see. Use select, "
+            f"or calibrate with {option('ties', 'include')}.",
         )
     if filter.by_rank:
         raise InvalidInput(
-            "policy: it lists each pool's best by rank, not by a threshold of the score; use select."
+            "policy", "it lists each pool's best by rank, not by a threshold of the score; use select."
         )
     if filter.overlapping:
         raise InvalidInput(
-            "policy: its groups overlap, so one group column cannot say them; use policy.select."
+            "policy", "its groups overlap, so one group column cannot say them; use policy.select."
         )
     if filter.by_size and pool_size is None:
         raise InvalidInput(
-            "pool_size: this policy's threshold depends on how many candidates a pool has, and SQL would not "
-            "refuse a pool that is too small. Give the pool_size that every pool has, or use select."
+            "pool_size",
+            "this policy's threshold depends on how many candidates a pool has, and SQL would not refuse "
+            "a pool that is too small. Give the pool_size that every pool has, or use select.",
         )
     if pool_size is not None and not filter.by_size:
-        raise InvalidInput("pool_size: this policy's threshold is the same for every pool; leave it out.")
+        raise InvalidInput("pool_size", "this policy's threshold is the same for every pool; leave it out.")
     if filter.grouped and filter.size_by_group and filter.by_size:
         raise InvalidInput(
-            "policy: its thresholds depend on how many candidates of each group a pool has; use select."
+            "policy", "its thresholds depend on how many candidates of each group a pool has; use select."
         )
     if names.get("score") is None:
-        raise InvalidInput("score: the policy remembers no score column; pass score=.")
+        raise InvalidInput("score", f"the policy remembers no score column; pass {option('score')}.")
     if filter.grouped and names.get("group") is None:
-        raise InvalidInput("group: this policy has groups and remembers no group column; pass group=.")
+        raise InvalidInput(
+            "group", f"this policy has groups and remembers no group column; pass {option('group')}."
+        )
     if filter.grouped and any(each.group in ("True", "False") for each in filter.groups):
         raise InvalidInput(
-            "group: its groups are called True and False, and every database writes booleans in its own way; "
-            "calibrate on a column of text."
+            "group",
+            "its groups are called True and False, and every database writes booleans in its own way; "
+            "calibrate on a column of text.",
         )
 
 

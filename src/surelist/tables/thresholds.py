@@ -120,7 +120,7 @@ def _require_covered(filter: Filter, by_pool: Mapping[Any, Mapping[str | None, i
             try:
                 each.threshold(sizes_of.get(each.group, 0))
             except InvalidInput as error:
-                raise InvalidInput(f"pool {pool!r}: {str(error).removeprefix('pool: ')}") from None
+                raise InvalidInput(f"pool {pool!r}", error.problem) from None
 
 
 def _joined_limits(columns: Columns, filter: Filter) -> tuple[RowLimits, Frame]:

@@ -20,7 +20,7 @@ def require_no_total(last: Sequence[object], where: str) -> None:
     """Refuse a last row whose first filled cell is a word for a total."""
     first = next((cell for cell in last if cell is not None and cell != ""), None)
     if isinstance(first, str) and first.strip(" \u00a0:").casefold() in WORDS:
-        raise InvalidInput(_LOOKS.format(where=where, why=f"it begins with {first.strip()!r}"))
+        raise InvalidInput(where, _LOOKS.format(f"it begins with {first.strip()!r}"))
 
 
 def require_no_sum(rows: Sequence[Sequence[object]], where: str) -> None:
@@ -35,9 +35,7 @@ def require_no_sum(rows: Sequence[Sequence[object]], where: str) -> None:
         total = math.fsum(above)
         for what, value in (("sum", total), ("mean", total / max(len(above), 1))):
             if len(above) > 2 and math.isclose(cell, value, rel_tol=1e-9) and len(set(above)) > 1:
-                raise InvalidInput(
-                    _LOOKS.format(where=where, why=f"{cell!r} is the {what} of those above it")
-                )
+                raise InvalidInput(where, _LOOKS.format(f"{cell!r} is the {what} of those above it"))
 
 
 def _has_gap(rows: Sequence[Sequence[object]]) -> bool:
@@ -46,6 +44,6 @@ def _has_gap(rows: Sequence[Sequence[object]]) -> bool:
 
 
 _LOOKS = (
-    "{where}: the last row looks like a total, not like a candidate: {why}. Delete that row; if it is a "
+    "the last row looks like a total, not like a candidate: {}. Delete that row; if it is a "
     "candidate, complete or rename it."
 )

@@ -154,7 +154,7 @@ def screen(
     scores = read_columns(opened.table, {"score": score}, any_order=audit is None)["score"]
     mask = chosen.select(scores)
     if np.count_nonzero(mask) != done.shortlisted:
-        raise InvalidInput(f"score: {source.name} changed while it was read. Send it again.")
+        raise InvalidInput("score", f"{source.name} changed while it was read. Send it again.")
     listed = _best_first(scores, mask)
     if audit is None or audit_rate is None:
         return PoolList(done, read, scores[listed].tolist())

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from surelist._check import EVERYONE
 from surelist._dataclasses import dataclass, replace
+from surelist._names import Marked, option
 from surelist.errors import InvalidInput
 from surelist.filters import pool_members, refuse_everyone
 from surelist.promises.calibrate import (
@@ -21,7 +22,6 @@ from surelist.promises.calibrate import (
     Facts,
     certify,
     certify_arrays,
-    fitting_advice,
     require_proofs,
 )
 from surelist.promises.evidence import Evidence
@@ -32,7 +32,7 @@ from surelist.promises.pools import PoolRows
 from surelist.promises.promise import Needs
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.shift import DensityRatio
-from surelist.promises.terms import Roles, Terms
+from surelist.promises.terms import Roles, Terms, fitting_advice
 from surelist.tables.arrays import read_columns
 from surelist.tables.evidence import calibration_rows
 from surelist.tables.pools import PooledRows, pool_totals, pooled_rows
@@ -41,7 +41,6 @@ from surelist.workflows.source import Source, words_of_tables
 
 REMEMBERED = ("score", "label", "group", "id")  # the columns that a policy remembers
 WITH_POOLS = (*REMEMBERED, "pool")
-DROPPING = ', or drop these rows with on_bad_rows="drop"'  # not offered where every row is read
 
 
 def certify_source(
@@ -71,7 +70,7 @@ def _certified(
 ) -> Policy:  # fmt: skip
     with words_of_tables(), fitting_advice(terms):
         if terms.hashed and roles.id is None:
-            raise InvalidInput("ties: ties are broken by candidate id; pass ties=Hash(column).")
+            raise InvalidInput("ties", f"ties are broken by candidate id; pass {option('ties', 'hash')}.")
         asked = Arrays(
             dict.fromkeys(roles.scores), drawn, roles.group, roles.id, shift, roles.pool, unlabelled,
             bad_rows="dropped" if source.on_bad_rows == "drop" else "none",
@@ -142,7 +141,7 @@ def _certify_columns(
 ) -> Policy:  # fmt: skip
     """Promises that need every row: the columns are read into memory, all in one pass."""
     if source.on_bad_rows != "error":
-        raise InvalidInput('on_bad_rows: this promise goes with "error" only; clean the table first.')
+        raise InvalidInput("on_bad_rows", 'this promise goes with "error" only; clean the table first.')
     columns = _read_rows(source, roles, terms, drawn)
     labels = columns.labels
     if drawn is not None:
@@ -159,6 +158,9 @@ def _certify_columns(
     policy = certify_arrays(given, terms)
     chosen = roles.scores[0] if policy.choice is None else policy.choice.chosen
     return policy.with_columns(score=chosen, label=roles.label, **roles.names("group", "id", "pool"))
+
+
+NONE_DROPPED = Marked({"on_bad_rows": None})  # not offered where every row is read
 
 
 @dataclass(frozen=True)
@@ -208,4 +210,4 @@ def _other_scores(unlabelled: Any, names: Sequence[str]) -> dict[str, Any]:
     try:
         return {name: read_columns(unlabelled, {"score": name}, any_order=True)["score"] for name in names}
     except InvalidInput as error:
-        raise InvalidInput(f"unlabelled: {str(error).replace(DROPPING, '')}") from error
+        raise InvalidInput("unlabelled", error.said(NONE_DROPPED)) from error

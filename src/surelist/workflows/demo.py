@@ -37,7 +37,7 @@ def demo(folder: Path, seed: int = 5) -> Demo:
     rng = np.random.default_rng(seed)
     ours = {"past.csv", "new.csv", "policy.json", "shortlist.csv"}
     if folder.exists() and {path.name for path in folder.iterdir()} - ours:
-        raise InvalidInput(f"folder: {folder} holds other files; give the demo a folder of its own.")
+        raise InvalidInput("folder", f"{folder} holds other files; give the demo a folder of its own.")
     folder.mkdir(parents=True, exist_ok=True)
     past, pool = folder / "past.csv", folder / "new.csv"
     write_example(past, rng, 1000, labelled=True)

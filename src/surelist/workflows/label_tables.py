@@ -60,11 +60,11 @@ class TableCollection:
         for each, at in zip(ids, where, strict=True):
             if each in (None, ""):
                 raise InvalidInput(
-                    f"column {self._ident!r}: the candidate of {what} {at} has no id; everyone needs one."
+                    f"column {self._ident!r}", f"the candidate of {what} {at} has no id; everyone needs one."
                 )
             if str(each) in self._known:
                 raise InvalidInput(
-                    f"column {self._ident!r}: expected unique candidate ids, got {str(each)!r} twice."
+                    f"column {self._ident!r}", expected="unique candidate ids", got=f"{str(each)!r} twice"
                 )
             self._known.add(str(each))
             named.append(str(each))
@@ -125,7 +125,7 @@ def open_collection(work: Labelling) -> tuple[Table, dict[str, str]]:
     """The table that a labelling was started from, and its columns by role."""
     columns = work.columns
     if columns is None or "table" not in columns:
-        raise InvalidInput("state: this labelling was not started from a file; use it from Python.")
+        raise InvalidInput("state", "this labelling was not started from a file; use it from Python.")
     engine: Any = columns.get("engine", "auto")
     return Source(columns["table"], engine, columns.get("spark_master")).open(), columns
 

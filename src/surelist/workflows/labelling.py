@@ -14,6 +14,7 @@ import numpy as np
 
 from surelist._dataclasses import dataclass
 from surelist._files import updating
+from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling import Labelling
 from surelist.lifecycle.stopping import StopTest
@@ -77,7 +78,7 @@ def record_labels(state: Path, sheet: Path, *, label: str, final: bool, correct:
         known = [(row, mark) for row, mark in zip(rows, labels, strict=True) if mark is not None]
         changed = _changed(work.told, dict(known))
         if changed and not correct:
-            raise InvalidInput(_difference(changed))
+            raise InvalidInput("labels", _difference(changed))
         work.correct([*changed], [now for _, now in changed.values()])
         new = work.tell([row for row, _ in known], [mark for _, mark in known]) if known else 0
         if final:
@@ -120,15 +121,16 @@ def start_stop(
     _require_new(state)
     if (found is None) == (decided is None):
         raise InvalidInput(
-            "found: give found=, how many relevant items the review has found; or decided=, the column with "
-            "its decisions in a table of everything."
+            "found",
+            f"give {option('found')}, how many relevant items the review has found; or "
+            f"{option('decided')}, the column with its decisions in a table of everything.",
         )
     if decided is not None:
         return _start_from_export(rest, state, decided, **options)
     table = open_table(rest)
     size = count_rows(table)
     if size == 0:
-        raise InvalidInput(f"{table.name}: has no rows; nothing is left to test.")
+        raise InvalidInput(table.name, "has no rows; nothing is left to test.")
     test = StopTest(found or 0, size, table=str(Path(rest).absolute()), **options)
     test.save(state)
     return test
@@ -141,7 +143,7 @@ def _start_from_export(export: Path, state: Path, decided: str, **options: Any) 
     marks = [_mark(text, decided, line) for line, text in enumerate(texts)]
     left = [row for row, mark in enumerate(marks) if mark is None]
     if not left:
-        raise InvalidInput(f"column {decided!r}: every row has a decision; nothing is left to test.")
+        raise InvalidInput(f"column {decided!r}", "every row has a decision; nothing is left to test.")
     test = StopTest(marks.count(1.0), len(left), table=str(rest.absolute()), **options)
     write_sheet(rest, table.titles, rows_at(table, left), table.paths)
     test.save(state)
@@ -155,7 +157,7 @@ def next_items(state: Path, output: Path, *, count: int | None, label: str) -> i
     if rows:
         if test.table is None:
             raise InvalidInput(
-                f"state: {state} was started without a table of the rest; ask() names its rows."
+                "state", f"{state} was started without a table of the rest; ask() names its rows."
             )
         table = open_table(test.table)
         _write_sheet(output, table, rows, rows_at(table, rows), label)
@@ -173,10 +175,10 @@ def record_items(state: Path, sheet: Path, *, label: str, final: bool, correct: 
         test = StopTest.load(state)
         strangers = sorted(set(rows) - set(test.order))
         if strangers:
-            raise InvalidInput(f"column {ROW!r}: row {strangers[0]} was not drawn; use the sheet of next.")
+            raise InvalidInput(f"column {ROW!r}", f"row {strangers[0]} was not drawn; use the sheet of next.")
         changed = _changed(test.told, by_row)
         if changed and not correct:
-            raise InvalidInput(_difference(changed))
+            raise InvalidInput("labels", _difference(changed))
         test.correct([*changed], [now for _, now in changed.values()])
         if not test.certified:  # else the sheet holds what is known
             _tell_in_order(test, by_row, final=final)
@@ -195,8 +197,9 @@ def _tell_in_order(test: StopTest, by_row: Mapping[int, float | None], *, final:
     later = [row for row in waiting[len(known) :] if by_row.get(row) is not None]
     if later:
         raise InvalidInput(
-            f"labels: row {later[0]} has a label, and one drawn before it has none. Labels count in the "
-            "order of the sheet; fill the gap, or say that it stays blank (--final)."
+            "labels",
+            f"row {later[0]} has a label, and one drawn before it has none. Labels count in the order of "
+            "the sheet; fill the gap, or say that it stays blank (--final).",
         )
     if known:
         test.tell(known)
@@ -220,8 +223,8 @@ def _difference(changed: Mapping[int, tuple[float | None, float]]) -> str:
     ]
     more = f", and {len(named) - 5:,} more" if len(named) > 5 else ""
     return (
-        f"labels: {'; '.join(named[:5])}{more}. Nothing was recorded. If the sheet is right, record it with "
-        "--correct, which keeps both on record; if not, mend the sheet."
+        f"{'; '.join(named[:5])}{more}. Nothing was recorded. If the sheet is right, record it with "
+        f"{option('correct')}, which keeps both on record; if not, mend the sheet."
     )
 
 
@@ -233,7 +236,7 @@ def load_stop(state: Path) -> StopTest:
 def _require_new(state: Path) -> None:
     if state.exists():
         raise InvalidInput(
-            f"output: {state} exists. A draw is made once: go on with it, or give a new one another name."
+            "output", f"{state} exists. A draw is made once: go on with it, or give a new one another name."
         )
 
 
@@ -252,8 +255,9 @@ def check_scores(work: Labelling, table: Any, rows: list[int], fetched: list[Any
     for row, score in zip(rows, scores, strict=True):
         if not np.isclose(float(score), work.score(row), rtol=1e-12, atol=0):
             raise InvalidInput(
-                f"table: row {row} has score {score}, and had {work.score(row)!r} when it was drawn. The "
-                "collection has changed since; a labelling is about the one it was started with."
+                "table",
+                f"row {row} has score {score}, and had {work.score(row)!r} when it was drawn. The "
+                "collection has changed since; a labelling is about the one it was started with.",
             )
 
 
@@ -266,7 +270,7 @@ def write_rows(output: Path, table: Any, rows: list[int], fetched: list[Any]) ->
 def _write_sheet(output: Path, table: Any, rows: list[int], fetched: list[Any], label: str) -> None:
     kept = [index for index, name in enumerate(table.titles) if name != label]
     if ROW in table.titles:
-        raise InvalidInput(f"column {ROW!r}: the table has one already; rename it.")
+        raise InvalidInput(f"column {ROW!r}", "the table has one already; rename it.")
     header = [ROW, *(table.titles[index] for index in kept), label]
     body = [
         [row, *(values[index] for index in kept), None] for row, values in zip(rows, fetched, strict=True)
@@ -280,17 +284,17 @@ def _read_sheet(sheet: Path, label: str) -> tuple[list[int], list[float | None]]
     for line, text in enumerate(columns["id"]):
         if text is None or not text.strip().removesuffix(".0").isdecimal():
             raise InvalidInput(
-                f"column {ROW!r}: expected the row number of the sheet, got {text!r} in row {line}."
+                f"column {ROW!r}", expected="the row number of the sheet", got=f"{text!r} in row {line}"
             )
         rows.append(int(text.strip().removesuffix(".0")))
     again = next((row for row in rows if rows.count(row) > 1), None) if len(set(rows)) < len(rows) else None
     if again is not None:
-        raise InvalidInput(f"column {ROW!r}: row {again} appears twice in {sheet}.")
+        raise InvalidInput(f"column {ROW!r}", f"row {again} appears twice in {sheet}.")
     return rows, [_mark(text, label, line) for line, text in enumerate(columns["label"])]
 
 
 def _mark(text: str | None, name: str, line: int) -> float | None:
     plain = "" if text is None else text.strip().lower()
     if plain and plain not in LABELS:
-        raise InvalidInput(f"column {name!r}: expected 0, 1 or blank, got {text!r} in row {line}.")
+        raise InvalidInput(f"column {name!r}", expected="0, 1 or blank", got=f"{text!r} in row {line}")
     return LABELS[plain] if plain else None

@@ -50,12 +50,14 @@ class Answered:
         self._at = {row: at for at, row in enumerate(drawn)}
         self._marks = ["?"] * len(drawn)
         if marks and len(marks) != len(drawn):
-            raise InvalidInput(f"marks: expected one for each of {len(drawn):,} rows, got {len(marks):,}.")
+            raise InvalidInput(
+                "marks", expected=f"one for each of {len(drawn):,} rows", got=f"{len(marks):,}"
+            )
         given = {row: _LABELS[mark] for row, mark in zip(drawn, marks, strict=False) if mark != "?"}
         while rows := [row for row in self.work.ask().tolist() if row in given]:  # stage by stage
             self.tell({"rows": rows, "labels": [given.pop(row) for row in rows]})
         if given:
-            raise InvalidInput(f"marks: row {next(iter(given))} has one, but was never asked for.")
+            raise InvalidInput("marks", f"row {next(iter(given))} has one, but was never asked for.")
 
     def tell(self, told: Told) -> None:
         """More answers; one that is not asked for or contradicts another is an error, and none is taken."""
@@ -97,7 +99,7 @@ def told(text: str, marks: str, answers: Told) -> tuple[str, LabellingStatus]:
     waiting = set(now.work.ask().tolist())
     for row in answers["rows"]:
         if row not in waiting:
-            raise InvalidInput(f"labels: row {row:,} is not asked for now. Ask which are, and label those.")
+            raise InvalidInput("labels", f"row {row:,} is not asked for now. Ask which are, and label those.")
     now.tell(answers)
     return now.marks, _status(now.work)
 

@@ -115,8 +115,9 @@ def start_campaign(
     """Start a campaign from a table of calibration rows; an existing state is not overwritten."""
     if state.exists():
         raise InvalidInput(
-            f"output: {state} exists. Starting again on the same rows is not covered by the promise; "
-            "give another name for a campaign on fresh rows."
+            "output",
+            f"{state} exists. Starting again on the same rows is not covered by the promise; give another "
+            "name for a campaign on fresh rows.",
         )
     columns = _labelled(past, score, label, missing_labels, hints)
     campaign = Campaign(
@@ -163,11 +164,11 @@ def screen_pool(
 
 def _require_audit(campaign: Campaign, output: Path, audit: Path | None) -> None:
     if campaign.audit_rate is not None and audit is None:
-        raise InvalidInput("audit: this campaign draws an audit of every pool; say where to write it.")
+        raise InvalidInput("audit", "this campaign draws an audit of every pool; say where to write it.")
     if campaign.audit_rate is None and audit is not None:
-        raise InvalidInput("audit: this campaign has none; it was started without an audit rate.")
+        raise InvalidInput("audit", "this campaign has none; it was started without an audit rate.")
     if audit is not None and audit.absolute() == output.absolute():
-        raise InvalidInput(f"audit: expected another file than the shortlist, got {audit} for both.")
+        raise InvalidInput("audit", expected="another file than the shortlist", got=f"{audit} for both")
 
 
 @dataclass(frozen=True)
@@ -199,11 +200,13 @@ def load_campaign(state: Path) -> Campaign:
 def _monitor(state: Path, policy: Path | None, alpha: float | None, audit_rate: float | None) -> Monitor:
     if not state.exists():
         if policy is None:
-            raise InvalidInput(f"state: {state} does not exist yet; give --policy to start watching one.")
+            raise InvalidInput("state", f"{state} does not exist yet; give --policy to start watching one.")
         return Monitor(Policy.load(policy), 0.05 if alpha is None else alpha, audit_rate=audit_rate)
     monitor = Monitor.load(state)
     if policy is not None and Policy.load(policy).cutoffs != monitor._policy.cutoffs:
-        raise InvalidInput(f"policy: {state} watches another policy than {policy}; give each its own state.")
+        raise InvalidInput(
+            "policy", f"{state} watches another policy than {policy}; give each its own state."
+        )
     for name, asked, begun in (
         ("alpha", alpha, monitor.alpha),
         ("audit_rate", audit_rate, monitor.audit_rate),
@@ -211,7 +214,7 @@ def _monitor(state: Path, policy: Path | None, alpha: float | None, audit_rate: 
         if asked is not None and asked != begun:
             began = "without one" if begun is None else f"at {begun:g}"
             raise InvalidInput(
-                f"{name}: {state} was started {began}, got {asked:g}. It cannot change on the way."
+                name, f"{state} was started {began}, got {asked:g}. It cannot change on the way."
             )
     return monitor
 
@@ -225,10 +228,10 @@ def _pools(table: dict[str, Any], roles: list[str], *, grouped: bool) -> dict[st
     for row, name in enumerate(table["pool"]):
         group = table["group"][row] if grouped else ""
         if name is None or group is None:
-            raise InvalidInput(f"pools: row {row} has no name; every pool needs one.")
+            raise InvalidInput("pools", f"row {row} has no name; every pool needs one.")
         groups = pools.setdefault(str(name), {})
         if str(group) in groups:
-            raise InvalidInput(f"pools: pool {str(name)!r} appears twice, the second time in row {row}.")
+            raise InvalidInput("pools", f"pool {str(name)!r} appears twice, the second time in row {row}.")
         groups[str(group)] = {role: _number(table[role][row], role, row) for role in roles}
     return {name: _numbers(groups, roles, grouped) for name, groups in pools.items()}
 
@@ -254,7 +257,7 @@ def _label(text: str | None, column: str, row: int) -> float | None:
     label = LABELS.get(text.strip().lower())
     if label is None:
         raise InvalidInput(
-            f"column {column!r}: expected 0, 1 or nothing, got {text!r} in data row {row + 1}."
+            f"column {column!r}", expected="0, 1 or nothing", got=f"{text!r} in data row {row + 1}"
         )
     return label
 
@@ -267,5 +270,5 @@ def _whole(text: Any, column: str, row: int) -> int | None:
     except ValueError:
         number = -1.0
     if number < 0 or not number.is_integer():
-        raise InvalidInput(f"{column}: expected a whole number of at least 0, got {text!r} in row {row}.")
+        raise InvalidInput(column, expected="a whole number of at least 0", got=f"{text!r} in row {row}")
     return int(number)

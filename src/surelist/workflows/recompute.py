@@ -49,7 +49,7 @@ def require_rows_of(policy: Policy, source: Source) -> None:
     if policy.of_pools:
         if names.get("pool") is None:
             raise InvalidInput(
-                "past: the policy does not say which column its pools are in; leave the rows out."
+                "past", "the policy does not say which column its pools are in; leave the rows out."
             )
         roles = replace(roles, pool=names["pool"])
     try:
@@ -67,7 +67,7 @@ def _require_fingerprint(policy: Policy, source: Source, roles: Roles) -> None:
         return  # what was kept is some of the rows, or more than them
     if policy.cutoffs[0].target.amounts:
         raise InvalidInput(
-            "past: labels of this policy are amounts, which a report does not show; leave it out."
+            "past", "labels of this policy are amounts, which a report does not show; leave it out."
         )
     columns = read_columns(
         source.open(), {"score": roles.score, "label": roles.label}, source.on_bad_rows, any_order=True
@@ -156,6 +156,7 @@ def _each(cutoff: Any, name: str) -> Any:
 
 def _not_these(difference: str) -> InvalidInput:
     return InvalidInput(
-        f"past: the policy was not calibrated on these rows, or was changed since: {difference}. No report "
-        "is made; give the rows it was calibrated on, as they were."
+        "past",
+        f"the policy was not calibrated on these rows, or was changed since: {difference}. No report is "
+        "made; give the rows it was calibrated on, as they were.",
     )

@@ -30,7 +30,7 @@ def write(
     """Write the report of a policy file, its calibration rows and one pool; the ending is the format."""
     ending = output.suffix.lower()
     if ending not in ENDINGS:
-        raise InvalidInput(f"output: expected a name ending in .html, .pdf or .json, got {output.name!r}.")
+        raise InvalidInput("output", expected="a name ending in .html, .pdf or .json", got=repr(output.name))
     inputs = [each for each in (policy, past, pool) if each is not None]
     refuse_inputs(output, inputs)
     summary = _summary(policy, past, pool, attributes, name)
@@ -46,7 +46,7 @@ def _summary(
     path: Path, past: Path | None, pool: Path | None, attributes: tuple[str, ...], name: str
 ) -> dict[str, Any]:
     if len(attributes) > 2:
-        raise InvalidInput(f"attribute: expected at most two, got {len(attributes)}.")
+        raise InvalidInput("attribute", expected="at most two", got=f"{len(attributes)}")
     policy = workflows.load_policy(path)
     return summarise(
         policy,

@@ -105,7 +105,7 @@ def select_table(
     if policy.filter.grouped:
         names["group"] = group or remembered.get("group")
     elif group is not None:
-        raise InvalidInput("group: this policy has one cutoff for everybody; leave it out.")
+        raise InvalidInput("group", "this policy has one cutoff for everybody; leave it out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     how = read or PLAIN
     opened = open_table(table, how.engine, how.spark_master, progress, how.hints)
@@ -192,7 +192,7 @@ def select_columns(columns: Mapping[str, Any], policy: Policy) -> tuple[list[int
 def score_column(policy: Policy, score: str | None) -> str | None:
     """The column asked for, or the one remembered; of several scores only the one that was chosen."""
     if policy.choice is not None and score not in (None, policy.choice.chosen):
-        raise InvalidInput(f"score: this policy was made for {policy.choice.chosen!r}, got {score!r}.")
+        raise InvalidInput("score", f"this policy was made for {policy.choice.chosen!r}, got {score!r}.")
     return score or (policy.columns or {}).get("score")
 
 

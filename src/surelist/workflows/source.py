@@ -13,6 +13,7 @@ from msgspec import Struct
 from surelist._check import DecimalMark, EngineName, OnBadRows
 from surelist._dataclasses import dataclass, replace
 from surelist._files import refuse_inputs
+from surelist._names import TABLES
 from surelist.errors import InvalidInput
 from surelist.tables.hints import LABELS, NO_HINTS, REMEMBERED, Hints, Origin
 from surelist.tables.reading import Reading, reading_of
@@ -20,9 +21,6 @@ from surelist.tables.roles import require_column
 from surelist.tables.sources import Table, files_of, open_adopted, open_table
 
 __all__ = ["LABELS", "NO_HINTS", "REMEMBERED", "Hints", "Origin", "Source"]
-
-# keywords of calibrate, in the words of tables; "known groups: ..." is no keyword
-_ARRAYS = re.compile(r"(?<![\w'\"])(?<!known )(pool|group|id)s(?==|:)")
 
 
 class Read(Struct, frozen=True):
@@ -122,7 +120,5 @@ def words_of_tables() -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        message = _ARRAYS.sub(r"\1", str(error))
-        if message == str(error):
-            raise
-        raise InvalidInput(message) from error
+        error.names = TABLES
+        raise

@@ -102,7 +102,7 @@ def rows_at_a_glance(
     scores = rows.columns["score"]
     finite = scores[np.isfinite(scores)]
     if not len(finite):
-        raise InvalidInput(f"score: {roles.score!r} holds no finite number. Choose another column.")
+        raise InvalidInput("score", f"{roles.score!r} holds no finite number. Choose another column.")
     return rows.fingerprint, (float(finite.min()), float(finite.max()))
 
 
@@ -142,13 +142,13 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
     the policy's own or by an attribute, are looked at one by one.
     """
     if not {"score", "label"} <= (policy.columns or {}).keys():
-        raise InvalidInput("past: the policy does not say which columns it was calibrated on.")
+        raise InvalidInput("past", "the policy does not say which columns it was calibrated on.")
     beyond = rests_beyond_rows(policy)
     table = Source(source, hints=Hints.of(policy.columns or {})).open()
     require_rows_of(policy, Source(table))
     if policy.thinning is not None or policy.cutoffs[0].proof.drawn_labels:
         raise InvalidInput(
-            "past: labels of this policy were drawn, and curves of them would mislead; leave the rows out."
+            "past", "labels of this policy were drawn, and curves of them would mislead; leave the rows out."
         )
     columns = _columns(table, policy)
     shown = (_evidence if has_curves(policy) else _only_bins)(columns, policy)
@@ -220,7 +220,7 @@ def _check_facts(check: Any) -> dict[str, Any]:
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file."""
     if not path.is_file():
-        raise InvalidInput(f"file: {path} does not exist.")
+        raise InvalidInput("file", f"{path} does not exist.")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

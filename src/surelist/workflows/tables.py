@@ -23,7 +23,7 @@ from surelist.promises.shift import DensityRatio, ratios_of
 from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.reports import audit
 from surelist.tables.arrays import read_columns, read_text
-from surelist.tables.bad_rows import Problem
+from surelist.tables.bad_rows import Problem, problem_of
 from surelist.tables.column_facts import Column
 from surelist.tables.converted import adopt_upload
 from surelist.tables.csv_text import delimiter_in
@@ -245,7 +245,7 @@ def evaluate_source(
     """The rows' fingerprint and the evaluation: for the front ends. ``given``: columns by role."""
     if any(cutoff.target.amounts for cutoff in policy.cutoffs):
         raise InvalidInput(
-            "policy: it is about amounts, and evaluation counts candidates; compare sums instead."
+            "policy", "it is about amounts, and evaluation counts candidates; compare sums instead."
         )
     remembered = policy.columns or {}
     score = score_column(policy, given.get("score"))
@@ -254,13 +254,14 @@ def evaluate_source(
     names["id"] = (given.get("id") or remembered.get("id")) if policy.salt_hash is not None else None
     for role in ("score", "label"):
         if names[role] is None:
-            raise InvalidInput(f"{role}: this policy remembers no {role} column; pass {role}=.")
+            raise InvalidInput(role, f"this policy remembers no {role} column; pass {role}=.")
     arrays = read_columns(source.open(), names, any_order=True)
     rows = rows_fingerprint(arrays["score"], arrays["label"])
     if rows is not None and rows == (policy.everyone or policy.cutoffs[0]).fingerprint:
         raise InvalidInput(
-            f"{source.name or 'table'}: these are the rows the policy was calibrated on, and prove nothing "
-            "about it; give labelled candidates it never saw."
+            source.name or "table",
+            "these are the rows the policy was calibrated on, and prove nothing about it; give labelled "
+            "candidates it never saw.",
         )
     scores = arrays["score"] if policy.choice is None else {policy.choice.chosen: arrays["score"]}
     beside = {f"{role}s": arrays.get(role) for role in ("group", "id", "pool")}
@@ -284,7 +285,7 @@ def value_problems(source: Source, roles: Roles) -> tuple[Problem, ...]:
         read = read_columns(source.open(), {"score": roles.score}, numbers={"label": roles.label or ""})
         check.as_values(read["label"])
     except InvalidInput as error:
-        return (Problem("table", str(error), str(error)),)
+        return (problem_of(error),)
     return ()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from surelist._dataclasses import dataclass
+from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.monitor import Monitor, Standing
@@ -84,6 +85,9 @@ def audit_of(
     return {"missed": missed, "unaudited": left}
 
 
+_ANYWHERE = OptionNames({"rule": None, "audit_rate": None})  # goes on record, whoever asked
+
+
 def cannot_be_watched(policy: Policy, audit_rate: float | None = None) -> str | None:
     """Why no alarm watches this promise; None where one does."""
     if policy.common:
@@ -91,7 +95,7 @@ def cannot_be_watched(policy: Policy, audit_rate: float | None = None) -> str | 
     try:
         Monitor(policy, ALPHA, audit_rate=audit_rate)
     except InvalidInput as error:
-        return str(error).partition(": ")[2] or str(error)
+        return _ANYWHERE.said(error.problem)
     return None
 
 
@@ -112,7 +116,7 @@ def cannot_count(
     try:
         Monitor(policy, ALPHA, audit_rate=audit_rate).observe(**counts)
     except InvalidInput as error:
-        return str(error)
+        return error.said(_ANYWHERE)
     return None
 
 

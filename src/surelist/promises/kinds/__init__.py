@@ -86,11 +86,11 @@ def _read(raw: dict[str, Any], class_of: Callable[[str], Any]) -> Any:
     kind = raw.get("kind")
     found = class_of(kind) if isinstance(kind, str) else None
     if found is None:
-        raise PolicyFileError(f"unknown kind {kind!r}.")
+        raise PolicyFileError("", f"unknown kind {kind!r}.")
     try:
         return shaped(raw, found)
     except msgspec.ValidationError as error:
-        raise PolicyFileError(f"{kind}: {error}.") from error
+        raise PolicyFileError(str(kind), f"{error}.") from error
 
 
 def classes() -> list[type[Promise]]:

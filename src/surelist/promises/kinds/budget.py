@@ -64,7 +64,9 @@ class Budget(Promise, tag="budget", frozen=True):
         for name in ("size", "pool_size"):
             check.set_value(self, name, check.plain(check.as_positive(getattr(self, name), name)))
         if self.size >= self.pool_size:
-            raise InvalidInput(f"size: expected less than pool_size={self.pool_size:g}, got {self.size:g}.")
+            raise InvalidInput(
+                "size", expected=f"less than the pool size, {self.pool_size:g}", got=f"{self.size:g}"
+            )
 
     @property
     def pool(self) -> float:

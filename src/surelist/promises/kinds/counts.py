@@ -128,7 +128,7 @@ def required_of(promise: CountPromise, evidence: Evidence, level: Level) -> tupl
     """The counts that these rows have to meet, or ``NotCertifiable``."""
     rows, qualified = evidence.rows, evidence.qualified
     if rows == 0:
-        raise InvalidInput(f"groups: group {evidence.group!r} has a target but no calibration rows.")
+        raise InvalidInput("groups", f"group {evidence.group!r} has a target but no calibration rows.")
     required = promise.requirements(rows, qualified, level)
     needed = max(each.count for each in required)
     if needed > qualified:

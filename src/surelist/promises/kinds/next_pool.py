@@ -38,7 +38,7 @@ LIKE_ONE_ANOTHER = (
 )
 ON_AVERAGE_OVER_POOLS = (
     "The failure rate is an average over calibration pools: for the pools at hand the long-run rate may lie "
-    'above alpha, up to about half the time if they are many. rule="pac" bounds it.'
+    'above alpha, up to about half the time if they are many. The rule "pac" bounds it.'
 )
 
 
@@ -88,7 +88,7 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
     def __post_init__(self) -> None:
         check.as_choice(self.by, ("score", "rank"), "by")
         if (self.k is None) == (self.recall is None):
-            raise InvalidInput("k: expected exactly one of k and recall.")
+            raise InvalidInput("k", "expected exactly one of k and recall.")
         if self.recall is None:
             check.set_value(self, "k", check.as_count(self.k, "k"))
         elif isinstance(self.recall, bool) or self.recall != 1:

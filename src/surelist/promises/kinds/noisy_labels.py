@@ -14,6 +14,7 @@ import numpy as np
 
 from surelist import bounds
 from surelist._files import hold
+from surelist._names import option
 from surelist.bounds.noise import edge_rank, labelled_rate, labelled_share, spent
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
@@ -109,8 +110,9 @@ def certify_rate(evidence: Evidence, target: RatePromise, level: Level) -> Certi
     assert noise is not None
     if noise.longest is None:
         raise InvalidInput(
-            f"longest: with labels that may be wrong {type(target).__name__} needs the largest share of "
-            "candidates that may be listed, fixed beforehand; give longest=, e.g. 0.3."
+            "longest",
+            f"with labels that may be wrong {type(target).__name__} needs the largest share of candidates "
+            f"that may be listed, fixed beforehand; give {option('longest')}, e.g. 0.3.",
         )
     gamma = spent(level.alpha, noise.false_positive)
     others = evidence.require_others()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._names import option
 from surelist._numerals import about, number
 from surelist.bounds.block_level import pool_rates
 from surelist.bounds.collection import block_pool_count
@@ -99,10 +100,10 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         size = self.pool_size
         if isinstance(size, (tuple, list)):
             if len(size) != 2:
-                raise InvalidInput(f"pool_size: expected a size or (smallest, largest), got {size!r}.")
+                raise InvalidInput("pool_size", expected="a size or (smallest, largest)", got=repr(size))
             smallest, largest = (check.as_count(s, "pool_size") for s in size)
             if smallest > largest:
-                raise InvalidInput(f"pool_size: expected (smallest, largest), got {tuple(size)!r}.")
+                raise InvalidInput("pool_size", expected="(smallest, largest)", got=repr(tuple(size)))
             check.set_value(self, "pool_size", (smallest, largest) if smallest < largest else smallest)
         else:
             check.set_value(self, "pool_size", check.as_count(size, "pool_size"))
@@ -210,9 +211,12 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     def watched(self, policy: Certificate) -> Watched:
         if policy.rule == "exact":
             raise InvalidInput(
-                'policy: a PerPool promise of rule="exact" cannot be watched: its alpha is an average over '
-                "calibration samples, and for up to half of them a sound policy fails more often than that. "
-                'Calibrate with rule="pac", which bounds the failure rate of this policy.'
+                "policy",
+                "a promise about every pool cannot be watched where its alpha is an average over calibration "
+                "samples: for up to half of them a sound policy fails more often than that.",
+                remedy=option(
+                    "rule", "pac", before="Calibrate with ", after=": it bounds the rate of this policy."
+                ),
             )
         # what is promised, all groups and scores together
         return Watched(1 - check.as_fraction(policy.pool_alpha, "alpha"), self.k, self.sizes[0])
@@ -282,7 +286,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         return [
             ANY_SIZE,
             f"The failure rate is an average over calibration samples: for {_often_above(policy)}. "
-            'rule="pac" bounds it for this sample.',
+            'The rule "pac" bounds it for this sample.',
         ]
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:

@@ -98,7 +98,9 @@ class Precision(Promise, tag="precision", frozen=True):
 
     def of_collection(self) -> Precision:
         if self.start is not None:
-            raise InvalidInput("start: a labelling's own pilot chooses the first list tested; leave it out.")
+            raise InvalidInput(
+                "start", "a labelling's own pilot chooses the first list tested; leave it out."
+            )
         return self
 
     def widened(self, within: float) -> Precision:
@@ -134,8 +136,7 @@ class Precision(Promise, tag="precision", frozen=True):
         reason = (
             f"The first list, {percent(self.starts[0])} of candidates, holds {held:,} qualified of {of:,} "
             f"calibration rows, which is not enough to be sure of {percent(self.share)}: start where the "
-            "list "
-            "is surer (start=), ask for a smaller share, or bring more rows."
+            "list is surer, ask for a smaller share, or bring more rows."
         )
         if most < math.inf:
             reason = "No list that is long enough for the other promise passed: ask for less of one of them."

@@ -104,7 +104,10 @@ def _scope(registry: Registry, policies: Sequence[str]) -> str | None:
     """For the record: the policies, each of which is there; None for all."""
     if len(policies) > MOST_POLICIES:
         raise InvalidInput(
-            f"policy: expected {MOST_POLICIES:,} at most, got {len(policies):,}. Make one for all."
+            "policy",
+            expected=f"{MOST_POLICIES:,} at most",
+            got=f"{len(policies):,}",
+            remedy="Make one for all.",
         )
     return " ".join(sorted({registry.policy(each).hash for each in policies})) if policies else None
 
@@ -122,7 +125,7 @@ def create_token(
     """Make a token; the text is shown once and not kept."""
     check.as_choice(role, ROLES, "role")
     if not name.strip() or len(name) > 80 or not name.isprintable():
-        raise InvalidInput(f"name: expected 1 to 80 printable characters, got {name!r}.")
+        raise InvalidInput("name", expected="1 to 80 printable characters", got=repr(name))
     policy = _scope(registry, policies)
     ident, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
     expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="milliseconds") if days else None

@@ -25,7 +25,7 @@ ROWS_AT_ONCE = 2_000
 def back_up(address: str, output: Path) -> Verdict:
     """Copy the record at ``address``, as it is at one moment, to the new file ``output``."""
     if output.exists():
-        raise InvalidInput(f"output: {output} exists already; a backup never replaces a file.")
+        raise InvalidInput("output", f"{output} exists already; a backup never replaces a file.")
     source = Database(address, read_only=True)
     try:
         with writing(output) as temporary:
@@ -41,7 +41,7 @@ def back_up(address: str, output: Path) -> Verdict:
 def restore(backup: Path, address: str) -> Verdict:
     """Make the record at ``address``, which must not hold one yet, from a backup."""
     if not backup.is_file():
-        raise InvalidInput(f"backup: there is no file {backup}.")
+        raise InvalidInput("backup", f"there is no file {backup}.")
     source = Database(str(backup), read_only=True)
     try:
         _require_intact(verify(source), "the backup")
@@ -57,7 +57,7 @@ def _copied(source: Database, target: Database) -> Verdict:
         reader.begin_snapshot()
         with transaction(writer):
             if writer.execute("SELECT 1 FROM log LIMIT 1"):
-                raise InvalidInput(f"database: {hidden(target.address)} holds a record already.")
+                raise InvalidInput("database", f"{hidden(target.address)} holds a record already.")
             for table, columns in target.columns().items():
                 if table not in LEFT_OUT:
                     _copy_table(reader, writer, table, columns)

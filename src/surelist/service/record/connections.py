@@ -85,8 +85,9 @@ def _postgres_parts(address: str) -> dict[str, Any]:
         return conninfo_to_dict(address)
     except ProgrammingError:  # its message repeats the address
         raise InvalidInput(
-            "database: this postgresql:// address cannot be read. Expected "
-            "postgresql://USER:PASSWORD@HOST/NAME, with @ / : in the password written as %40 %2F %3A."
+            "database",
+            "this postgresql:// address cannot be read. Expected postgresql://USER:PASSWORD@HOST/NAME, "
+            "with @ / : in the password written as %40 %2F %3A.",
         ) from None
 
 
@@ -195,7 +196,7 @@ def _sqlite(path: str, *, uri: bool = False) -> sqlite3.Connection:
 def _refuse_nul(values: Sequence[Any]) -> None:
     """PostgreSQL has no NUL in text; both refuse it, so that a record can move from one to the other."""
     if any(isinstance(value, str) and "\0" in value for value in values):
-        raise InvalidInput("text: a NUL character cannot be kept on record. Leave it out.")
+        raise InvalidInput("text", "a NUL character cannot be kept on record. Leave it out.")
 
 
 def _explained(error: Exception, path: str) -> StorageError:

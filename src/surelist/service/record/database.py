@@ -91,7 +91,7 @@ class Database:
         if self.kind == "postgresql":
             connection = Postgres(self.address, read_only=self._read_only)
         elif self._read_only and not Path(self.address).is_file():
-            raise InvalidInput(f"database: there is no file {self.address}.")
+            raise InvalidInput("database", f"there is no file {self.address}.")
         else:
             connection = opened = Sqlite(Path(self.address), read_only=self._read_only, inode=self._inode)
             self._inode = None if self._read_only else opened.inode
@@ -181,12 +181,13 @@ class Database:
 
     def _check_version(self, connection: Connection) -> None:
         if not connection.execute(_HAS_META[self.kind]):
-            raise InvalidInput(f"database: {hidden(self.address)} holds no record of surelist.")
+            raise InvalidInput("database", f"{hidden(self.address)} holds no record of surelist.")
         version = connection.execute("SELECT value FROM meta WHERE name = 'schema'")
         if version != [(SCHEMA_VERSION,)]:
             raise InvalidInput(
-                f"database: {hidden(self.address)} holds record version {version}; this surelist "
-                f"reads version {SCHEMA_VERSION}. Use the surelist that made it, or a newer one."
+                "database",
+                f"{hidden(self.address)} holds record version {version}; this surelist reads version "
+                f"{SCHEMA_VERSION}. Use the surelist that made it, or a newer one.",
             )
 
     def _create(self, connection: Connection) -> None:

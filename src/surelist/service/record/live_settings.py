@@ -24,7 +24,7 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of settings as they may be; raises at the first that may not."""
     for name, value in values.items():
         if name not in NAMES:
-            raise InvalidInput(f"settings: there is none named {name[:40]!r} that a page changes.")
+            raise InvalidInput("settings", f"there is none named {name[:40]!r} that a page changes.")
         if name == "title":
             fits = isinstance(value, str) and len(value) <= LONGEST_TITLE and value.isprintable()
             expected = f"a name of at most {LONGEST_TITLE} characters"
@@ -34,7 +34,7 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
             whole = isinstance(value, int) and not isinstance(value, bool)
             fits, expected = whole and 0 <= value <= LONGEST_KEEP, f"0 to {LONGEST_KEEP:,} seconds"
         if not fits:
-            raise InvalidInput(f"{name}: expected {expected}, got {value!r}.")
+            raise InvalidInput(name, expected=f"{expected}", got=repr(value))
     return dict(values)
 
 

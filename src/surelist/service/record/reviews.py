@@ -60,10 +60,10 @@ class ReviewBook:
         for candidate, mark in reviews.items():
             if "\0" in candidate:
                 raise InvalidInput(
-                    f"reviews: expected candidate ids without NUL characters, got {candidate!r}."
+                    "reviews", expected="candidate ids without NUL characters", got=repr(candidate)
                 )
             if mark not in CODES:
-                raise InvalidInput(f"reviews: expected yes or no, got the mark {mark!r}.")
+                raise InvalidInput("reviews", expected="yes or no", got=f"the mark {mark!r}")
         rows = sorted((candidate, int(mark)) for candidate, mark in reviews.items())
         facts = {
             "reviews": len(rows),
@@ -91,7 +91,7 @@ class ReviewBook:
     ) -> Future[Written]:
         """A note about a candidate: the log holds its hash, so that a changed one shows."""
         if not text.strip() or len(text) > LONGEST_NOTE:
-            raise InvalidInput(f"note: expected 1 to {LONGEST_NOTE:,} characters, got {len(text):,}.")
+            raise InvalidInput("note", expected=f"1 to {LONGEST_NOTE:,} characters", got=f"{len(text):,}")
 
         def after(connection: Connection, entry: Entry) -> None:
             connection.execute(
@@ -204,8 +204,9 @@ def _require_room(batch: Batch, selection: str, candidates: set[str], listed: in
     together = reviewed + len(candidates - known)
     if together > listed:
         raise InvalidInput(
-            f"reviews: to be reviewed here are {listed:,} candidates, but {together:,} different ones "
-            "would be. Send reviews of those candidates only."
+            "reviews",
+            f"to be reviewed here are {listed:,} candidates, but {together:,} different ones would be. "
+            "Send reviews of those candidates only.",
         )
 
 

@@ -395,5 +395,5 @@ def _receipts(noted: tuple[str, ...], verdict: Verdict) -> dict[int, str]:
 def _receipt(text: str) -> tuple[int, str]:
     seq, _, digest = text.partition(":")
     if not (seq.isascii() and seq.isdigit() and len(seq) < 19) or len(digest) != 64:
-        raise InvalidInput(f"receipt: expected SEQ:HASH as printed with an entry, got {text!r}.")
+        raise InvalidInput("receipt", expected="SEQ:HASH as printed with an entry", got=repr(text))
     return int(seq), digest

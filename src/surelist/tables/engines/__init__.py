@@ -37,7 +37,7 @@ def engine_of(frame: Frame) -> tuple[Engine, Frame]:
         from surelist.tables.engines.eager import Eager
 
         return Eager(), frame
-    raise InvalidInput(f"table: {kind} tables are not supported; convert to polars, pyarrow or Parquet.")
+    raise InvalidInput("table", f"{kind} tables are not supported; convert to polars, pyarrow or Parquet.")
 
 
 def reader_of(files: Files, engine: str, spark_master: str | None) -> Engine:

@@ -8,6 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
+from surelist._names import option
 from surelist.errors import MissingDependency
 from surelist.tables.engines.base import PLAIN, Beside, Engine, Files, Frame, is_remote, tie_digits, unpacked
 from surelist.tables.numbers import NumberStyle
@@ -29,7 +30,9 @@ class Polars(Engine):
         try:
             import polars
         except ImportError as error:
-            raise MissingDependency('engine="polars" needs polars: pip install polars.') from error
+            raise MissingDependency(
+                f"{option('engine', 'polars')} needs polars: pip install polars."
+            ) from error
         self.errors = (polars.exceptions.PolarsError,)
 
     def scan(self, files: Files) -> Frame:

@@ -12,11 +12,13 @@ from typing import Any
 
 import narwhals as nw
 
+from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, as_column, is_remote, plain
 from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
 
+SPARK = option("engine", "spark")
 HELP = (
     'Spark needs the spark extra and Java 17 or newer: pip install "surelist[spark]", and on Debian or '
     "Ubuntu apt-get install openjdk-17-jre-headless (set JAVA_HOME if Java is elsewhere)."
@@ -119,7 +121,7 @@ class Spark(Engine):
         try:
             part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         except OSError as error:
-            raise InvalidInput(f"output: cannot write {target}: {error.strerror}.") from error
+            raise InvalidInput("output", f"cannot write {target}: {error.strerror}.") from error
         try:
             part.chmod(0o755)
             _write(native, (part / "new").as_uri(), form, delimiter)
@@ -145,7 +147,7 @@ def _write(native: Any, where: str, form: str, delimiter: str) -> None:
 def _require_replaceable(target: Path) -> None:
     """Replace what an earlier run wrote, never a folder of something else."""
     if target.is_dir() and any(target.iterdir()) and not (target / "_SUCCESS").exists():
-        raise InvalidInput(f"output: {target} is a folder that Spark did not write; choose another name.")
+        raise InvalidInput("output", f"{target} is a folder that Spark did not write; choose another name.")
 
 
 def readable(native: Any) -> Frame:
@@ -160,22 +162,25 @@ def session(master: str | None) -> Any:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise MissingDependency(f'engine="spark": PySpark is not installed. {HELP}') from error
+        raise MissingDependency(f"{option('engine', 'spark')}: PySpark is not installed. {HELP}") from error
     active = SparkSession.getActiveSession()
     if active is not None:
         if master is not None and active.sparkContext.master != master:
             raise InvalidInput(
-                f"spark_master: a session at {active.sparkContext.master} is running here already; "
-                f"stop it before asking for {master}."
+                "spark_master",
+                f"a session at {active.sparkContext.master} is running here already; stop it before asking "
+                f"for {master}.",
             )
         return active
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        raise MissingDependency(f'engine="spark": Java was not found. {HELP}')
+        raise MissingDependency(f"{option('engine', 'spark')}: Java was not found. {HELP}")
     builder = SparkSession.builder.appName("surelist").master(master or "local[*]")
     try:
         return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     except PySparkException as error:
-        raise MissingDependency(f'engine="spark": Spark did not start: {error}. {HELP}') from error
+        raise MissingDependency(
+            f"{option('engine', 'spark')}: Spark did not start: {error}. {HELP}"
+        ) from error
 
 
 def _address(path: str) -> str:
@@ -184,8 +189,9 @@ def _address(path: str) -> str:
     pattern = re.search(r"[][{}*?\\]", full)
     if pattern:
         raise InvalidInput(
-            f"file: {path}: Spark takes {pattern.group()!r} in a path for a pattern. Rename it, or use "
-            "another engine."
+            "file",
+            f"{path}: Spark takes {pattern.group()!r} in a path for a pattern. Rename it, or use another "
+            "engine.",
         )
     return f"file://{full}"
 

@@ -104,7 +104,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
         for name in ("k", "pool_size"):
             check.set_value(self, name, check.plain(check.as_positive(getattr(self, name), name)))
         if self.k > self.pool_size:
-            raise InvalidInput(f"k: expected at most pool_size={self.pool_size:g}, got {self.k:g}.")
+            raise InvalidInput("k", expected=f"at most the pool size, {self.pool_size:g}", got=f"{self.k:g}")
 
     @property
     def pool(self) -> float:

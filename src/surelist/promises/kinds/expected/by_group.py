@@ -50,11 +50,13 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
     names = check.as_groups(groups)
     check.require_length(names, len(qualified), "groups")
     if not qualified.any():
-        raise InvalidInput("labels: expected at least one qualified row, got none.")
+        raise InvalidInput("labels", expected="at least one qualified row", got="none")
     if not isinstance(pool_sizes, Mapping):
         raise InvalidInput(
-            f"pool_sizes: expected a mapping of group to the size of its pools, got {pool_sizes!r}. They "
-            "have to be known, not estimated from rows."
+            "pool_sizes",
+            expected="a mapping of group to the size of its pools",
+            got=repr(pool_sizes),
+            remedy="They have to be known, not estimated from rows.",
         )
     keys = {check.group_name(key, "pool_sizes"): key for key in pool_sizes}
     sizes = {name: pool_sizes[key] for name, key in keys.items()}
@@ -62,20 +64,21 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
     unseen = sorted(set(sizes) - set(known.tolist()))
     if unseen:
         raise InvalidInput(
-            f"pool_sizes: group {unseen[0]!r} has no rows, so its share of the qualified is not known. "
-            "Gather rows of it, or let it be part of a larger group: merge_groups."
+            "pool_sizes",
+            f"group {unseen[0]!r} has no rows, so its share of the qualified is not known. Gather rows of "
+            "it, or let it be part of a larger group: merge_groups.",
         )
     if sorted(sizes) != known.tolist():
-        raise InvalidInput(f"pool_sizes: expected the groups {known.tolist()}, got {sorted(sizes)}.")
+        raise InvalidInput("pool_sizes", expected=f"the groups {known.tolist()}", got=f"{sorted(sizes)}")
     members, counts = np.bincount(codes), np.bincount(codes, weights=qualified).astype(int)
     targets = GroupTargets()
     for name, count in zip(known.tolist(), counts.tolist(), strict=True):
         if count == 0:
-            raise InvalidInput(f"groups: group {name!r} has no qualified rows. Merge it: merge_groups.")
+            raise InvalidInput("groups", f"group {name!r} has no qualified rows. Merge it: merge_groups.")
         try:
             targets[keys[name]] = Expected(k * count / int(counts.sum()), sizes[name])
         except InvalidInput as error:
-            raise InvalidInput(f"k: group {name!r}: {error} Ask for less.") from error
+            raise InvalidInput("k", f"group {name!r}: {error} Ask for less.") from error
     rows = zip(members.tolist(), counts.tolist(), strict=True)
     targets.estimated_from = dict(zip(known.tolist(), rows, strict=True))
     return targets
