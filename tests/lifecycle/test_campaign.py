@@ -233,7 +233,7 @@ def test_refuses_what_would_break_the_proof():
         campaign.record(**listed, threshold=t + 0.1)
     with pytest.raises(sl.InvalidInput, match="at row 0"):
         campaign.record(pool_size=100, scores=[t - 1e-9], ids=["x"], threshold=t)
-    with pytest.raises(sl.InvalidInput, match="at most pool_size=1"):
+    with pytest.raises(sl.InvalidInput, match="at most 1 values, the pool size"):
         campaign.record(pool_size=1, scores=[t, t], ids=["x", "y"], threshold=t)
     campaign.record(**listed, threshold=t, pool="b")
     assert campaign.review("b", [1], ids=["x"]) == 1

@@ -121,7 +121,7 @@ def require_list(
             remedy="It changes at scheduled updates only; screen with campaign.policy as it is now.",
         )
     if len(scores) > size:
-        raise InvalidInput("scores", expected=f"at most the pool size, {size} values", got=f"{len(scores)}")
+        raise InvalidInput("scores", expected=f"at most {size:,} values, the pool size", got=f"{len(scores)}")
     alone = np.asarray([each == AUDITED for each in draws or LISTED * len(scores)], dtype=np.bool_)
     listed = np.ones(len(scores), dtype=np.bool_) if threshold is None else scores >= threshold
     for row in np.flatnonzero(listed == alone)[:1]:
