@@ -37,7 +37,7 @@ def columns_of(paths: Sequence[str], name: str) -> tuple[dict[str, str], Origin]
         reason = _unreadable(paths)
         if reason is None:
             raise
-        raise InvalidInput("", reason) from error
+        raise InvalidInput("file", reason) from error
     finally:
         connection.close()
     odd = {each: _odd(kinds.get(each, {})) for each in names}
