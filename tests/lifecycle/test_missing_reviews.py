@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import surelist as sl
+from surelist.promises.promise import Promise
 from tests.helpers.simulated_pools import pools
 
 pytestmark = pytest.mark.slow
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.slow
 RATE, SIZE = 0.0505, 100
 
 
-def calibrated(target: sl.Target) -> sl.Policy:
+def calibrated(target: Promise) -> sl.Policy:
     scores, labels = next(pools(np.random.default_rng(0), 1, 3000))
     return sl.calibrate(scores, labels, target)
 

@@ -15,6 +15,7 @@ from scipy.stats import binom, multinomial
 import surelist as sl
 from surelist.bounds import betting
 from surelist.cli import run
+from surelist.promises.promise import Promise
 from tests.helpers.simulated_pools import DISTANCE, pools
 
 pytestmark = pytest.mark.slow
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.slow
 BASE = 0.19
 
 
-def calibrated(target: sl.Target) -> sl.Policy:
+def calibrated(target: Promise) -> sl.Policy:
     scores, labels = next(pools(np.random.default_rng(0), 1, 3000))
     return sl.calibrate(scores, labels, target)
 
