@@ -139,6 +139,12 @@ MUTANTS = [
     ("a missing label is found", "lifecycle/stopping.py::StopTest.recall_now", "state.labels.count('1')", "self.hits", "lifecycle/test_stopping.py::test_a_missing_label_is_not_counted_as_found"),
     ("a hit taken back after its look is no hit", "lifecycle/stopping.py::StopTest.correct", "'x' if mark == '0' and at < looked else mark", "mark", "lifecycle/test_stopping.py::test_a_hit_that_is_taken_back_after_its_look_stays_a_hit_and_is_not_found"),
     ("a missing label is no hit", "lifecycle/stopping.py::StopTest.hits", "len(self._state.labels) - self._state.labels.count('0')", "self._state.labels.count('1')", "lifecycle/test_labelling.py::test_a_missing_label_is_a_hit_and_hits_count"),
+    ("each of several scores at the whole alpha", "promises/terms.py::Terms.level", "self.alpha / self.scores", "self.alpha", "promises/test_levels.py::test_no_declared_pair_of_conditions_makes_false_promises_more_often_than_alpha[Value]"),
+    ("ratios within a factor as if they were exact", "promises/shift.py::with_margin", "{name: each.widened(within) for name, each in terms.targets.items()}", "terms.targets", "promises/test_levels.py::test_no_declared_pair_of_conditions_makes_false_promises_more_often_than_alpha[Precision]"),
+    ("drawn labels kept as they come", "promises/sampled.py::thin", "coins < chance", "drawn", "promises/test_levels.py::test_no_declared_pair_of_conditions_makes_false_promises_more_often_than_alpha[Value]"),
+    ("a budget at double alpha", "promises/kinds/budget.py::Budget.largest", "level.alpha", "2 * level.alpha", "promises/test_levels.py::test_no_declared_pair_of_conditions_makes_false_promises_more_often_than_alpha[Budget]"),
+    ("a set that nobody can ask for", "promises/conditions.py::Proved.covers", "asked.possible", "True", "promises/test_matrix.py::test_sidak_is_for_disjoint_groups_with_rows_of_their_own"),
+    ("evidence of any sort", "promises/proved.py::proved_from", "evidence in each.values('evidence')", "True", "promises/test_matrix.py::test_a_labelling_and_a_campaign_take_what_is_declared_for_them"),
 ]  # fmt: skip
 
 
@@ -175,7 +181,8 @@ def test_mutant_is_caught(tmp_path, forks, place, original, mutant, tests):
     shutil.copytree(SOURCE, package)  # with what is compiled: only the file that changes is compiled anew
     (package / place.partition("::")[0]).write_text(changed(place, original, mutant), encoding="utf-8")
     helpers = ("helpers/simulated_pools.py", "helpers/randomness.py", "helpers/seeded/sitecustomize.py")
-    for each in (tests.partition("::")[0], *helpers):
+    levels = (str(each.relative_to(TESTS)) for each in (TESTS / "promises" / "levels").glob("*.py"))
+    for each in (tests.partition("::")[0], *helpers, *levels):
         copy = tmp_path / "tests" / each
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TESTS / each, copy)

@@ -1,10 +1,9 @@
-"""Every set of conditions that a kind declares has a section and is taken; others are refused in a sentence."""
+"""Every set of conditions that a kind declares is taken; others are refused in a sentence."""
 
 from __future__ import annotations
 
 import random
 import re
-from pathlib import Path
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -18,7 +17,6 @@ from surelist.promises.conditions import WORDS, Conditions
 from surelist.promises.promise import Promise
 from surelist.promises.proved import proof_of, require_proof
 
-STATISTICS = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
 ONE_OF_EACH: list[Promise] = [
     sl.Expected(5, 100), sl.PerPool(3, 100), sl.Recall(0.8), sl.Precision(0.5), sl.Budget(10, 100), sl.NextPool(k=2),
     sl.NextPool(recall=0.8), sl.PoolAverage(2), sl.Value(100, 100), sl.FalseShare(0.4), sl.AtLeast(5),
@@ -33,12 +31,6 @@ def named(promise: Promise) -> str:
 def test_every_kind_that_declares_a_set_is_walked():
     declaring = {each for each in kinds.classes() if each.proved_with}
     assert declaring == {type(each) for each in ONE_OF_EACH}
-
-
-@pytest.mark.parametrize("promise", ONE_OF_EACH, ids=named)
-def test_every_declared_set_names_a_section_of_the_statistics(promise):
-    for each in promise.proved_with:
-        assert f"{{#{each.section}}}" in STATISTICS, each.section
 
 
 @pytest.mark.parametrize("promise", ONE_OF_EACH, ids=named)
@@ -98,3 +90,24 @@ def test_pools_beside_rows_and_dropped_rows_are_conditions_like_any_other():
         match=r"pools: labels drawn .* and pools beside rows do not go together: labels of some",
     ):
         sl.calibrate([1, 2, 3, 4], drawn, sl.Expected(1, 4), pools=[1, 1, 2, 2])
+
+
+def test_sidak_is_for_disjoint_groups_with_rows_of_their_own():
+    for promise in ONE_OF_EACH:
+        for groups in ("none", "overlapping", "all", "all overlapping"):
+            assert proof_of(promise, Conditions(groups=groups, split="sidak")) is None  # type: ignore[arg-type]
+    assert proof_of(ONE_OF_EACH[0], Conditions(groups="own", split="sidak")) is not None
+
+
+def test_a_labelling_and_a_campaign_take_what_is_declared_for_them():
+    scores, labels = np.linspace(0, 1, 200), np.arange(200) % 2
+    for promise in ONE_OF_EACH:
+        for evidence, start in (
+            ("labelling", lambda: sl.Labelling(scores, promise, labels=100)),  # noqa: B023
+            ("campaign", lambda: sl.Campaign(scores, labels, promise)),  # noqa: B023
+        ):
+            if proof_of(promise, Conditions(evidence=evidence)) is not None:  # type: ignore[arg-type]
+                start()
+            else:
+                with pytest.raises(sl.InvalidInput, match=f"has no proof from a {evidence}, only from"):
+                    start()

@@ -62,11 +62,16 @@ class SampledLabels(Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def read(self, rows: int) -> tuple[Mask, Mask]:
-        """Which rows were drawn, and which of those are qualified."""
-        known = check.as_drawn_labels(self.labels, "labels")
-        check.require_length(known, rows, "labels")
-        return ~np.isnan(known), known == 1
+    def read(self, rows: int, *, amounts: bool = False) -> tuple[Mask, NDArray[Any]]:
+        """Which rows were drawn, and which of those are qualified; of amounts, what they are worth."""
+        if amounts:
+            read, _ = check.as_values(self.labels, missing="unqualified")
+            drawn = ~np.isnan(check.as_scores(self.labels, "labels", finite=False))
+        else:
+            known = check.as_drawn_labels(self.labels, "labels")
+            drawn, read = ~np.isnan(known), known == 1
+        check.require_length(drawn, rows, "labels")
+        return drawn, read
 
 
 class NoisyLabels(Struct, frozen=True, eq=False):
@@ -135,14 +140,14 @@ def require_drawn(missing: Mask, missing_labels: str) -> int:
     return count
 
 
-def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, Mask, Thinning, int]:
-    """Rows to keep, who is qualified, and how many drawn labels are missing.
+def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, NDArray[Any], Thinning, int]:
+    """Rows to keep, who is qualified (of amounts: what they are worth), how many drawn labels are missing.
 
     Kept flags are i.i.d. with the lowest rate, whatever the label. Below ``lowest_score`` labels are not
     needed: rows are kept at the lowest rate, drawn or not, and count as not qualified.
     """
     rows = len(scores)
-    drawn, good = sampled.read(rows)
+    drawn, good = sampled.read(rows, amounts=any(each.amounts for each in terms.all_targets))
     rates = _probabilities(sampled.probability, rows)
     lowest = _lowest_rate(sampled, rates)
     low_score = sampled.lowest_score
@@ -162,7 +167,7 @@ def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, Ma
     kept = coins < chance
     if not kept.any():
         raise InvalidInput("lowest_rate", "no calibration row was kept; the rate is far too small.")
-    return kept, good & needed, Thinning(lowest, low_score, rows, draw.key), missing
+    return kept, good * needed, Thinning(lowest, low_score, rows, draw.key), missing
 
 
 def _probabilities(values: Any, rows: int) -> Floats:

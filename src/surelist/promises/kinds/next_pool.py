@@ -77,8 +77,8 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
         Proved("pools", rule=rules, labels=("missing",), bad_rows=DROPPED),
         Proved("common-cutoff", rule=rules, labels=("missing",), groups=("own", "overlapping"),
                cutoff=COMMON, scores=SEVERAL, only=BY_GROUP),
-        Proved("common-cutoff", rule=rules, labels=("missing",), groups=("own", "overlapping"),
-               cutoff=COMMON, bad_rows=DROPPED, only=BY_GROUP),
+        Proved("common-cutoff", rule=rules, labels=("missing",), groups=("own",), cutoff=COMMON,
+               bad_rows=DROPPED, only=BY_GROUP),
     )  # fmt: skip
 
     k: int | None = None
