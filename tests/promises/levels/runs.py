@@ -16,7 +16,17 @@ from surelist.promises.conditions import Conditions
 from surelist.promises.proved import proof_of
 from tests.promises.levels import worlds
 from tests.promises.levels.truths import ALPHA, CASES, Case, PoolCase
-from tests.promises.levels.worlds import EDGE, GROUPS, LOWEST, TOP, WITHIN, Drawn, World
+from tests.promises.levels.worlds import (
+    EDGE,
+    GROUPS,
+    LONGEST,
+    LOWEST,
+    TOP,
+    WITHIN,
+    WRONG,
+    Drawn,
+    World,
+)
 
 TIE_NUMBERS = 16**13
 
@@ -137,6 +147,8 @@ def calibrated(
         options["groups"] = groups
     if asked.labels == "thinned":
         labels = sl.SampledLabels(labels, probability=found.rate[drawn.index], lowest_rate=LOWEST)
+    elif asked.labels == "noisy":
+        labels = sl.NoisyLabels(labels, WRONG, WRONG, longest=LONGEST if asked.others == "given" else None)
     elif asked.labels == "two rates":
         labels = sl.SampledLabels(labels, probability=LOWEST, above=EDGE)
     several = asked.scores == "several"
@@ -157,7 +169,9 @@ def _options(
         masks = {name: found.member[name][index] for name in GROUPS}
         names = masks if "overlapping" in asked.groups else np.where(masks["x"], *GROUPS)
         split = "sidak" if asked.split == "sidak" else "bonferroni"
-        groups = sl.Groups(names, "levels", split, "all" if asked.groups.startswith("all") else "own")
+        groups = sl.Groups(
+            names, "levels", split, "all" if asked.groups.startswith("all") else "own", asked.cutoff
+        )
     if asked.ties == "hash":
         options["ties"] = sl.Hash(np.arange(len(index)))
     if asked.shift != "none":
@@ -185,7 +199,7 @@ def _from_table(
     given = {"score": "score", "label": "label", "on_bad_rows": "drop", **options}
     if groups is not None:
         columns["group"] = column(groups.names, "x")
-        given["groups"] = sl.Groups("group", groups.purpose, groups.split, groups.rows)
+        given["groups"] = sl.Groups("group", groups.purpose, groups.split, groups.rows, groups.cutoff)
     if "ties" in options:
         columns["id"], given["ties"] = np.arange(len(blank)), sl.Hash("id")
     if "pools" in options:
@@ -198,6 +212,7 @@ def _from_pools(cell: Cell, rng: np.random.Generator) -> Callable[[], float]:
     asked, case = cell.asked, cell.case
     found = worlds.pool_world(asked)
     target, count, several = case.ask(found), case.pools, asked.scores == "several"
+    targets = target if asked.groups == "none" else dict.fromkeys(GROUPS, target)
 
     def run() -> float:
         at = rng.integers(0, found.types, count)
@@ -205,34 +220,42 @@ def _from_pools(cell: Cell, rng: np.random.Generator) -> Callable[[], float]:
         labels = worth[at].ravel()
         if asked.labels == "missing":
             labels[(labels == 0) & (rng.random(len(labels)) < 0.5)] = np.nan
-        options = {"alpha": ALPHA, "rule": asked.rule}
+        options: dict[str, Any] = {"alpha": ALPHA, "rule": asked.rule}
         options |= {"missing_labels": "unqualified"} if asked.labels == "missing" else {}
         pools = np.repeat(np.arange(count), found.a.shape[1])
+        if asked.groups != "none":
+            masks = {name: found.member[name][at].ravel() for name in GROUPS}
+            names = masks if asked.groups == "overlapping" else np.where(masks["x"], *GROUPS)
+            options["groups"] = sl.Groups(names, "levels", cutoff=asked.cutoff)
         try:
             if asked.bad_rows == "dropped":
                 scores = np.where(found.scored, found.a, np.nan)[at].ravel()
                 table = pl.DataFrame({"score": scores, "label": labels, "pool": pools}).fill_nan(None)
+                if "groups" in options:
+                    table = table.with_columns(group=pl.Series(options["groups"].names))
+                    options["groups"] = sl.Groups("group", "levels", cutoff=asked.cutoff)
                 policy = sl.calibrate_table(
                     table,
                     score="score",
                     label="label",
                     pool="pool",
-                    target=target,
+                    target=targets,
                     on_bad_rows="drop",
                     **options,
                 )
             else:
                 both = {"a": found.a[at].ravel(), "b": found.b[at].ravel()}
-                policy = sl.calibrate(both if several else both["a"], labels, target, pools=pools, **options)
+                policy = sl.calibrate(both if several else both["a"], labels, targets, pools=pools, **options)
         except sl.NotCertifiable:
             return 0.0
         score = "a" if policy.choice is None else policy.choice.chosen
-        return case.false(found, asked, policy.cutoffs[0], found.a if score == "a" else found.b)
+        return case.false(found, asked, policy, found.a if score == "a" else found.b)
 
     return run
 
 
-SIZE, LABELS, KEPT = 100, 40, 0.8  # of a labelling, for each group; the share that a recall of it keeps
+SIZE, LABELS = 100, 40  # of a labelling, for each group
+KEPT, LISTED = 0.8, 0.5  # the recall and the precision that it promises
 
 
 def _from_labelling(cell: Cell, rng: np.random.Generator) -> Callable[[], float]:
@@ -241,8 +264,8 @@ def _from_labelling(cell: Cell, rng: np.random.Generator) -> Callable[[], float]
     groups = (None,) if asked.groups == "none" else GROUPS
 
     def target_of(group: str | None, index: Any) -> Any:
-        if kind is sl.Recall:
-            return sl.Recall(KEPT)
+        if kind in (sl.Recall, sl.Precision):
+            return kind(KEPT if kind is sl.Recall else LISTED)
         if kind is sl.AtLeast:
             mine = found.good[index] & (found.a[index] >= TOP)
             return sl.AtLeast(1 + int((mine if group is None else mine & found.member[group][index]).sum()))
@@ -267,7 +290,10 @@ def _from_labelling(cell: Cell, rng: np.random.Generator) -> Callable[[], float]
         chances = []
         for cutoff in policy.cutoffs:
             mine = found.good[index] & (True if cutoff.group is None else names == cutoff.group)
-            if kind is sl.Recall:
+            if kind is sl.Precision:
+                of = on & (True if cutoff.group is None else names == cutoff.group)
+                chances.append(float((mine & on).sum() < LISTED * of.sum() - 1e-9))
+            elif kind is sl.Recall:
                 chances.append(float((mine & on).sum() < KEPT * mine.sum() - 1e-9))
             elif isinstance(cutoff.target, sl.AtLeast):
                 chances.append(float((mine & on).sum() < cutoff.target.k))

@@ -143,7 +143,7 @@ class PerPoolCase(Case):
     sizes: Any = 60
 
     def fits(self, asked):
-        return self.sizes == 60 or asked.promises == "one"
+        return self.sizes == 60 or (asked.promises == "one" and asked.cutoff == "own")
 
     def ask(self, found, asked, group):
         return sl.PerPool(2, self.sizes)
@@ -177,7 +177,9 @@ class PoolCase:
         what = found.worth if self.target.amounts else found.good
         return sl.PoolAverage(float((what * best).sum(axis=1).mean()) * HAIR, of=self.target.of)
 
-    def false(self, found: PoolWorld, asked: Conditions, cutoff: Any, scores: Floats) -> float:
+    def false(self, found: PoolWorld, asked: Conditions, policy: Any, scores: Floats) -> float:
+        """Of the next pool, whether it keeps every group's promise."""
+        cutoff = policy.cutoffs[0]
         target, at = (
             cutoff.target,
             ranks(np.where(found.scored, scores, -np.inf)) if cutoff.target.by_rank else scores,
@@ -186,10 +188,10 @@ class PoolCase:
         if not self.fixed:
             what = found.worth if target.amounts else found.good
             return float((what * listed).sum(axis=1).mean() < target.k - CLOSE)
-        good = found.good & found.scored
-        has = good.sum(axis=1)
-        short = (good & listed).sum(axis=1) < target.needed(has)
-        short |= ~found.scored.any(axis=1)  # nobody can be listed: it reaches nothing
+        short = ~found.scored.any(axis=1)  # nobody can be listed: it reaches nothing
+        for each in policy.cutoffs:
+            good = found.good & found.scored & (True if each.group is None else found.member[each.group])
+            short |= (good & listed).sum(axis=1) < each.target.needed(good.sum(axis=1))
         chance = float(short.mean())
         return chance if asked.rule == "exact" else float(chance > cutoff.level.pool_alpha + CLOSE)
 

@@ -25,6 +25,7 @@ TOP = 6.0
 EDGE = 7.5  # labels of two rates: all are known from here on
 LOWEST = 0.5  # rate of drawn labels
 WITHIN = 1.5
+WRONG, LONGEST = 0.05, 0.35  # how often labels are wrong at most, and the longest list then
 GROUPS = ("x", "y")
 
 
@@ -117,6 +118,9 @@ def draw(rng: np.random.Generator, found: World, asked: Conditions, rows: int, o
         labels[coins >= found.answered[index]] = np.nan
     elif asked.labels == "thinned":
         labels[coins >= found.rate[index]] = np.nan
+    elif asked.labels == "noisy":  # everywhere on the side that makes lists of the top look better
+        wrong = (coins < WRONG) & (found.good[index] != (found.a[index] >= TOP))
+        labels[wrong] = 1 - labels[wrong]
     elif asked.labels == "two rates":
         labels[(coins >= LOWEST) & (found.a[index] < EDGE)] = np.nan
     return Drawn(index, labels, more)
@@ -142,6 +146,7 @@ class PoolWorld:
     good: Mask
     worth: Floats
     scored: Mask
+    member: dict[str, Mask]
 
     @property
     def types(self) -> int:
@@ -159,7 +164,10 @@ def pool_world(asked: Conditions, types: int = 150) -> PoolWorld:
         scored[rng.random(types) < 0.06] = False
         scored &= ~(good & (rng.random((types, POOL_SIZE)) < 0.1))
     worth = good * np.where(rng.random((types, POOL_SIZE)) < 0.1, 8.0, 1.0)
-    return PoolWorld(a.astype(float), a.max() - a.astype(float), good, worth, scored)
+    last = 3 if asked.groups == "overlapping" else 2
+    member = {"x": np.arange(POOL_SIZE) < last, "y": np.arange(POOL_SIZE) >= 2}
+    every = {name: np.broadcast_to(each, a.shape) for name, each in member.items()}
+    return PoolWorld(a.astype(float), a.max() - a.astype(float), good, worth, scored, every)
 
 
 def ranks(scores: Any) -> Floats:
