@@ -51,8 +51,8 @@ WORDS = {
         "On average at least 5.9 of about 10 candidates listed per 100 will be qualified.", CALIBRATION
     ),
     "collection, recall": (
-        "The list, with the 600 candidates that were labelled, keeps at least 80 of every 100 qualified candidates "
-        "among these 2,000.",
+        "The list, with everyone labelled qualified on it, keeps at least 80 of every 100 qualified candidates among "
+        "these 2,000.",
         "How sure: at most 1 labelling in 10 ends in a false promise.",
     ),
     "campaign": (
