@@ -37,17 +37,19 @@ def functions(tree: ast.AST, within: str = "") -> dict[str, ast.AST]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found[within + node.name] = node
             found |= functions(node, f"{within}{node.name}.")
-        else:
+        elif not isinstance(node, ast.expr):
             found |= functions(node, within)
     return found
 
 
 def homes(package: Path, function: str) -> list[str]:
     """The modules of a package that have a function of this name: where it may have moved to."""
+    name = function.rpartition(".")[2]
+    sources = ((path, path.read_text(encoding="utf-8")) for path in package.rglob("*.py"))
     return sorted(
         str(path.relative_to(package))
-        for path in package.rglob("*.py")
-        if function in functions(ast.parse(path.read_text(encoding="utf-8")))
+        for path, source in sources
+        if f" {name}" in source and function in functions(ast.parse(source))
     )
 
 

@@ -43,7 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "fresh_randomness: about randomness from the system; computes its chance of failing, below 1e-9",
     )
-    folder = tempfile.mkdtemp(prefix="surelist-randomness-")
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a file is written at every test
+    folder = tempfile.mkdtemp(prefix="surelist-randomness-", dir=memory)
     before = {name: os.environ.get(name) for name in (FOLDER, "PYTHONPATH")}
     os.environ[FOLDER] = folder
     mine = str(Path(sitecustomize.__file__).parent)
