@@ -62,7 +62,7 @@ def admit(
     adopted = upload.path.with_name(f"{upload.path.stem}-adopted.parquet")
     try:
         with named(upload, name):
-            rows, names, origin = run(workflows.admit, upload.path, sheet, adopted)
+            rows, names, origin = run(workflows.admit, upload.path, Hints(sheet), adopted)
         _check_shape(rows, names, settings, past=past, name=name)
     except BaseException as error:
         if not (ask and isinstance(error, workflows.SheetNeeded)):

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from surelist._dataclasses import dataclass, replace
+from surelist._dataclasses import replace
 from surelist.errors import InvalidInput
 from surelist.tables.hints import Origin
 from surelist.tables.total_row import require_no_total
@@ -44,36 +44,7 @@ def delimiter_of(path: str | Path, default: str = ",") -> str:
     return "\t" if ".tsv" in Path(path).suffixes else default
 
 
-@dataclass(frozen=True)
-class Manner:
-    """How a CSV file is written: its encoding, what separates values, and the line of names.
-
-    ``marked``: it begins with the mark of UTF-8; ``crlf``: lines end in CR LF, as on Windows; ``above`` is
-    what stands over the line of names.
-    """
-
-    encoding: str
-    delimiter: str
-    header: int = 1
-    marked: bool = False
-    crlf: bool = False
-    above: tuple[str, ...] = ()
-
-    @property
-    def origin(self) -> Origin:
-        """The same, of a table."""
-        return Origin(
-            "csv", encoding=self.encoding, delimiter=self.delimiter, header=self.header, above=self.above,
-            marked=self.marked, crlf=self.crlf,
-        )  # fmt: skip
-
-    @property
-    def plain(self) -> bool:
-        """Whether engines read it as it is."""
-        return self.encoding == "utf-8" and self.header == 1
-
-
-def manner_of(path: str, header_row: int | None = None) -> Manner:
+def origin_of(path: str, header_row: int | None = None) -> Origin:
     """Look at the start of a file, and at all of it where it is small; ``header_row`` if it was said."""
     try:
         with _bytes(path) as file:
@@ -86,17 +57,17 @@ def manner_of(path: str, header_row: int | None = None) -> Manner:
     encoding = _encoding(start)
     text = start[: 4 * _START].decode(encoding, errors="replace").removeprefix("\ufeff")
     marked, crlf = start.startswith(codecs.BOM_UTF8), first_line(text).endswith("\r\n")
-    manner = Manner(encoding, ",", 1, marked, crlf)
+    origin = Origin("csv", encoding=encoding, marked=marked, crlf=crlf)
     known = "\t" if delimiter_of(path) == "\t" else None
     if header_row is not None:
-        return _with_row(text, known, manner, header_row, path)
+        return _with_row(text, known, origin, header_row, path)
     named = _SEPARATOR.match(text.partition("\n")[0])
     if named is not None and "\n" in text:
-        return Manner(encoding, named[1], 2, marked, crlf)
-    return _with_names(text, known, manner)
+        return replace(origin, delimiter=named[1], header=2)
+    return _with_names(text, known, origin)
 
 
-def _with_row(text: str, delimiter: str | None, manner: Manner, row: int, path: str) -> Manner:
+def _with_row(text: str, delimiter: str | None, origin: Origin, row: int, path: str) -> Origin:
     """The same with the names in this row."""
     lines = io.StringIO(text, newline="")
     above = [lines.readline().strip() for _ in range(1, row)]
@@ -104,10 +75,10 @@ def _with_row(text: str, delimiter: str | None, manner: Manner, row: int, path: 
     if not names.strip():
         raise InvalidInput("header_row", f"{path} has no column names in row {row}.")
     titles = tuple(each for each in above if each)[:MOST_TITLES]
-    return replace(manner, delimiter=delimiter or most_frequent(names), header=row, above=titles)
+    return replace(origin, delimiter=delimiter or most_frequent(names), header=row, above=titles)
 
 
-def _with_names(text: str, delimiter: str | None, manner: Manner) -> Manner:
+def _with_names(text: str, delimiter: str | None, origin: Origin) -> Origin:
     """With what separates values and the line of names: below titles, which stand alone in their lines."""
     lines = io.StringIO(text, newline="")
     above: list[str] = []
@@ -121,10 +92,10 @@ def _with_names(text: str, delimiter: str | None, manner: Manner) -> Manner:
         if len(cells) > 1:
             if above and any(map(NUMBER.match, cells)):
                 break
-            return replace(manner, delimiter=mark, header=number if above else 1, above=tuple(above))
+            return replace(origin, delimiter=mark, header=number if above else 1, above=tuple(above))
         above += cells
         number += max(1, line.count("\n"))
-    return replace(manner, delimiter=delimiter or most_frequent(first_line(text)))
+    return replace(origin, delimiter=delimiter or most_frequent(first_line(text)))
 
 
 def first_line(text: str | io.StringIO) -> str:
@@ -145,18 +116,18 @@ def first_line(text: str | io.StringIO) -> str:
 
 def delimiter_in(path: str) -> str:
     """Tab for .tsv; else the one of , ; tab | that the header line has most of."""
-    return manner_of(path).delimiter
+    return origin_of(path).delimiter
 
 
-def require_whole(path: str, manner: Manner) -> None:
+def require_whole(path: str, origin: Origin) -> None:
     """Refuse what engines read without a word: a column name twice, and a total below the data."""
     with _bytes(path) as file:
-        start = file.read(4 * _START).decode(manner.encoding, errors="replace").removeprefix("\ufeff")
+        start = file.read(4 * _START).decode(origin.encoding, errors="replace").removeprefix("\ufeff")
     lines = io.StringIO(start, newline="")
-    for _ in range(1, manner.header):
+    for _ in range(1, origin.header):
         lines.readline()
     try:
-        names = [each.strip() for each in next(csv.reader(lines, delimiter=manner.delimiter), [])]
+        names = [each.strip() for each in next(csv.reader(lines, delimiter=origin.delimiter), [])]
     except csv.Error:
         return
     twice = next((each for at, each in enumerate(names) if each and each in names[:at]), None)
@@ -168,7 +139,7 @@ def require_whole(path: str, manner: Manner) -> None:
             "own name.",
         )
     if not path.lower().endswith(".gz"):
-        require_no_total(_last_row(path, manner), path)
+        require_no_total(_last_row(path, origin), path)
 
 
 def _encoding(start: bytes) -> str:
@@ -185,17 +156,17 @@ def _encoding(start: bytes) -> str:
     return "utf-8"
 
 
-def _last_row(path: str, manner: Manner) -> list[str]:
+def _last_row(path: str, origin: Origin) -> list[str]:
     """The last line that holds something, where it is not the line of names."""
     with _bytes(path) as file:
         size = file.seek(0, io.SEEK_END)
         file.seek(max(0, size - _END))
         end = file.read()
-    lines = [line for line in end.decode(manner.encoding, errors="replace").splitlines() if line.strip()]
-    if len(lines) <= manner.header:
+    lines = [line for line in end.decode(origin.encoding, errors="replace").splitlines() if line.strip()]
+    if len(lines) <= origin.header:
         return []
     try:
-        return next(csv.reader(lines[-1:], delimiter=manner.delimiter), [])
+        return next(csv.reader(lines[-1:], delimiter=origin.delimiter), [])
     except csv.Error:
         return []
 
@@ -203,12 +174,12 @@ def _last_row(path: str, manner: Manner) -> list[str]:
 _NOT_IN_1252 = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
 
 
-def decoded(path: str, manner: Manner, output: Path) -> None:
+def decoded(path: str, origin: Origin, output: Path) -> None:
     """The same file in UTF-8, from the line of names on."""
     with _bytes(path) as file, output.open("w", encoding="utf-8", newline="") as out:
-        text = io.TextIOWrapper(file, encoding=manner.encoding, newline="")
+        text = io.TextIOWrapper(file, encoding=origin.encoding, newline="")
         try:
-            for _ in range(1, manner.header):
+            for _ in range(1, origin.header):
                 text.readline()
             start = text.read(1 << 16)
             out.write(start.removeprefix("\ufeff"))
@@ -216,7 +187,7 @@ def decoded(path: str, manner: Manner, output: Path) -> None:
         except UnicodeDecodeError as error:
             raise InvalidInput(
                 "file",
-                f"{path} begins as {manner.encoding} text and does not go on so: {error.reason}. Save it "
+                f"{path} begins as {origin.encoding} text and does not go on so: {error.reason}. Save it "
                 "as CSV UTF-8.",
             ) from error
 

@@ -346,13 +346,14 @@ def _kind(cells: list[object]) -> str:
     return "VARCHAR"
 
 
-def texts_of(sheet: Sheet) -> Iterator[list[str | None]]:
-    """The rows as text that a database reads back as ``kinds_of``."""
+def values_of(sheet: Sheet) -> Iterator[list[object]]:
+    """The rows, with text in every cell of a column of texts."""
     marks = [_mark([row[at] for row in sheet.rows]) for at in range(len(sheet.names))]
+    texts = [kind == "VARCHAR" for kind in kinds_of(sheet)]
     for row in sheet.rows:
         yield [
-            None if cell is None else _text(cell) if mark == "." else _number(cell, mark)
-            for cell, mark in zip(row, marks, strict=True)
+            cell if cell is None or not text else _text(cell) if mark == "." else _number(cell, mark)
+            for cell, mark, text in zip(row, marks, texts, strict=True)
         ]
 
 

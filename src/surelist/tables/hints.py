@@ -116,6 +116,11 @@ class Origin:
     not_numbers: Mapping[str, str] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)  # of a workbook: how columns show numbers
 
+    @property
+    def plain(self) -> bool:
+        """Whether engines read the file as it is."""
+        return self.form == "csv" and self.encoding == "utf-8" and self.header == 1
+
     def row(self, number: int) -> int:
         """The spreadsheet row of a data row (from 0); of JSON its row, from 1."""
         row = self.header + 1 + number

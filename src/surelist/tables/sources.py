@@ -20,7 +20,7 @@ from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables import excel
 from surelist.tables.converted import adopt
-from surelist.tables.csv_text import Manner, delimiter_of, explain, manner_of, require_whole, sheet_rows
+from surelist.tables.csv_text import delimiter_of, explain, not_text, origin_of, require_whole, sheet_rows
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
 from surelist.tables.hints import NO_HINTS, Hints, Origin
 from surelist.tables.json_lines import columns_of
@@ -232,16 +232,16 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
         if len(paths) > 1:
             raise InvalidInput("file", f"{source} is {len(paths)} workbooks; give one at a time.")
         return _adopted(source, paths[0], None, hints, engine)
-    manner = Manner("utf-8", delimiter_of(source))
-    if form == "csv" and not is_remote(source):
-        manner = manner_of(paths[0], hints.header_row)
+    origin = Origin("csv", delimiter=delimiter_of(source)) if form == "csv" else None
+    if origin is not None and not is_remote(source):
+        origin = origin_of(paths[0], hints.header_row)
         for each in paths:
-            require_whole(each, manner)
-        if not manner.plain and len(paths) == 1:
-            return _adopted(source, paths[0], manner, hints, engine)
+            require_whole(each, origin)
+        if not origin.plain and len(paths) == 1:
+            return _adopted(source, paths[0], origin, hints, engine)
         if hints.header_row is not None and len(paths) > 1:
             raise InvalidInput("header_row", f"{source} is {len(paths)} files; give one at a time.")
-    files, origin = Files(paths, form, manner.delimiter), manner.origin if form == "csv" else None
+    files = Files(paths, form, "," if origin is None else origin.delimiter)
     if form == "json":
         _require_duckdb(source, engine, "JSON Lines")
         engine = "duckdb"
@@ -261,19 +261,35 @@ def _require_duckdb(source: str, engine: str, what: str) -> None:
         raise InvalidInput("engine", f"{source} is {what}, which DuckDB reads. Leave it out.")
 
 
-def _adopted(source: str, path: str, manner: Manner | None, hints: Hints, engine: str) -> Table:
+def _adopted(source: str, path: str, text: Origin | None, hints: Hints, engine: str) -> Table:
     """A file that no engine reads as it is."""
-    _require_duckdb(source, engine, "a workbook" if manner is None else "no UTF-8 text")
-    relation, origin = adopt(path, manner, hints)
+    _require_duckdb(source, engine, "a workbook" if text is None else "no UTF-8 text")
+    relation, origin = adopt(path, text, hints)
     engine_used, frame = engine_of(nw.from_native(relation))
     names = frame.collect_schema().names()
     return Table(
-        frame, engine_used, source, names, manner is not None, origin.delimiter, (path,), origin=origin
+        frame, engine_used, source, names, text is not None, origin.delimiter, (path,), origin=origin
     )
 
 
+def adopt_upload(path: Path, hints: Hints, output: Path) -> Origin | None:
+    """A file that no engine reads as it is becomes ``output``, a Parquet file; None where none is needed."""
+    form = file_format(path)
+    if form == "parquet" or (form == "csv" and origin_of(str(path), hints.header_row).plain):
+        if hints.sheet is not None:
+            raise InvalidInput("sheet", f"goes with Excel files; {path} is none. Leave it out.")
+        reason = not_text(str(path)) if form == "csv" else None
+        if reason is not None:
+            raise InvalidInput("file", f"{path}: {reason}")
+        return None
+    table = open_table(path, "duckdb", hints=hints)
+    with table.reading():
+        table.engine.write(table.frame, str(output), "parquet", ",")
+    return table.origin
+
+
 def open_adopted(path: str, name: str, origin: Origin, hints: Hints) -> Table:
-    """A table of ``adopt_as_parquet``, as if it were still what it was."""
+    """A table of ``adopt_upload``, as if it were still what it was."""
     table = _open_path(path, "duckdb", None, NO_HINTS)
     _require_names(table)
     return replace(

@@ -25,7 +25,6 @@ from surelist.reports import audit
 from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.bad_rows import Problem, problem_of
 from surelist.tables.column_facts import Column
-from surelist.tables.converted import adopt_upload
 from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
 from surelist.tables.evidence import calibration_problems
@@ -43,6 +42,7 @@ from surelist.tables.profile import (
     shape,
 )
 from surelist.tables.reading import Reading
+from surelist.tables.sources import adopt_upload
 from surelist.workflows.certify import REMEMBERED, certify_source
 from surelist.workflows.selection import (
     load_policy,
@@ -306,9 +306,9 @@ def curve(
     return curve_of_arrays(arrays["score"], arrays["label"], pool_size, alpha, rule, missing_labels)
 
 
-def admit(path: Path, sheet: str | None, adopted: Path) -> tuple[int, list[str], Origin | None]:
+def admit(path: Path, hints: Hints, adopted: Path) -> tuple[int, list[str], Origin | None]:
     """Rows and column names of a file that came from outside; what no engine reads goes to ``converted``."""
-    origin = adopt_upload(path, sheet, adopted)
+    origin = adopt_upload(path, hints, adopted)
     rows, names = shape(path if origin is None else adopted)
     return rows, names, origin
 
