@@ -29,6 +29,8 @@ from tests.helpers.service import PostgresServer, csv_text
 
 from surelist.service.app import create_app
 from surelist.service.record import access
+from surelist.service.record.access import Actor
+from surelist.service.record.view import View
 from surelist.service.settings import Settings
 
 LIMIT_MS = 300
@@ -73,12 +75,10 @@ def run(address: str, folder: Path, candidates: int, times: int) -> bool:
         form = {**csrf, "score": "score", "id": "candidate", "watch": "1"}
         path = client.post(draft, data=form).headers["location"]
         print(f"{candidates:,} candidates selected and laid out in {time.perf_counter() - began:.2f} s")
-        book = app.state.runtime.registry.book
         half = [f"c-{i:07d}" for i in range(0, candidates, 2)]
         for reviewer in ("ann", "bob"):
-            book.record(
-                path.rpartition("/")[2], reviewer, {each: hash(each) % 3 > 0 for each in half}
-            ).result()
+            view = View(app.state.runtime.registry, Actor(reviewer, "operator"))
+            view.record_reviews(path.rpartition("/")[2], {each: hash(each) % 3 > 0 for each in half}).result()
         draw = np.random.default_rng(1)
         rank = lambda: str(draw.integers(1, candidates))  # noqa: E731
         get = lambda query: lambda: client.get(f"{path}/review?{query}")  # noqa: E731

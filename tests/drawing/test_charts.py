@@ -10,6 +10,7 @@ from surelist.drawing.charts import HEIGHT, RIGHT, Line, guarantee_chart, reliab
 from surelist.drawing.steps import step_chart
 from surelist.drawing.timeline import linear_chart, logarithmic_chart
 from surelist.reports import history, pictures
+from surelist.reports.evidence import CurvePoints, OwnCurve, RowsEvidence
 
 TITLES = {"name": "n", "title": "t", "x_title": "Pools", "y_title": "Share"}
 PROMISES = (
@@ -40,7 +41,8 @@ def test_what_stands_beside_an_axis_has_room_on_a_phone():
     """Turned by a right angle and centred on the plot, it has 324 units for letters of 31."""
     point = {"list_size": [1.0], "value": [0.5], "threshold": [0.5], "per": 10.0, "chosen": (1.0, 0.5)}
     said = [dict(zip(("title", "axis", "share"), each.certified, strict=True)) for each in PROMISES]
-    drawn = [pictures.promise_chart({"own": {**point, **each, "of_pools": False}}).svg for each in said]
+    curves = [OwnCurve(**point, **each, of_pools=False) for each in said]
+    drawn = [pictures.promise_chart(RowsEvidence(0, 10.0, {}, [], own=each)).svg for each in curves]
     drawn += [history.evidence([1.0], 20.0), history.lengths([5.0]), history.drifts([1.0])]
     drawn += [history.thresholds([(0, 0.5)], 1), reliability_chart([])]
     for svg in drawn:
@@ -60,8 +62,8 @@ def test_the_start_of_the_evidence_is_no_pool():
 
 
 def test_each_policy_side_by_side_is_ringed_at_its_promise():
-    curve = {"list_size": [1.0, 2.0, 4.0], "qualified": [0.5, 1.0, 2.0]}
-    known = {"pool_size": 50.0, "curves": {"exact": curve}}
+    curve = CurvePoints([1.0, 2.0, 4.0], [0.5, 1.0, 2.0], [0.3, 0.2, 0.1])
+    known = RowsEvidence(0, 50.0, {"exact": curve}, [])
     svg = history.curves([("one", known, (2.0, 1.0)), ("two", known, None)])
     assert svg.count('class="ring') == 1
     assert "one: 1 on a list of 2" in svg  # per 100

@@ -9,9 +9,11 @@ import click
 import pytest
 
 from surelist.cli.calibrate import calibrate
+from surelist.promises.kinds import classes
 from surelist.promises.options import OPTIONS
 from surelist.service import promise_form
 from surelist.service.bodies import FORM_FILES
+from surelist.service.choices import ChosenColumns
 from surelist.service.models import CalibrateOptions
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +41,9 @@ def test_every_cell_names_what_its_door_takes(row):
     known = {flag for each in calibrate.params if isinstance(each, click.Option) for flag in each.opts}
     assert set(re.findall(r"`(.*?)`", flags)) <= known
     assert set(re.findall(r"`(.*?)`", fields)) <= CalibrateOptions.model_fields.keys() | set(FORM_FILES)
-    form = re.sub(r"\s+", " ", (TEMPLATES / "promise.html").read_text(encoding="utf-8"))
+    form = (TEMPLATES / "promise.html").read_text(encoding="utf-8")
+    form += " ".join(f"{each.title} {each.words}{each.beside}" for kind in classes() for each in kind.page)
+    form = re.sub(r"\s+", " ", form)
     shown = re.findall("“(.*?)”", page)
     assert shown or page == "no"
     for words in shown:
@@ -55,8 +59,10 @@ def test_nothing_that_can_be_asked_is_left_out():
 
 
 def test_the_page_refuses_what_it_does_not_offer():
-    for columns in ({"group": None}, {"group": None, "pool": "query"}, {"group": None, "labels": "value"}):
-        assert set(promise_form.promises_of(columns)) <= {
-            "expected", "per-pool", "recall", "precision", "budget", "next-pool", "pool-recall", "pool-average", "value"
-        }  # fmt: skip
-    assert "false-share" not in (TEMPLATES / "promise.html").read_text(encoding="utf-8")
+    for columns in (
+        ChosenColumns(),
+        ChosenColumns(pool="query"),
+        ChosenColumns(labels="amounts"),
+        ChosenColumns(group="sex"),
+    ):
+        assert "false-share" not in {each.choice.name for each in promise_form.offers(columns)}

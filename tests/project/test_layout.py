@@ -53,7 +53,7 @@ PLAN = {
     "promises": {"bounds", "drawing", "filters", "pool_counts", "score_summary", "ties"},
     "lifecycle": {"bounds", "promises", "drawing", "filters", "ties"},
     "tables": {"drawing", "filters", "pool_counts", "score_summary", "ties"},
-    "reports": {"bounds", "promises", "drawing"},
+    "reports": {"bounds", "promises", "drawing", "pool_counts"},
     "estimator": {"promises"},
     "workflows": {"promises", "lifecycle", "tables", "reports", "filters", "examples"},
     "baselines": {"bounds", "promises"},

@@ -11,10 +11,12 @@ import pytest
 
 from surelist import PerPool, Policy, calibrate
 from surelist.errors import Shortfall
+from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_file
 from surelist.promises.wording import OF_NOBODY
 from surelist.service.record.access import csrf_token
 from surelist.service.record.verify import verify
+from tests.helpers.record import by, selection
 
 CSV = {"content-type": "text/csv"}
 PARQUET = {"content-type": "application/vnd.apache.parquet"}
@@ -413,11 +415,8 @@ def test_checks_of_a_pool_are_shown_wherever_the_selection_is(local_client, past
             "group": None,
         },
     ]
-    facts = {
-        "candidates": 12, "shortlisted": 2, "groups": {}, "pool_sha256": "0" * 64, "pool_format": "csv",
-        "result_sha256": "0" * 64, "result_format": "csv", "checks": checks,
-    }  # fmt: skip
-    record(local_client).record_selection("a" * 16, policy, "ann", facts).result()
+    made = selection(policy, 12, 2, checks=[PoolCheck(**each) for each in checks])
+    by(record(local_client)).record_selection("a" * 16, made).result()
     assert local_client.get(f"/api/v1/selections/{'a' * 16}").json()["checks"] == checks
     shown = warning.replace("&", "&amp;")
     assert shown in local_client.get(f"/selections/{'a' * 16}").text

@@ -11,6 +11,7 @@ from surelist import Campaign, Expected
 from surelist.lifecycle import campaign as campaigns
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
+from tests.helpers.record import by
 from tests.helpers.service import close, csv_text
 from tests.service.test_api import CSV
 from tests.service.test_campaigns import API, TERMS, begin, forged, ident_of, pool_of, review, screen, start
@@ -58,7 +59,7 @@ def test_an_audited_campaign_by_page_is_that_of_the_library_with_the_draws_on_re
         numbers = np.array([float(each) for each in given])
         done = screen(team, address, seed)
         pool = ident_of(done)
-        facts = team.runtime.registry.book.subject(pool).facts
+        facts = by(team.runtime.registry).subject(pool).facts
         drawn = coins_on_record(facts, numbers)
         monkeypatch.setattr(campaigns, "coins", lambda _, drawn=drawn: drawn)
         listed = mine.screen(numbers, ids=ids, pool=f"Day {seed}")
@@ -110,7 +111,7 @@ def test_the_audit_by_api_is_drawn_once_and_reviewed_with_the_list(team):
     early = post(f"{address}/pools/{two['pool']}/finish", json={})
     assert f"{len(two['shortlist']) + len(two['audit'])} candidates have none" in early.text
     assert post(f"{address}/pools/{two['pool']}/finish", json={"missing": True}).status_code == 200
-    assert set(team.runtime.registry.book.closed(two["pool"]).facts["labels"]) == {"?"}
+    assert set(by(team.runtime.registry).reviews_closed(two["pool"]).facts["labels"]) == {"?"}
     assert verify(team.runtime.registry.database).intact
     assert post(f"{API}?{TERMS}&audit_rate=1", content=text, headers=CSV).status_code == 400
 
@@ -133,7 +134,7 @@ def other_coins(draws: str) -> str:
 def test_an_audit_edited_in_the_record_is_noticed(team, change, message):
     ident = begin(team, terms=TERMS + "&audit_rate=0.2").json()["id"]
     made = team.ann.client.post(f"{API}/{ident}/screen?name=one", content=pool_of(1)[0], headers=CSV).json()
-    facts = team.runtime.registry.book.subject(made["pool"]).facts
+    facts = by(team.runtime.registry).subject(made["pool"]).facts
     later = {**facts, "pool": "two", "pool_sha256": "0", **change(facts)}
     after = {**facts["after"], "pools": 2, "rows": 2 * facts["after"]["rows"] - 2000}
     problems = forged(team, "campaign.screened", "f" * 16, {**later, "after": after})

@@ -23,6 +23,7 @@ from surelist.service.record.record import Registry
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from surelist.service.spreadsheet import escape_cell
+from tests.helpers.record import by, forge, save, selection
 from tests.helpers.service import Server
 
 CSV = {"content-type": "text/csv"}
@@ -32,12 +33,10 @@ CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
 def fill(registry: Registry, entries: int = 30) -> str:
     """A record with every kind of row, and the receipt of its last entry."""
     made = calibrate(*examples.population(np.random.default_rng(0), 500), Expected(2, 100))
-    policy = registry.save_policy(made, "p", "me", {}).result().entry.subject
+    policy = save(registry, made, "p", "me").entry.subject
     for number in range(entries):
-        registry.append(
-            "me", "selection.made", f"{number:016x}", {"policy": policy, "shortlisted": 2}
-        ).result()
-    written = registry.book.record("0" * 16, "me", {"anna": True, "ben": False}).result()
+        by(registry, "me").record_selection(f"{number:016x}", selection(policy, 9, 2)).result()
+    written = by(registry, "me").record_reviews("0" * 16, {"anna": True, "ben": False}).result()
     return written.entry.receipt
 
 
@@ -60,22 +59,23 @@ def test_a_record_with_notes_about_candidates_has_a_backup_and_they_come_back(
     address, registry, tmp_path, postgres
 ):
     fill(registry, 3)
-    book, first, second = registry.book, "0" * 16, f"{1:016x}"
-    book.write_note(first, "me", "anna", "called twice, „ja“ 👍\nback on Monday").result()
-    book.write_note(second, "me", "carl", "not on the list any more").result()
-    book.forget_list(second, "me", "deleted by hand").result()
-    last = book.write_note(first, "you", "anna", "=1+1; DROP TABLE notes").result().entry.receipt
+    me, you, first, second = by(registry, "me"), by(registry, "you"), "0" * 16, f"{1:016x}"
+    me.write_note(first, "anna", "called twice, „ja“ 👍\nback on Monday").result()
+    me.write_note(second, "carl", "not on the list any more").result()
+    me.forget_list(second, "deleted by hand").result()
+    last = you.write_note(first, "anna", "=1+1; DROP TABLE notes").result().entry.receipt
     assert back_up(address, tmp_path / "copy.db").head == last
     for target in (str(tmp_path / "new.db"), postgres.new_database()):
         assert restore(tmp_path / "copy.db", target).head == last
         database = Database(target)
         assert verify(database, (last,)).intact
         again = Registry(database)
-        assert again.book.notes(first, "anna") == book.notes(first, "anna")
-        assert [note["by"] for note in again.book.notes(first, "anna")] == ["me", "you"]
-        assert again.book.all_notes(second) == {}
-        again.book.write_note(first, "me", "ben", "goes on").result()
-        again.book.forget_list(first, "me", "deleted by hand").result()
+        there = by(again, "me")
+        assert there.notes(first, "anna") == me.notes(first, "anna")
+        assert [note.by for note in there.notes(first, "anna")] == ["me", "you"]
+        assert there.all_notes(second) == {}
+        there.write_note(first, "ben", "goes on").result()
+        there.forget_list(first, "deleted by hand").result()
         assert verify(database).intact
         database.connect().execute(
             "INSERT INTO notes (selection, candidate, text, seq) VALUES (?, 'anna', 'forged', 9)", [first]
@@ -124,7 +124,7 @@ def test_an_edited_backup_is_refused(tmp_path):
 
 def test_a_backup_while_the_record_grows_is_one_moment_of_it(address, registry, tmp_path):
     fill(registry)
-    waiting = [registry.append("me", "note", "n", {"i": i}) for i in range(200)]
+    waiting = [forge(registry, "me", "note", "n", {"i": i}) for i in range(200)]
     verdict = back_up(address, tmp_path / "copy.db")
     assert 32 <= verdict.entries <= 232
     assert all(future.result() for future in waiting)
@@ -176,7 +176,7 @@ def test_a_record_that_was_moved_away_is_not_made_anew_and_loses_nothing(tmp_pat
         assert path.exists() == replaced
     away.rename(path)
     assert verify(database, (receipt,)).intact
-    registry.append("me", "selection.made", "f" * 16, {"policy": "0" * 64, "shortlisted": 2}).result()
+    forge(registry, "me", "moon.landed", "f" * 16, {}).result()
     registry.close()
 
 
@@ -199,10 +199,10 @@ def test_a_second_process_on_the_same_folder_is_refused_and_deletes_nothing(tmp_
 def test_a_policys_selections_are_found_without_reading_the_log(address, registry):
     for number in range(40):
         policy = ("a" if number % 4 else "b") * 64
-        registry.append("me", "selection.made", f"{number:016x}", {"policy": policy}).result()
-    chosen = registry.selections("b" * 64, limit=5)
+        forge(registry, "me", "selection.made", f"{number:016x}", {"policy": policy}).result()
+    chosen = by(registry).selections("b" * 64, limit=5)
     assert [int(entry.subject, 16) for entry in chosen] == [36, 32, 28, 24, 20]
-    assert [int(e.subject, 16) for e in registry.selections("b" * 64, 5, before=chosen[-1].seq)] == [
+    assert [int(e.subject, 16) for e in by(registry).selections("b" * 64, 5, before=chosen[-1].seq)] == [
         16,
         12,
         8,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import to_builtins
 
 from surelist import Campaign, Expected
-from surelist.service.record.chain import canonical
+from surelist.service.record.event import KINDS
+from surelist.service.record.events import CampaignScreened, CampaignStarted
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from surelist.workflows import campaign_record
 from tests.helpers.furnished import CAMPAIGN
+from tests.helpers.record import by, forge
 from tests.helpers.service import close, csv_text
 from tests.service.test_api import CSV
 from tests.service.test_workspace import Person, Team
@@ -116,7 +118,7 @@ def test_a_campaign_by_page_is_the_campaign_of_the_library(team):
         done = screen(team, address, seed)
         assert done.url.path.endswith("/review"), done.text
         pool = ident_of(done)
-        assert team.runtime.registry.book.subject(pool).facts["shortlisted"] == int(listed.sum())
+        assert by(team.runtime.registry).subject(pool).facts["shortlisted"] == int(listed.sum())
         mine.review(f"Day {seed}", [truth[each] for each in np.asarray(ids)[listed].tolist()])
         review(team, pool, truth)
     state = team.ann.client.get(f"{API}/{address.rpartition('/')[2]}").json()
@@ -186,7 +188,7 @@ def test_reviews_that_are_missing_have_to_be_said(small_team):
     assert "count as not qualified when the threshold is updated" in early.text
     page = team.ann.post(f"/selections/{pool}/finish", missing="1")
     assert page.url.path == address
-    assert team.runtime.registry.book.closed(pool).facts["labels"].endswith("??")
+    assert by(team.runtime.registry).reviews_closed(pool).facts["labels"].endswith("??")
     assert team.ann.post(f"/selections/{pool}/finish", missing="1").status_code == 409
     late = team.bob.post(f"/selections/{pool}/marks", rank="1", mark="yes")
     assert late.status_code == 409
@@ -202,7 +204,7 @@ def test_a_list_that_is_gone_leaves_its_reviews_unknown(small_team):
     team.ann.post(f"/selections/{pool}/forget")
     assert "Finish it without them" in team.ann.get(address).text
     team.ann.post(f"/selections/{pool}/finish", missing="1")
-    assert set(team.runtime.registry.book.closed(pool).facts["labels"]) == {"?"}
+    assert set(by(team.runtime.registry).reviews_closed(pool).facts["labels"]) == {"?"}
     assert verify(team.runtime.registry.database).intact
 
 
@@ -251,7 +253,7 @@ def test_few_rows_are_refused_or_begin_with_everyone(small_team):
     few = "score,qualified,candidate\n" + "".join(f"{i / 30},{i % 2},c{i}\n" for i in range(30))
     refused = team.ann.client.post(f"{API}?{TERMS.replace('k=5', 'k=60')}", content=few, headers=CSV)
     assert refused.status_code == 422
-    assert team.runtime.registry.entries(action="rows.looked")[0].facts["how"] == "campaign"
+    assert team.runtime.registry.entries(KINDS["rows.looked"])[0].facts["how"] == "campaign"
     made = team.ann.client.post(
         f"{API}?{TERMS.replace('k=5', 'k=60')}&everyone=true", content=few, headers=CSV
     )
@@ -280,7 +282,7 @@ def test_only_people_of_all_policies_see_campaigns(small_team):
 
 
 def forged(team: Team, action: str, subject: str, facts: dict) -> list[str]:
-    team.runtime.registry.append("eve", action, subject, facts).result()
+    forge(team.runtime.registry, "eve", action, subject, facts).result()
     return verify(team.runtime.registry.database).problems
 
 
@@ -288,23 +290,16 @@ def test_false_steps_are_noticed(small_team):
     team = small_team
     ident = begin(team).json()["id"]
     pool = team.ann.client.post(f"{API}/{ident}/screen?name=one", content=pool_of(1)[0], headers=CSV).json()
-    entry = team.runtime.registry.book.subject(pool["pool"])
-    labels = "1" * pool["shortlisted"]
-    start, step = (
-        team.runtime.registry.entries(action="campaign.started")[0].facts["state"],
-        (entry.action, entry.facts),
-    )
-    after = campaign_record.stepped(start, [step], "reviews.closed", {"pool": "one", "labels": labels})
-    said = forged(
-        team,
-        "reviews.closed",
-        pool["pool"],
-        {"campaign": ident, "pool": "one", "labels": labels, "after": after},
-    )
+    (entry,) = team.runtime.registry.entries(CampaignScreened)
+    (begun,) = team.runtime.registry.entries(CampaignStarted)
+    reviewed = campaign_record.PoolReviewed("one", "1" * pool["shortlisted"])
+    after = to_builtins(campaign_record.stepped(begun.event.state, [entry.event.step, reviewed]))
+    facts = {"campaign": ident, "pool": "one", "labels": reviewed.labels, "after": after}
+    said = forged(team, "campaign.reviewed", pool["pool"], facts)
     assert any("not what they show" in each for each in said)
     said = forged(team, "campaign.updated", ident, {"campaign": ident, "after": after})
-    assert any("cannot be read" in each for each in said)  # off schedule
-    said = forged(team, "campaign.withdrawn", ident, {"reason": "because"})
+    assert any("cannot be read (InvalidInput)" in each for each in said)  # off schedule
+    said = forged(team, "campaign.withdrawn", ident, {"reason": "because", "pools": 1, "e_value": 20.0})
     assert any("do not speak against" in each for each in said)
     lower = {**entry.facts, "pool": "two", "pool_sha256": "0", "scores": [], "shortlisted": 0}
     said = forged(team, "campaign.screened", "f" * 16, {**lower, "after": {**after, "rows": 1}})
@@ -315,8 +310,8 @@ def test_a_threshold_edited_in_the_record_is_noticed(small_team):
     team = small_team
     begin(team)
     registry = team.runtime.registry
-    entry = registry.entries(action="campaign.started")[0]
+    entry = registry.entries(KINDS["campaign.started"])[0]
     facts = entry.facts
     facts["after"]["threshold"] /= 2
-    said = forged(team, "campaign.started", "a" * 16, json.loads(canonical(facts)))
+    said = forged(team, "campaign.started", "a" * 16, facts)
     assert any("do not lead there: threshold" in each for each in said)

@@ -10,9 +10,11 @@ import pytest
 from surelist.errors import InvalidInput
 from surelist.service.record import live_settings
 from surelist.service.record.access import Actor
+from surelist.service.record.events import SettingsChanged
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from tests.helpers.furnished import Remote, review, screen, serve
+from tests.helpers.record import forge
 from tests.helpers.service import close, csv_text
 from tests.service.test_workspace import Person, Team
 
@@ -35,7 +37,7 @@ def team(settings):
 
 
 def entries(team):
-    return team.runtime.registry.entries(action=live_settings.CHANGED)
+    return team.runtime.registry.entries(SettingsChanged)
 
 
 @pytest.mark.slow
@@ -108,7 +110,7 @@ def test_what_was_fixed_at_the_start_stays_and_is_shown_as_fixed(settings, team)
     boss = Person(team.app, "Cleo", "admin")
     boss.post("/team/settings", **CHOSEN)
     started = replace(settings, keep_uploads=0, fixed=frozenset({"keep_uploads"}))
-    now = started.with_chosen(live_settings.latest(team.runtime.registry))
+    now = started.with_chosen(live_settings.latest(team.runtime.registry).chosen)
     assert (now.keep_uploads, now.keep_results, now.title) == (0, 3600, "Clinic North")
     team.runtime.settings = now
     page = boss.get("/team").text
@@ -127,7 +129,7 @@ def test_forged_settings_are_noticed(team):
         {"settings": {"notes": 3}, "before": {"notes": True}},
         {"settings": {"notes": True}, "before": {}},
     ):
-        registry.append("eve", live_settings.CHANGED, live_settings.SUBJECT, facts).result()
+        forge(registry, "eve", SettingsChanged.action, live_settings.SUBJECT, facts).result()
     assert len(verify(registry.database).problems) == 3
     with pytest.raises(InvalidInput, match="there is none named 'login'"):
         live_settings.checked({"login": False})

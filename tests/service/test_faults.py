@@ -14,6 +14,7 @@ import pytest
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.record.verify import verify
+from tests.helpers.record import by
 from tests.helpers.service import PostgresServer, Server, csv_text, open_to_the_end
 
 web = open_to_the_end(
@@ -82,7 +83,7 @@ def test_kill_9_in_the_middle_of_200_selections(address, tmp_path, kill_after):
     verdict = verify(database, receipts)
     assert verdict.intact, verdict.problems
     registry = Registry(database)
-    assert all(saved.policy.promise for saved in registry.policies())
+    assert all(saved.policy.promise for saved in by(registry).policies())
     registry.close()
 
 

@@ -17,11 +17,14 @@ from surelist import examples
 from surelist._numerals import about
 from surelist.errors import InvalidInput
 from surelist.service.record.access import LOCAL_ACTOR
+from surelist.service.record.event import KINDS
+from surelist.service.record.labellings import AnswersSoFar
 from surelist.service.record.log import Key
 from surelist.service.record.verify import verify
 from surelist.service.record.view import View
 from surelist.workflows import labelling_record
 from tests.helpers.furnished import LABELLING
+from tests.helpers.record import by, forge, save
 from tests.helpers.service import close
 from tests.service.test_api import CSV
 from tests.service.test_workspace import Person, Team
@@ -88,7 +91,7 @@ def test_from_no_labels_to_a_policy(team):
     assert "Spring</strong>" not in team.ann.get("/").text  # it waits no more
     assert verify(team.runtime.registry.database).intact
     assert "p0" not in "".join(
-        entry.details for entry in team.runtime.registry.entries(action="labelling.started")
+        entry.details for entry in team.runtime.registry.entries(KINDS["labelling.started"])
     )
 
 
@@ -132,7 +135,7 @@ def test_answers_that_will_not_come_end_a_stage(team):
     answer(team, ident, leave=3)
     page = team.ann.post(f"/labellings/{ident}/tell", missing="1")
     assert page.status_code == 200
-    told = team.runtime.registry.entries(action="labelling.told", subject=ident)
+    told = team.runtime.registry.entries(KINDS["labelling.told"], subject=ident)
     assert told[0].facts["labels"].count(None) == 3
     again = team.ann.post(f"/labellings/{ident}/tell")
     assert again.status_code == 400  # the next stage has no answers yet
@@ -161,17 +164,17 @@ def test_a_promise_about_the_collection_gives_its_list(team):
     assert refused.status_code == 400
     assert "these very candidates" in refused.text
     listed = team.ann.post(f"/labellings/{ident}/list").text.splitlines()[1:]
-    told = team.runtime.registry.entries(action="labelling.told", subject=ident)[0].facts
+    told = team.runtime.registry.entries(KINDS["labelling.told"], subject=ident)[0].facts
     names = {line.split(",")[0] for line in listed}
-    begun = team.runtime.registry.one("labelling.started", ident, "labelling").facts["state"]
+    begun = team.runtime.registry.one(KINDS["labelling.started"], ident, "labelling").facts["state"]
     answered = labelling_record.Answered(begun)
-    answered.tell(told)
+    answered.tell(labelling_record.Told(told["rows"], told["labels"]))
     threshold = answered.work.policy.threshold
     rows = set(np.flatnonzero(threshold <= SCORES).tolist())
     for row, label in zip(told["rows"], told["labels"], strict=True):  # whatever they score
         (rows.add if label else rows.discard)(row)
     assert names == {f"p{row:05d}" for row in rows}
-    facts = team.runtime.registry.entries(action="labelling.listed")[0].facts
+    facts = team.runtime.registry.entries(KINDS["labelling.listed"])[0].facts
     assert facts["shortlisted"] == len(listed)
     assert "Spring</strong>" not in team.ann.get("/").text
     assert verify(team.runtime.registry.database).intact
@@ -186,16 +189,20 @@ def test_what_does_not_fit_is_said_on_the_form(team):
         page = begin(team, **wrong)
         assert page.status_code == 400
         assert message in page.text
-    assert not team.runtime.registry.entries(action="labelling.started")
+    assert not team.runtime.registry.entries(KINDS["labelling.started"])
 
 
 @pytest.mark.slow
 def test_forged_labels_are_noticed(team):
     ident = begin(team).url.path.rpartition("/")[2]
-    team.runtime.registry.append(
-        "eve", "labelling.told", ident, {"rows": [1, 2, 3], "labels": [1, 1, 1]}
+    forge(
+        team.runtime.registry,
+        "eve",
+        "labelling.told",
+        ident,
+        {"rows": [1, 2, 3], "labels": [1, 1, 1], "sha256": ""},
     ).result()
-    assert "cannot be read" in verify(team.runtime.registry.database).problems[0]
+    assert "cannot be read (InvalidInput)" in verify(team.runtime.registry.database).problems[0]
 
 
 @pytest.mark.slow
@@ -278,7 +285,7 @@ def test_a_draw_and_its_labels_sent_twice_at_the_same_moment_are_made_once(team)
         return answers[0].json()
 
     ident = equal(asyncio.run(twice(start, CSV, content=COLLECTION)), 201)["id"]
-    assert [each.subject for each in team.runtime.registry.entries(action="labelling.started")] == [ident]
+    assert [each.subject for each in team.runtime.registry.entries(KINDS["labelling.started"])] == [ident]
     kept = sorted(each.name.split("-")[0] for each in team.runtime.settings.spool.iterdir())
     assert kept == ["labelling", "made", "made", "made", "result"]  # one collection, one list, its pages
     address = f"/api/v1/labellings/{ident}"
@@ -286,7 +293,7 @@ def test_a_draw_and_its_labels_sent_twice_at_the_same_moment_are_made_once(team)
     sent = {"labels": [{"row": each["row"], "qualified": True} for each in rows[:5]]}
     now = equal(asyncio.run(twice(f"{address}/labels", {"Idempotency-Key": "five"}, json=sent)), 200)
     assert now["waiting"] == len(rows) - 5
-    assert len(team.runtime.registry.entries(action="labelling.told")) == 1
+    assert len(team.runtime.registry.entries(KINDS["labelling.told"])) == 1
     assert len(team.ann.client.get(f"{address}/next").json()) == now["waiting"]
 
 
@@ -295,12 +302,12 @@ def test_the_slower_of_two_under_one_key_gets_what_the_faster_one_did(registry):
     view, key = View(registry, LOCAL_ACTOR), Key("five", "0" * 64)
 
     def slower() -> Any:
-        registry.append("local", "labelling.told", "a" * 16, {"rows": [3]}, key=key).result()
+        forge(registry, "local", "labelling.told", "a" * 16, {"rows": [3]}, key=key).result()
         raise InvalidInput("labels", "row 3 is not asked for now.")
 
     made = view.once(key, slower)
     assert (made.replayed, made.entry.facts) == (True, {"rows": [3]})
-    assert len(registry.entries(action="labelling.told")) == 1
+    assert len(registry.entries(KINDS["labelling.told"])) == 1
     with pytest.raises(InvalidInput, match="not asked for"):
         view.once(None, slower)  # without a key they are two requests
 
@@ -313,9 +320,9 @@ def test_a_labelling_goes_on_when_the_service_ended_between_an_answer_and_the_ne
     ).json()
     address, registry = f"/api/v1/labellings/{started['id']}", team.runtime.registry
     rows = [each["row"] for each in team.ann.client.get(f"{address}/next").json()]
-    told = {"rows": rows, "labels": [1] * len(rows)}
-    marks, _ = labelling_record.told(registry.entries(action="labelling.started")[0].facts["state"], "", told)
-    registry.labellings.tell(started["id"], "ann", told, marks, 0).result()
+    told = labelling_record.Told(rows, [1] * len(rows))
+    marks, _ = labelling_record.told(registry.entries(KINDS["labelling.started"])[0].facts["state"], "", told)
+    by(registry).tell_labels(started["id"], told, marks, AnswersSoFar()).result()
     if not laid_out:
         team.runtime.spool.drop_result(team.runtime.spool.result(started["id"]))
     now = team.ann.client.get(address).json()
@@ -364,7 +371,7 @@ def begin_by_sex(team: Team, promise: str) -> tuple[str, dict[str, Any]]:
         sent = {"labels": [{"row": each["row"], "qualified": bool(LABELS[each["row"]])} for each in rows]}
         now = team.ann.client.post(f"/api/v1/labellings/{ident}/labels", json=sent).json()
     assert now["promise"], now
-    assert "both wards" in team.runtime.registry.entries(action="labelling.started")[0].details
+    assert "both wards" in team.runtime.registry.entries(KINDS["labelling.started"])[0].details
     return ident, now
 
 
@@ -395,7 +402,7 @@ def test_a_promise_to_each_group_is_saved_as_a_policy_and_says_the_same_everywhe
     made = team.ann.post(form.url.path, score="score", group="sex", id="person", name="Monday")
     for shown in (page, *(html.unescape(each.text) for each in (team.ann.get(saved), form, made))):
         assert policy.two_lines.what in shown
-    facts = team.runtime.registry.selection(made.url.path.rpartition("/")[2]).facts
+    facts = by(team.runtime.registry).selection(made.url.path.rpartition("/")[2]).facts
     assert set(facts["groups"]) == {"f", "m"}
     assert verify(team.runtime.registry.database).intact
 
@@ -416,6 +423,6 @@ def test_a_policy_on_record_that_its_labels_do_not_certify_is_a_problem(team):
     for changes in ({"share": 0.5}, {"threshold": 0.1}):
         steps = (structs.replace(cutoff.steps[0], **changes),)
         other = structs.replace(policy, cutoffs=(structs.replace(cutoff, steps=steps),))
-        written = registry.save_policy(other, "other", "Ann", {"labelling": ident}).result()
+        written = save(registry, other, "other", "Ann", labelling=ident)
         problems = verify(registry.database).problems
         assert problems.pop() == f"entry {written.entry.seq}: the labels on record do not certify this policy"

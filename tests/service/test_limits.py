@@ -21,6 +21,7 @@ from surelist.service.record import access
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.settings import Settings
+from tests.helpers.record import selection
 from tests.helpers.service import Server, close, operations
 from tests.service.test_api import make_policy
 
@@ -194,8 +195,7 @@ def test_more_requests_than_the_limit_are_refused_in_the_one_shape(local_client,
 def test_reviews_of_nested_json_are_refused_quickly(local_client):
     runtime = local_client.app.state.runtime
     nested = b'{"reviews": ' + b"[" * 500_000
-    entry = runtime.registry.append("a", "selection.made", "a" * 16, {"policy": "0" * 64, "shortlisted": 1})
-    entry.result()
+    runtime.registry.append("a", "a" * 16, selection("0" * 64)).result()
     began = time.process_time()  # work, not waiting: the machine may be busy
     answer = local_client.post(
         f"/api/v1/selections/{'a' * 16}/reviews", content=nested, headers={"content-type": "application/json"}

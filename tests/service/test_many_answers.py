@@ -12,16 +12,21 @@ import pytest
 from starlette.testclient import TestClient
 
 from surelist import Expected, calibrate, examples
+from surelist.promises import policy_file
 from surelist.service import start_page
 from surelist.service.app import create_app
 from surelist.service.errors import Conflict
 from surelist.service.record.access import LOCAL_ACTOR
 from surelist.service.record.connections import Postgres, Sqlite
+from surelist.service.record.event import KINDS
+from surelist.service.record.events import LabellingListed, LabellingStarted, PolicySaved, PolicyWithdrawn
+from surelist.service.record.labellings import AnswersSoFar
 from surelist.service.record.record import Registry
 from surelist.service.record.verify import verify
 from surelist.service.record.view import View
 from surelist.service.uploads import Spool
-from surelist.workflows.labelling_record import Answered
+from surelist.workflows.labelling_record import Answered, Told
+from tests.helpers.record import by, forge, save, selection
 from tests.service.test_record import tamper
 
 CSV = {"content-type": "text/csv"}
@@ -51,17 +56,17 @@ class Teller:
 
     def __init__(self, registry: Registry, ident: str) -> None:
         self.registry, self.ident = registry, ident
-        self.answered = Answered(registry.one("labelling.started", ident, "labelling").facts["state"])
+        self.answered = Answered(registry.one(KINDS["labelling.started"], ident, "labelling").facts["state"])
         self.left = self.answered.work.ask().tolist()
 
     def tell(self, many: int) -> None:
-        last, waiting = self.registry.labellings.progress(self.ident).seq, []
+        last, waiting = by(self.registry).progress(self.ident).seq, []
         head = self.registry.entries(limit=1)[0].seq
         for number in range(1, many + 1):
-            told = {"rows": [self.left.pop()], "labels": [int(number % 3 == 0)]}
+            told = Told([self.left.pop()], [int(number % 3 == 0)])
             self.answered.tell(told)
             marks = self.answered.marks
-            waiting.append(self.registry.labellings.tell(self.ident, "ann", told, marks, last))
+            waiting.append(by(self.registry).tell_labels(self.ident, told, marks, AnswersSoFar(last)))
             last = head + number
         for each in waiting:
             each.result()
@@ -165,10 +170,10 @@ def test_an_entry_that_claims_other_answers_than_those_told_is_noticed(settings)
         registry = registry_of(client)
         teller = Teller(registry, ident)
         teller.tell(2)
-        told = {"rows": [teller.left.pop()], "labels": [1]}
+        told = Told([teller.left.pop()], [1])
         marks = teller.answered.marks  # without the new one
-        last = registry.labellings.progress(ident).seq
-        registry.labellings.tell(ident, "eve", told, marks, last).result()
+        eve = by(registry, "eve")
+        eve.tell_labels(ident, told, marks, eve.progress(ident)).result()
         assert "the answers so far are not those it says" in verify(registry.database).problems[0]
 
 
@@ -178,9 +183,9 @@ def test_an_answer_worked_out_from_older_ones_is_refused(settings):
         registry = registry_of(client)
         teller = Teller(registry, ident)
         teller.tell(3)
-        told = {"rows": [teller.left.pop()], "labels": [1]}
+        told = Told([teller.left.pop()], [1])
         with pytest.raises(Conflict, match="somebody else has just sent others"):
-            registry.labellings.tell(ident, "eve", told, teller.answered.marks, 0).result()
+            by(registry, "eve").tell_labels(ident, told, teller.answered.marks, AnswersSoFar()).result()
         assert verify(registry.database).intact
 
 
@@ -191,51 +196,57 @@ def worklist(registry: Registry, folder: Path) -> dict[str, Any]:
 
 def test_a_retired_policy_is_never_listed_as_active_however_many_entries_follow(registry, tmp_path):
     made = calibrate(*examples.population(np.random.default_rng(0), 500), Expected(2, 100))
-    old = registry.save_policy(made, "old", "me", {}).result().entry.subject
-    registry.append("me", "policy.described", old, {"name": "older", "note": ""}).result()
-    registry.retire_policy(old, "me", "enough").result()
+    old = save(registry, made, "old", "me").entry.subject
+    forge(registry, "me", "policy.described", old, {"name": "older", "note": ""}).result()
+    by(registry, "me").retire_policy(old, "enough").result()
     for part in (0, 5_050):  # so many wait at once
         waiting = [
-            registry.append("me", "policy.retired", f"{part + each:064x}", {"reason": "r"})
+            forge(registry, "me", "policy.retired", f"{part + each:064x}", {"reason": "r"})
             for each in range(5_050)
         ]
         assert all(each.result() for each in waiting)
-    (saved,) = registry.policies()
+    (saved,) = by(registry).policies()
     assert saved.retired is not None
     assert saved.name == "older"
     view = View(registry, LOCAL_ACTOR)
     assert worklist(registry, tmp_path)["policies"] == []
-    assert [each["retired"] for each in start_page.policies(view, "", "retired")[0]] == [True]
+    assert [each.retired for each in start_page.policies(view, "", "retired")[0]] == [True]
     assert start_page.policies(view, "", "use") == ([], False)
     assert view.policy_names() == {old: "older"}
 
 
 def test_all_looks_at_the_same_rows_are_known_however_many_there_were(registry):
     for number in range(130):
-        registry.append("me", "rows.looked", "f" * 64, {"file": "a", "how": "h", "alpha": number}).result()
-    assert [look["alpha"] for look in View(registry, LOCAL_ACTOR).looks("f" * 64, "a")] == [*range(130)]
+        asked = {"targets": {}, "alpha": number, "rule": "exact"}
+        forge(registry, "me", "rows.looked", "f" * 64, {"file": "a", "how": "h", "asked": asked}).result()
+    assert [look.asked.alpha for look in View(registry, LOCAL_ACTOR).looks("f" * 64, "a")] == [*range(130)]
 
 
 def test_work_that_waits_is_on_the_worklist_however_much_was_begun_since(registry, tmp_path):
     """An alarm, reviews that are due, a labelling: each older than hundreds of others."""
     made = calibrate(*examples.population(np.random.default_rng(0), 500), Expected(2, 100))
-    policy = registry.save_policy(made, "first", "me", {}).result().entry.subject
-    facts = {"policy": policy, "shortlisted": 2, "candidates": 9, "groups": {}, "watched": True}
-    registry.append("me", "selection.made", "a" * 16, facts).result()
-    registry.append("me", "policy.withdrawn", policy, {"reason": "r"}).result()
-    started = {"name": "Spring", "labels": 5}
-    registry.append("me", "labelling.started", "b" * 16, started).result()
+    policy = save(registry, made, "first", "me").entry.subject
+    registry.append("me", "a" * 16, selection(policy, watched=True)).result()
+    registry.append("me", policy, PolicyWithdrawn(reason="r", pools=1, e_value=20.0)).result()
+    started = LabellingStarted(
+        name="Spring", file="f", collection_sha256="c", candidates=9, target="t", alpha=0.1, labels=5,
+        state="", kept_until="",
+    )  # fmt: skip
+    registry.append("me", "b" * 16, started).result()
     for number in range(600):
         later = calibrate(
             *examples.population(np.random.default_rng(0), 500), Expected(2, 100), alpha=0.11 + number / 1e5
         ) if number < 230 else None  # fmt: skip
         if later is not None:
-            registry.save_policy(later, f"p{number}", "me", {"labelling": f"{number:016x}"})
-            registry.append("me", "labelling.started", f"{number:016x}", started)
-        registry.append("me", "selection.made", f"{number:016d}", {**facts, "watched": None})
-    registry.append("me", "labelling.listed", "c" * 16, {}).result()
+            saved = PolicySaved(
+                name=f"p{number}", policy=policy_file.dumps(later), labelling=f"{number:016x}"
+            )
+            by(registry, "me").save_policy(saved)
+            registry.append("me", f"{number:016x}", started)
+        registry.append("me", f"{number:016d}", selection(policy))
+    registry.append("me", "c" * 16, LabellingListed(shortlisted=0, result_sha256="")).result()
     shown = worklist(registry, tmp_path)
-    assert [each["hash"] for each in shown["alarms"]] == [policy]
+    assert [each.hash for each in shown["alarms"]] == [policy]
     assert [each["entry"].subject for each in shown["due"]] == ["a" * 16]
-    assert [each["id"] for each in shown["labellings"]] == ["b" * 16]
+    assert [each.subject for each in shown["labellings"]] == ["b" * 16]
     assert [each["policy"] for each in shown["due"]] == ["first"]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from surelist import Expected, Groups, Monitor, PerPool, calibrate, examples
-from surelist.service.record.chain import canonical
 from surelist.service.record.verify import verify
 from surelist.workflows import watching
-from surelist.workflows.watching import WatchedPool
+from surelist.workflows.watching import PoolNumbers, WatchedPool
+from tests.helpers.record import by, forge
 from tests.helpers.service import close, csv_text
 from tests.service.test_api import CSV
 from tests.service.test_workspace import Person, Team
@@ -107,21 +107,21 @@ def test_missing_and_disputed_reviews_speak_for_the_promise(team):
     team.ann.post(path + "/marks", rank="2", mark="yes")
     team.bob.post(path + "/marks", rank="2", mark="no")
     assert "disagree" in team.ann.post(path + "/finish").text
-    listed = team.runtime.registry.selection(path.rpartition("/")[2]).facts["shortlisted"]
+    listed = by(team.runtime.registry).selection(path.rpartition("/")[2]).facts["shortlisted"]
     team.ann.post(path + "/finish", missing="1")
-    counts = next(iter(team.runtime.registry.book.closings(team.policy).values()))
-    assert counts == {"pool_size": 200, "qualified": 1, "unreviewed": listed - 1}
+    counts = next(iter(by(team.runtime.registry).closings(team.policy).values()))
+    assert counts == PoolNumbers(200, 1, listed - 1)
     assert verify(team.runtime.registry.database).intact
 
 
 @pytest.mark.slow
 def test_the_same_pool_and_trial_runs_do_not_count(team):
     screen(team, 1)
-    again = team.runtime.registry.selection(screen(team, 1).rpartition("/")[2]).facts
+    again = by(team.runtime.registry).selection(screen(team, 1).rpartition("/")[2]).facts
     assert "counts once" in again["not_watched"]
-    trial = team.runtime.registry.selection(screen(team, 2, watch=False).rpartition("/")[2]).facts
+    trial = by(team.runtime.registry).selection(screen(team, 2, watch=False).rpartition("/")[2]).facts
     assert "watched" not in trial
-    assert len(team.runtime.registry.watched(team.policy)) == 1
+    assert len(by(team.runtime.registry).watched(team.policy)) == 1
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_a_limited_token_finishes_only_its_own(team):
 
 
 def forged(team: Team, action: str, subject: str, facts: dict) -> list[str]:
-    team.runtime.registry.append("eve", action, subject, facts).result()
+    forge(team.runtime.registry, "eve", action, subject, facts).result()
     return verify(team.runtime.registry.database).problems
 
 
@@ -155,7 +155,7 @@ def test_false_closings_and_withdrawals_are_noticed(team):
     counts = {"pool_size": 200, "qualified": 12, "unreviewed": 0}
     said = forged(team, "reviews.closed", first, {"policy": team.policy, "counts": counts})
     assert any("not what they show" in each for each in said)
-    said = forged(team, "policy.withdrawn", team.policy, {"reason": "because"})
+    said = forged(team, "policy.withdrawn", team.policy, {"reason": "because", "pools": 1, "e_value": 20.0})
     assert any("do not speak against the promise" in each for each in said)
 
 
@@ -164,12 +164,12 @@ def test_an_alarm_that_was_kept_quiet_is_noticed(team):
     registry = team.runtime.registry
     for seed in range(1, 5):
         path = screen(team, seed)
-        listed = registry.selection(path.rpartition("/")[2]).facts["shortlisted"]
+        listed = by(registry).selection(path.rpartition("/")[2]).facts["shortlisted"]
         ids = [line.split(",")[1] for line in team.ann.get(path + "/reviews.csv").text.splitlines()[1:]]
-        registry.book.record(path.rpartition("/")[2], "ann", dict.fromkeys(ids, False)).result()
+        by(registry, "ann").record_reviews(path.rpartition("/")[2], dict.fromkeys(ids, False)).result()
         counts = {"pool_size": 200, "qualified": 0, "unreviewed": listed - len(ids)}
         facts = {"policy": team.policy, "counts": counts}
-        registry.append("eve", "reviews.closed", path.rpartition("/")[2], facts).result()
+        forge(registry, "eve", "reviews.closed", path.rpartition("/")[2], facts).result()
     assert any(
         "raise the alarm, but it was not withdrawn" in each for each in verify(registry.database).problems
     )
@@ -185,7 +185,7 @@ def policy_of(target=None, **options):
 
 def test_the_standing_goes_from_early_to_holding():
     policy = policy_of()
-    pools = [WatchedPool(str(n), {"pool_size": 100, "qualified": 9, "unreviewed": 0}) for n in range(60)]
+    pools = [WatchedPool(str(n), PoolNumbers(100, 9)) for n in range(60)]
     early, late = watching.watch(policy, pools[:1]), watching.watch(policy, pools)
     assert early.standing == "too early to say"
     assert late.standing == "holding"
@@ -194,7 +194,7 @@ def test_the_standing_goes_from_early_to_holding():
     )
     low = Monitor(policy)
     for pool in pools:
-        low.observe(**pool.reviewed)
+        low.observe(qualified=pool.reviewed.qualified, pool_size=pool.reviewed.pool_size)
     assert low.interval[0] >= 0.05
     assert watching.watch(policy, []).sentence == "Too early to say: no pool has all its reviews yet."
 
@@ -222,13 +222,12 @@ def test_groups_are_counted_apart(group_rows):
     counts = watching.counts_of(
         policy,
         120,
-        {"a": [100, 5], "b": [20, 2]},
+        {"a": (100, 5), "b": (20, 2)},
         7,
         {"x": True, "y": False, "z": True},
         {"x": "a", "y": "a", "z": "b"},
     )
-    assert counts["qualified"] == {"a": 1, "b": 1}
-    assert counts["unreviewed"] == {"a": 3, "b": 1}
-    assert counts["pool_size"] == (120 if group_rows == "all" else {"a": 100, "b": 20})
-    assert canonical(counts)
+    assert counts.qualified == {"a": 1, "b": 1}
+    assert counts.unreviewed == {"a": 3, "b": 1}
+    assert counts.pool_size == (120 if group_rows == "all" else {"a": 100, "b": 20})
     assert watching.watch(policy, [WatchedPool("p", counts)]).standing == "too early to say"

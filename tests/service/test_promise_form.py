@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
+from surelist.service.record.event import KINDS
 from tests.helpers.service import csv_text
 from tests.service.test_access import form_token
 from tests.service.test_api import CSV, make_policy, rows_of
@@ -51,7 +52,7 @@ def tab(local_client, past) -> Tab:
 
 
 def looks(client) -> int:
-    return len(client.app.state.runtime.registry.entries(action="rows.looked"))
+    return len(client.app.state.runtime.registry.entries(KINDS["rows.looked"]))
 
 
 @pytest.mark.slow

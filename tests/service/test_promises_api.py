@@ -216,7 +216,7 @@ def test_rows_that_made_the_policy_prove_nothing_about_it(local_client, rows):
 def test_openapi_offers_every_option_that_is_not_of_files(local_client):
     schema = local_client.get("/api/v1/openapi.json").json()["paths"]["/api/v1/calibrate"]["post"]
     offered = {each["name"] for each in schema["parameters"]}
-    of_files = {"unlabelled", "on_bad_rows", "engine", "spark_master", "reason", "rank"}
+    of_files = {"unlabelled", "on_bad_rows", "engine", "spark_master", "reason", "rank", "header_row"}
     assert {name for name in OPTIONS if "." not in name} - of_files <= offered
     kinds = next(each["schema"]["enum"] for each in schema["parameters"] if each["name"] == "promise")
     assert kinds == ["expected", "per-pool", "recall", "precision", "budget", "next-pool", "pool-average", "value",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from surelist.service.promise_form import promises_of
+from surelist.service.choices import ChosenColumns
+from surelist.service.promise_form import offers
 from tests.service.test_api import CSV
 from tests.service.test_promise_form import Tab, looks
 from tests.service.test_promises_api import others, rows, text
@@ -28,7 +29,7 @@ PAGE: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "several scores": ({}, {**PLAIN, "other_score": ["bm25"]}, "at least 5 qualified"),
     "audited": ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "audited_below": "0.6", "audit_rate": "30"}, "labelled"),
     "rates": ({"label": "drawn", "labels": "drawn"}, {**PLAIN, "k": "4", "probability": "rate", "lowest_rate": "30"}, "4 q"),
-    "value": ({"label": "value", "labels": "value"}, {"promise": "value", "k": "40", "pool_size": "100"}, "value of 40"),
+    "value": ({"label": "value", "labels": "amounts"}, {"promise": "value", "k": "40", "pool_size": "100"}, "value of 40"),
 }  # fmt: skip
 
 
@@ -136,8 +137,8 @@ def test_labels_are_what_a_person_says_they_are(local_client, rows):
     assert stopped.status_code == 400
     assert "say below what an empty one means" in stopped.text
     assert tab.choose(label="drawn", labels="unqualified").status_code == 200
-    assert tab.choose(label="query", labels="value").status_code == 400
-    assert tab.choose(label="value", labels="value").status_code == 200
+    assert tab.choose(label="query", labels="amounts").status_code == 400
+    assert tab.choose(label="value", labels="amounts").status_code == 200
 
 
 @pytest.mark.slow
@@ -180,7 +181,7 @@ def ticked(page: str) -> list[str]:
 
 CHANGED: list[tuple[dict[str, str], str]] = [
     ({}, "per-pool"), ({"pool": "query"}, "next-pool"), ({"label": "drawn", "labels": "drawn"}, "per-pool"),
-    ({"label": "value", "labels": "value"}, ""),
+    ({"label": "value", "labels": "amounts"}, ""),
 ]  # fmt: skip
 
 
@@ -190,8 +191,8 @@ def test_the_average_is_ticked_at_first_and_a_choice_stays_when_other_columns_ar
 ):
     tab = Tab(local_client, text(rows))
     for columns, first in (({}, "expected"), ({"pool": "query"}, "pool-average"),
-                           ({"label": "value", "labels": "value"}, "value"),
-                           ({"label": "value", "labels": "value", "pool": "query"}, "pool-average")):  # fmt: skip
+                           ({"label": "value", "labels": "amounts"}, "value"),
+                           ({"label": "value", "labels": "amounts", "pool": "query"}, "pool-average")):  # fmt: skip
         tab.choose(**columns)
         assert ticked(tab.client.get(f"{tab.url}/promise").text) == [first]
     tab.choose()
@@ -203,13 +204,12 @@ def test_the_average_is_ticked_at_first_and_a_choice_stays_when_other_columns_ar
 
 @pytest.mark.parametrize(
     "columns",
-    [{}, {"pool": "query"}, {"label": "drawn", "labels": "drawn"}, {"label": "value", "labels": "value"},
-     {"label": "value", "labels": "value", "pool": "query"}, {"group": "query"}],
+    [{}, {"pool": "query"}, {"label": "drawn", "labels": "drawn"}, {"label": "value", "labels": "amounts"},
+     {"label": "value", "labels": "amounts", "pool": "query"}, {"group": "query"}],
 )  # fmt: skip
 def test_the_form_shows_the_promises_that_it_takes(local_client, rows, columns):
     tab = Tab(local_client, text(rows))
     tab.choose(**columns)
     page = tab.client.get(f"{tab.url}/promise").text
     shown = re.findall(r'<input type="radio"[^>]*name="promise" value="([^"]*)"', page)
-    chosen = {"group": None, "pool": None, **columns}
-    assert sorted(shown) == sorted(promises_of(chosen))
+    assert sorted(shown) == sorted(each.choice.name for each in offers(ChosenColumns(**columns)))

@@ -8,11 +8,13 @@ import shutil
 import sqlite3
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import to_builtins
 
 from surelist import Expected, Hash, calibrate, examples
 from surelist.cli import run
@@ -21,11 +23,13 @@ from surelist.service.errors import Conflict, NotFound, StorageError
 from surelist.service.record import access
 from surelist.service.record.chain import GENESIS, Entry, next_entry
 from surelist.service.record.database import Database
+from surelist.service.record.event import Unknown
+from surelist.service.record.events.lists import reviews_hash
 from surelist.service.record.guards import add_guards
 from surelist.service.record.log import Key
 from surelist.service.record.record import Registry
-from surelist.service.record.reviews import reviews_hash
 from surelist.service.record.verify import verify
+from tests.helpers.record import by, forge, save, selection
 from tests.helpers.service import close
 
 
@@ -45,12 +49,12 @@ class Storied:
         self.policy = saved(registry, policy)
         made(registry, self.policy, listed=2)
         made(registry, self.policy, "b" * 16)
-        registry.book.record("a" * 16, "ann", {"x": True}).result()
+        by(registry, "ann").record_reviews("a" * 16, {"x": True}).result()
         token, _ = access.create_token(registry, "bob", "viewer", actor="ann", policies=[self.policy], days=3)
         access.begin_session(registry, token, 60)
         self.revoked = access.create_token(registry, "old", "viewer", actor="ann")[0].id
         access.revoke_token(registry, self.revoked, actor="ann")
-        registry.retire_policy(self.policy, "bob", "outdated", Key("k", "r")).result()
+        by(registry, "bob").retire_policy(self.policy, "outdated", Key("k", "r")).result()
         self.head = registry.entries(limit=1)[0].receipt
 
 
@@ -60,12 +64,12 @@ def storied(registry, policy) -> Storied:
 
 
 def saved(registry: Registry, policy) -> str:
-    return registry.save_policy(policy, "p", "ann", {}).result().entry.subject
+    return save(registry, policy, "p", "ann").entry.subject
 
 
 def made(registry: Registry, digest: str, name: str = "a" * 16, listed: int = 3) -> Entry:
     facts = {"candidates": 9, "shortlisted": listed}
-    return registry.record_selection(name, digest, "ann", facts).result().entry
+    return by(registry, "ann").record_selection(name, selection(digest, **facts)).result().entry
 
 
 def test_entries_are_chained_in_order(registry, policy):
@@ -82,7 +86,7 @@ def test_a_policy_comes_back_and_is_known_by_its_hash(registry, policy):
     found = registry.policy(saved(registry, policy))
     assert found.policy == policy
     assert found.retired is None
-    assert registry.save_policy(policy, "p", "bob", {}).result().replayed
+    assert save(registry, policy, "p", "bob").replayed
     assert len(registry.entries()) == 1
     with pytest.raises(NotFound):
         registry.policy("0" * 64)
@@ -99,26 +103,28 @@ def test_a_salt_stays_out_of_the_log(registry):
 
 def test_a_retired_policy_makes_no_selection(registry, policy):
     digest = saved(registry, policy)
-    registry.retire_policy(digest, "ann", "outdated").result()
+    by(registry, "ann").retire_policy(digest, "outdated").result()
     assert registry.policy(digest).retired.facts == {"reason": "outdated"}
     with pytest.raises(Conflict, match="retired"):
         made(registry, digest)
     with pytest.raises(Conflict, match="retired"):
-        registry.retire_policy(digest, "ann", "again").result()
+        by(registry, "ann").retire_policy(digest, "again").result()
     assert len(registry.entries()) == 2
 
 
 def test_the_same_key_is_recorded_once(registry, policy):
     digest = saved(registry, policy)
     facts = {"candidates": 9, "shortlisted": 3}
-    first = registry.record_selection("a" * 16, digest, "ann", facts, Key("k", "r")).result()
-    again = registry.record_selection("b" * 16, digest, "ann", facts, Key("k", "r")).result()
+    first = by(registry, "ann").record_selection("a" * 16, selection(digest, **facts), Key("k", "r")).result()
+    again = by(registry, "ann").record_selection("b" * 16, selection(digest, **facts), Key("k", "r")).result()
     assert again.entry == first.entry
     assert again.replayed
     assert not first.replayed
     with pytest.raises(Conflict, match="another request"):
-        registry.record_selection("c" * 16, digest, "ann", facts, Key("k", "other")).result()
-    other = registry.record_selection("d" * 16, digest, "bob", facts, Key("k", "other")).result()
+        by(registry, "ann").record_selection("c" * 16, selection(digest, **facts), Key("k", "other")).result()
+    other = (
+        by(registry, "bob").record_selection("d" * 16, selection(digest, **facts), Key("k", "other")).result()
+    )
     assert not other.replayed
     assert len(registry.entries()) == 3
 
@@ -155,9 +161,11 @@ def test_eight_writers_and_two_processes_worth_of_connections_keep_one_chain(add
 def test_one_refused_job_leaves_the_others_of_its_batch(registry, policy):
     digest = saved(registry, policy)
     registry.writer.submit(lambda batch: __import__("time").sleep(0.2))  # the others gather behind this one
-    good = [registry.record_selection(f"{i:016d}", digest, "a", {"shortlisted": 0}) for i in range(3)]
-    bad = registry.record_selection("f" * 16, "0" * 64, "a", {"shortlisted": 0})
-    more = registry.record_selection("e" * 16, digest, "a", {"shortlisted": 0})
+    good = [
+        by(registry, "a").record_selection(f"{i:016d}", selection(digest, shortlisted=0)) for i in range(3)
+    ]
+    bad = by(registry, "a").record_selection("f" * 16, selection("0" * 64, shortlisted=0))
+    more = by(registry, "a").record_selection("e" * 16, selection(digest, shortlisted=0))
     with pytest.raises(NotFound):
         bad.result()
     assert [f.result().entry.seq for f in [*good, more]] == [2, 3, 4, 5]
@@ -168,7 +176,7 @@ def test_a_job_that_breaks_in_the_database_spares_its_batch(registry, policy):
     digest = saved(registry, policy)
     registry.writer.submit(lambda batch: __import__("time").sleep(0.2))
     broken = registry.writer.submit(lambda batch: batch.connection.execute("SELECT nonsense FROM nowhere"))
-    good = registry.record_selection("e" * 16, digest, "a", {"shortlisted": 0})
+    good = by(registry, "a").record_selection("e" * 16, selection(digest, shortlisted=0))
     with pytest.raises(StorageError):
         broken.result()
     assert good.result().entry.seq == 2
@@ -178,18 +186,18 @@ def test_a_job_that_breaks_in_the_database_spares_its_batch(registry, policy):
 def test_reviews_replace_earlier_ones_and_stay_out_of_the_log(registry, policy):
     made(registry, saved(registry, policy), listed=2)
     name = "a" * 16
-    registry.book.record(name, "ann", {"Jane Roe": True, "John Doe": False}).result()
-    registry.book.record(name, "ann", {"John Doe": True}).result()
-    assert registry.book.marks(name).outcomes() == {"Jane Roe": True, "John Doe": True}
+    by(registry, "ann").record_reviews(name, {"Jane Roe": True, "John Doe": False}).result()
+    by(registry, "ann").record_reviews(name, {"John Doe": True}).result()
+    assert by(registry).marks(name).outcomes() == {"Jane Roe": True, "John Doe": True}
     assert not any("Doe" in entry.details for entry in registry.entries())
     with pytest.raises(InvalidInput, match="2 candidates, but 3"):
-        registry.book.record(name, "ann", {"Someone Else": True}).result()
+        by(registry, "ann").record_reviews(name, {"Someone Else": True}).result()
     assert verify(registry.database).intact
 
 
 def test_the_database_refuses_changes(registry, policy):
     made(registry, saved(registry, policy))
-    registry.book.record("a" * 16, "ann", {"x": True}).result()
+    by(registry, "ann").record_reviews("a" * 16, {"x": True}).result()
     for statement in ("UPDATE log SET actor = 'eve'", "DELETE FROM log WHERE seq = 2", "DELETE FROM reviews"):
         connection = registry.database.connect()
         with pytest.raises(StorageError) as refused:
@@ -273,7 +281,7 @@ def test_every_attack_is_noticed(storied, attack):
 
 def test_an_entry_in_the_middle_with_a_hash_made_anew_is_noticed_by_the_next_one(storied):
     entry = storied.registry.entries(limit=1000)[-2]
-    forged = Entry(**{**vars(entry), "at": "2020-01-01T00:00:00.000+00:00"})
+    forged = replace(entry, at="2020-01-01T00:00:00.000+00:00")
     tamper(
         storied.database,
         f"UPDATE log SET at = '{forged.at}', hash = '{forged.expected_hash()}' WHERE seq = {entry.seq}",
@@ -322,18 +330,20 @@ def test_the_database_refuses_an_entry_without_a_number(registry):
 
 FORGERIES = {
     "a selection with a retired policy": (
-        "selection.made", "c" * 16, lambda s: {"policy": s.policy, "shortlisted": 1}, "was retired before"
+        "selection.made", "c" * 16, lambda s: to_builtins(selection(s.policy)), "was retired before"
     ),
     "a selection with no policy": (
-        "selection.made", "c" * 16, lambda s: {"policy": "0" * 64, "shortlisted": 1}, "was never saved"
+        "selection.made", "c" * 16, lambda s: to_builtins(selection("0" * 64)), "was never saved"
     ),
     "a policy retired twice": ("policy.retired", None, lambda s: {"reason": "x"}, "was retired before"),
     "reviews of nothing": (
         "reviews.received", "d" * 16, lambda s: {"reviews": 0, "qualified": 0, "sha256": reviews_hash([])},
         "selection was never made",
     ),
-    "a policy under another hash": ("policy.saved", "0" * 64, lambda s: {"policy": "{}"}, "does not have the hash"),
-    "a session after the end": ("session.begun", "revoked", lambda s: {}, "revoked before"),
+    "a policy under another hash": ("policy.saved", "0" * 64, lambda s: {"name": "p", "policy": "{}"}, "does not have the hash"),
+    "a session after the end": (
+        "session.begun", "revoked", lambda s: {"fingerprint": "f", "expires": "2999"}, "revoked before"
+    ),
     "nonsense": ("policy.saved", "0" * 64, lambda s: {"policy": 7}, "cannot be read"),
 }  # fmt: skip
 
@@ -344,9 +354,8 @@ def test_an_entry_that_contradicts_the_record_is_noticed(storied, forgery):
     action, subject, facts, symptom = FORGERIES[forgery]
     subject = storied.policy if subject is None else storied.revoked if subject == "revoked" else subject
     head = storied.registry.entries(limit=1)[0]
-    entry = next_entry(
-        (head.seq, head.hash), at="2026", actor="eve", action=action, subject=subject, facts=facts(storied)
-    )
+    event = Unknown(kind=action, facts=facts(storied))
+    entry = next_entry((head.seq, head.hash), event, at="2026", actor="eve", subject=subject)
     storied.database.connect().execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)", list(entry.row()))
     assert any(symptom in problem for problem in verify(storied.database).problems)
 
@@ -366,7 +375,7 @@ def test_a_record_can_be_checked_while_it_is_written(registry, policy):
             if stop.is_set():
                 return
             made(registry, digest, f"{number:016d}", listed=1)
-            registry.book.record(f"{number:016d}", "ann", {"x": True}).result()
+            by(registry, "ann").record_reviews(f"{number:016d}", {"x": True}).result()
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -460,8 +469,8 @@ def registry_head(folder: Path) -> str:
 def test_a_policys_selections_are_found_by_an_index(registry, policy):
     digest = saved(registry, policy)
     made(registry, digest)
-    assert [entry.subject for entry in registry.selections(digest)] == ["a" * 16]
-    assert registry.selections("0" * 64) == []
+    assert [entry.subject for entry in by(registry).selections(digest)] == ["a" * 16]
+    assert by(registry).selections("0" * 64) == []
     connection = registry.database.connect()
     where = registry.database.policy_of_selection
     query = f"SELECT seq FROM log WHERE action = 'selection.made' AND {where} = 'x' AND seq < 9"
@@ -482,7 +491,7 @@ def test_looks_at_rows_are_read_from_an_index(registry, monkeypatch):
         return read(sql, values)
 
     monkeypatch.setattr(registry.database, "read", noted)
-    registry.looks("a" * 64, "b" * 64)
+    by(registry).looks("a" * 64, "b" * 64)
     monkeypatch.setattr(registry.database, "read", read)
     if registry.database.kind == "sqlite":
         plan = [row[-1] for row in registry.database.read("EXPLAIN QUERY PLAN " + asked[0], asked[1])]
@@ -490,8 +499,9 @@ def test_looks_at_rows_are_read_from_an_index(registry, monkeypatch):
         assert any("log_by_subject" in step for step in plan)
         assert any("log_by_file" in step for step in plan)
     for number, (rows, file) in enumerate([("r1", "f1"), ("r2", "f1"), ("r3", "f3"), ("f1", "f9")]):
-        registry.append("me", "rows.looked", rows, {"file": file, "n": number}).result()
-    assert [entry.facts["n"] for entry in registry.looks("r1", "f1")] == [0, 1, 3]
+        question = {"targets": {}, "alpha": number / 10, "rule": "exact"}
+        forge(registry, "me", "rows.looked", rows, {"file": file, "how": "h", "asked": question}).result()
+    assert [look.asked.alpha for look in by(registry).looks("r1", "f1")] == [0, 0.1, 0.3]
 
 
 def test_requests_that_come_together_share_a_transaction(registry, policy, monkeypatch):
@@ -507,7 +517,7 @@ def test_requests_that_come_together_share_a_transaction(registry, policy, monke
     monkeypatch.setattr(registry.writer, "_run", counted)
 
     async def one(number: int) -> int:
-        future = registry.record_selection(f"{number:016d}", digest, "a", {"shortlisted": 0})
+        future = by(registry, "a").record_selection(f"{number:016d}", selection(digest, shortlisted=0))
         return (await asyncio.wrap_future(future)).entry.seq
 
     async def all_at_once() -> list[int]:
@@ -523,13 +533,13 @@ def test_a_closed_record_takes_no_more_writes(registry, policy):
     saved(registry, policy)
     registry.writer.close()
     with pytest.raises(StorageError, match="stopping"):
-        registry.append("me", "x", "y", {}).result(timeout=5)
+        forge(registry, "me", "x", "y", {}).result(timeout=5)
 
 
 def test_a_nul_character_is_refused_in_words(registry, policy):
     made(registry, saved(registry, policy))
     with pytest.raises(InvalidInput, match="NUL"):
-        registry.book.record("a" * 16, "ann", {"Jane\0Roe": True}).result()
+        by(registry, "ann").record_reviews("a" * 16, {"Jane\0Roe": True}).result()
     with pytest.raises(InvalidInput, match="NUL"):
         registry.policy("a\0b")
     assert verify(registry.database).intact
@@ -581,7 +591,7 @@ def test_a_rehashed_forgery_is_found_by_a_receipt(registry, policy):
     made(registry, saved(registry, policy))
     receipt = registry.entries()[0].receipt
     entry = registry.entries()[0]
-    forged = Entry(**{**vars(entry), "actor": "eve"})
+    forged = replace(entry, actor="eve")
     tamper(
         registry.database,
         f"UPDATE log SET actor = 'eve', hash = '{forged.expected_hash()}' WHERE seq = {entry.seq}",
@@ -611,12 +621,16 @@ def tamper(database: Database, statement: str | None, restore: bool = True) -> N
                 connection.execute(f"ALTER TABLE {table} ENABLE TRIGGER ALL")
 
 
-def test_a_database_of_another_version_is_refused(address):
+@pytest.mark.parametrize("change", ["value = '99'", "name = 'schema', value = '3'"])
+def test_a_record_of_another_format_is_refused_untouched(address, change):
     database = Database(address)
     database.prepare()
-    database.connect().execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
-    with pytest.raises(InvalidInput, match="version"):
-        Database(address).prepare()
+    connection = database.connect()
+    connection.execute(f"UPDATE meta SET {change} WHERE name = 'format'")
+    before = connection.execute("SELECT * FROM meta")
+    with pytest.raises(InvalidInput, match=r"another format than 1.*Nothing was changed"):
+        database.prepare()
+    assert connection.execute("SELECT * FROM meta") == before
     database.close()
 
 
@@ -652,12 +666,12 @@ def test_a_full_disk_is_a_clear_error_and_passes(tmp_path, policy):
     connection = registry.writer._connection
     pages = connection.execute("PRAGMA page_count")[0][0]
     connection.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own "disk is full"
-    big = {"candidates": 1, "shortlisted": 1, "groups": {str(i): [1, 1] for i in range(20_000)}}
+    big = {"candidates": 1, "shortlisted": 1, "groups": {str(i): (1, 1) for i in range(20_000)}}
     limited(registry, pages)  # both the batch and its second try run into it
     with pytest.raises(DiskFull, match="full"):
-        registry.record_selection("b" * 16, digest, "a", big).result()
+        by(registry, "a").record_selection("b" * 16, selection(digest, **big)).result()
     unlimited(registry)
-    assert registry.record_selection("b" * 16, digest, "a", big).result().entry.seq == 2
+    assert by(registry, "a").record_selection("b" * 16, selection(digest, **big)).result().entry.seq == 2
     assert verify(database).intact
     registry.close()
 

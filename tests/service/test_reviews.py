@@ -10,21 +10,22 @@ from surelist.service.record.log import Key
 from surelist.service.record.marks import SETTLED_NO, TAKEN_BACK
 from surelist.service.record.record import Registry
 from surelist.service.record.verify import verify
+from tests.helpers.record import by, forge, selection
 
 LIST = "a" * 16
 
 
 @pytest.fixture
 def book(registry):
-    registry.append("ann", "policy.saved", "p", {"name": "p", "policy": ""}).result()
+    forge(registry, "ann", "policy.saved", "p", {"name": "p", "policy": ""}).result()
     facts = {"candidates": 10, "shortlisted": 4, "groups": {}}
-    registry.record_selection(LIST, "p", "ann", facts).result()
-    return registry.book
+    by(registry, "ann").record_selection(LIST, selection("p", **facts)).result()
+    return by(registry, "ann")
 
 
-def marked(book, **by: dict[str, int]):
-    for reviewer, reviews in by.items():
-        book.record(LIST, reviewer, reviews).result()
+def marked(book, **marks: dict[str, int]):
+    for reviewer, reviews in marks.items():
+        by(book.registry, reviewer).record_reviews(LIST, reviews).result()
     return book.marks(LIST)
 
 
@@ -44,7 +45,7 @@ def test_two_reviewers_agree_disagree_and_settle(registry, book):
     assert marks.outcomes() == {"x": True, "z": False}
     assert [(m.reviewer, m.qualified) for m in marks.of("y")] == [("ann", True), ("bob", False)]
     assert marks.reviewers() == {"ann": 3, "bob": 2}
-    book.record(LIST, "cy", {"y": SETTLED_NO}).result()
+    by(book.registry, "cy").record_reviews(LIST, {"y": SETTLED_NO}).result()
     marks = book.marks(LIST)
     assert marks.status("y") == "no"
     assert marks.of("y")[-1].settles
@@ -65,9 +66,9 @@ def test_another_process_sees_what_was_added(registry, book, address):
     marked(book, ann={"x": True})
     other = Registry(Database(address))
     try:
-        assert other.book.marks(LIST).status("x") == "yes"
+        assert by(other).marks(LIST).status("x") == "yes"
         marked(book, ann={"x": False})
-        assert other.book.marks(LIST).status("x") == "no"
+        assert by(other).marks(LIST).status("x") == "no"
     finally:
         other.close()
 
@@ -75,23 +76,23 @@ def test_another_process_sees_what_was_added(registry, book, address):
 def test_marks_of_strangers_and_strange_marks_are_refused(book):
     marked(book, ann={"x": True, "y": True, "z": True})
     with pytest.raises(InvalidInput, match="4 candidates, but 5 different"):
-        book.record(LIST, "ann", {"v": True, "w": True}).result()
+        book.record_reviews(LIST, {"v": True, "w": True}).result()
     with pytest.raises(InvalidInput, match="expected yes or no"):
-        book.record(LIST, "ann", {"x": 3})
+        book.record_reviews(LIST, {"x": 3})
     assert book.marks(LIST).status("v") == "open"
 
 
 def test_the_same_key_marks_once(book, registry):
     key = Key("k", "r")
-    first = book.record(LIST, "ann", {"x": True}, key).result()
-    again = book.record(LIST, "ann", {"x": True}, key).result()
+    first = book.record_reviews(LIST, {"x": True}, key).result()
+    again = book.record_reviews(LIST, {"x": True}, key).result()
     assert (first.entry.seq, True) == (again.entry.seq, again.replayed)
 
 
 def test_notes_are_vouched_for_until_their_list_is_removed(registry, book):
-    book.write_note(LIST, "ann", "x", "called on Monday").result()
-    book.write_note(LIST, "bob", "x", "no answer").result()
-    assert [(n["by"], n["text"]) for n in book.notes(LIST, "x")] == [
+    book.write_note(LIST, "x", "called on Monday").result()
+    by(book.registry, "bob").write_note(LIST, "x", "no answer").result()
+    assert [(n.by, n.text) for n in book.notes(LIST, "x")] == [
         ("ann", "called on Monday"),
         ("bob", "no answer"),
     ]
@@ -103,8 +104,8 @@ def test_notes_are_vouched_for_until_their_list_is_removed(registry, book):
     assert "not what the log says" in problems(registry)[0]
     connection.execute("DELETE FROM notes WHERE text = 'hired'")
     assert "is gone" in problems(registry)[0]
-    book.forget_list(LIST, "ann", "no longer needed").result()
+    book.forget_list(LIST, "no longer needed").result()
     assert book.notes(LIST, "x") == []
     assert problems(registry) == []
     with pytest.raises(InvalidInput, match="1 to 4,000"):
-        book.write_note(LIST, "ann", "x", " ")
+        book.write_note(LIST, "x", " ")

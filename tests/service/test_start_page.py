@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ import pytest
 
 from surelist import Expected, PerPool, Recall, calibrate, examples
 from surelist.service import wizard
+from surelist.service.record.events import PolicyDescribed, PolicySaved
 from surelist.service.record.verify import verify
 from tests.helpers.service import close, csv_text
 from tests.service.test_api import CSV
@@ -72,7 +72,7 @@ def test_names_and_notes_can_change_and_what_was_stays_on_record(team):
     assert "Ulm, spring" in team.ann.get("/").text
     assert team.ann.post(path + "/describe", name=" ").status_code == 400
     assert verify(team.runtime.registry.database).intact
-    team.runtime.registry.describe("policy", "f" * 64, "eve", "x", "").result()
+    team.runtime.registry.append("eve", "f" * 64, PolicyDescribed(name="x")).result()
     assert "names a policy that was never saved" in verify(team.runtime.registry.database).problems[0]
 
 
@@ -109,7 +109,7 @@ def test_any_number_of_policies_side_by_side(team):
 def test_the_legend_names_the_lines_that_are_drawn(team):
     """A promise without such a picture comes first: the colours after it are still those of their lines."""
     drawn = team.runtime.registry.policy(team.policy)
-    entry = replace(drawn.entry, details=json.dumps({"name": "no picture", "evidence": None}))
+    entry = replace(drawn.entry, details=PolicySaved(name="no picture", policy="").details())
     picture, names = wizard.comparison_picture([replace(drawn, entry=entry), drawn])
     assert names == ["Trial"]
     assert 'class="line line-a"' in picture
@@ -142,8 +142,8 @@ def test_what_a_form_takes_over(target, asked):
     if asked is None:
         assert taken is None
     else:
-        assert asked.items() <= taken.items()
-        assert taken["alpha"] == "20"
+        assert asked.items() <= taken.fields.items()
+        assert taken.fields["alpha"] == "20"
 
 
 @pytest.mark.slow

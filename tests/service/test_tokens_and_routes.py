@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from surelist.service import worklist
 from surelist.service.app import create_app
+from surelist.service.choices import ChosenColumns
 from surelist.service.record import access
 from surelist.service.settings import Settings
 from surelist.service.uploads import list_of
@@ -109,7 +110,7 @@ class Furnished:
         table.writeheader()
         table.writerows(rows)
         upload = spool.store(io.BytesIO(text.getvalue().encode()), 1 << 20)
-        columns = {"score": "score", "id": "candidate", "group": None}
+        columns = ChosenColumns(score="score", id="candidate")
         worklist.build(upload.path, list_of(upload), columns)
         spool.keep_result(selection, upload, 3600, columns)
 

@@ -11,11 +11,13 @@ from starlette.testclient import TestClient
 from surelist.errors import InvalidInput
 from surelist.service import downloading, worklist
 from surelist.service.app import create_app
+from surelist.service.choices import ChosenColumns
 from surelist.service.errors import NotFound
 from surelist.service.record import access
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from surelist.service.worklist import Asked, Worklist
+from tests.helpers.record import by
 from tests.helpers.service import close, csv_text
 from tests.service.test_api import CSV
 
@@ -27,7 +29,10 @@ ROWS = "id,score,city,pay\n" + "".join(
 @pytest.fixture
 def laid_out(tmp_path):
     (tmp_path / "list.csv").write_text(ROWS)
-    assert worklist.build(tmp_path / "list.csv", tmp_path / "x.list", {"id": "id", "score": "score"}) == 120
+    assert (
+        worklist.build(tmp_path / "list.csv", tmp_path / "x.list", ChosenColumns(id="id", score="score"))
+        == 120
+    )
     return tmp_path / "x.list"
 
 
@@ -64,7 +69,7 @@ def test_a_list_that_was_just_removed_is_not_there(tmp_path):
 def test_ids_that_cannot_be_told_apart_are_refused(tmp_path, rows, message):
     (tmp_path / "list.csv").write_text(f"id,score\n{rows}\n")
     with pytest.raises(InvalidInput, match=message):
-        worklist.build(tmp_path / "list.csv", tmp_path / "x.list", {"id": "id", "score": "score"})
+        worklist.build(tmp_path / "list.csv", tmp_path / "x.list", ChosenColumns(id="id", score="score"))
     assert not (tmp_path / "x.list").exists()
 
 
@@ -235,7 +240,7 @@ def test_lists_go_when_their_time_is_up(team):
     path = team.shortlist()
     ident = path.rpartition("/")[2]
     kept = team.runtime.spool.result(ident)
-    team.runtime.spool.keep_result(ident, kept.upload, -1, kept.notes)
+    team.runtime.spool.keep_result(ident, kept.upload, -1, kept.columns)
     assert team.runtime.spool.sweep() == [ident]
     assert not list(team.runtime.settings.spool.iterdir())
 
@@ -251,7 +256,7 @@ def test_a_time_that_is_not_offered_is_refused(team):
 @pytest.mark.slow
 def test_names_and_files_are_on_record(team):
     path = team.shortlist()
-    facts = team.runtime.registry.selection(path.rpartition("/")[2]).facts
+    facts = by(team.runtime.registry).selection(path.rpartition("/")[2]).facts
     assert (facts["name"], facts["note"], facts["file"]) == ("Monday", "site north", "monday.csv")
     assert facts["kept_until"].endswith("UTC")
     assert "Monday: site north" in team.ann.get(path).text

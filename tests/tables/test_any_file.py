@@ -416,7 +416,7 @@ def test_the_policy_remembers_and_evaluates_with_the_same_label(tmp_path):
     assert sl.evaluate_table(later, again, read=sl.Read(sheet="Past")).describe()
     from surelist.workflows.summaries import evidence_for
 
-    assert evidence_for(again, path)["recomputed"]
+    assert evidence_for(again, path).recomputed
 
 
 # -- nasty files

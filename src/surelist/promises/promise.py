@@ -80,10 +80,27 @@ class Watched(Struct, frozen=True):
     audited: bool = False
 
 
+class PageChoice(Struct, frozen=True):
+    """How a page offers a promise: what the choice sends, its title, and a sentence with fields to fill in.
+
+    In a sentence ``{k|label}`` is a field of the promise, ``{precision=share|label}`` one that is typed under
+    another name, and ``{k}`` repeats what was typed above. A choice stays, by its ``family``, where other
+    columns are chosen. ``by_group`` are title and sentence where groups are promised something each.
+    """
+
+    name: str
+    title: str
+    words: str
+    family: str = ""
+    amounts: bool = False  # for labels that are amounts
+    by_group: tuple[str, str] | None = None
+    beside: str = ""  # another promise of the same list that can be asked for with it
+
+
 class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     """What is promised. A kind overrides what differs; the defaults are those of most."""
 
-    title: ClassVar[str]  # what a person picks on the page
+    page: ClassVar[tuple[PageChoice, ...]] = ()  # what a person picks on the page; none: it is not there
     help: ClassVar[str]  # what it says, in a line
     flags: ClassVar[tuple[tuple[str, str], ...]] = ()  # of the command line, and the field that each sets
     alias: ClassVar[str] = ""  # its name in few words, such as pool:3/100

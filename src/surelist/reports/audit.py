@@ -10,18 +10,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from surelist import _check as check
 from surelist import bounds
-from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 
 SMALL_SHARE = 0.02
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
-class Category:
+class Category(Struct, frozen=True):
     """One row of an impact table. ``ratio`` is None for the unknown category."""
 
     names: tuple[str, ...]
@@ -41,14 +40,21 @@ class Category:
     def unknown(self) -> bool:
         return UNKNOWN in self.names
 
+    @property
+    def name(self) -> str:
+        return " · ".join(self.names)
 
-@dataclass(frozen=True)
-class ImpactTable:
+
+class ImpactTable(Struct, frozen=True):
     """Selection rates by category, each against the most-selected one."""
 
     attributes: tuple[str, ...]
     categories: tuple[Category, ...]
     confidence: float
+
+    @property
+    def title(self) -> str:
+        return " × ".join(self.attributes)
 
 
 def impact_table(
@@ -114,8 +120,7 @@ def _category(
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class ScoreBin:
+class ScoreBin(Struct, frozen=True):
     """Calibration rows between two scores, and how many of them are qualified."""
 
     low: float

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from surelist.drawing import charts, steps, timeline
-from surelist.reports.summary import in_order
+from surelist.reports.evidence import RowsEvidence
 
 STYLES = "abcdefgh"  # of lines, in the order of the legend
 
@@ -43,14 +42,12 @@ def thresholds(changes: Sequence[tuple[float, float]], pools: int) -> str:
     )  # fmt: skip
 
 
-def curves(named: Sequence[tuple[str, Mapping[str, Any], tuple[float, float] | None]]) -> str:
+def curves(named: Sequence[tuple[str, RowsEvidence, tuple[float, float] | None]]) -> str:
     """The guarantee curves of several policies in one picture, per 100 candidates."""
     lines = []
     for (name, evidence, mark), style in zip(named, STYLES, strict=False):
-        rule = next(iter(in_order(evidence)))
-        scale = 100 / evidence["pool_size"]
-        curve = evidence["curves"][rule]
-        x, y = ([scale * value for value in curve[part]] for part in ("list_size", "qualified"))
+        curve, scale = next(iter(evidence.in_order.values())), 100 / evidence.pool_size
+        x, y = ([scale * value for value in values] for values in (curve.list_size, curve.qualified))
         ring = None if mark is None else (scale * mark[0], scale * mark[1])
         lines.append(charts.Line(name, style, x, y, ring))
     return charts.guarantee_chart(lines, 100.0, name="curves")

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from surelist._numerals import FILTERS
 from surelist.drawing import charts
 from surelist.errors import MissingDependency
+from surelist.reports.evidence import RowsEvidence
 from surelist.reports.pictures import Chart, curve_picture, promise_charts
-from surelist.reports.summary import RULE_NAMES, curve_table, in_order
+from surelist.reports.summary import RULE_NAMES, curve_table
 
 TEMPLATES = Path(__file__).parent / "templates"
 PDF_COLOURS = (  # WeasyPrint keeps the page's style sheet out of pictures
@@ -24,13 +27,18 @@ PDF_COLOURS = (  # WeasyPrint keeps the page's style sheet out of pictures
 def render(summary: Mapping[str, Any]) -> str:
     """The report as one HTML file: no scripts, nothing loaded from anywhere."""
     environment = _environment()
+    evidence: RowsEvidence | None = summary["evidence"]
     pictures: dict[str, str | None] = {}
     own: tuple[Chart, ...] = ()
-    if summary["evidence"]:
-        pictures["curve"] = curve_picture(summary["evidence"]) if summary["evidence"]["curves"] else None
-        if summary["evidence"].get("own") or summary["evidence"].get("by_group"):
-            own = promise_charts(summary["evidence"], by_rank=summary["cutoffs"][0]["by_rank"])
-        pictures["bins"] = _bins_picture(summary)
+    if evidence:
+        pictures["curve"] = curve_picture(evidence) if evidence.curves else None
+        if evidence.own or evidence.by_group:
+            own = promise_charts(evidence, by_rank=summary["cutoffs"][0]["by_rank"])
+        pictures["bins"] = (
+            charts.reliability_chart([structs.asdict(each) for each in evidence.bins])
+            if evidence.bins
+            else None
+        )
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html")
     return str(template.render(**summary, pictures=pictures, own=own, style=style, rule_names=RULE_NAMES))
@@ -53,14 +61,6 @@ def _nothing(url: str, **_: Any) -> Any:
     raise ValueError(f"a report loads nothing, and this one asked for {url[:80]!r}")
 
 
-def _bins_picture(summary: Mapping[str, Any]) -> str | None:
-    """Evidence on record from before counted unlabelled rows as not qualified: its bins are left out."""
-    evidence = summary["evidence"]
-    if not evidence["bins"] or (summary["missing_labels"] and "unlabelled" not in evidence):
-        return None
-    return charts.reliability_chart(evidence["bins"])
-
-
 def _environment() -> Any:
     try:
         import jinja2
@@ -70,6 +70,6 @@ def _environment() -> Any:
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    environment.globals.update(curve_table=curve_table, in_order=in_order)
+    environment.globals.update(curve_table=curve_table)
     environment.filters.update(FILTERS)
     return environment

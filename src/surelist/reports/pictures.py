@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from surelist._dataclasses import dataclass
 from surelist._numerals import about, number
 from surelist.drawing import charts
 from surelist.promises.policy import Policy
-from surelist.reports.summary import RULE_NAMES, in_order
+from surelist.reports.evidence import OwnCurve, RowsEvidence
+from surelist.reports.summary import RULE_NAMES
 
 LINE_STYLES = {"exact": "a", "simultaneous": "a", "dkw": "b"}
 EXPECTED = "Qualified, at least"
@@ -35,14 +35,14 @@ class Chart:
 
 
 def promise_charts(
-    evidence: Mapping[str, Any] | None, policy: Policy | None = None, *, by_rank: bool = False
+    evidence: RowsEvidence | None, policy: Policy | None = None, *, by_rank: bool = False
 ) -> tuple[Chart, ...]:
     """The picture of a promise, or of each group's; none where nothing true can be drawn.
 
     ``by_rank`` says what a ``policy`` that is not there would: thresholds are ranks.
     """
     by_rank = by_rank if policy is None else policy.by_rank
-    if evidence and (by_group := evidence.get("by_group")):
+    if evidence and (by_group := evidence.by_group):
         numbered = enumerate(by_group.items(), 1)
         return tuple(_own_chart(own, f"curve-{at}", group, by_rank) for at, (group, own) in numbered)
     if policy is not None and policy.grouped:
@@ -52,36 +52,34 @@ def promise_charts(
 
 
 def promise_chart(
-    evidence: Mapping[str, Any] | None, policy: Policy | None = None, *, by_rank: bool = False
+    evidence: RowsEvidence | None, policy: Policy | None = None, *, by_rank: bool = False
 ) -> Chart | None:
     """What each list length carries, in the terms of the promise; None where nothing true can be drawn."""
     if not evidence:
         return None
-    if own := evidence.get("own"):
-        return _own_chart(own, by_rank=by_rank)
-    if not evidence["curves"]:
+    if evidence.own:
+        return _own_chart(evidence.own, by_rank=by_rank)
+    if not evidence.curves:
         return None
-    curve = next(iter(in_order(evidence).values()))
+    curve = next(iter(evidence.in_order.values()))
     mark = None if policy is None else promised_point(policy)
-    line = charts.Line("certified", "a", curve["list_size"], curve["qualified"])
-    svg = charts.guarantee_chart([line], evidence["pool_size"], mark)
-    rows = _rows(curve["list_size"], curve["threshold"], curve["qualified"])
+    line = charts.Line("certified", "a", curve.list_size, curve.qualified)
+    svg = charts.guarantee_chart([line], evidence.pool_size, mark)
+    rows = _rows(curve.list_size, curve.threshold, curve.qualified)
     return Chart(True, svg, _heads(EXPECTED), rows, mark is not None)
 
 
-def _own_chart(
-    own: Mapping[str, Any], name: str = "curve", group: str | None = None, by_rank: bool = False
-) -> Chart:
-    scale = 100 if own["share"] else 1
-    values = [scale * value for value in own["value"]]
-    length, promised = own["chosen"]
+def _own_chart(own: OwnCurve, name: str = "curve", group: str | None = None, by_rank: bool = False) -> Chart:
+    scale = 100 if own.share else 1
+    values = [scale * value for value in own.value]
+    length, promised = own.chosen
     svg = charts.guarantee_chart(
-        [charts.Line("certified", "a", own["list_size"], values)], own["per"], (length, scale * promised),
-        name, y_title=own["title"], axis=own["axis"], most=100.0 if own["share"] else None,
+        [charts.Line("certified", "a", own.list_size, values)], own.per, (length, scale * promised),
+        name, y_title=own.title, axis=own.axis, most=100.0 if own.share else None,
     )  # fmt: skip
-    thresholds = [-each for each in own["threshold"]] if by_rank else own["threshold"]
-    rows, heads = _rows(own["list_size"], thresholds, values), _heads(own["title"], by_rank)
-    return Chart(False, svg, heads, rows, True, group, about(own["per"]) if own["of_pools"] else None)
+    thresholds = [-each for each in own.threshold] if by_rank else own.threshold
+    rows, heads = _rows(own.list_size, thresholds, values), _heads(own.title, by_rank)
+    return Chart(False, svg, heads, rows, True, group, about(own.per) if own.of_pools else None)
 
 
 def promised_point(policy: Policy) -> tuple[float, float] | None:
@@ -101,10 +99,10 @@ def _rows(*columns: Sequence[float]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(number(column[at]) for column in columns) for at in shown)
 
 
-def curve_picture(evidence: Mapping[str, Any]) -> str:
+def curve_picture(evidence: RowsEvidence) -> str:
     """The guarantee curve of recorded evidence by each rule, for the auditor."""
     lines = [
-        charts.Line(RULE_NAMES[rule], LINE_STYLES[rule], curve["list_size"], curve["qualified"])
-        for rule, curve in in_order(evidence).items()
+        charts.Line(RULE_NAMES[rule], LINE_STYLES[rule], curve.list_size, curve.qualified)
+        for rule, curve in evidence.in_order.items()
     ]
-    return charts.guarantee_chart(lines, evidence["pool_size"])
+    return charts.guarantee_chart(lines, evidence.pool_size)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
@@ -21,6 +20,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
 from surelist.promises.usual_counts import usual
 from surelist.reports import audit
+from surelist.reports.evidence import Look, RowsEvidence, SelectionFacts
 
 RULE_NAMES = {
     "exact": "Exact rule (target fixed beforehand)",
@@ -38,14 +38,14 @@ def summarise(
     name: str = "policy",
     policy_sha256: str | None = None,
     rows_sha256: str | None = None,
-    evidence: Mapping[str, Any] | None = None,
-    earlier_looks: Sequence[Mapping[str, Any]] = (),
-    selection: Mapping[str, Any] | None = None,
+    evidence: RowsEvidence | None = None,
+    earlier_looks: Sequence[Look] = (),
+    selection: SelectionFacts | None = None,
     reviews: tuple[int, int] | None = None,
-    record: Sequence[Mapping[str, Any]] = (),
+    record: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any]:
     """Everything the report says, as plain values."""
-    candidates = None if selection is None else selection["candidates"]
+    candidates = None if selection is None else selection.candidates
     return {
         "name": name,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -61,33 +61,33 @@ def summarise(
         "common": _common(policy),
         "created": policy.created,
         "missing_labels": policy.missing_labels,
-        "cutoffs": [_cutoff(each, policy) for each in policy.cutoffs],
+        "cutoffs": cutoffs_of(policy),
         "listed": _listed(policy),
         "excess": _excess(policy),
         "score_column": (policy.columns or {}).get("score"),
         "warnings": list(policy.warnings),
         "policy_sha256": policy_sha256,
         "rows_sha256": rows_sha256,
-        "earlier_looks": [dict(look) for look in earlier_looks],
-        "selection": {"checks": [], **selection} if selection else None,
+        "earlier_looks": list(earlier_looks),
+        "selection": selection,
         "usual": _usual(policy, selection, earlier_looks),
         "rates": _rates(selection),
-        "impact": [_impact(table) for table in (selection or {}).get("impact", [])],
+        "impact": [] if selection is None else selection.impact,
         "reviews": {"reviewed": reviews[0], "qualified": reviews[1]} if reviews else None,
-        "evidence": dict(evidence) if evidence else None,
-        "record": [dict(each) for each in record],
+        "evidence": evidence,
+        "record": list(record),
         "versions": versions(policy),
         "file": policy_file.dumps(policy),
     }
 
 
 def _usual(
-    policy: Policy, selection: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]
-) -> dict[str, str] | None:
+    policy: Policy, selection: SelectionFacts | None, looks: Sequence[Look]
+) -> dict[str, str] | None:  # fmt: skip
     """What "on average" means for this list; None where it was chosen after looking, or cannot be said."""
     if selection is None or looks:
         return None
-    usual_size = usual(policy, selection["candidates"], selection["shortlisted"])
+    usual_size = usual(policy, selection.candidates, selection.shortlisted)
     return None if usual_size is None else {"sentence": usual_size.sentence, "meaning": usual_size.meaning}
 
 
@@ -110,25 +110,16 @@ def versions(policy: Policy) -> dict[str, str]:
     return packages
 
 
-def in_order(evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """The curves, the rule in force first; records keep them by name."""
-    return {
-        rule: evidence["curves"][rule]
-        for rule in ("exact", "simultaneous", "dkw")
-        if rule in evidence["curves"]
-    }
-
-
-def curve_table(evidence: Mapping[str, Any], rows: int = 12) -> list[dict[str, Any]]:
+def curve_table(evidence: RowsEvidence, rows: int = 12) -> list[dict[str, Any]]:
     """The numbers behind the picture, for whoever cannot see it: some of its points."""
-    curves = in_order(evidence)
+    curves = evidence.in_order
     first = next(iter(curves.values()))
-    shown = range(0, len(first["list_size"]), max(1, len(first["list_size"]) // rows))
+    shown = range(0, len(first.list_size), max(1, len(first.list_size) // rows))
     return [
         {
-            "list_size": first["list_size"][i],
-            "threshold": first["threshold"][i],
-            "certified": {rule: curve["qualified"][i] for rule, curve in curves.items()},
+            "list_size": first.list_size[i],
+            "threshold": first.threshold[i],
+            "certified": {rule: curve.qualified[i] for rule, curve in curves.items()},
         }
         for i in shown
     ]
@@ -159,6 +150,11 @@ def _common(policy: Policy) -> dict[str, Any] | None:
         "threshold": policy.threshold, "share": everyone.share, "apart": apart, "groups": groups,
         "refused": len(own) < len(parts),
     }  # fmt: skip
+
+
+def cutoffs_of(policy: Policy) -> list[dict[str, Any]]:
+    """The thresholds of a policy with what they rest on, group by group."""
+    return [_cutoff(each, policy) for each in policy.cutoffs]
 
 
 def _cutoff(cutoff: Cutoff, policy: Policy) -> dict[str, Any]:
@@ -198,20 +194,8 @@ def _about(cutoff: Cutoff, policy: Policy) -> str:
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines)
 
 
-def _rates(selection: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def _rates(selection: SelectionFacts | None) -> list[audit.ImpactTable]:
     """The policy's own groups as an impact table, from the counts on record."""
-    groups = (selection or {}).get("groups") or {}
-    counts: dict[tuple[str, ...], tuple[int, int]] = {
-        (str(name),): (int(size), int(listed)) for name, (size, listed) in groups.items()
-    }
-    if not counts:
+    if selection is None or not selection.groups:
         return []
-    return [_impact(asdict(audit.impact_table(("group of the policy",), counts)))]
-
-
-def _impact(table: Mapping[str, Any]) -> dict[str, Any]:
-    categories = [
-        {**each, "name": " · ".join(each["names"]), "unknown": "unknown" in each["names"]}
-        for each in table["categories"]
-    ]
-    return {**table, "title": " × ".join(table["attributes"]), "categories": categories}
+    return [audit.impact_table(("group of the policy",), {(n,): c for n, c in selection.groups.items()})]

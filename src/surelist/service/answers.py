@@ -3,84 +3,107 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
+from pydantic import BaseModel
 from starlette.responses import HTMLResponse
 
 from surelist import _numerals as numerals
 from surelist.promises.policy import Policy
 from surelist.reports import html as report
+from surelist.reports.evidence import Look
 from surelist.reports.summary import summarise
+from surelist.service.models import (
+    CutoffView,
+    EntryView,
+    PolicyFile,
+    PolicyView,
+    Receipt,
+    ScoresView,
+    StandingView,
+)
+
+if TYPE_CHECKING:
+    from surelist.workflows.watching import WatchedPromise
 from surelist.service.record.chain import Entry
+from surelist.service.record.event import Event
+from surelist.service.record.events import SelectionMade
 from surelist.service.record.log import Written
 from surelist.service.record.record import SavedPolicy
 
-CHECK_FACTS = ("kind", "warns", "message", "group")  # a gap is for pictures
-SELECTION_FACTS = (
-    "policy", "candidates", "shortlisted", "groups", "pool_sha256", "result_sha256", "result_format",
-)  # fmt: skip
+M = TypeVar("M", bound=BaseModel)
 
 
-def receipt(made: Written | Entry) -> dict[str, Any]:
+def receipt(made: Written[Any] | Entry[Any]) -> Receipt:
     entry, replayed = (made.entry, made.replayed) if isinstance(made, Written) else (made, False)
-    return {"seq": entry.seq, "hash": entry.hash, "at": entry.at, "by": entry.actor, "replayed": replayed}
+    return Receipt(seq=entry.seq, hash=entry.hash, at=entry.at, by=entry.actor, replayed=replayed)
 
 
-def entry_facts(entry: Entry, *, hidden: bool) -> dict[str, Any]:
+def with_receipt(answer: M, made: Written[Any]) -> M:
+    """An answer that says where on record it is."""
+    return answer.model_copy(update={"receipt": receipt(made)})
+
+
+def entry_facts(entry: Entry[Event], *, hidden: bool) -> dict[str, Any]:
     """What an entry says; of marks that are still hidden only how many there are: a hash can be guessed."""
     return {"reviews": entry.facts["reviews"]} if hidden else entry.facts
 
 
-def policy(saved: SavedPolicy, candidates: int | None = None) -> dict[str, Any]:
+def entry(made: Entry[Event], *, hidden: bool) -> EntryView:
+    """A line of the log."""
+    names = ("seq", "at", "actor", "action", "subject", "previous", "hash")
+    known = {name: getattr(made, name) for name in names}
+    return EntryView(**known, details=entry_facts(made, hidden=hidden))
+
+
+def policy(saved: SavedPolicy, candidates: int | None = None) -> PolicyView:
     """A policy; its promise as it stands beside a list of so many ``candidates``, or none."""
-    made, looks = saved.policy, saved.entry.facts.get("earlier_looks", [])
+    return PolicyView(**_policy(saved, candidates))
+
+
+def policy_file(saved: SavedPolicy, replayed: bool = False) -> PolicyFile:
+    """A policy with its file; ``replayed`` where the request found it on record."""
+    known = _policy(saved, None) | {"receipt": receipt(Written(saved.entry, replayed))}
+    return PolicyFile(**known, policy=json.loads(saved.saved.policy))
+
+
+def _policy(saved: SavedPolicy, candidates: int | None) -> dict[str, Any]:
+    made, looks = saved.policy, saved.saved.earlier_looks
     return {
-        "hash": saved.hash,
-        "name": saved.name,
-        "note": saved.note,
-        "file": saved.entry.facts.get("file"),
+        "hash": saved.hash, "name": saved.name, "note": saved.note, "file": saved.saved.file,
         "promise": saved.current.promise_of(candidates),
         "two_lines": structs.asdict(saved.current.two_lines_of(candidates)),
-        "conditions": [*made.conditions, *look_conditions(made, looks)],
-        "alpha": made.alpha,
+        "conditions": [*made.conditions, *look_conditions(made, looks)], "alpha": made.alpha,
         "rule": made.rule,
         "cutoffs": [
-            {
-                "group": cutoff.group,
-                "threshold": cutoff.steps[0].threshold,
-                "rows": cutoff.rows,
-                "qualified": cutoff.qualified,
-                "critical_count": cutoff.steps[0].critical_count,
-            }
-            for cutoff in made.cutoffs
+            CutoffView(
+                group=each.group, threshold=each.steps[0].threshold, rows=each.rows,
+                qualified=each.qualified, critical_count=each.steps[0].critical_count,
+            )
+            for each in made.cutoffs
         ],
-        **scores(made, saved.entry.facts.get("warnings", ())),
-        "purpose": made.purpose,
-        "retired": saved.retired is not None,
-        "withdrawn": saved.withdrawn.facts["reason"] if saved.withdrawn else None,
-        "earlier_looks": len(looks),
-        "receipt": receipt(saved.entry),
-    }
+        "score_column": (made.columns or {}).get("score"), "scores": scores(made),
+        "warnings": [*made.warnings, *saved.saved.warnings], "purpose": made.purpose,
+        "retired": saved.retired is not None, "withdrawn": saved.why_withdrawn,
+        "earlier_looks": len(looks), "receipt": receipt(saved.entry),
+    }  # fmt: skip
 
 
-def scores(made: Policy, more: Sequence[str] = ()) -> dict[str, Any]:
-    """Which column was certified, how its scores lie on the calibration rows, and what to look at."""
-    ranges = [
-        {"group": each.group, "lowest": each.scores.lowest, "highest": each.scores.highest,
-         "auc": each.scores.auc}
-        for each in made.cutoffs
-        if each.scores is not None
-    ]  # fmt: skip
-    column = (made.columns or {}).get("score")
-    return {"score_column": column, "scores": ranges, "warnings": [*made.warnings, *more]}
+def scores(made: Policy) -> list[ScoresView]:
+    """How the certified scores lie on the calibration rows."""
+    known = [(each.group, each.scores) for each in made.cutoffs if each.scores is not None]
+    return [
+        ScoresView(group=group, lowest=each.lowest, highest=each.highest, auc=each.auc)
+        for group, each in known
+    ]
 
 
-def look_conditions(made: Policy, looks: Sequence[Mapping[str, Any]]) -> list[str]:
+def look_conditions(made: Policy, looks: Sequence[Look]) -> list[str]:
     """What was chosen when: sentences for the looks before this promise was fixed."""
-    free = [look for look in looks if made.rule == look.get("rule") == "simultaneous"]
-    same = [look for look in free if look.get("alpha") == made.alpha]
+    free = [look for look in looks if made.rule == look.asked.rule == "simultaneous"]
+    same = [look for look in free if look.asked.alpha == made.alpha]
     others = [look for look in looks if look not in same]
     sentences = []
     if same:
@@ -98,32 +121,44 @@ def look_conditions(made: Policy, looks: Sequence[Mapping[str, Any]]) -> list[st
     return sentences
 
 
-def _seen(look: Mapping[str, Any]) -> str:
-    asked = "; ".join(look.get("targets", {}).values()) or "the curve"
-    alpha = "" if "alpha" in asked else f", false at most {numerals.percent(look.get('alpha'))}"
-    return f"{numerals.moment(str(look.get('at', '')))}: {asked}{alpha}"
+def _seen(look: Look) -> str:
+    asked = "; ".join(look.asked.targets.values()) or "the curve"
+    alpha = "" if "alpha" in asked else f", false at most {numerals.percent(look.asked.alpha)}"
+    return f"{numerals.moment(look.at)}: {asked}{alpha}"
 
 
-def policy_file(saved: SavedPolicy, replayed: bool = False) -> dict[str, Any]:
-    """A policy with its file; ``replayed`` where the request found it on record."""
-    again = receipt(Written(saved.entry, replayed))
-    return {**policy(saved), "policy": json.loads(saved.entry.facts["policy"]), "receipt": again}
+def standing(saved: SavedPolicy, watched: WatchedPromise) -> StandingView:
+    """Is the promise still true?"""
+    return StandingView(
+        policy=saved.hash, standing=watched.standing, sentence=watched.sentence, pools=len(watched.evidence),
+        evidence=list(watched.evidence), alarm_at=watched.alarm_at, waiting=watched.waiting,
+        withdrawn=saved.why_withdrawn,
+    )  # fmt: skip
 
 
-def selection(made: Written | Entry) -> dict[str, Any]:
+def selection(made: Written[SelectionMade] | Entry[SelectionMade]) -> dict[str, Any]:
+    """A selection, as plain values that are quick to write."""
     entry = made.entry if isinstance(made, Written) else made
-    facts = entry.facts
-    known = {name: facts[name] for name in SELECTION_FACTS}
-    checks = [{name: each[name] for name in CHECK_FACTS} for each in facts.get("checks", [])]
-    return {"id": entry.subject, **known, "checks": checks, "receipt": receipt(made)}
+    event, replayed = entry.event, isinstance(made, Written) and made.replayed
+    return {
+        "id": entry.subject, "policy": event.policy, "candidates": event.candidates,
+        "shortlisted": event.shortlisted, "groups": event.groups, "pool_sha256": event.pool_sha256,
+        "result_sha256": event.result_sha256, "result_format": event.result_format,
+        "checks": [  # a gap is for pictures
+            {"kind": each.kind, "warns": each.warns, "message": each.message, "group": each.group}
+            for each in event.checks
+        ],
+        "receipt": {
+            "seq": entry.seq, "hash": entry.hash, "at": entry.at, "by": entry.actor, "replayed": replayed
+        },
+    }  # fmt: skip
 
 
 def report_html(
-    saved: SavedPolicy, entry: Entry | None = None, reviews: dict[str, bool] | None = None
+    saved: SavedPolicy, entry: Entry[SelectionMade] | None = None, reviews: dict[str, bool] | None = None
 ) -> str:
     """The audit report, from the record alone."""
-    facts = saved.entry.facts
-    steps = {
+    steps: dict[str, Entry[Event] | None] = {
         "Policy saved": saved.entry, "Policy retired": saved.retired, "Promise withdrawn": saved.withdrawn,
         "Selection made": entry,
     }  # fmt: skip
@@ -131,10 +166,10 @@ def report_html(
         saved.current,
         name=saved.name,
         policy_sha256=saved.hash,
-        rows_sha256=facts.get("rows_sha256"),
-        evidence=facts.get("evidence"),
-        earlier_looks=facts.get("earlier_looks", []),
-        selection=entry.facts if entry is not None else None,
+        rows_sha256=saved.saved.rows_sha256,
+        evidence=saved.saved.evidence,
+        earlier_looks=saved.saved.earlier_looks,
+        selection=entry.event if entry is not None else None,
         reviews=(len(reviews), sum(reviews.values())) if reviews else None,
         record=[
             {"what": what, "at": step.at, "by": step.actor, "receipt": step.receipt}
@@ -145,6 +180,8 @@ def report_html(
     return report.render(summary)
 
 
-def report_page(*known: Any) -> HTMLResponse:
+def report_page(
+    saved: SavedPolicy, entry: Entry[SelectionMade] | None = None, reviews: dict[str, bool] | None = None
+) -> HTMLResponse:
     """The same as a page."""
-    return HTMLResponse(report_html(*known))
+    return HTMLResponse(report_html(saved, entry, reviews))

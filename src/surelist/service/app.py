@@ -34,13 +34,14 @@ from surelist.service import (
     review_pages,
     team_pages,
 )
-from surelist.service.errors import MEANING, as_answer, headers_of
+from surelist.service.errors import MEANING, NotFound, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
 from surelist.service.models import Finish, Retirement, Reviews, Rows
 from surelist.service.page_words import PAGE, PARAMETERS
-from surelist.service.record.access import Brake
+from surelist.service.record.access import Actor, Brake
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
+from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, runtime_of, slots_of
 from surelist.service.sandbox import Sandboxes
 from surelist.service.selecting import Shortcut
@@ -63,8 +64,7 @@ def create_app(settings: Settings) -> FastAPI:
     brake = Brake(settings.login_attempts)
     runtime = Runtime(settings, Registry(database), spool, metrics, brake, *slots_of(settings))
     runtime.take_chosen()
-    for selection in expired:
-        runtime.registry.book.forget_list(selection, "surelist", "its time was up")
+    _note_removed(runtime, expired)
 
     sandboxes = Sandboxes(runtime)
 
@@ -114,10 +114,17 @@ async def _sweep(runtime: Runtime, sandboxes: Sandboxes) -> None:
         with suppress(SurelistError, OSError):
             await runtime.read(runtime.take_chosen)
             await runtime.read(sandboxes.sweep)
-            for selection in await runtime.read(runtime.spool.sweep):
-                runtime.registry.book.forget_list(selection, "surelist", "its time was up")
+            _note_removed(runtime, await runtime.read(runtime.spool.sweep))
             until = (datetime.now(UTC) - KEYS_KEPT).isoformat(timespec="milliseconds")
             await runtime.read(runtime.registry.forget_replays, until)
+
+
+def _note_removed(runtime: Runtime, lists: list[str]) -> None:
+    """Lists whose time was up are gone: that goes on record, with what they were about."""
+    view = View(runtime.registry, Actor("surelist", "operator"))
+    for each in lists:
+        with suppress(NotFound):  # laid out, and never put on record
+            view.forget_list(each, "its time was up")
 
 
 def _add_checks(app: FastAPI) -> None:

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from surelist.errors import NotCertifiable
+from surelist.promises import policy_file
 from surelist.promises.curve import GuaranteeCurve
-from surelist.promises.policy import Policy
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
-from surelist.service.jobs import hints_of, named, source_of
+from surelist.reports.evidence import Look, Question, RowsEvidence
+from surelist.service.choices import ChosenColumns
+from surelist.service.jobs import named, source_of
+from surelist.service.record.events import PolicySaved
 from surelist.service.record.log import Key
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
@@ -35,12 +38,12 @@ class CalibrationRequest:
     drawn: SampledLabels | NoisyLabels | None = None
     hints: Hints = NO_HINTS
 
-    def question(self) -> dict[str, Any]:
+    def question(self) -> Question:
         """For the record: what was asked of the rows."""
         terms, also = self.terms, "".join(f", and {each.describe()}" for each in self.terms.also)
         targets = {name or "everyone": each.describe() + also for name, each in terms.targets.items()}
-        scores = {"scores": list(self.roles.scores)} if self.roles.other_score else {}
-        return {"targets": targets, "alpha": terms.alpha, "rule": terms.rule, **scores}
+        scores = list(self.roles.scores) if self.roles.other_score else []
+        return Question(targets, terms.alpha, terms.rule, scores)
 
 
 @dataclass(frozen=True)
@@ -55,16 +58,17 @@ class Past:
 
 @dataclass(frozen=True)
 class Certification:
-    """A policy that may be saved, what goes on record beside it, and how long lists will be."""
+    """A policy that may be saved, the salt that stays out of the log, and how long lists will be."""
 
-    policy: Policy
-    facts: dict[str, Any]
+    saved: PolicySaved
+    secret: str | None
     share: float
 
 
 def certify(
-    runtime: Runtime, view: View, request: CalibrationRequest, past: Past, how: str, key: Key | None = None
-) -> Certification:
+    runtime: Runtime, view: View, request: CalibrationRequest, past: Past, how: str, name: str = "",
+    key: Key | None = None,
+) -> Certification:  # fmt: skip
     """One look at the rows, put on record when there is something to see; raises ``NotCertifiable``.
 
     A request that fails for another reason (a column that is not there) shows nothing: no look.
@@ -81,13 +85,12 @@ def certify(
     if isinstance(outcome, NotCertifiable):
         runtime.metrics.refused.inc()
         raise outcome
-    facts = {
-        "rows_sha256": upload.sha256, "rows_fingerprint": rows[0], "evidence": outcome.evidence,
-        "earlier_looks": looks, "warnings": outcome.warnings,
-    }  # fmt: skip
-    if others is not None:
-        facts["unlabelled_sha256"] = others.sha256
-    return Certification(outcome.policy, facts, outcome.share)
+    saved = PolicySaved(
+        name=name, policy=policy_file.dumps(outcome.policy), rows_sha256=upload.sha256,
+        rows_fingerprint=rows[0], evidence=outcome.evidence, earlier_looks=looks,
+        warnings=tuple(outcome.warnings), unlabelled_sha256=None if others is None else others.sha256,
+    )  # fmt: skip
+    return Certification(saved, policy_file.dump_salt(outcome.policy), outcome.share)
 
 
 def calibrate(
@@ -96,8 +99,8 @@ def calibrate(
     """Certify a promise and put the policy with its evidence on record, in one entry; or it was there."""
     if (known := view.replayed(key)) is not None:
         return view.policy(known.subject), True
-    certified = certify(runtime, view, request, past, "calibrate", key)
-    written = view.save_policy(certified.policy, name, certified.facts, key).result()
+    made = certify(runtime, view, request, past, "calibrate", name, key)
+    written = view.save_policy(made.saved, made.secret, key).result()
     return view.policy(written.entry.subject), written.replayed
 
 
@@ -108,7 +111,7 @@ def evaluate(view: View, digest: str, upload: Upload, columns: Mapping[str, str 
         source = source_of(upload, "the upload", Hints.of(policy.columns or {}, LABELS))
         rows, found = run(workflows.evaluate_source, source, policy, columns)
     asked = {"everyone": f"how the policy {digest[:12]} did"}
-    question = {"targets": asked, "alpha": policy.alpha, "rule": policy.rule}
+    question = Question(asked, policy.alpha, policy.rule)
     view.record_look((rows,) if rows else (), upload.sha256, "evaluate", question)
     return found.to_dict()
 
@@ -120,37 +123,33 @@ def curve(
     with named(upload, "the upload"):
         source = source_of(upload, "the upload", hints)
         rows, made = run(workflow_facts.curve, source, roles, **options)
-    question = _curve_question(options["alpha"], options["rule"])
+    question = Question({}, options["alpha"], options["rule"])
     view.record_look((rows,), upload.sha256, "curve", question)
     return made
 
 
-def explore(view: View, draft: Draft, pool_size: float, alpha: float) -> dict[str, Any]:
+def explore(
+    view: View, draft: Draft, columns: ChosenColumns, pool_size: float, alpha: float
+) -> RowsEvidence:  # fmt: skip
     """The simultaneous curve of a draft's rows as a report shows it. Another alpha is another look."""
-    columns = draft.notes["columns"]
     with named(draft.upload, draft.filename):
         rows, shown = run(
-            workflow_facts.evidence_at, *_past(draft), pool_size=pool_size, alpha=alpha, rule="simultaneous",
-            missing_labels=columns["missing_labels"],
+            workflow_facts.evidence_at, *_past(draft, columns), pool_size=pool_size, alpha=alpha,
+            rule="simultaneous", missing_labels=columns.missing_labels,
         )  # fmt: skip
-    question = _curve_question(alpha, "simultaneous")
+    question = Question({}, alpha, "simultaneous")
     view.record_look((rows,), draft.upload.sha256, "curve on the page", question)
     return shown
 
 
-def looks(view: View, draft: Draft) -> tuple[list[dict[str, Any]], tuple[float, float]]:
+def looks(view: View, draft: Draft, columns: ChosenColumns) -> tuple[list[Look], tuple[float, float]]:
     """What was asked of a draft's rows before, whatever their name and order, and the range of scores."""
     with named(draft.upload, draft.filename):
-        values = draft.notes["columns"].get("labels") == "value"
-        rows, span = run(workflow_facts.rows_at_a_glance, *_past(draft), values=values)
+        values = columns.labels == "amounts"
+        rows, span = run(workflow_facts.rows_at_a_glance, *_past(draft, columns), values=values)
     return view.looks(rows, draft.upload.sha256), span
 
 
-def _past(draft: Draft) -> tuple[Source, Roles]:
-    columns = draft.notes["columns"]
-    source = source_of(draft.upload, draft.filename, hints_of(columns))
-    return source, Roles(columns["score"], columns["label"])
-
-
-def _curve_question(alpha: float, rule: str) -> dict[str, Any]:
-    return {"targets": {}, "alpha": alpha, "rule": rule}
+def _past(draft: Draft, columns: ChosenColumns) -> tuple[Source, Roles]:
+    source = source_of(draft.upload, draft.filename, columns.hints)
+    return source, Roles(columns.score, columns.label)

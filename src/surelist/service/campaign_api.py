@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import time
+from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
-from starlette.requests import Request
 
 from surelist._check import DecimalMark, MissingLabels
-from surelist.promises import kinds
-from surelist.promises.grammar import one_target
 from surelist.service import answers, api, campaign_views, campaigns, reviewing
-from surelist.service.api import Auditor, IdempotencyKey, Maker, SelectionId, Service
-from surelist.service.bodies import TABLE_BODY, body_schema, parsed_body, past_body, table_body
-from surelist.service.models import Finish, Name, Number, Options, Receipt, Reviews, ReviewsView, option
-from surelist.service.runtime import key_of
+from surelist.service.api import Auditor, Maker, SelectionId
+from surelist.service.bodies import TABLE_BODY, body_schema, past_body
+from surelist.service.campaign_views import CampaignView
+from surelist.service.choices import AboutList, ChosenColumns, Labels, until
+from surelist.service.models import (
+    Finish,
+    Name,
+    Number,
+    Options,
+    Receipt,
+    Reviews,
+    ReviewsView,
+    option,
+)
 
 router = APIRouter(prefix="/api/v1", responses=api.router.responses)
-CampaignId = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
 
 
 class CampaignOptions(Options):
-    """Columns of the past decisions, what the campaign promises, and when it learns."""
+    """ChosenColumns of the past decisions, what the campaign promises, and when it learns."""
 
     score: Name = option("score")
     label: Name = option("label")
@@ -59,16 +66,22 @@ class CampaignOptions(Options):
     name: Name = Field(default="campaign", description="What people call the campaign.")
     note: str = Field(default="", max_length=2000)
 
-    def terms(self) -> tuple[Any, dict[str, Any]]:
-        return one_target(kinds.FIRST, {"k": self.k, "pool_size": self.pool_size}), {
-            "alpha": self.alpha, "monitor_alpha": self.monitor_alpha,
-            "schedule": tuple(self.schedule) or None,
-            "uncertified": "everyone" if self.everyone else "refuse", "audit_rate": self.audit_rate,
-        }  # fmt: skip
+    def terms(self) -> campaigns.CampaignTerms:
+        return campaigns.CampaignTerms(
+            campaigns.target_of(self.k, self.pool_size), self.alpha, self.monitor_alpha,
+            tuple(self.schedule) or None, "everyone" if self.everyone else "refuse", self.audit_rate,
+        )  # fmt: skip
+
+    def columns(self) -> ChosenColumns:
+        labels: Labels = "unqualified" if self.missing_labels == "unqualified" else "all"
+        return ChosenColumns(
+            score=self.score, label=self.label, id=self.id, labels=labels, decimal=self.decimal,
+            pos_label=tuple(self.pos_label), neg_label=tuple(self.neg_label),
+        )  # fmt: skip
 
 
 class ScreenOptions(Options):
-    """Columns of a pool; by default those of the past decisions."""
+    """ChosenColumns of a pool; by default those of the past decisions."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)] = Field(description="A new name for each pool.")
     note: str = Field(default="", max_length=2000)
@@ -79,30 +92,6 @@ class ScreenOptions(Options):
     keep: int | None = Field(
         default=None, description="Seconds for which the list is kept; reviews have to be finished by then."
     )
-
-
-class CampaignView(BaseModel):
-    """Where a campaign stands."""
-
-    id: str
-    name: str
-    target: str
-    alpha: float
-    spent: float = Field(description="Of alpha, by the updates so far.")
-    schedule: list[int]
-    audit_rate: float | None = Field(description="With which everyone is drawn for an audit, if at all.")
-    promise: str
-    threshold: float | None = Field(description="In force for the next pool; null while everyone is listed.")
-    list_size: float = Field(description="Candidates to expect on the list of a pool of the promised size.")
-    pools: int
-    rows: int
-    next_update: int | None = Field(description="After how many pools the threshold is updated again.")
-    due: bool = Field(description="Whether that comes before the next pool.")
-    standing: str
-    sentence: str
-    withdrawn: str | None
-    waiting: list[str] = Field(description="Pools whose reviews are not finished.")
-    receipt: Receipt
 
 
 class ScreenedView(BaseModel):
@@ -119,120 +108,80 @@ class ScreenedView(BaseModel):
     receipt: Receipt
 
 
-@router.post("/campaigns", status_code=201, response_model=CampaignView, openapi_extra=TABLE_BODY)
-async def start(
-    request: Request,
-    runtime: Service,
-    view: Maker,
-    options: Annotated[CampaignOptions, Query()],
-    key: IdempotencyKey = None,
-) -> Any:
+@router.post("/campaigns", status_code=201, openapi_extra=TABLE_BODY)
+async def start(call: Maker, options: Annotated[CampaignOptions, Query()]) -> CampaignView:
     """Start a campaign from past candidates. 422 if its first threshold is not certifiable."""
-    said = {"score", "label", "id", "missing_labels", "pos_label", "neg_label", "decimal"}
-    columns = options.model_dump(include=said)
-    about = {"name": options.name, "note": options.note}
-    async with past_body(request, runtime, options.sheet) as past:
-        bound = key_of(key, "campaign", options.model_dump_json(), past.upload.sha256)
-        ident = await runtime.work(
-            campaigns.start, runtime, view, past, columns, options.terms(), about, bound
-        )
-    return await campaign(ident, runtime, view)
-
-
-@router.get("/campaigns", response_model=list[CampaignView])
-async def all_campaigns(runtime: Service, view: Auditor) -> Any:
-    """Campaigns on record, newest first."""
-    begun = await runtime.read(view.campaigns.all)
-    return [await runtime.read(campaign_views.as_answer, view, each.subject) for each in begun]
-
-
-@router.get("/campaigns/{campaign}", response_model=CampaignView)
-async def campaign(campaign: CampaignId, runtime: Service, view: Auditor) -> Any:
-    """Where a campaign stands."""
-    return await runtime.read(campaign_views.as_answer, view, campaign)
-
-
-@router.post("/campaigns/{campaign}/screen", response_model=ScreenedView, openapi_extra=TABLE_BODY)
-async def screen(
-    campaign: CampaignId,
-    request: Request,
-    runtime: Service,
-    view: Maker,
-    options: Annotated[ScreenOptions, Query()],
-    key: IdempotencyKey = None,
-) -> Any:
-    """Shortlist a pool with the threshold in force. 409 while an update is due, or after an alarm."""
-    entry = await runtime.read(view.campaigns.one, campaign)
-    known = entry.facts["columns"]
-    columns = {
-        "score": options.score or known["score"], "id": options.id or known["id"], "decimal": options.decimal,
-    }  # fmt: skip
-    seconds = reviewing.keep_of({} if options.keep is None else {"keep": options.keep}, runtime.settings)
-    async with table_body(request, runtime, past=False, sheet=options.sheet) as upload:
-        bound = key_of(key, "screen", campaign, options.model_dump_json(), upload.sha256)
-        about = campaigns.about_pool(options.name, options.note, seconds)
-        made = await runtime.work(
-            campaigns.screen, runtime, view, campaign, upload, name="the pool", columns=columns,
-            about=about, seconds=seconds, key=bound, format="parquet" if upload.origin else None,
+    async with past_body(call.request, call.runtime, options.sheet) as past:
+        key = call.key("campaign", options.model_dump_json(), past.upload.sha256)
+        ident = await call.work(
+            campaigns.start, call.runtime, call.view, past, options.columns(), options.terms(), options.name,
+            options.note, key,
         )  # fmt: skip
-    listed, drawn = await runtime.read(campaign_views.to_review, runtime.spool, made.subject)
-    return {
-        "pool": made.subject,
-        **{name: made.facts[name] for name in ("candidates", "shortlisted", "threshold")},
-        "shortlist": listed, "audit": drawn,
-        "kept_until": made.facts["kept_until"], "receipt": answers.receipt(made),
-        "campaign": await runtime.read(campaign_views.as_answer, view, campaign),
-    }  # fmt: skip
+    return await campaign(ident, call)
 
 
-@router.post(
-    "/campaigns/{campaign}/pools/{pool}/reviews",
-    status_code=201,
-    response_model=ReviewsView,
-    openapi_extra=body_schema(Reviews),
-)
-async def send_reviews(
-    campaign: CampaignId,
-    pool: SelectionId,
-    request: Request,
-    runtime: Service,
-    view: Maker,
-    key: IdempotencyKey = None,
-) -> Any:
-    """Say which candidates of a pool, listed or drawn besides, turned out to be qualified."""
-    await runtime.read(view.campaigns.pool, campaign, pool)
-    return await api.take_reviews(pool, request, runtime, view, key)
+@router.get("/campaigns")
+async def all_campaigns(call: Auditor) -> list[CampaignView]:
+    """Campaigns on record, newest first."""
+    return [await campaign(each.subject, call) for each in await call.read(call.view.all_campaigns)]
 
 
-@router.post(
-    "/campaigns/{campaign}/pools/{pool}/finish",
-    response_model=CampaignView,
-    openapi_extra=body_schema(Finish),
-)
-async def finish(
-    campaign: CampaignId,
-    pool: SelectionId,
-    request: Request,
-    runtime: Service,
-    view: Maker,
-    key: IdempotencyKey = None,
-) -> Any:
-    """End the reviews of a pool: they count from now on, and may raise the alarm."""
-    await runtime.read(view.campaigns.pool, campaign, pool)
-    body = await parsed_body(request, runtime, Finish)
-    bound = key_of(key, "finish", pool, body.model_dump_json())
-    written = await runtime.work(
-        campaigns.finish, view, runtime.spool, pool, missing=body.missing, key=bound
+@router.get("/campaigns/{campaign}")
+async def campaign(campaign: SelectionId, call: Auditor) -> CampaignView:
+    """Where a campaign stands."""
+    return await call.read(campaign_views.as_answer, call.view, campaign)
+
+
+@router.post("/campaigns/{campaign}/screen", openapi_extra=TABLE_BODY)
+async def screen(
+    campaign: SelectionId, call: Maker, options: Annotated[ScreenOptions, Query()]
+) -> ScreenedView:
+    """Shortlist a pool with the threshold in force. 409 while an update is due, or after an alarm."""
+    known = (await call.read(call.view.campaign, campaign)).event.columns
+    columns = ChosenColumns(
+        score=options.score or known["score"], id=options.id or known["id"], decimal=options.decimal
+    )
+    seconds = reviewing.keep_of(options.keep, call.runtime.settings)
+    async with call.table(past=False, sheet=options.sheet) as upload:
+        about = AboutList(options.name, options.note, kept_until=until(time.time() + seconds))
+        made = await call.work(
+            campaigns.screen, call.runtime, call.view, campaign, upload, name="the pool", columns=columns,
+            about=about, seconds=seconds, format="parquet" if upload.origin else None,
+            key=call.key("screen", campaign, options.model_dump_json(), upload.sha256),
+        )  # fmt: skip
+    listed, drawn = await call.read(campaign_views.to_review, call.runtime.spool, made.subject)
+    names = ("candidates", "shortlisted", "threshold", "kept_until")
+    return ScreenedView(
+        **{name: getattr(made.event, name) for name in names}, pool=made.subject, shortlist=listed,
+        audit=drawn, receipt=answers.receipt(made),
+        campaign=await call.read(campaign_views.as_answer, call.view, campaign),
     )  # fmt: skip
-    known = await runtime.read(campaign_views.as_answer, view, campaign)
-    return {**known, "receipt": answers.receipt(written)}
 
 
-@router.post("/campaigns/{campaign}/update", response_model=CampaignView)
-async def update(campaign: CampaignId, runtime: Service, view: Maker, key: IdempotencyKey = None) -> Any:
+@router.post(
+    "/campaigns/{campaign}/pools/{pool}/reviews", status_code=201, openapi_extra=body_schema(Reviews)
+)
+async def send_reviews(campaign: SelectionId, pool: SelectionId, call: Maker) -> ReviewsView:
+    """Say which candidates of a pool, listed or drawn besides, turned out to be qualified."""
+    await call.read(call.view.pool, campaign, pool)
+    return await api.take_reviews(pool, call)
+
+
+@router.post("/campaigns/{campaign}/pools/{pool}/finish", openapi_extra=body_schema(Finish))
+async def finish(campaign: SelectionId, pool: SelectionId, call: Maker) -> CampaignView:
+    """End the reviews of a pool: they count from now on, and may raise the alarm."""
+    await call.read(call.view.pool, campaign, pool)
+    body = await call.body(Finish)
+    key, spool = call.key("finish", pool, body.model_dump_json()), call.runtime.spool
+    written = await call.work(campaigns.finish, call.view, spool, pool, missing=body.missing, key=key)
+    known = await call.read(campaign_views.as_answer, call.view, campaign)
+    return answers.with_receipt(known, written)
+
+
+@router.post("/campaigns/{campaign}/update")
+async def update(campaign: SelectionId, call: Maker) -> CampaignView:
     """The scheduled update of the threshold; refused at any other time."""
-    await runtime.read(view.campaigns.one, campaign)
-    bound = key_of(key, "update", campaign)
-    written = await runtime.work(campaigns.update, view, campaign, None, bound)
-    known = await runtime.read(campaign_views.as_answer, view, campaign)
-    return {**known, "receipt": answers.receipt(written)}
+    await call.read(call.view.campaign, campaign)
+    written = await call.work(campaigns.update, call.view, campaign, None, call.key("update", campaign))
+    known = await call.read(campaign_views.as_answer, call.view, campaign)
+    return answers.with_receipt(known, written)

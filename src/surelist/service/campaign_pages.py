@@ -5,9 +5,8 @@ Pools are reviewed in the review workspace; plain forms that work without script
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
+from msgspec.structs import replace
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
@@ -23,6 +22,7 @@ from surelist.service import (
     wizard,
 )
 from surelist.service.calibrating import Past
+from surelist.service.choices import AboutList, ChosenColumns
 from surelist.service.uploads import Draft
 from surelist.service.visitor import Me, Visitor, to
 
@@ -60,7 +60,7 @@ async def upload_past(me: Me) -> Response:
     if terms is not None:
         k, size, alpha = terms
         asked |= {"k": f"{k:.10g}", "pool_size": f"{size:.10g}", "alpha": f"{100 * alpha:.10g}"}
-    me.spool.note(draft, then="campaign", terms=asked)
+    me.spool.note(draft, then="campaign", typed=asked)
     return to(f"/drafts/{draft.id}")
 
 
@@ -71,13 +71,13 @@ async def terms_form(ident: str, me: Me) -> Response:
 
 
 def _terms_page(me: Visitor, draft: Draft, problem: Exception | None = None) -> Response:
-    if "columns" not in draft.notes:
+    if draft.columns is None:
         return to(f"/drafts/{draft.id}")
     status = 200 if problem is None else getattr(problem, "status", 400)
     return me.show(
         "campaign_terms.html", status, draft=draft, problem=problem,
-        asked={**campaigns.DEFAULTS, **draft.notes.get("terms", {})}, wrong=getattr(problem, "field", None),
-        refused=isinstance(problem, NotCertifiable), shown=wizard.mark_of(draft.notes["columns"]),
+        asked=campaigns.DEFAULTS | draft.typed, wrong=getattr(problem, "field", None),
+        refused=isinstance(problem, NotCertifiable), shown=wizard.mark_of(draft.columns),
     )  # fmt: skip
 
 
@@ -85,15 +85,15 @@ def _terms_page(me: Visitor, draft: Draft, problem: Exception | None = None) -> 
 async def start(ident: str, me: Me) -> Response:
     view = await me.view("operator", all_policies=True)
     draft, form = me.spool.draft(ident, me.owner, "past"), await me.form()
-    wizard.require_shown(form, draft.notes.get("columns"))
+    wizard.require_shown(form, draft.columns)
     asked = campaigns.asked_of(form)
-    draft = me.spool.note(draft, terms=asked)
-    about = {"name": asked["name"][:200] or draft.filename.rsplit(".", 1)[0], "note": asked["note"]}
+    draft = me.spool.note(draft, typed=asked)
+    name = asked["name"][:200] or draft.filename.rsplit(".", 1)[0]
     past, key = Past(draft.upload, draft.filename), me.key("campaign", draft.upload.sha256, repr(asked))
     try:
         terms = campaigns.terms_of(asked)
         made = await me.runtime.work(
-            campaigns.start, me.runtime, view, past, draft.notes["columns"], terms, about, key
+            campaigns.start, me.runtime, view, past, draft.columns, terms, name, asked["note"], key
         )
     except (InvalidInput, NotCertifiable) as error:
         return _terms_page(me, draft, error)
@@ -111,7 +111,7 @@ async def show_campaign(ident: str, me: Me) -> Response:
 @router.post("/campaigns/{ident}/pool")
 async def upload_pool(ident: str, me: Me) -> Response:
     view = await me.view("operator", all_policies=True)
-    await me.runtime.read(view.campaigns.one, ident)
+    await me.runtime.read(view.campaign, ident)
     form = await me.form(limit=drafts.form_with_file(me))
     draft = await drafts.stored(me, form, past=False, kind="campaign pool")
     me.spool.note(draft, campaign=ident)
@@ -127,20 +127,21 @@ async def pool_form(ident: str, me: Me) -> Response:
 async def _pool_page(me: Visitor, ident: str, problem: SurelistError | None = None) -> Response:
     view = await me.view("operator", all_policies=True)
     draft = me.spool.draft(ident, me.owner, "campaign pool")
-    if draft.notes.get("sheets"):
+    if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
-    entry = await me.runtime.read(view.campaigns.one, draft.notes["campaign"])
+    entry = await me.runtime.read(view.campaign, draft.campaign)
     draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
-    known = {role: name for role, name in entry.facts["columns"].items() if name in profile.names}
-    guesses = {**profile.guesses, "score": None}  # another one than the calibrated is never taken silently
-    chosen = draft.notes.get("columns") or {"decimal": "auto", **guesses, **known}
+    known = {role: name for role, name in entry.event.columns.items() if name in profile.names}
+    # another score than the calibrated one is never taken silently
+    guessed = ChosenColumns(score=known.get("score"), id=known.get("id") or profile.guesses["id"])
+    chosen = draft.columns or guessed
     return me.show(
         "campaign_pool.html", 400 if problem else 200, draft=draft, profile=profile, entry=entry,
-        chosen=chosen, problem=problem, about=draft.notes.get("about", {}),
+        chosen=chosen, problem=problem, about=draft.about or AboutList(),
         about_columns={each.name: columns_form.about(each) for each in profile.columns},
-        first=columns_form.preview(profile, {**chosen, "label": None}),
+        first=columns_form.preview(profile, replace(chosen, label=None)),
         keep_choices=reviewing.keep_choices(me.settings),
-        keep_chosen=draft.notes.get("keep", reviewing.usual_keep(me.settings)),
+        keep_chosen=draft.keep or reviewing.usual_keep(me.settings),
     )  # fmt: skip
 
 
@@ -149,11 +150,11 @@ async def screen(ident: str, me: Me) -> Response:
     """Shortlist the pool with the threshold in force."""
     view = await me.view("operator", all_policies=True)
     draft, form = me.spool.draft(ident, me.owner, "campaign pool"), await me.form()
-    columns, seconds = wizard.columns_of(form), reviewing.keep_of(form, me.settings)
-    about: dict[str, Any] = reviewing.about_pool(form, draft, seconds)
-    about = {name: value for name, value in about.items() if name != "watch"} | {"name": about["name"][:100]}
+    columns, seconds = wizard.columns_of(form), reviewing.keep_of(form.get("keep"), me.settings)
+    about = reviewing.about_pool(form, draft, seconds)
+    about = replace(about, name=about.name[:100])
     draft = me.spool.note(draft, columns=columns, about=about, keep=seconds)
-    campaign = str(draft.notes.get("campaign"))
+    campaign = draft.campaign or ""
     try:
         entry = await me.runtime.work(
             campaigns.screen, me.runtime, view, campaign, draft.upload, name=draft.filename, columns=columns,
@@ -163,7 +164,7 @@ async def screen(ident: str, me: Me) -> Response:
     except InvalidInput as error:
         return await _pool_page(me, ident, error)
     me.spool.drop_draft(draft, me.settings.keep_uploads)
-    work = reviewing.to_review(entry.facts)
+    work = entry.event.to_review
     return to(f"/selections/{entry.subject}/review" if work else f"/campaigns/{campaign}")
 
 
@@ -171,7 +172,7 @@ async def screen(ident: str, me: Me) -> Response:
 async def update(ident: str, me: Me) -> Response:
     """The scheduled update of the threshold."""
     view = await me.view("operator", all_policies=True)
-    await me.runtime.read(view.campaigns.one, ident)
+    await me.runtime.read(view.campaign, ident)
     steps = str((await me.form()).get("steps") or "")
     if not (steps.isascii() and steps.isdigit() and len(steps) < 9):
         raise InvalidInput("steps", "the form does not say what it was made from. Load the page again.")
@@ -182,11 +183,11 @@ async def update(ident: str, me: Me) -> Response:
 @router.get("/campaigns/{ident}/pools/{pool}/shortlist.{format}")
 async def download(ident: str, pool: str, format: str, me: Me) -> Response:
     view = await me.view("operator", all_policies=True)
-    entry = await me.runtime.read(view.campaigns.pool, ident, pool)
+    entry = await me.runtime.read(view.pool, ident, pool)
     kept = me.spool.result(pool)
     if kept is None or format not in KEPT_AS:
         raise InvalidInput("shortlist", "it is no longer kept here, or not in this format.")
-    begun = await me.runtime.read(view.campaigns.one, ident)
-    name = downloading.file_name(begun.facts["name"], entry.facts["name"], entry.at, format)
-    path = await me.runtime.work(downloading.campaign_list, me.spool, kept, format, entry)
+    begun = await me.runtime.read(view.campaign, ident)
+    name = downloading.file_name(begun.event.name, entry.event.name, entry.at, format)
+    path = await me.runtime.work(downloading.campaign_list, me.spool, kept, format, entry.event)
     return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))

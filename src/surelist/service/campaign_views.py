@@ -1,62 +1,114 @@
-"""Campaigns as pages and answers show them, from the record: standing, pools, updates, pictures."""
+"""Campaigns as the page and the API show them: where they stand, and their history."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from pydantic import BaseModel, Field
 
 from surelist.reports import history
 from surelist.service import answers, reviewing
 from surelist.service.campaigns import Standing
-from surelist.service.record.campaigns import StepEntry
-from surelist.service.record.chain import Entry
+from surelist.service.choices import until
+from surelist.service.models import Receipt
+from surelist.service.record.chain import Entry, of_kind
+from surelist.service.record.events import (
+    CampaignReviewed,
+    CampaignScreened,
+    CampaignStarted,
+    CampaignStep,
+    CampaignUpdated,
+)
 from surelist.service.record.view import View
 from surelist.service.uploads import Spool, list_of
 from surelist.service.worklist import Worklist
-from surelist.workflows.campaign_record import REVIEWED, SCREENED, UPDATED
+from surelist.workflows.campaign_record import CampaignStatus
 
-SHOWN = (
-    "spent", "promise", "threshold", "list_size", "pools", "rows", "next_update", "due", "standing",
-    "sentence",
-)  # fmt: skip
+
+class CampaignView(BaseModel):
+    """Where a campaign stands."""
+
+    id: str
+    name: str
+    target: str
+    alpha: float
+    spent: float = Field(description="Of alpha, by the updates so far.")
+    schedule: list[int]
+    audit_rate: float | None = Field(description="With which everyone is drawn for an audit, if at all.")
+    promise: str
+    threshold: float | None = Field(description="In force for the next pool; null while everyone is listed.")
+    list_size: float = Field(description="Candidates to expect on the list of a pool of the promised size.")
+    pools: int
+    rows: int
+    next_update: int | None = Field(description="After how many pools the threshold is updated again.")
+    due: bool = Field(description="Whether that comes before the next pool.")
+    standing: str
+    sentence: str
+    withdrawn: str | None
+    waiting: list[str] = Field(description="Pools whose reviews are not finished.")
+    receipt: Receipt
+
+
+@dataclass(frozen=True)
+class ScreenedLine:
+    """A pool of a campaign, as its page shows it."""
+
+    id: str
+    at: str
+    made: CampaignScreened
+    progress: dict[str, int]
+    finished: bool
+    until: str | None
+
+
+@dataclass(frozen=True)
+class RunningCampaign:
+    """A campaign with what is due."""
+
+    entry: Entry[CampaignStarted]
+    now: CampaignStatus
+    waiting: list[Entry[CampaignScreened]]
+    withdrawn: str | None
 
 
 def shown(view: View, spool: Spool, ident: str) -> dict[str, Any]:
     """A campaign with its history."""
     now = Standing(view, ident)
     pools = _pools(view, spool, now.steps)
-    later = [(each.entry, each.facts["after"]) for each in now.steps if each.action == UPDATED]
-    updates = [(now.entry, now.facts["after"]), *later]
+    updates: list[Entry[CampaignStarted | CampaignUpdated]] = [now.entry]
+    updates += of_kind(now.steps, CampaignUpdated)
     return {
-        "entry": now.entry, "facts": now.facts, "now": now.after, "steps": len(now.steps),
+        "entry": now.entry, "facts": now.begun, "now": now.after, "steps": len(now.steps),
         "withdrawn": now.withdrawn, "pools": pools[::-1],
-        "open": [each for each in pools if not each["finished"]],
-        "updates": [_update(*each) for each in updates],
-        "pictures": _pictures([after for _, after in updates], pools),
+        "open": [each for each in pools if not each.finished], "updates": updates,
+        "pictures": _pictures([each.event.after for each in updates], [each.made for each in pools]),
     }  # fmt: skip
 
 
-def _pools(view: View, spool: Spool, steps: Sequence[StepEntry]) -> list[dict[str, Any]]:
-    finished = {each.subject: each.facts["labels"] for each in steps if each.action == REVIEWED}
-    rows = []
-    for each in steps:
-        if each.action == SCREENED:
-            if each.subject in finished:
-                counts = _counted(finished[each.subject])
-            else:
-                counts = reviewing.progress(
-                    view.marks(each.subject), reviewing.to_review(each.facts), view.reviewer(each.subject)
-                )
-            kept = spool.result(each.subject)
-            rows.append(
-                {"id": each.subject, "name": each.facts["pool"], "at": each.entry.at, "progress": counts,
-                 "candidates": each.facts["candidates"], "listed": each.facts["shortlisted"],
-                 "drawn": len(each.facts.get("audit", ())),
-                 "threshold": each.facts["threshold"], "number": each.facts["after"]["pools"],
-                 "finished": each.subject in finished or not reviewing.to_review(each.facts),
-                 "until": reviewing.until(kept.until) if kept else None}
-            )  # fmt: skip
-    return rows
+def _finished(steps: Sequence[Entry[CampaignStep]]) -> dict[str, str]:
+    """The labels of pools whose reviews have ended."""
+    return {each.subject: each.event.labels for each in of_kind(steps, CampaignReviewed)}
+
+
+def _pools(view: View, spool: Spool, steps: Sequence[Entry[CampaignStep]]) -> list[ScreenedLine]:
+    finished, lines = _finished(steps), []
+    for each in of_kind(steps, CampaignScreened):
+        if each.subject in finished:
+            counts = _counted(finished[each.subject])
+        else:
+            marks, reviewer = view.marks(each.subject), view.reviewer(each.subject)
+            counts = reviewing.progress(marks, each.event.to_review, reviewer)
+        kept = spool.result(each.subject)
+        lines.append(
+            ScreenedLine(
+                each.subject, each.at, each.event, counts,
+                finished=each.subject in finished or not each.event.to_review,
+                until=until(kept.until) if kept else None,
+            )
+        )  # fmt: skip
+    return lines
 
 
 def _counted(labels: str) -> dict[str, int]:
@@ -64,45 +116,39 @@ def _counted(labels: str) -> dict[str, int]:
     return {"reviewed": len(labels) - labels.count("?"), "yes": labels.count("1"), "seen": 0}
 
 
-def _update(entry: Entry, after: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "at": entry.at, "by": entry.actor, "from_pool": after["pools"] + 1,
-        **{name: after[name] for name in ("rows", "threshold", "list_size", "floor", "spent")},
-    }  # fmt: skip
-
-
-def _pictures(
-    updates: Sequence[Mapping[str, Any]], pools: Sequence[Mapping[str, Any]]
-) -> dict[str, str | None]:
+def _pictures(updates: Sequence[CampaignStatus], pools: Sequence[CampaignScreened]) -> dict[str, str | None]:
     """List length and threshold by pool, once there is something to compare."""
-    shares = [100 * each["listed"] / each["candidates"] for each in pools if each["candidates"]]
-    known = [(after["pools"], after["threshold"]) for after in updates]
-    values = [(float(pool), float(value)) for pool, value in known if value is not None]
+    shares = [100 * each.shortlisted / each.candidates for each in pools if each.candidates]
+    values = [(float(each.pools), each.threshold) for each in updates if each.threshold is not None]
     return {
         "lengths": history.lengths(shares) if len(shares) > 1 else None,
         "thresholds": history.thresholds(values, len(pools)) if values and len(pools) > 1 else None,
     }
 
 
-def as_answer(view: View, ident: str) -> dict[str, Any]:
+def as_answer(view: View, ident: str) -> CampaignView:
     """Where a campaign stands, for the API."""
     now = Standing(view, ident)
-    facts = now.facts
-    return {
-        "id": ident, **{name: facts[name] for name in ("name", "target", "alpha", "schedule")},
-        "audit_rate": facts.get("audit_rate"),
-        **{name: now.after[name] for name in SHOWN},
-        "withdrawn": now.withdrawn.facts["reason"] if now.withdrawn else None,
-        "waiting": [each.subject for each in _waiting(now.steps)],
-        "receipt": answers.receipt(now.steps[-1].entry if now.steps else now.entry),
-    }  # fmt: skip
+    begun, after = now.begun, now.after
+    return CampaignView(
+        id=ident, name=begun.name, target=begun.target, alpha=begun.alpha, schedule=list(begun.schedule),
+        audit_rate=begun.audit_rate, spent=after.spent, promise=after.promise, threshold=after.threshold,
+        list_size=after.list_size, pools=after.pools, rows=after.rows, next_update=after.next_update,
+        due=after.due, standing=after.standing, sentence=after.sentence,
+        withdrawn=now.withdrawn.event.reason if now.withdrawn else None,
+        waiting=[each.subject for each in _waiting(now.steps)],
+        receipt=answers.receipt(now.steps[-1] if now.steps else now.entry),
+    )  # fmt: skip
 
 
-def _waiting(steps: Sequence[StepEntry]) -> list[StepEntry]:
+def _waiting(steps: Sequence[Entry[CampaignStep]]) -> list[Entry[CampaignScreened]]:
     """Pools whose reviews are not finished."""
-    finished = {each.subject for each in steps if each.action == REVIEWED}
-    pools = [each for each in steps if each.action == SCREENED and reviewing.to_review(each.facts)]
-    return [each for each in pools if each.subject not in finished]
+    finished = _finished(steps)
+    return [
+        each
+        for each in of_kind(steps, CampaignScreened)
+        if each.event.to_review and each.subject not in finished
+    ]
 
 
 def to_review(spool: Spool, pool: str) -> tuple[list[str], list[str]]:
@@ -115,14 +161,12 @@ def to_review(spool: Spool, pool: str) -> tuple[list[str], list[str]]:
         return names[: work.listed], names[work.listed :]
 
 
-def running(view: View, limit: int | None = None) -> list[dict[str, Any]]:
+def running(view: View, limit: int | None = None) -> list[RunningCampaign]:
     """Campaigns with what is due, newest first; those that were withdrawn come with why."""
-    rows = []
-    for entry in view.campaigns.all(limit):
-        now = Standing(view, entry.subject)
-        rows.append(
-            {"id": entry.subject, "at": entry.at, "name": now.facts["name"],
-             "target": now.facts["target"], "now": now.after, "waiting": _waiting(now.steps),
-             "withdrawn": now.withdrawn.facts["reason"] if now.withdrawn else None}
-        )  # fmt: skip
-    return rows
+    found = [Standing(view, each.subject) for each in view.all_campaigns(limit)]
+    return [
+        RunningCampaign(
+            now.entry, now.after, _waiting(now.steps), now.withdrawn.event.reason if now.withdrawn else None
+        )
+        for now in found
+    ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from surelist._names import OptionNames
 from surelist._numerals import count, number
+from surelist.service.choices import ChosenColumns
 from surelist.service.file_check import Profile
 from surelist.service.jobs import Problem
 from surelist.workflows.tables import NO_LABEL, Column
@@ -73,9 +75,11 @@ def column_of(profile: Profile, name: str | None) -> Column | None:
     return next((each for each in profile.columns if each.name == name), None)
 
 
-def preview(profile: Profile, chosen: Mapping[str, Any], most: int = 30) -> dict[str, Any]:
+def preview(profile: Profile, chosen: ChosenColumns, most: int = 30) -> dict[str, Any]:
     """The first rows, chosen columns first and named for what they are."""
-    roles = {chosen[role]: role for role in ("id", "group", "label", "score") if chosen.get(role)}
+    roles = {
+        name: role for role in ("id", "group", "label", "score") if (name := getattr(chosen, role))
+    }  # fmt: skip
     order = [at for at, each in enumerate(profile.columns) if each.name in roles]
     order.sort(key=lambda at: ("score", "label", "group", "id").index(roles[profile.columns[at].name]))
     order += [at for at, each in enumerate(profile.columns) if each.name not in roles]
@@ -87,35 +91,46 @@ def preview(profile: Profile, chosen: Mapping[str, Any], most: int = 30) -> dict
     }
 
 
-def shown(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class ShownProblem:
+    """What stands in the way, at which field, and what to do here."""
+
+    field: str | None
+    message: str
+    remedy: str
+    examples: Sequence[tuple[int | None, object]] = ()
+    count: int = 0
+
+
+def guessed(profile: Profile) -> ChosenColumns:
+    """The columns that are probably meant."""
+    found = profile.guesses
+    return ChosenColumns(score=found["score"], label=found["label"], id=found["id"], group=found.get("group"))
+
+
+def shown(problems: Sequence[Problem]) -> list[ShownProblem]:
     """Problems as the page shows them: calibration's own words, and what to do here."""
     return [_shown(each) for each in problems]
 
 
-def _shown(problem: Problem) -> dict[str, Any]:
+def _shown(problem: Problem) -> ShownProblem:
     message = OptionNames({"decimal": None}).said(problem.message)
-    return {
-        "field": FIELDS.get(problem.kind),
-        "message": message.strip().removesuffix("."),
-        "examples": [(example.row, example.values.get(problem.column or "")) for example in problem.examples],
-        "count": problem.count,
-        "remedy": REMEDIES.get(problem.kind, ""),
-    }
+    return ShownProblem(
+        FIELDS.get(problem.kind), message.strip().removesuffix("."), REMEDIES.get(problem.kind, ""),
+        [(example.row, example.values.get(problem.column or "")) for example in problem.examples],
+        problem.count,
+    )  # fmt: skip
 
 
-def unchosen(columns: Mapping[str, Any], profile: Profile) -> list[dict[str, Any]]:
+def unchosen(columns: ChosenColumns, profile: Profile) -> list[ShownProblem]:
     """What still has to be chosen, first of all, as the page shows problems."""
     missing = [
-        _open(role, f"no column holds {what} yet", "Choose one below.")
+        ShownProblem(role, f"no column holds {what} yet", "Choose one below.")
         for role, what in MEANINGS.items()
-        if not columns[role]
+        if not getattr(columns, role)
     ]
-    amounts = columns.get("labels") == "value"
-    if not missing and not amounts and not columns["pos_label"] and values_of(profile, columns["label"]):
-        said = f"“{columns['label']}” is not 0 and 1"
-        missing = [_open("pos_label", said, "Choose below which values mean qualified.")]
+    amounts = columns.labels == "amounts"
+    if not missing and not amounts and not columns.pos_label and values_of(profile, columns.label):
+        said = f"“{columns.label}” is not 0 and 1"
+        missing = [ShownProblem("pos_label", said, "Choose below which values mean qualified.")]
     return missing[:1]
-
-
-def _open(field: str, message: str, remedy: str) -> dict[str, Any]:
-    return {"field": field, "message": message, "examples": (), "count": 0, "remedy": remedy}

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from surelist.promises.policy import Policy
 from surelist.reports.html import write_pdf
 from surelist.service.errors import NotFound, TooMuchWork
-from surelist.service.jobs import hints_of, source_of
-from surelist.service.record.chain import Entry
-from surelist.service.uploads import Draft, Spool
+from surelist.service.jobs import source_of
+from surelist.service.record.events import CampaignScreened, SelectionMade
+from surelist.service.uploads import KeptList, Spool, removing
 from surelist.service.workers import run
 from surelist.workflows import downloads
 from surelist.workflows import tables as workflows
 
 
-def unchanged(spool: Spool, kept: Draft) -> Path:
+def unchanged(spool: Spool, kept: KeptList) -> Path:
     """A shortlist as it is, under a name of its own: somebody may remove the list while it is sent."""
     path = spool.new_path(kept.upload.path.suffix[1:])
     try:
@@ -29,44 +30,43 @@ def unchanged(spool: Spool, kept: Draft) -> Path:
     return path
 
 
-def as_made(spool: Spool, kept: Draft, format: str) -> Path:
+def as_made(spool: Spool, kept: KeptList, format: str) -> Path:
     """A shortlist in another format, as a file of its own."""
     path = spool.new_path(format)
     run(workflows.convert, kept.upload.path, path)
     return path
 
 
-def for_people(spool: Spool, kept: Draft, format: str, policy: Policy, entry: Entry) -> Path:
+def for_people(spool: Spool, kept: KeptList, format: str, policy: Policy, made: SelectionMade) -> Path:
     """A shortlist with rank and reason, to be opened in a spreadsheet."""
-    columns, facts = kept.notes, entry.facts
-    sizes = {name: size for name, (size, _) in facts["groups"].items()}
+    sizes = {name: size for name, (size, _) in made.groups.items()}
     groups: list[str | None] = [*sizes] if policy.filter.grouped else [None]
-    reasons = {each: policy.filter.reason(each, facts["candidates"], sizes) for each in groups}
-    path = spool.new_path(format)
-    source = source_of(kept.upload, "the shortlist", hints_of(columns))
-    score = columns.get("score") or (policy.columns or {}).get("score", "score")
-    group = columns.get("group") or (policy.columns or {}).get("group")
-    run(
-        downloads.write_list,
-        source,
-        path,
-        score=score,
-        group=group if policy.filter.grouped else None,
-        reasons=reasons,
-    )
-    return path
+    reasons = {each: policy.filter.reason(each, made.candidates, sizes) for each in groups}
+    known = policy.columns or {}
+    group = kept.columns.group or known.get("group")
+    score = kept.columns.score or known.get("score", "score")
+    return _listed(spool, kept, format, score, group if policy.filter.grouped else None, reasons)
 
 
-def campaign_list(spool: Spool, kept: Draft, format: str, entry: Entry) -> Path:
+def campaign_list(spool: Spool, kept: KeptList, format: str, made: CampaignScreened) -> Path:
     """The shortlist of a campaign's pool, with rank and reason where it is for a spreadsheet."""
     if format in ("parquet", "jsonl"):
         return as_made(spool, kept, format)
-    limit, path = entry.facts["threshold"], spool.new_path(format)
+    limit = made.threshold
     reason = "everyone is shortlisted" if limit is None else f"score >= {limit!r}"
-    source = source_of(kept.upload, "the shortlist", hints_of(kept.notes))
-    run(
-        downloads.write_list, source, path, score=kept.notes["score"], group=None, reasons={None: reason}
-    )  # fmt: skip
+    return _listed(spool, kept, format, str(kept.columns.score), None, {None: reason})
+
+
+def _listed(
+    spool: Spool,
+    kept: KeptList,
+    format: str,
+    score: str,
+    group: str | None,
+    reasons: Mapping[str | None, str],
+) -> Path:
+    path, source = spool.new_path(format), source_of(kept.upload, "the shortlist", kept.columns.hints)
+    run(downloads.write_list, source, path, score=score, group=group, reasons=reasons)
     return path
 
 
@@ -74,12 +74,10 @@ def report_pdf(spool: Spool, html: str) -> Path:
     """An audit report to be printed and filed."""
     path = spool.new_path("pdf")
     try:
-        run(write_pdf, html, path)
-    except BaseException as error:
-        path.unlink(missing_ok=True)
-        if isinstance(error, TooMuchWork):
-            raise TooMuchWork(error.what, "Open the report as a page and print it from there.") from None
-        raise
+        with removing(path):
+            run(write_pdf, html, path)
+    except TooMuchWork as error:
+        raise TooMuchWork(error.what, "Open the report as a page and print it from there.") from None
     return path
 
 

@@ -5,17 +5,16 @@ Plain forms that work without script. What a person has chosen so far waits in a
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 from fastapi import APIRouter, Query
+from msgspec.structs import replace
 from starlette.background import BackgroundTask
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError, error_body
-from surelist.promises import policy_file
-from surelist.promises.policy import Policy
 from surelist.service import (
     answers,
     calibrating,
@@ -27,14 +26,11 @@ from surelist.service import (
     reviewing,
     wizard,
 )
+from surelist.service.choices import AboutList, PromiseOutcome
 from surelist.service.record.view import View
 from surelist.service.uploads import Draft, Upload
 from surelist.service.visitor import Me, Visitor, to
 
-NOTHING: dict[str, Any] = {
-    "missing_labels": "error", "decimal": "auto", "pos_label": [], "neg_label": [], "pool": None,
-    "labels": "all",
-}  # fmt: skip
 ELSEWHERE = {"campaign pool": "/campaigns/pools", "collection": "/collections"}  # uploads of other stories
 router = APIRouter()
 
@@ -46,7 +42,7 @@ async def upload_past(me: Me) -> Response:
     draft = await stored(me, form, past=True)
     if like := str(form.get("like") or ""):
         asked = wizard.asked_like((await me.runtime.read(view.policy, like)).policy)
-        me.spool.note(draft, **({"asked": asked} if asked else {}))
+        me.spool.note(draft, asked=asked)
     return to(f"/drafts/{draft.id}")
 
 
@@ -85,25 +81,27 @@ async def choose_columns(ident: str, me: Me) -> Response:
     _, draft = await _opened(me, ident)
     columns = wizard.columns_of(await me.form())
     draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
-    draft = me.spool.note(draft, columns=columns, reading=None)
-    problems: Any = columns_form.unchosen(columns, profile)
+    draft = me.spool.note(draft, columns=columns, reading=())
+    problems = columns_form.unchosen(columns, profile)
     if not problems:
         problems = columns_form.shown(await me.runtime.work(file_check.problems, draft, columns))
     if problems:
         return await _columns_page(me, draft, problems)
     me.spool.note(draft, reading=await me.runtime.work(file_check.reading, draft, columns))
-    return to(f"/drafts/{ident}/{draft.notes.get('then', 'promise')}")
+    return to(f"/drafts/{ident}/{draft.then}")
 
 
-async def _columns_page(me: Visitor, draft: Draft, problems: Any = ()) -> Response:
-    if draft.notes.get("sheets"):
+async def _columns_page(
+    me: Visitor, draft: Draft, problems: Sequence[columns_form.ShownProblem] = ()
+) -> Response:
+    if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/drafts/{draft.id}/sheet")
     draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
-    chosen = draft.notes.get("columns") or {**NOTHING, **profile.guesses}
+    chosen = draft.columns or columns_form.guessed(profile)
     return me.show(
         "columns.html", 400 if problems else 200, draft=draft, profile=profile, chosen=chosen,
         problems=problems, about={each.name: columns_form.about(each) for each in profile.columns},
-        values=columns_form.values_of(profile, chosen["label"]), first=columns_form.preview(profile, chosen),
+        values=columns_form.values_of(profile, chosen.label), first=columns_form.preview(profile, chosen),
         labels=promise_form.LABELS,
     )  # fmt: skip
 
@@ -111,10 +109,10 @@ async def _columns_page(me: Visitor, draft: Draft, problems: Any = ()) -> Respon
 @router.get("/drafts/{ident}/problems.xlsx")
 async def problem_rows(ident: str, me: Me) -> Response:
     _, draft = await _opened(me, ident)
-    columns = draft.notes.get("columns") or {}
-    if not (columns.get("score") and columns.get("label")):
+    columns = draft.columns
+    if columns is None or not (columns.score and columns.label):
         raise InvalidInput("columns", "choose a score and a label first.")
-    path = await me.runtime.work(file_check.problem_rows, me.runtime, draft)
+    path = await me.runtime.work(file_check.problem_rows, me.runtime, draft, columns)
     name = f"problems-{draft.filename.rsplit('.', 1)[0]}.xlsx"
     return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
 
@@ -135,12 +133,12 @@ async def choose_pool_sheet(ident: str, me: Me) -> Response:
 
 async def _take_sheet(me: Visitor, draft: Draft, *, past: bool) -> None:
     sheet = str((await me.form()).get("sheet") or "")
-    if sheet not in draft.notes.get("sheets", ()):
+    if sheet not in draft.sheets:
         raise InvalidInput("sheet", "choose one of the sheets of this file.")
     upload = await me.runtime.work(
         jobs.admit, draft.upload, me.settings, past=past, name=draft.filename, sheet=sheet
     )
-    me.spool.note(replace(draft, upload=upload), sheets=[])
+    me.spool.note(draft, upload=upload, sheets=())
 
 
 @router.get("/drafts/{ident}/promise")
@@ -152,18 +150,20 @@ async def show_promise(ident: str, me: Me) -> Response:
 async def _promise_page(
     me: Visitor, view: View, draft: Draft, problem: InvalidInput | None = None
 ) -> Response:
-    if "columns" not in draft.notes:
+    columns = draft.columns
+    if columns is None:
         return to(f"/drafts/{draft.id}")
-    group = draft.notes["columns"]["group"]
-    groups = await me.runtime.work(file_check.group_names, draft, group) if group else {}
-    looks, span = await me.runtime.work(calibrating.looks, view, draft)
+    groups = await me.runtime.work(file_check.group_names, draft, columns.group) if columns.group else {}
+    looks, span = await me.runtime.work(calibrating.looks, view, draft, columns)
     draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
-    columns = draft.notes["columns"]
+    asked, offers = promise_form.shown_of(columns, draft.asked), promise_form.offers(columns)
     return me.show(
-        "promise.html", 400 if problem else 200, draft=draft, groups=groups, looks=looks, span=span,
-        asked=promise_form.shown_of(columns, draft.notes.get("asked", {})), problem=problem,
+        "promise.html", 400 if problem else 200, draft=draft,
+        by_rank=any("by" in each.kind.__struct_fields__ for each in offers), groups=groups, looks=looks,
+        span=span, numbers=wizard.other_numbers(profile, columns),
+        asked=asked.fields, needed=asked.groups, other_score=asked.other_score, problem=problem,
         wrong=getattr(problem, "field", None), shown=wizard.mark_of(columns), columns=columns,
-        promises=promise_form.promises_of(columns), numbers=wizard.other_numbers(profile, columns),
+        offers=offers, pieces=promise_form.parts, percent=promise_form.PERCENT,
     )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ async def _promise_page(
 async def fix_promise(ident: str, me: Me) -> Response:
     view, draft = await _opened(me, ident)
     form = await me.form(limit=form_with_file(me))
-    wizard.require_shown(form, draft.notes.get("columns"))
+    wizard.require_shown(form, draft.columns)
     draft = await _with_others(me, me.spool.note(draft, asked=promise_form.asked_of(form)), form)
     try:
         await me.runtime.work(_certify, me, view, draft)
@@ -182,29 +182,29 @@ async def fix_promise(ident: str, me: Me) -> Response:
 
 def _certify(me: Visitor, view: View, draft: Draft) -> None:
     """The outcome waits in the draft."""
-    request = promise_form.request_of(draft)
+    assert draft.columns is not None
+    assert draft.asked is not None
+    request = promise_form.request_of(draft.columns, draft.asked, others=draft.others is not None)
+    past = calibrating.Past(draft.upload, draft.filename, draft.others, draft.others_name)
     try:
-        past = calibrating.Past(
-            draft.upload, draft.filename, draft.others, draft.notes.get("others_name", "")
-        )
         made = calibrating.certify(me.runtime, view, request, past, "promise on the page")
     except NotCertifiable as refusal:
-        me.spool.note(draft, outcome={"refused": error_body(refusal)})
+        me.spool.note(draft, outcome=PromiseOutcome(refused=error_body(refusal)))
         return
-    outcome = {"policy": policy_file.dumps(made.policy), "facts": made.facts, "share": made.share}
-    me.spool.note(draft, outcome=outcome)
+    me.spool.note(draft, outcome=PromiseOutcome(replace(made.saved, file=draft.filename), made.share))
 
 
 @router.get("/drafts/{ident}/result")
 async def result(ident: str, me: Me) -> Response:
     _, draft = await _opened(me, ident)
-    outcome = draft.notes.get("outcome")
-    if outcome is None:
+    outcome, asked = draft.outcome, draft.asked
+    if outcome is None or asked is None:
         return to(f"/drafts/{ident}/promise")
-    if "refused" in outcome:
-        return me.show("refused.html", draft=draft, refused=outcome["refused"], asked=draft.notes["asked"])
-    shown = wizard.mark_of(outcome)
-    return me.show("result.html", draft=draft, shown=shown, **wizard.result(draft))
+    if outcome.saved is None:
+        return me.show("refused.html", draft=draft, refused=outcome.refused, asked=asked.fields)
+    policy = await me.runtime.read(me.runtime.registry.loaded, outcome.saved.policy)
+    shown = wizard.result(outcome.saved, policy, outcome.share, asked)
+    return me.show("result.html", draft=draft, shown=wizard.mark_of(outcome), **shown)
 
 
 @router.get("/drafts/{ident}/explore")
@@ -215,17 +215,18 @@ async def explore(
     alpha: Annotated[str | None, Query()] = None,
 ) -> Response:
     view, draft = await _opened(me, ident)
-    if "columns" not in draft.notes:
+    columns = draft.columns
+    if columns is None:
         return to(f"/drafts/{ident}")
     try:
-        size, percent = wizard.curve_of(draft, pool_size, alpha)
+        size, percent = wizard.curve_of(draft.asked, pool_size, alpha)
     except promise_form.FieldError as error:
-        typed = wizard.curve_asked(draft, pool_size, alpha)
+        typed = wizard.curve_asked(draft.asked, pool_size, alpha)
         return me.show("explore.html", 400, draft=draft, evidence=None, problem=error, typed=typed)
-    evidence = await me.runtime.work(calibrating.explore, view, draft, size, percent / 100)
+    evidence = await me.runtime.work(calibrating.explore, view, draft, columns, size, percent / 100)
     return me.show(
         "explore.html", draft=draft, evidence=evidence, pool_size=size, alpha=percent, problem=None,
-        typed=wizard.curve_asked(draft, pool_size, alpha), shown=wizard.mark_of(draft.notes["columns"]),
+        typed=wizard.curve_asked(draft.asked, pool_size, alpha), shown=wizard.mark_of(columns),
         **wizard.exploration(evidence),
     )  # fmt: skip
 
@@ -235,12 +236,12 @@ async def save_policy(ident: str, me: Me) -> Response:
     view, draft = await _opened(me, ident)
     form = await me.form()
     name = str(form.get("name", "")).strip()[:200] or draft.filename
-    outcome = draft.notes.get("outcome") or {}
-    wizard.require_shown(form, outcome)
-    if "policy" not in outcome:
+    wizard.require_shown(form, draft.outcome)
+    if draft.outcome is None or draft.outcome.saved is None:
         raise InvalidInput("policy", "nothing is certified yet. Choose a promise first.")
-    facts = {**outcome["facts"], "file": draft.filename, "note": str(form.get("note") or "").strip()[:2000]}
-    written = await me.runtime.written(view.save_policy(Policy.loads(outcome["policy"]), name, facts))
+    note = str(form.get("note") or "").strip()[:2000]
+    saved = replace(draft.outcome.saved, name=name, note=note)
+    written = await me.runtime.written(view.save_policy(saved))
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     return to(f"/policies/{written.entry.subject}")
 
@@ -270,47 +271,44 @@ async def pool_form(ident: str, me: Me) -> Response:
 async def select(ident: str, me: Me) -> Response:
     view, draft = await me.view("operator"), me.spool.draft(ident, me.owner, "pool")
     form = await me.form()
-    columns, seconds = wizard.columns_of(form), reviewing.keep_of(form, me.settings)
+    columns, seconds = wizard.columns_of(form), reviewing.keep_of(form.get("keep"), me.settings)
     about = reviewing.about_pool(form, draft, seconds)
     draft = me.spool.note(draft, columns=columns, about=about, keep=seconds)
-    if not columns["score"]:
+    if not columns.score:
         missing = InvalidInput("score", "choose the column that holds the score.")
         return await _pool_page(me, view, draft, missing)
-    names = {role: columns[role] for role in ("score", "group", "id", "pool")}
     saved = await me.runtime.read(view.policy, draft.policy or "")
     offer = await me.runtime.read(policy_watch.audit_offer, view, saved)
     try:
         done = await me.runtime.work(
-            jobs.select_file, me.runtime, view, draft.policy or "", draft.upload, name=draft.filename,
-            columns=names, attributes=columns["attributes"], about=about, review=bool(names["id"]),
-            hints=jobs.hints_of(columns), format="parquet" if draft.upload.origin else None,
-            audit_rate=wizard.audit_asked(offer, form, names["id"]),
+            jobs.select_file, me.runtime, view, draft.policy or "", draft.upload, columns,
+            name=draft.filename, about=about, watch=bool(form.get("watch")), review=bool(columns.id),
+            format="parquet" if draft.upload.origin else None,
+            audit_rate=wizard.audit_asked(offer, form, columns.id),
         )  # fmt: skip
     except InvalidInput as error:
         return await _pool_page(me, view, draft, error)
     ident = done.written.entry.subject
-    me.spool.keep_result(ident, done.file, seconds, {**names, "decimal": done.decimal})
+    me.spool.keep_result(ident, done.file, seconds, replace(columns, decimal=done.decimal))
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     return to(f"/selections/{ident}")
 
 
 async def _pool_page(me: Visitor, view: View, draft: Draft, problem: SurelistError | None = None) -> Response:
     saved = await me.runtime.read(view.policy, draft.policy or "")
-    if draft.notes.get("sheets"):
+    if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
     draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
-    chosen = draft.notes.get("columns") or {
-        **NOTHING, **wizard.pool_columns(saved.policy, profile.names, profile.guesses)
-    }  # fmt: skip
+    chosen = draft.columns or wizard.pool_columns(saved.policy, profile)
     return me.show(
         "pool.html", 400 if problem else 200, draft=draft, profile=profile,
         policy=answers.policy(saved, profile.rows),
         grouped=saved.policy.filter.grouped, by_pool=saved.policy.by_rank or saved.policy.filter.by_size,
         chosen=chosen, problem=problem, audit=await me.runtime.read(policy_watch.audit_offer, view, saved),
         about_columns={each.name: columns_form.about(each) for each in profile.columns},
-        first=columns_form.preview(profile, {**chosen, "label": None}), about=draft.notes.get("about", {}),
+        first=columns_form.preview(profile, replace(chosen, label=None)), about=draft.about or AboutList(),
         keep_choices=reviewing.keep_choices(me.settings),
-        keep_chosen=draft.notes.get("keep", reviewing.usual_keep(me.settings)),
+        keep_chosen=draft.keep or reviewing.usual_keep(me.settings),
     )  # fmt: skip
 
 
@@ -343,7 +341,7 @@ async def stored(
             jobs.store_to_ask, me.runtime, file.file, file.filename, past=past
         )
         draft = _draft(me, kind or ("past" if past else "pool"), file.filename, upload, policy)
-        return me.spool.note(draft, sheets=list(sheets)) if sheets else draft
+        return me.spool.note(draft, sheets=sheets) if sheets else draft
     finally:
         await form.close()
 

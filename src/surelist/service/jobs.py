@@ -7,32 +7,37 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict, replace
 
+from surelist._check import DecimalMark
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.promises.policy import Policy
 from surelist.service import policy_watch, reviewing, worklist
+from surelist.service.choices import AboutList, ChosenColumns
 from surelist.service.errors import TooLarge
+from surelist.service.record.events import SelectionMade
+from surelist.service.record.events.lists import Listed
 from surelist.service.record.log import Key, Written
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.sent_rows import SentRows
 from surelist.service.settings import Settings
 from surelist.service.spreadsheet import escape_file
-from surelist.service.uploads import Draft, Upload, list_of
+from surelist.service.uploads import KeptList, Upload, list_of, removing
 from surelist.service.workers import run
 from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows import watching
 from surelist.workflows.demo import write_example
-from surelist.workflows.source import NO_HINTS, Hints, Origin, Source
+from surelist.workflows.source import NO_HINTS, Hints, Source
 
 Problem = workflows.Problem
 Profile = workflows.Profile
@@ -42,9 +47,9 @@ Profile = workflows.Profile
 class Shortlisted:
     """A selection on record, and the shortlist as a file."""
 
-    written: Written
+    written: Written[SelectionMade]
     file: Upload
-    decimal: str = "auto"  # the mark of its scores, where they are text
+    decimal: DecimalMark = "auto"  # the mark of its scores, where they are text
 
 
 # -- uploads
@@ -72,13 +77,12 @@ def admit(
     if origin is None:
         return upload
     upload.path.unlink(missing_ok=True)
-    return replace(upload, path=adopted, origin=asdict(origin))
+    return replace(upload, path=adopted, origin=origin)
 
 
 def source_of(upload: Upload, name: str, hints: Hints = NO_HINTS) -> Source:
     """An upload as a table, as whoever sent it knows it."""
-    origin = None if upload.origin is None else Origin(**upload.origin)
-    return Source(upload.path, name=name, hints=hints, origin=origin)
+    return Source(upload.path, name=name, hints=hints, origin=upload.origin)
 
 
 def _check_shape(rows: int, names: list[str], settings: Settings, *, past: bool, name: str) -> None:
@@ -120,10 +124,11 @@ def store_example(runtime: Runtime, *, past: bool) -> Upload:
     path = runtime.spool.new_path("csv")
     rng = np.random.default_rng(0 if past else 2)
     write_example(path, rng, 2000 if past else 100, labelled=past)
-    return _made(path)
+    return made_upload(path)
 
 
-def _made(path: Path) -> Upload:
+def made_upload(path: Path) -> Upload:
+    """A file that was made here."""
     return Upload(path, path.stat().st_size, workflow_facts.sha256_of(path), path.suffix[1:])
 
 
@@ -141,7 +146,7 @@ def named(upload: Upload, name: str) -> Iterator[None]:
 # -- looking at a list
 
 
-def first_rows(kept: Draft, limit: int) -> tuple[list[str], list[list[str]]]:
+def first_rows(kept: KeptList, limit: int) -> tuple[list[str], list[list[str]]]:
     """Column names and the first rows of a shortlist, as text."""
     return run(workflows.first_rows, kept.upload.path, limit)
 
@@ -158,77 +163,68 @@ def reviews_in_file(
         upload.path.unlink(missing_ok=True)
 
 
-def hints_of(columns: Mapping[str, Any]) -> Hints:
-    """What a person said on the page about reading the file; the sheet was chosen before."""
-    return Hints(None, columns.get("decimal") or "auto", columns.get("pos_label"), columns.get("neg_label"))
-
-
 # -- selecting
 
 
 def select_file(
-    runtime: Runtime,
-    view: View,
-    digest: str,
-    upload: Upload,
-    *,
-    name: str = "the pool",
-    columns: Mapping[str, str | None],
-    attributes: Sequence[str] = (),
-    format: str | None = None,
-    key: Key | None = None,
-    about: Mapping[str, Any] | None = None,
-    review: bool = False,
-    hints: Hints = NO_HINTS,
-    audit_rate: float | None = None,
-) -> Shortlisted:
+    runtime: Runtime, view: View, digest: str, upload: Upload, columns: ChosenColumns, *,
+    name: str = "the pool", format: str | None = None, key: Key | None = None, about: AboutList | None = None,
+    watch: bool = False, review: bool = False, audit_rate: float | None = None,
+) -> Shortlisted:  # fmt: skip
     """Shortlist a file: the result keeps the pool's format unless another is asked for.
 
     ``about`` goes on record with it; ``review`` also lays the list out for reviewing, and with it those who
-    are drawn for an audit at ``audit_rate``.
+    are drawn for an audit at ``audit_rate``. ``watch``: its reviews are to count.
     """
     policy = view.policy(digest).policy
-    names: dict[str, Any] = {
-        "score": columns.get("score"),
-        "group": columns.get("group") if policy.filter.grouped else None,
+    names = {
+        "score": columns.score,
+        "group": columns.group if policy.filter.grouped else None,
         # only ties need ids; a check for repeats would name candidates
-        "id": columns.get("id") if policy.salt_hash is not None else None,
-        "pool": columns.get("pool"),
+        "id": columns.id if policy.salt_hash is not None else None,
+        "pool": columns.pool,
     }
-    source = source_of(upload, name, hints)
-    output = runtime.spool.new_path(format or ("xlsx" if upload.format == "xls" else upload.format))
-    try:
+    source = source_of(upload, name, columns.hints)
+    output = list_path(runtime, upload, format)
+    with removing(output, output.with_suffix(".list")):
         with named(upload, name):
             done, read = run(workflows.select_source, source, policy, output=output, **names)
-            impact = run(workflows.impact, upload.path, output, attributes) if attributes else ()
-        result = _made(output)
-        audit: dict[str, Any] = {}
-        if review:
-            audit = _laid_out(runtime, source, policy, names, result, columns, read.decimal, audit_rate)
+            impact = (
+                run(workflows.impact, upload.path, output, columns.attributes) if columns.attributes else ()
+            )
+        result = made_upload(output)
         facts = workflow_facts.selection_facts(
             done, (upload.sha256, upload.format), (result.sha256, result.format), impact
         )
-        facts |= {"reading": list(read.sentences)} if read.sentences else {}
-        facts |= audit | {name: value for name, value in (about or {}).items() if name != "watch"}
-        if about and about.get("watch"):
-            facts |= policy_watch.watched_facts(view, digest, facts)
-        written = view.record_selection(new_id(), digest, facts, key).result()
-    except BaseException:
-        output.unlink(missing_ok=True)
-        output.with_suffix(".list").unlink(missing_ok=True)
-        raise
-    count_selection(runtime, written.entry.facts)
+        drawn, groups = None, dict[str, int]()
+        if review:
+            drawn, groups = _laid_out(
+                runtime, source, policy, names, result, columns, read.decimal, audit_rate
+            )
+        here = drawn is not None
+        made = SelectionMade(
+            **asdict(facts), **asdict(about or AboutList()), policy=digest, reading=read.sentences,
+            audit_rate=audit_rate if here else None, audit=drawn, audit_groups=groups, audit_here=here,
+        )  # fmt: skip
+        made = policy_watch.watched(view, made) if watch else made
+        written = view.record_selection(new_id(), made, key).result()
+    count_selection(runtime, written.entry.event)
     return Shortlisted(written, replace(result, origin=upload.origin), read.decimal)
 
 
+def list_path(runtime: Runtime, upload: Upload, format: str | None) -> Path:
+    """Where the shortlist of a pool is written, in its format or another."""
+    return runtime.spool.new_path(format or ("xlsx" if upload.format == "xls" else upload.format))
+
+
 def _laid_out(
-    runtime: Runtime, source: Source, policy: Policy, names: Mapping[str, Any], result: Upload,
-    columns: Mapping[str, str | None], decimal: Any, audit_rate: float | None,
-) -> dict[str, Any]:  # fmt: skip
-    """A list ready to be reviewed, with those drawn for an audit; what goes on record about that."""
+    runtime: Runtime, source: Source, policy: Policy, names: Mapping[str, str | None], result: Upload,
+    columns: ChosenColumns, decimal: DecimalMark, audit_rate: float | None,
+) -> tuple[list[int] | None, dict[str, int]]:  # fmt: skip
+    """A list ready to be reviewed, with those drawn for an audit; their row numbers, and counts by group."""
     if audit_rate is None:
         run(worklist.build, result.path, list_of(result), columns, decimal)
-        return {}
+        return None, {}
     drawn = runtime.spool.new_path("csv")
     try:
         rows, groups = run(watching.write_audit, source, policy, names, audit_rate, drawn)
@@ -236,12 +232,13 @@ def _laid_out(
         run(worklist.build, result.path, list_of(result), columns, decimal, audit)
     finally:
         drawn.unlink(missing_ok=True)
-    return {"audit_rate": audit_rate, "audit": rows, "audit_groups": groups, "audit_here": True}
+    return rows, groups
 
 
 def select_rows(
-    body: bytes, policy: Policy, columns: Mapping[str, str | None], audit_rate: float | None = None
-) -> tuple[dict[str, Any], bytes]:
+    body: bytes, policy: Policy, digest: str, columns: Mapping[str, str | None],
+    audit_rate: float | None = None,
+) -> tuple[SelectionMade, bytes]:  # fmt: skip
     """Shortlist rows in memory: what goes on record about it, and the rows as JSON.
 
     With an ``audit_rate`` the numbers of the rows drawn for the audit are on record too, so that asking
@@ -253,10 +250,9 @@ def select_rows(
     listed = hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
     pool = hashlib.sha256(body).hexdigest()
     facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
-    if audit_rate is not None:
-        drawn = watching.draw_audit(done.candidates, numbers, audit_rate)
-        facts |= {"audit_rate": audit_rate, "audit": drawn}
-    return facts, sent.at(numbers)
+    drawn = None if audit_rate is None else watching.draw_audit(done.candidates, numbers, audit_rate)
+    made = SelectionMade(**asdict(facts), policy=digest, audit_rate=audit_rate, audit=drawn)
+    return made, sent.at(numbers)
 
 
 def escaped(path: Path) -> Path:
@@ -264,9 +260,9 @@ def escaped(path: Path) -> Path:
     return run(escape_file, path, workflows.delimiter_in(str(path)))
 
 
-def count_selection(runtime: Runtime, facts: Mapping[str, Any]) -> None:
-    runtime.metrics.candidates.inc(facts["candidates"])
-    runtime.metrics.shortlisted.inc(facts["shortlisted"])
+def count_selection(runtime: Runtime, made: Listed) -> None:
+    runtime.metrics.candidates.inc(made.candidates)
+    runtime.metrics.shortlisted.inc(made.shortlisted)
 
 
 def new_id() -> str:

@@ -10,44 +10,48 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
-from surelist.promises import kinds
+from surelist.promises import kinds, policy_file
 from surelist.promises.grammar import one_target
-from surelist.promises.promise import About
+from surelist.promises.promise import About, Promise
 from surelist.promises.proved import proved_from
-from surelist.service import policy_watch, reviewing, worklist
+from surelist.service import policy_watch, worklist
+from surelist.service.choices import ChosenColumns, until
 from surelist.service.errors import NotFound
-from surelist.service.jobs import escaped, named, new_id
+from surelist.service.jobs import escaped, made_upload, named, new_id
 from surelist.service.promise_form import number_in, share_in
 from surelist.service.record.chain import Entry
+from surelist.service.record.events import LabellingListed, LabellingStarted, LabellingTold, PolicySaved
 from surelist.service.record.labellings import AnswersSoFar
 from surelist.service.record.log import Key, Written
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
-from surelist.service.uploads import Draft, Upload, list_of
+from surelist.service.uploads import Draft, KeptList, Upload, list_of, removing
 from surelist.service.workers import run
 from surelist.service.worklist import Worklist
 from surelist.workflows import labelling_record
-from surelist.workflows import summaries as workflow_facts
-from surelist.workflows.labelling_record import ROW, LabellingStatus
+from surelist.workflows.labelling_record import ROW, LabellingStatus, Told
 
 _LAYING_OUT = threading.Lock()  # one list per stage, whoever asks for it first
-DEFAULTS: dict[str, Any] = {
-    "score": None, "id": None, "promise": "expected", "k": "5", "pool_size": "100", "many": "100",
-    "share": "90", "purity": "90",
-    "alpha": "10", "labels": "300", "name": "", "keep": "", "group": None, "purpose": "",
+DEFAULTS = {
+    "score": "", "id": "", "promise": "expected", "k": "5", "pool_size": "100", "many": "100",
+    "share": "90", "purity": "90", "alpha": "10", "labels": "300", "name": "", "keep": "", "group": "",
+    "purpose": "",
 }  # fmt: skip
 
 
-def asked_of(form: Mapping[str, Any]) -> dict[str, Any]:
+def asked_of(form: Mapping[str, Any]) -> dict[str, str]:
     """The design as a person typed it."""
     return {name: str(form.get(name) or "") for name in DEFAULTS}
 
 
-def _target(asked: Mapping[str, str]) -> Any:
+def _target(asked: Mapping[str, str]) -> Promise:
     known = kinds.chosen(asked["promise"])
     promise = known and kinds.promise_class(known[0])
     if not known or not promise or not proved_from(promise, "labelling"):
@@ -79,8 +83,8 @@ def start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | N
     return made.entry.subject
 
 
-def _start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | None) -> Written:
-    asked = draft.notes["asked"]
+def _start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | None) -> Written[Any]:
+    asked = draft.typed
     if not asked["score"]:
         raise InvalidInput("score", "choose the column that holds the score.")
     target, alpha = _target(asked), share_in(asked["alpha"], "alpha", "how often it may be false")
@@ -100,20 +104,19 @@ def _start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | 
             purpose=asked["purpose"].strip()[:2000] or None,
         )
     ident = new_id()
-    facts = {
-        "name": asked["name"].strip()[:200] or draft.filename.rsplit(".", 1)[0], "file": draft.filename,
-        "collection_sha256": draft.upload.sha256, "candidates": sum(sizes.values()), "shortlisted": labels,
-        "groups": {name: [size, 0] for name, size in sizes.items() if name is not None},
-        "target": target.describe() + (f", in each group of {group}" if group else ""), "alpha": alpha,
-        "labels": labels, "state": state,
-        "kept_until": reviewing.until(time.time() + seconds),
-    }  # fmt: skip
-    columns: dict[str, str | None] = {"score": asked["score"], "id": asked["id"] or ROW, "group": ROW}
+    event = LabellingStarted(
+        name=asked["name"].strip()[:200] or draft.filename.rsplit(".", 1)[0], file=draft.filename,
+        collection_sha256=draft.upload.sha256, candidates=sum(sizes.values()),
+        target=target.describe() + (f", in each group of {group}" if group else ""), alpha=alpha,
+        labels=labels, state=state, kept_until=until(time.time() + seconds),
+    )  # fmt: skip
+    columns = ChosenColumns(score=asked["score"], id=asked["id"] or ROW, group=ROW)
     upload = _laid_out(runtime, state, "", draft.upload.path, columns)  # ids that repeat are refused now
-    keep_stage(runtime, ident, upload, (0, str(len(sizes))), seconds, columns)
+    if upload is not None:
+        runtime.spool.keep_result(ident, upload, seconds, columns, stage=str(len(sizes)))
     runtime.spool.keep_collection(ident, draft, seconds, columns)  # before the draw counts: it needs them
     try:
-        made = view.start_labelling(ident, facts, key).result()
+        made = view.start_labelling(ident, event, key).result()
     except BaseException:
         runtime.spool.give_back(ident, draft)
         raise
@@ -126,51 +129,36 @@ def _start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | 
 class LabellingOnRecord:
     """A labelling as it stands on record: how it began, the answers that count, what follows from them."""
 
-    entry: Entry
+    entry: Entry[LabellingStarted]
     progress: AnswersSoFar
     now: LabellingStatus
 
     @property
     def state(self) -> str:
         """The draw."""
-        return str(self.entry.facts["state"])
+        return self.entry.event.state
 
 
 def standing(view: View, ident: str) -> LabellingOnRecord:
     """What to label now, or what can be promised: from the record alone."""
     entry, progress = view.labelling(ident), view.progress(ident)
-    return LabellingOnRecord(
-        entry, progress, run(labelling_record.status, entry.facts["state"], progress.marks)
-    )
+    return LabellingOnRecord(entry, progress, run(labelling_record.status, entry.event.state, progress.marks))
 
 
 def _laid_out(
-    runtime: Runtime, state: str, marks: str, path: Path, columns: Mapping[str, str | None]
-) -> Upload | None:
+    runtime: Runtime, state: str, marks: str, path: Path, columns: ChosenColumns
+) -> Upload | None:  # fmt: skip
     """The rows of the stage at hand as a list to be answered."""
     output = runtime.spool.new_path("csv")
-    try:
+    with removing(output):
         if not run(labelling_record.write_stage, state, marks, path, output):
             return None
-        upload = Upload(output, output.stat().st_size, workflow_facts.sha256_of(output), "csv")
+        upload = made_upload(output)
         run(worklist.build, output, list_of(upload), columns)
-    except BaseException:
-        output.unlink(missing_ok=True)
-        raise
     return upload
 
 
-def keep_stage(
-    runtime: Runtime, ident: str, upload: Upload | None, place: tuple[int, str], seconds: int,
-    columns: Mapping[str, str | None],
-) -> None:  # fmt: skip
-    """Keep the list to be answered after an entry of the log, in a stage; none where nothing is left."""
-    if upload is not None:
-        told, stage = place
-        runtime.spool.keep_result(ident, upload, seconds, {**columns, "told": str(told), "stage": stage})
-
-
-def stage_at_hand(runtime: Runtime, view: View, ident: str) -> Draft | None:
+def stage_at_hand(runtime: Runtime, view: View, ident: str) -> KeptList | None:
     """The list of those to be answered now and of nobody else, as long as the collection is kept.
 
     Laid out here where answers came by API, or the service ended between an answer and what follows from it.
@@ -186,22 +174,26 @@ def laid_out(runtime: Runtime, view: View, ident: str) -> bool:
     kept = runtime.spool.result(ident)
     if kept is None:
         return runtime.spool.collection(ident) is None
-    return kept.notes.get("told") == str(view.progress(ident).seq)
+    return kept.told == view.progress(ident).seq
 
 
 def _lay_out(runtime: Runtime, at: LabellingOnRecord) -> None:
     """Lay out what is to be answered now, in the place of what was answered before."""
     ident = at.entry.subject
     kept, before = runtime.spool.collection(ident), runtime.spool.result(ident)
-    upload, columns = None, {} if kept is None else dict(kept.notes)
+    upload = None
     if kept is not None and at.now.waiting:
+        columns, marks = kept.columns, at.progress.marks
         try:
-            upload = _laid_out(runtime, at.state, at.progress.marks, kept.upload.path, columns)
+            upload = _laid_out(runtime, at.state, marks, kept.upload.path, columns)
         except InvalidInput:  # ids that repeat among these rows
-            columns["id"] = ROW
-            upload = _laid_out(runtime, at.state, at.progress.marks, kept.upload.path, columns)
-        place = (at.progress.seq, at.now.stage)
-        keep_stage(runtime, ident, upload, place, int(kept.until - time.time()), columns)
+            columns = replace(columns, id=ROW)
+            upload = _laid_out(runtime, at.state, marks, kept.upload.path, columns)
+    if kept is not None and upload is not None:
+        seconds = int(kept.until - time.time())
+        runtime.spool.keep_result(
+            ident, upload, seconds, columns, told=at.progress.seq, stage=at.now.stage
+        )  # fmt: skip
     if before is not None:
         runtime.spool.drop_result(before, replaced=upload is not None)
 
@@ -211,7 +203,7 @@ def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | Non
     view.once(key, lambda: _tell(runtime, view, ident, missing, key))
 
 
-def _tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | None) -> Written:
+def _tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | None) -> Written[Any]:
     at = standing(view, ident)
     if at.now.done:
         raise InvalidInput("labels", "all are in. Nothing is left to answer.")
@@ -225,57 +217,63 @@ def _tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | No
                 "them, or say that they will not come.",
             )
         rows = list(waiting)
-    told = {"rows": rows, "labels": [None if row not in answers else int(answers[row]) for row in rows]}
+    told = Told(rows, [None if row not in answers else int(answers[row]) for row in rows])
     return _count(runtime, view, at.entry, at.progress, told, key)
 
 
 def take(
     runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool | None], key: Key | None
-) -> Entry:
+) -> Entry[LabellingTold]:
     """Labels of rows that are asked for now, given at once; None for one that will not come."""
-    told = {"rows": list(labels), "labels": [None if each is None else int(each) for each in labels.values()]}
+    told = Told(list(labels), [None if each is None else int(each) for each in labels.values()])
 
-    def job() -> Written:
+    def job() -> Written[LabellingTold]:
         return _count(runtime, view, view.labelling(ident), view.progress(ident), told, key)
 
     return view.once(key, lambda: policy_watch.retried(job)).entry
 
 
 def _count(
-    runtime: Runtime, view: View, entry: Entry, before: AnswersSoFar, told: dict[str, Any], key: Key | None
-) -> Written:
+    runtime: Runtime, view: View, entry: Entry[LabellingStarted], before: AnswersSoFar, told: Told,
+    key: Key | None,
+) -> Written[LabellingTold]:  # fmt: skip
     """Put labels on record that fit; where a stage ends with them, lay out the next one."""
     ident = entry.subject
-    marks, now = run(labelling_record.told, entry.facts["state"], before.marks, told)  # or refuses them
+    marks, now = run(labelling_record.told, entry.event.state, before.marks, told)  # or refuses them
     written = view.tell_labels(ident, told, marks, before, key).result()
     with _LAYING_OUT:
         kept = runtime.spool.result(ident)
-        if kept is not None and (now.done or kept.notes.get("stage") != now.stage):
+        if kept is not None and (now.done or kept.stage != now.stage):
             _lay_out(runtime, standing(view, ident))
     return written
 
 
-def asked_now(runtime: Runtime, view: View, ident: str, limit: int) -> list[dict[str, Any]]:
-    """The rows to label now with all their columns, as long as the collection is kept."""
+class RowToLabel(NamedTuple):
+    """A row to label now, with all its columns."""
+
+    row: int
+    candidate: str
+    columns: dict[str, str]
+
+
+def asked_now(runtime: Runtime, view: View, ident: str, limit: int) -> list[RowToLabel]:
+    """The rows to label now, as long as the collection is kept."""
     at = standing(view, ident)
     waiting = set(at.now.waiting)
     if not waiting:
         return []
     kept = runtime.spool.result(ident)
-    if kept is None or kept.notes.get("stage") != at.now.stage:  # those told since are left out below
+    if kept is None or kept.stage != at.now.stage:  # those told since are left out below
         kept = stage_at_hand(runtime, view, ident)
     if kept is None:
         raise NotFound("candidates: they are no longer kept here.")
     with Worklist(list_of(kept.upload)) as work:
-        place = work.names.index(ROW)
         laid_out = (work.candidates(range(n, n + 500)) for n in range(1, work.length + 1, 500))
-        rows = [each for part in laid_out for each in part if int(each.cells[place]) in waiting]
-        return [
-            {"row": int(each.cells[place]), "candidate": each.id,
-             "columns": dict(zip(work.names[:place], each.cells[:place], strict=True))
-             | dict(zip(work.names[place + 1 :], each.cells[place + 1 :], strict=True))}
-            for each in rows[:limit]
-        ]  # fmt: skip
+        everyone = (
+            (each, dict(zip(work.names, each.cells, strict=True))) for part in laid_out for each in part
+        )
+        rows = (RowToLabel(int(cells.pop(ROW)), each.id, cells) for each, cells in everyone)
+        return list(islice((each for each in rows if each.row in waiting), limit))
 
 
 def answers_of(runtime: Runtime, view: View, ident: str) -> dict[int, bool]:
@@ -293,21 +291,26 @@ def shown(runtime: Runtime, view: View, ident: str) -> dict[str, Any]:
     at = standing(view, ident)
     answered = len(answers_of(runtime, view, ident).keys() & set(at.now.waiting))
     return {
-        "entry": at.entry, "facts": at.entry.facts, "now": at.now, "answered": answered,
+        "entry": at.entry, "facts": at.entry.event, "now": at.now, "answered": answered,
         "saved": view.policy_of(ident), "kept": runtime.spool.result(ident) is not None,
-        "stages": (stages := _stages(at.now)), "counted": sum(each["here"] for each in stages),
+        "stages": (stages := _stages(at.now)), "counted": sum(each.here for each in stages),
         "collection": runtime.spool.collection(ident) is not None,
     }  # fmt: skip
 
 
-def _stages(now: LabellingStatus) -> list[dict[str, Any]]:
-    """Stage by stage, the answers that count; after a pilot comes another stage of its group."""
+class StageLine(NamedTuple):
+    """The answers of a stage that count; after a pilot comes another stage of its group."""
+
+    group: str | None
+    here: int
+    asked: int
+    qualified: int
+    pilot: bool
+
+
+def _stages(now: LabellingStatus) -> list[StageLine]:
     groups = [group for group, *_ in now.stages]
-    return [
-        {"group": group, "here": here, "asked": asked, "qualified": qualified,
-         "pilot": group in groups[number:]}
-        for number, (group, here, asked, qualified) in enumerate(now.stages, 1)
-    ]  # fmt: skip
+    return [StageLine(*each, pilot=each[0] in groups[number:]) for number, each in enumerate(now.stages, 1)]
 
 
 def save(view: View, ident: str, name: str, note: str, key: Key | None) -> str:
@@ -322,8 +325,10 @@ def save(view: View, ident: str, name: str, note: str, key: Key | None) -> str:
             "this promise is about the list of these very candidates, not about future pools. Download "
             "the list instead.",
         )
-    facts = {"labelling": ident, "file": at.entry.facts["file"], "note": note}
-    return view.save_policy(now.policy, name, facts, key).result().entry.subject
+    saved = PolicySaved(
+        name=name, policy=policy_file.dumps(now.policy), labelling=ident, file=at.entry.event.file, note=note
+    )
+    return view.save_policy(saved, key=key).result().entry.subject
 
 
 def make_list(runtime: Runtime, view: View, ident: str, key: Key | None) -> Path:
@@ -332,12 +337,10 @@ def make_list(runtime: Runtime, view: View, ident: str, key: Key | None) -> Path
     if at.now.policy is None or kept is None:
         raise InvalidInput("list", "nothing is certified yet, or the candidates are no longer kept here.")
     output = runtime.spool.new_path("csv")
-    try:
+    with removing(output):
         listed = run(labelling_record.write_list, at.state, at.progress.marks, kept.upload.path, output)
         output = escaped(output)  # people open it in a spreadsheet
-        facts = {"shortlisted": listed, "result_sha256": workflow_facts.sha256_of(output)}
-        view.list_labelled(ident, facts, key).result()
-    except BaseException:
-        output.unlink(missing_ok=True)
-        raise
+    with removing(output):
+        made = LabellingListed(shortlisted=listed, result_sha256=made_upload(output).sha256)
+        view.list_labelled(ident, made, key).result()
     return output

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import Request
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, api, labelling, reviewing
-from surelist.service.api import Auditor, IdempotencyKey, Maker, SelectionId, Service
-from surelist.service.bodies import TABLE_BODY, body_schema, parsed_body, table_body
+from surelist.service.api import Auditor, Maker, Reader, SelectionId
+from surelist.service.bodies import TABLE_BODY, body_schema
 from surelist.service.models import Name, Number, Options, PolicyFile, Receipt, option
+from surelist.service.record.chain import Entry
+from surelist.service.record.event import Event
 from surelist.service.record.view import View
-from surelist.service.runtime import Runtime, key_of
+from surelist.service.runtime import Runtime
 from surelist.service.uploads import Upload
 
 LABELS = 4 << 20  # bytes of labels in one request
@@ -44,7 +45,7 @@ class LabellingOptions(Options):
     sheet: Name | None = option("sheet")
     keep: int | None = Field(default=None, description="Seconds for which the candidates are kept.")
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> dict[str, str]:
         """As the form has it."""
         shares = {"alpha": self.alpha, "share": self.share, "purity": self.share}
         percents = {name: f"{100 * value:.15g}" for name, value in shares.items()}
@@ -95,26 +96,20 @@ class AskedRow(BaseModel):
 BODIES = (Labels, LabellingName)
 
 
-@router.post("/labellings", status_code=201, response_model=LabellingView, openapi_extra=TABLE_BODY)
-async def start(
-    request: Request,
-    runtime: Service,
-    view: Maker,
-    options: Annotated[LabellingOptions, Query()],
-    key: IdempotencyKey = None,
-) -> Any:
+@router.post("/labellings", status_code=201, openapi_extra=TABLE_BODY)
+async def start(call: Maker, options: Annotated[LabellingOptions, Query()]) -> LabellingView:
     """Draw whom to label. The draw is made once and goes on record."""
-    seconds = reviewing.keep_of({} if options.keep is None else {"keep": options.keep}, runtime.settings)
-    async with table_body(request, runtime, past=False, sheet=options.sheet) as upload:
+    runtime, seconds = call.runtime, reviewing.keep_of(options.keep, call.runtime.settings)
+    async with call.table(past=False, sheet=options.sheet) as upload:
         draft = runtime.spool.add_draft("", "collection", "the collection", _kept(runtime, upload), seconds)
-        draft = runtime.spool.note(draft, asked=options.asked())
-        bound = key_of(key, "labelling", options.model_dump_json(), upload.sha256)
+        draft = runtime.spool.note(draft, typed=options.asked())
+        key = call.key("labelling", options.model_dump_json(), upload.sha256)
         try:
-            ident = await runtime.work(labelling.start, runtime, view, draft, seconds, bound)
+            ident = await call.work(labelling.start, runtime, call.view, draft, seconds, key)
         except BaseException:
             runtime.spool.drop_draft(draft)
             raise
-    return await runtime.work(_answer, view, ident)
+    return await call.work(_answer, call.view, ident)
 
 
 def _kept(runtime: Runtime, upload: Upload) -> Upload:
@@ -124,60 +119,50 @@ def _kept(runtime: Runtime, upload: Upload) -> Upload:
     return replace(upload, path=path)
 
 
-def _answer(view: View, ident: str) -> dict[str, Any]:
+def _answer(view: View, ident: str, counted: Entry[Event] | None = None) -> LabellingView:
     at = labelling.standing(view, ident)
-    entry, now = at.entry, at.now
-    return {
-        "id": ident,
-        **{name: entry.facts[name] for name in ("name", "target", "alpha", "labels", "candidates")},
-        "waiting": len(now.waiting), "needs_all": now.needs_all, "description": now.description,
-        "promise": now.policy.promise if now.policy else None, "refusal": now.refusal,
-        "policy": view.policy_of(ident), "receipt": answers.receipt(entry),
-    }  # fmt: skip
+    begun, now = at.entry.event, at.now
+    return LabellingView(
+        id=ident, name=begun.name, target=begun.target, alpha=begun.alpha, labels=begun.labels,
+        candidates=begun.candidates, waiting=len(now.waiting), needs_all=now.needs_all,
+        description=now.description, promise=now.policy.promise if now.policy else None,
+        refusal=now.refusal, policy=view.policy_of(ident), receipt=answers.receipt(counted or at.entry),
+    )  # fmt: skip
 
 
-@router.get("/labellings/{ident}", response_model=LabellingView)
-async def show(ident: SelectionId, runtime: Service, view: Auditor) -> Any:
+@router.get("/labellings/{ident}")
+async def show(ident: SelectionId, call: Auditor) -> LabellingView:
     """Where a labelling stands."""
-    return await runtime.work(_answer, view, ident)
+    return await call.work(_answer, call.view, ident)
 
 
-@router.get("/labellings/{ident}/next", response_model=list[AskedRow])
+@router.get("/labellings/{ident}/next")
 async def next_rows(
-    ident: SelectionId,
-    runtime: Service,
-    view: Maker,
-    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
-) -> Any:
+    ident: SelectionId, call: Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
+) -> list[AskedRow]:
     """Whom to label now. Asking again gives the same rows."""
-    return await runtime.work(labelling.asked_now, runtime, view, ident, limit)
+    asked = await call.work(labelling.asked_now, call.runtime, call.view, ident, limit)
+    return [AskedRow(**each._asdict()) for each in asked]
 
 
-@router.post("/labellings/{ident}/labels", response_model=LabellingView, openapi_extra=body_schema(Labels))
-async def send_labels(
-    ident: SelectionId, request: Request, runtime: Service, view: Maker, key: IdempotencyKey = None
-) -> Any:
+@router.post("/labellings/{ident}/labels", openapi_extra=body_schema(Labels))
+async def send_labels(ident: SelectionId, call: Maker) -> LabellingView:
     """Labels of rows that are asked for now; they count at once and cannot change."""
-    await runtime.read(view.labelling, ident)
-    body = await parsed_body(request, runtime, Labels, LABELS)
+    await call.read(call.view.labelling, ident)
+    body = await call.body(Labels, LABELS)
     labels = {each.row: each.qualified for each in body.labels}
     if len(labels) < len(body.labels):
         raise InvalidInput("labels", expected="one label per row", got="two of the same one")
-    bound = key_of(key, "labels", ident, body.model_dump_json())
-    counted = await runtime.work(labelling.take, runtime, view, ident, labels, bound)
-    return {**await runtime.work(_answer, view, ident), "receipt": answers.receipt(counted)}
+    key = call.key("labels", ident, body.model_dump_json())
+    counted = await call.work(labelling.take, call.runtime, call.view, ident, labels, key)
+    return await call.work(_answer, call.view, ident, counted)
 
 
-@router.post(
-    "/labellings/{ident}/save", status_code=201, response_model=PolicyFile,
-    openapi_extra=body_schema(LabellingName),
-)  # fmt: skip
-async def save(
-    ident: SelectionId, request: Request, runtime: Service, view: Maker, key: IdempotencyKey = None
-) -> Any:
+@router.post("/labellings/{ident}/save", status_code=201, openapi_extra=body_schema(LabellingName))
+async def save(ident: SelectionId, call: Maker) -> PolicyFile:
     """The certified policy on record."""
-    await runtime.read(view.labelling, ident)
-    body = await parsed_body(request, runtime, LabellingName)
-    bound = key_of(key, "save", ident, body.model_dump_json())
-    made = await runtime.work(labelling.save, view, ident, body.name, body.note, bound)
-    return answers.policy_file(await runtime.read(view.policy, made))
+    await call.read(call.view.labelling, ident)
+    body = await call.body(LabellingName)
+    key = call.key("save", ident, body.model_dump_json())
+    made = await call.work(labelling.save, call.view, ident, body.name, body.note, key)
+    return answers.policy_file(await call.read(call.view.policy, made))

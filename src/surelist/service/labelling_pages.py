@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, Response
 
 from surelist.errors import InvalidInput, SurelistError
 from surelist.service import columns_form, drafts, file_check, labelling, reviewing, wizard
+from surelist.service.choices import ChosenColumns
 from surelist.service.visitor import Me, Visitor, to
 
 router = APIRouter()
@@ -40,15 +41,15 @@ async def design_form(ident: str, me: Me) -> Response:
 
 async def _design_page(me: Visitor, ident: str, problem: SurelistError | None = None) -> Response:
     draft = me.spool.draft(ident, me.owner, "collection")
-    if draft.notes.get("sheets"):
+    if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
     draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
-    guesses = {role: profile.guesses[role] for role in ("score", "id")}
-    asked = {**labelling.DEFAULTS, **(draft.notes.get("asked") or guesses)}
+    guesses = {role: profile.guesses[role] or "" for role in ("score", "id")}
+    asked = labelling.DEFAULTS | (draft.typed or guesses)
     return me.show(
         "labelling_design.html", 400 if problem else 200, draft=draft, profile=profile, asked=asked,
-        first=columns_form.preview(profile, {"score": asked["score"], "id": asked["id"]}), problem=problem,
-        keep_choices=reviewing.keep_choices(me.settings),
+        first=columns_form.preview(profile, ChosenColumns(score=asked["score"], id=asked["id"])),
+        problem=problem, keep_choices=reviewing.keep_choices(me.settings),
     )  # fmt: skip
 
 
@@ -57,8 +58,8 @@ async def start(ident: str, me: Me) -> Response:
     """Draw the candidates to label. The draw is made once."""
     view = await me.view("operator", all_policies=True)
     form = await me.form()
-    draft = me.spool.note(me.spool.draft(ident, me.owner, "collection"), asked=labelling.asked_of(form))
-    seconds = reviewing.keep_of(form, me.settings)
+    draft = me.spool.note(me.spool.draft(ident, me.owner, "collection"), typed=labelling.asked_of(form))
+    seconds = reviewing.keep_of(form.get("keep"), me.settings)
     try:
         made = await me.runtime.work(labelling.start, me.runtime, view, draft, seconds)
     except InvalidInput as error:

@@ -12,7 +12,7 @@ from surelist.errors import InvalidInput
 from surelist.promises import policy_file
 from surelist.promises.usual_counts import usual
 from surelist.reports.pictures import promise_charts
-from surelist.reports.summary import summarise
+from surelist.reports.summary import cutoffs_of
 from surelist.service import (
     answers,
     campaigns,
@@ -109,12 +109,12 @@ async def policy(digest: str, me: Me) -> Response:
     view = await me.view()
     saved = await me.runtime.read(view.policy, digest)
     lived = await me.runtime.read(policy_watch.life, view, saved)
-    evidence = saved.entry.facts.get("evidence")
+    evidence = saved.saved.evidence
     return me.show(
         "policy.html", policy=answers.policy(saved), saved=saved, evidence=evidence,
         as_campaign=campaigns.terms_like(saved.policy) is not None,
         charts=promise_charts(evidence, saved.policy),
-        cutoffs=summarise(saved.policy)["cutoffs"], actor=view.actor, life=lived, in_use=saved.in_use,
+        cutoffs=cutoffs_of(saved.policy), actor=view.actor, life=lived, in_use=saved.in_use,
     )  # fmt: skip
 
 
@@ -122,7 +122,7 @@ async def policy(digest: str, me: Me) -> Response:
 async def download_policy(digest: str, me: Me) -> Response:
     saved = await me.runtime.read((await me.view()).policy, digest)
     headers = {"Content-Disposition": 'attachment; filename="policy.json"'}
-    text = policy_file.dumps(saved.current) if saved.withdrawn else saved.entry.facts["policy"]
+    text = policy_file.dumps(saved.current) if saved.withdrawn else saved.saved.policy
     return Response(text, media_type="application/json", headers=headers)
 
 
@@ -187,16 +187,17 @@ async def selection(ident: str, me: Me) -> Response:
     reviewer = await me.runtime.read(view.reviewer, ident)
     closed = await me.runtime.read(view.reviews_closed, ident)
     kept = me.spool.result(ident) if view.actor.role != "viewer" else None
-    shown, looked = None, saved.entry.facts.get("earlier_looks")
+    shown, made = None, entry.event
     if kept is not None:
         names, rows = await me.runtime.work(jobs.first_rows, kept, SHOWN)
-        shown = wizard.shortlist(saved.policy, entry, kept, names, rows)
+        shown = wizard.shortlist(saved.policy, made, kept, names, rows)
     return me.show(
-        "selection.html", entry=entry, facts=entry.facts, shown=shown,
-        policy=answers.policy(saved, entry.facts["candidates"]),
-        progress=reviewing.progress(marks, reviewing.to_review(entry.facts), reviewer), limit=SHOWN,
+        "selection.html", entry=entry, facts=made, shown=shown,
+        policy=answers.policy(saved, made.candidates),
+        progress=reviewing.progress(marks, made.to_review, reviewer), limit=SHOWN,
         title=view.title(entry), note=view.note(entry), closed=closed,
-        usual=None if looked else usual(saved.current, entry.facts["candidates"], entry.facts["shortlisted"]),
+        usual=None if saved.saved.earlier_looks
+        else usual(saved.current, made.candidates, made.shortlisted),
         viewer=view.actor.role == "viewer", review=kept is not None and list_of(kept.upload).exists(),
     )  # fmt: skip
 
@@ -212,7 +213,9 @@ async def download(ident: str, format: str, me: Me, safe: bool = False) -> Respo
     kind = "plain" if format == "csv" and not safe else ""  # may hold formulas, unlike the one for people
     name = downloading.file_name(saved.name, view.title(entry), entry.at, format, kind)
     if format == "xlsx" or (safe and format == "csv"):
-        path = await me.runtime.work(downloading.for_people, me.spool, kept, format, saved.policy, entry)
+        path = await me.runtime.work(
+            downloading.for_people, me.spool, kept, format, saved.policy, entry.event
+        )
     elif format == kept.upload.path.suffix[1:]:
         path = await me.runtime.read(downloading.unchanged, me.spool, kept)
     else:

@@ -5,21 +5,26 @@ The statistics are the monitor's (``workflows.watching``); what it is fed with a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable, Container
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
 from surelist.reports import history
+from surelist.service.record.bound import Outdated
 from surelist.service.record.chain import Entry
+from surelist.service.record.events import PolicyWithdrawn, SelectionMade
 from surelist.service.record.log import Key, Written
 from surelist.service.record.record import SavedPolicy
-from surelist.service.record.reviews import Closing, Outdated, total_of
+from surelist.service.record.reviews import Closing
 from surelist.service.record.view import View
-from surelist.service.reviewing import KnownList, to_review
+from surelist.service.reviewing import KnownList
 from surelist.workflows import watching
-from surelist.workflows.watching import WatchedPool, WatchedPromise
+from surelist.workflows.watching import Count, WatchedPool, WatchedPromise, total_of
 
 T = TypeVar("T")
 ATTEMPTS = 5
@@ -30,7 +35,7 @@ def watched_pools(view: View, policy: str) -> list[WatchedPool]:
     """The pools that count for or against a promise, in the order of screening."""
     closings = view.closings(policy)
     return [
-        WatchedPool(each.subject, closings.get(each.subject), each.facts.get("audit_rate"))
+        WatchedPool(each.subject, closings.get(each.subject), each.event.audit_rate)
         for each in view.watched(policy)
     ]
 
@@ -40,46 +45,43 @@ def standing(view: View, saved: SavedPolicy) -> WatchedPromise:
     return watching.watch(saved.policy, watched_pools(view, saved.hash))
 
 
-def as_answer(saved: SavedPolicy, watched: WatchedPromise) -> dict[str, Any]:
-    """Is the promise still true?"""
-    return {
-        "policy": saved.hash, "standing": watched.standing, "sentence": watched.sentence,
-        "pools": len(watched.evidence), "evidence": list(watched.evidence), "alarm_at": watched.alarm_at,
-        "waiting": watched.waiting, "withdrawn": saved.withdrawn.facts["reason"] if saved.withdrawn else None,
-    }  # fmt: skip
-
-
-def watched_facts(view: View, digest: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether a new selection's reviews will count: said before any of them is known."""
-    policy = view.policy(digest).policy
-    rate, before = facts.get("audit_rate"), view.watched(digest)
-    reason = watching.cannot_count(policy, facts["candidates"], facts["groups"], rate)
-    if reason is None and any(each.facts["pool_sha256"] == facts["pool_sha256"] for each in before):
+def watched(view: View, made: SelectionMade) -> SelectionMade:
+    """A new selection that says whether its reviews will count: before any of them is known."""
+    policy, before = view.policy(made.policy).policy, view.watched(made.policy)
+    reason = watching.cannot_count(policy, made.candidates, made.groups, made.audit_rate)
+    if reason is None and any(each.event.pool_sha256 == made.pool_sha256 for each in before):
         reason = "this very pool was screened before, and counts once."
-    if reason is None and before and before[0].facts.get("audit_rate") != rate:
-        reason = f"the pools before were audited at {before[0].facts['audit_rate']}, and this one at {rate}."
-    return {"watched": True} if reason is None else {"not_watched": reason}
+    if reason is None and before and (rate := before[0].event.audit_rate) != made.audit_rate:
+        reason = f"the pools before were audited at {rate}, and this one at {made.audit_rate}."
+    return replace(made, watched=reason is None, not_watched=reason)
 
 
-def audit_offer(view: View, saved: SavedPolicy) -> dict[str, Any] | None:
-    """Whether a pool's page offers an audit, and at which rate where that was fixed before, in percent."""
+class AuditOffer(NamedTuple):
+    """What a pool's page offers: an audit, at which rate in percent where that was fixed before."""
+
+    fixed: str | None
+
+
+def audit_offer(view: View, saved: SavedPolicy) -> AuditOffer | None:
+    """Whether a pool's page offers an audit."""
     if not watching.needs_audit(saved.policy):
         return None
     before = view.watched(saved.hash)
-    rate = before[0].facts.get("audit_rate") if before else None
-    return {"fixed": None if rate is None else f"{100 * rate:.6g}"}
+    rate = before[0].event.audit_rate if before else None
+    return AuditOffer(None if rate is None else f"{100 * rate:.6g}")
 
 
 def finish(
-    view: View, ident: str, known: KnownList, *, missing: bool, audit: Mapping[str, Any] | None = None,
-    key: Key | None = None,
-) -> Written:  # fmt: skip
+    view: View, ident: str, known: KnownList, *, missing: bool, missed: Count | None = None,
+    unaudited: Count | None = None, key: Key | None = None,
+) -> Written[Any]:  # fmt: skip
     """End the reviews of a selection, and withdraw the policy if they raise the alarm.
 
-    ``missing`` says that reviews which are not in will never come; ``audit`` what the audit showed.
+    ``missing`` says that reviews which are not in will never come; ``missed`` and ``unaudited`` what an
+    audit showed that was reviewed elsewhere.
     """
-    counted = audit_counts(view.selection(ident).facts, audit or {})
-    return retried(lambda: _finish(view, ident, known, missing, counted, key))
+    audit = _audit_counts(view.selection(ident).event, missed, unaudited)
+    return retried(lambda: _finish(view, ident, known, missing, audit, key))
 
 
 def retried(job: Callable[[], T]) -> T:
@@ -90,57 +92,56 @@ def retried(job: Callable[[], T]) -> T:
     return job()
 
 
-def audit_counts(facts: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _audit_counts(
+    made: SelectionMade, missed: Count | None, unaudited: Count | None
+) -> tuple[Count, Count] | None:
     """How many of those drawn for a selection's audit are qualified, and how many have no review."""
-    given = {name: value for name, value in given.items() if value is not None}
-    if "audit" not in facts or facts.get("audit_here"):
-        if given:
-            what = "no audit was drawn with this selection" if "audit" not in facts else "it is reviewed here"
+    if made.audit is None or made.audit_here:
+        if missed is not None or unaudited is not None:
+            what = "no audit was drawn with this selection" if made.audit is None else "it is reviewed here"
             raise InvalidInput("missed", f"{what}; leave it out.")
-        return {}
-    if "missed" not in given:
+        return None
+    if missed is None:
         raise InvalidInput(
             "missed", "expected how many of those drawn for the audit are qualified; the API takes it."
         )
-    counts = {"unaudited": 0, **given}
-    said, drawn = sum(map(total_of, counts.values())), len(facts["audit"])
-    if said > drawn:
-        raise InvalidInput("missed", f"{drawn:,} were drawn for the audit, and {said:,} are counted.")
-    return counts
+    said = total_of(missed) + total_of(unaudited)
+    if said > made.drawn:
+        raise InvalidInput("missed", f"{made.drawn:,} were drawn for the audit, and {said:,} are counted.")
+    return missed, unaudited or 0
 
 
 def _finish(
-    view: View, ident: str, known: KnownList, missing: bool, audit: Mapping[str, Any], key: Key | None
-) -> Written:  # fmt: skip
-    entry = view.selection(ident)
-    saved, marks, facts = view.policy(entry.facts["policy"]), view.marks(ident), entry.facts
-    outcomes, here = marks.outcomes(), bool(facts.get("audit_here"))
+    view: View, ident: str, known: KnownList, missing: bool, audit: tuple[Count, Count] | None,
+    key: Key | None,
+) -> Written[Any]:  # fmt: skip
+    made, marks = view.selection(ident).event, view.marks(ident)
+    saved, outcomes = view.policy(made.policy), marks.outcomes()
     if (saved.policy.filter.grouped and not outcomes.keys() <= known.groups.keys()) or (
-        here and not known.kept
+        made.audit_here and not known.kept
     ):
         outcomes = {}  # the list is gone, and with it who was of which group or audit: nothing is known
     require_complete(
-        marks.counts()["split"], to_review(facts) - len(outcomes), missing, "they then speak for the promise"
+        marks.counts()["split"], made.to_review - len(outcomes), missing, "they then speak for the promise"
     )
-    if here and not known.kept:
+    if made.audit_here and not known.kept:
         view.forget_list(ident, "its time was up").result()
     listed = {name: each for name, each in outcomes.items() if name not in known.audited}
     counts = watching.counts_of(
-        saved.policy, facts["candidates"], facts["groups"], facts["shortlisted"], listed, known.groups
+        saved.policy, made.candidates, made.groups, made.shortlisted, listed, known.groups
     )
-    if here:
+    if made.audit_here:
         others = {name: each for name, each in outcomes.items() if name in known.audited}
-        audit = watching.audit_of(
-            saved.policy, len(facts["audit"]), facts["audit_groups"], others, known.groups
-        )  # fmt: skip
-    counts |= audit
+        audit = watching.audit_of(saved.policy, made.drawn, made.audit_groups, others, known.groups)
+    if audit is not None:
+        counts = replace(counts, missed=audit[0], unaudited=audit[1])
     pools = watched_pools(view, saved.hash)
     closing = Closing(ident, saved.hash, counts, marks.seq, len(view.closings(saved.hash)))
-    now = [replace(pool, reviewed=counts) if pool.name == ident else pool for pool in pools]
+    now = [dataclasses.replace(pool, reviewed=counts) if pool.name == ident else pool for pool in pools]
     after = watching.watch(saved.policy, now)
     alarm = None
     if after.alarm is not None and saved.withdrawn is None:
-        alarm = {"reason": after.alarm, "pools": len(after.evidence), "e_value": after.evidence[-1]}
+        alarm = PolicyWithdrawn(reason=after.alarm, pools=len(after.evidence), e_value=after.evidence[-1])
     return view.close_reviews(closing, alarm, key).result()
 
 
@@ -160,6 +161,24 @@ def require_complete(split: int, left: int, missing: bool, then: str) -> None:
         )
 
 
+@dataclass(frozen=True)
+class PoolLine:
+    """A pool of a policy, as its page shows it."""
+
+    id: str
+    name: str
+    at: str
+    candidates: int
+    listed: int
+    yes: int | None
+    reviewed: int
+    finished: bool
+    watched: bool
+    why_not: str | None
+    drift: list[str]
+    gap: float | None
+
+
 def life(view: View, saved: SavedPolicy) -> dict[str, Any]:
     """What the page of a policy shows of its life."""
     newest = view.selections(saved.hash, SHOWN + 1)
@@ -167,8 +186,8 @@ def life(view: View, saved: SavedPolicy) -> dict[str, Any]:
     view.read_titles(made)
     closings, watched = view.closings(saved.hash), standing(view, saved)
     pools = [_pool(view, each, closings) for each in made]
-    gaps = [100 * pool["gap"] for pool in pools if pool["gap"] is not None]
-    shares = [100 * p["listed"] / p["candidates"] for p in pools if p["candidates"]]
+    gaps = [100 * pool.gap for pool in pools if pool.gap is not None]
+    shares = [100 * pool.listed / pool.candidates for pool in pools if pool.candidates]
     waiting = None if watched.waiting is None else _pool(view, view.selection(watched.waiting), closings)
     return {
         "watched": watched, "pools": pools[::-1], "more": len(newest) > SHOWN,
@@ -177,19 +196,17 @@ def life(view: View, saved: SavedPolicy) -> dict[str, Any]:
         "evidence": history.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
         "lengths": history.lengths(shares) if len(shares) > 1 else None,
         "gaps": history.drifts(gaps) if len(gaps) > 1 else None,
-        "drifts": [pool for pool in pools[::-1] if pool["drift"]],
+        "drifts": [pool for pool in pools[::-1] if pool.drift],
     }  # fmt: skip
 
 
-def _pool(view: View, entry: Entry, closings: Mapping[str, Any]) -> dict[str, Any]:
-    facts, counts = entry.facts, view.marks(entry.subject).counts(view.reviewer(entry.subject))
-    drifts = [each for each in facts.get("checks", ()) if each["kind"] == "drift"]
-    return {
-        "id": entry.subject, "name": view.title(entry), "at": entry.at,
-        "candidates": facts["candidates"], "listed": facts["shortlisted"],
-        "yes": None if counts["seen"] else counts["yes"],
-        "reviewed": sum(counts.values()), "finished": entry.subject in closings,
-        "watched": bool(facts.get("watched")), "why_not": facts.get("not_watched"),
-        "drift": [each["message"] for each in drifts if each["warns"]],
-        "gap": max((each["gap"] for each in drifts if "gap" in each), default=None),
-    }  # fmt: skip
+def _pool(view: View, entry: Entry[SelectionMade], closings: Container[str]) -> PoolLine:
+    made, counts = entry.event, view.marks(entry.subject).counts(view.reviewer(entry.subject))
+    drifts = [each for each in made.checks if each.kind == "drift"]
+    return PoolLine(
+        id=entry.subject, name=view.title(entry), at=entry.at, candidates=made.candidates,
+        listed=made.shortlisted, yes=None if counts["seen"] else counts["yes"],
+        reviewed=sum(counts.values()), finished=entry.subject in closings, watched=made.watched,
+        why_not=made.not_watched, drift=[each.message for each in drifts if each.warns],
+        gap=max((each.gap for each in drifts if each.gap is not None), default=None),
+    )  # fmt: skip

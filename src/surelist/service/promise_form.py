@@ -7,34 +7,37 @@ field, never a default.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+from starlette.datastructures import FormData
 
 from surelist._check import EVERYONE
 from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
+from surelist.promises.conditions import Conditions
 from surelist.promises.grammar import drawn_labels, one_target, roles_of, target_asked, terms_of
-from surelist.promises.promise import Promise
+from surelist.promises.promise import PageChoice, Promise
+from surelist.promises.proved import proof_of
+from surelist.promises.terms import Targets
 from surelist.service.calibrating import CalibrationRequest
-from surelist.service.jobs import hints_of
-from surelist.service.uploads import Draft
+from surelist.service.choices import AskedPromise, ChosenColumns, Labels
 
-BY_GROUP = ("expected", "per-pool", "recall")
-OF_ROWS = (*BY_GROUP, "precision", "budget")
-OF_POOLS = ("next-pool", "pool-average", "pool-recall")
-# the same of other columns: a choice stays when a person goes back and chooses these
-ALIKE = (("expected", "pool-average", "value"), ("per-pool", "next-pool"), ("recall", "pool-recall"))
-# the field of the form that holds the number of a promise, and what it is called
-NUMBER = {"k": ("k", "how many qualified you need"), "share": ("share", "the share to keep"),
-          "recall": ("share", "the share to keep"), "size": ("budget", "how many you can "
-          "review")}  # fmt: skip
-OF_LIST = ("precision", "the share of the list")
-LABELS = {
+# what the fields of the form are called
+WORDS = {
+    "k": "how many qualified you need", "pool_size": "the pool size", "share": "the share to keep",
+    "precision": "the share of the list", "budget": "how many you can review",
+    "also": "the share of the list", "start": "the list to begin with", "spread": "the spread",
+}  # fmt: skip
+PERCENT = ("share", "precision", "start", "also")
+LABELS: dict[Labels, str] = {
     "all": "an answer in every row",
     "unqualified": "an answer or nothing; nothing counts as not qualified",
     "drawn": "an answer for rows that were drawn; the others are empty",
-    "value": "amounts of at least 0: money, grades",
+    "amounts": "amounts of at least 0: money, grades",
 }
 AFTER_LOOKING = (
     "After looking, only a promise on average can be certified, in pools of a given size, with a label in "
@@ -45,11 +48,10 @@ COMMON_BEFORE = (
     "One cutoff for everybody has a proof for promises that were fixed before looking. Take fresh rows and "
     "fix them before, or a cutoff for each group."
 )
-DEFAULTS: dict[str, Any] = {
+DEFAULTS = {
     "promise": "expected", "k": "5", "pool_size": "100", "share": "95", "alpha": "10", "purpose": "",
     "rule": "exact", "spread": "", "by": "", "precision": "80", "start": "", "budget": "10", "also": "",
-    "audit_rate": "5", "audited_below": "", "probability": "", "lowest_rate": "", "groups": {},
-    "other_score": [],
+    "audit_rate": "5", "audited_below": "", "probability": "", "lowest_rate": "",
     "cutoff": "common", "all": "",
 }  # fmt: skip
 
@@ -62,133 +64,145 @@ class FieldError(InvalidInput):
         return names.said(self.problem)
 
 
-def asked_of(form: Mapping[str, Any]) -> dict[str, Any]:
+def asked_of(form: FormData) -> AskedPromise:
     """The promise as a person typed it; checked when it is certified. An empty field stays empty."""
-    asked: dict[str, Any] = {
-        name: str(form.get(name) or "") for name, default in DEFAULTS.items() if isinstance(default, str)
-    }
-    asked["groups"] = {
+    groups = {
         str(form[name]): str(form.get(f"k-{name[6:]}") or "") for name in form if name.startswith("group-")
     }
-    several = getattr(form, "getlist", lambda name: form.get(name, []))
-    asked["other_score"] = [str(each) for each in several("other_score")][:20]
-    return asked
+    scores = tuple(str(each) for each in form.getlist("other_score")[:20])
+    return AskedPromise({name: str(form.get(name) or "") for name in DEFAULTS}, groups, scores)
 
 
-def promises_of(columns: Mapping[str, Any]) -> tuple[str, ...]:
+class Offer(NamedTuple):
+    """A choice of the form: the kind of promise behind it, and how the page says it."""
+
+    kind: type[Promise]
+    choice: PageChoice
+
+
+class Part(NamedTuple):
+    """A piece of a sentence; with a ``name`` a field of the form, which without a label repeats another."""
+
+    text: str
+    name: str = ""
+    field: str = ""  # of the promise
+    label: str = ""
+
+
+def offers(columns: ChosenColumns) -> list[Offer]:
     """The promises that the form offers for these columns."""
-    if columns["group"]:
-        return BY_GROUP
-    if columns.get("labels") == "value":
-        return ("pool-average",) if columns.get("pool") else ("value",)
-    if columns.get("labels") == "drawn":
-        return BY_GROUP
-    return OF_POOLS if columns.get("pool") else OF_ROWS
+    every = [Offer(kind, choice) for kind in kinds.classes() for choice in kind.page]
+    if columns.group:
+        return [each for each in every if each.choice.by_group]
+    if columns.labels == "drawn":
+        thinned = Conditions(labels="thinned")
+        return [each for each in every if each.choice.by_group and proof_of(each.kind, thinned)]
+    amounts = columns.labels == "amounts"
+    return [
+        each
+        for each in every
+        if each.choice.amounts == amounts and each.kind.whole_pools == bool(columns.pool)
+    ]
 
 
-def shown_of(columns: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+def parts(words: str) -> list[Part]:
+    """A sentence in pieces: text, and fields to fill in or to repeat."""
+    found, last = [], 0
+    for field in re.finditer(r"{(\w+)(?:=(\w+))?(?:\|([^}]*))?}", words):
+        found += [Part(words[last : field.start()]), Part("", field[1], field[2] or field[1], field[3] or "")]
+        last = field.end()
+    return [*found, Part(words[last:])]
+
+
+def shown_of(columns: ChosenColumns, asked: AskedPromise | None) -> AskedPromise:
     """What the form shows: as it was asked for before, the promise in the words of these columns."""
-    shown, offered = {**DEFAULTS, **asked}, promises_of(columns)
-    if shown["promise"] not in offered:
-        alike = next((each for each in ALIKE if shown["promise"] in each), ())
-        shown["promise"] = next((each for each in alike if each in offered), "")
-    return shown
+    asked = asked or AskedPromise()
+    fields, offered = DEFAULTS | asked.fields, [each.choice for each in offers(columns)]
+    if fields["promise"] not in [each.name for each in offered]:
+        every = [choice for kind in kinds.classes() for choice in kind.page]
+        family = next((each.family for each in every if each.name == fields["promise"]), None)
+        fields["promise"] = next((each.name for each in offered if family and each.family == family), "")
+    return replace(asked, fields=fields)
 
 
-def request_of(draft: Draft) -> CalibrationRequest:
-    """The calibration that the draft's choices describe."""
-    columns, asked = draft.notes["columns"], {**DEFAULTS, **draft.notes["asked"]}
-    promise, group = asked["promise"], columns["group"]
-    if promise not in promises_of(columns):
+def request_of(columns: ChosenColumns, asked: AskedPromise, *, others: bool) -> CalibrationRequest:
+    """The calibration that a person's choices describe; ``others``: with a file of other scores."""
+    fields = DEFAULTS | asked.fields
+    offer = next((each for each in offers(columns) if each.choice.name == fields["promise"]), None)
+    if offer is None:
         raise FieldError("promise", "Choose what is to be promised.")
-    if asked["rule"] not in ("exact", "simultaneous"):
+    if fields["rule"] not in ("exact", "simultaneous"):
         raise FieldError("rule", "Say whether the promise was fixed before looking at these rows.")
-    options = {**columns, "promise": promise, "rule": asked["rule"]}
-    options["alpha"] = share_in(asked["alpha"], "alpha", "how often it may be false")
-    if group:
-        return _by_group(options, promise, asked)
-    options |= _numbers(promise, columns, asked, others=draft.others is not None)
-    options |= _drawn(columns, asked)
-    options["other_score"] = [each for each in asked["other_score"] if each != columns["score"]]
-    target = target_asked(options)
-    if asked["rule"] == "simultaneous" and not _covered_after_looking(target, columns, draft):
+    options = {**columns.asked(), "promise": kind_of(offer.kind), "rule": fields["rule"]}
+    options["alpha"] = share_in(fields["alpha"], "alpha", "how often it may be false")
+    drawn = columns.labels == "drawn"
+    target: Targets
+    if columns.group:
+        share, common = "share" in offer.kind.__struct_fields__, fields["cutoff"] == "common"
+        if fields["cutoff"] not in ("common", "own"):
+            raise FieldError(
+                "cutoff", "Say whether there is one cutoff for everybody, or one for each group."
+            )
+        if common and fields["rule"] != "exact":
+            raise FieldError("rule", COMMON_BEFORE)
+        options |= {
+            "purpose": None if common else fields["purpose"].strip() or None, "pool": None,
+            "group_rows": "own" if share else "all", "group_cutoff": fields["cutoff"],
+        }  # fmt: skip
+        target = {
+            name: _group_target(offer.kind, k, fields, f"k-{at}", name)
+            for at, (name, k) in enumerate(asked.groups.items(), 1)
+        }
+        if common and fields["all"].strip() and not share:
+            target[EVERYONE] = _group_target(offer.kind, fields["all"], fields, "all", "all groups together")
+        covered = all(fields["rule"] in each.rules for each in target.values())
+    else:
+        options |= _numbers(offer, fields, others=others)
+        options |= _drawn(fields) if drawn else {}
+        options["other_score"] = [each for each in asked.other_score if each != columns.score]
+        target = target_asked(options)
+        covered = isinstance(target, Promise) and "simultaneous" in target.rules and not (drawn or others)
+    if fields["rule"] == "simultaneous" and not covered:
         raise FieldError("rule", AFTER_LOOKING)
-    return CalibrationRequest(
-        roles_of(options), terms_of(options, target), drawn_labels(options), hints_of(columns)
-    )
+    sampled = drawn_labels(options) if drawn else None
+    return CalibrationRequest(roles_of(options), terms_of(options, target), sampled, columns.hints)
 
 
-def _covered_after_looking(target: Any, columns: Mapping[str, Any], draft: Draft) -> bool:
-    several = isinstance(target, list)
-    plain = not several and "simultaneous" in target.rules
-    return plain and columns.get("labels") != "drawn" and draft.others is None
-
-
-def _by_group(options: dict[str, Any], promise: str, asked: Mapping[str, Any]) -> CalibrationRequest:
-    if asked["cutoff"] not in ("common", "own"):
-        raise FieldError("cutoff", "Say whether there is one cutoff for everybody, or one for each group.")
-    common = asked["cutoff"] == "common"
-    options["group_cutoff"] = asked["cutoff"]
-    options["purpose"] = None if common else asked["purpose"].strip() or None
-    options["group_rows"] = "own" if _field(promise) == "share" else "all"
-    options["pool"] = None
-    targets = {
-        name: _group_target(promise, k, asked, f"k-{at}", name)
-        for at, (name, k) in enumerate(asked["groups"].items(), 1)
-    }
-    if common and asked["all"].strip() and _field(promise) != "share":
-        targets[EVERYONE] = _group_target(promise, asked["all"], asked, "all", "all groups together")
-    if any(asked["rule"] not in target.rules for target in targets.values()):
-        raise FieldError("rule", AFTER_LOOKING)
-    if common and asked["rule"] != "exact":
-        raise FieldError("rule", COMMON_BEFORE)
-    return CalibrationRequest(roles_of(options), terms_of(options, targets), hints=hints_of(options))
-
-
-def _group_target(promise: str, k: str, asked: Mapping[str, Any], field: str, name: str) -> Promise:
-    if _field(promise) == "share":
-        return one_target(promise, {"share": share_in(asked["share"], "share", "the share to keep")})
-    size = number_in(asked["pool_size"], "pool_size", "the pool size")
+def _group_target(
+    kind: type[Promise], k: str, fields: Mapping[str, str], field: str, name: str
+) -> Promise:  # fmt: skip
+    if "share" in kind.__struct_fields__:
+        return one_target(kind_of(kind), {"share": _read(fields, "share")})
     needed = number_in(k, field, f"how many qualified you need of {name}")
-    return one_target(promise, {"k": needed, "pool_size": size})
+    return one_target(kind_of(kind), {"k": needed, "pool_size": _read(fields, "pool_size")})
 
 
-def _field(promise: str) -> str:
-    """The field of a promise that its number in the form sets."""
-    known = kinds.chosen(promise)
-    assert known is not None
-    return known[1]
+def kind_of(promise: type[Promise]) -> str:
+    """The name of a kind in files, flags and addresses."""
+    return str(promise.__struct_config__.tag)
 
 
-def _numbers(
-    promise: str, columns: Mapping[str, Any], asked: Mapping[str, Any], *, others: bool
-) -> dict[str, Any]:
-    """The promise and its numbers, by the names of ``OPTIONS``."""
-    known = kinds.chosen(promise)
-    made = known and kinds.promise_class(known[0])
-    assert known is not None
-    assert made is not None
-    kind, field = known
-    fields = made.__struct_fields__
-    name, what = OF_LIST if made.others == "needed" and field == "share" else NUMBER[field]
-    read = share_in if field in ("share", "recall") else number_in
-    found: dict[str, Any] = {"promise": kind, field: read(asked[name], name, what)}
-    if "pool_size" in fields:
-        found["pool_size"] = number_in(asked["pool_size"], "pool_size", "the pool size")
-    if "of" in fields and columns.get("labels") == "value":
+def _read(fields: Mapping[str, str], name: str) -> float:
+    return (share_in if name in PERCENT else number_in)(fields[name], name, WORDS[name])
+
+
+def _numbers(offer: Offer, fields: Mapping[str, str], *, others: bool) -> dict[str, Any]:
+    """The numbers of a promise, by the names of ``OPTIONS``: those that its sentence asks for."""
+    promise, choice = offer
+    optional = set(promise.__struct_fields__) - set(kinds.required(promise)) - {"k", "recall"}
+    asked = [each for each in parts(choice.words) if each.name]
+    found: dict[str, Any] = {
+        each.field: _read(fields, each.name)
+        for each in asked
+        if each.field not in optional or fields[each.name].strip()
+    }
+    if choice.amounts and "of" in promise.__struct_fields__:
         found["of"] = "value"
-    for each, reader, words in (
-        ("start", share_in, "the list to begin with"),
-        ("spread", number_in, "the spread"),
-    ):
-        if each in fields:
-            found |= _optional(asked, each, reader, words)
-    if "by" in fields and asked["by"] == "rank":
+    if "by" in promise.__struct_fields__ and fields["by"] == "rank":
         found["by"] = "rank"
-    if promise == kinds.FIRST and asked["also"].strip():
-        part = share_in(asked["also"], "also", "the share of the list")
-        found["also"] = [f"{_beside()}:{part!r}"]
-    if not others and (made.others == "needed" or "also" in found):
+    if choice.beside and fields["also"].strip():
+        found["also"] = [f"{_beside()}:{_read(fields, 'also')!r}"]
+    if not others and (promise.others == "needed" or "also" in found):
         raise FieldError("others", "This promise needs a file of other candidates' scores: choose one below.")
     return found
 
@@ -201,13 +215,11 @@ def _beside() -> str:
 EMPTY = {"missing_labels": "unqualified"}
 
 
-def _drawn(columns: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+def _drawn(asked: Mapping[str, str]) -> dict[str, Any]:
     """How labels were drawn: above a score and a share below it, or by a column of probabilities.
 
     The page asks nothing more of empty labels: one that was certain to be drawn counts as not qualified.
     """
-    if columns.get("labels") != "drawn":
-        return {}
     if asked["probability"]:
         lowest = share_in(asked["lowest_rate"], "lowest_rate", "the lowest probability", most=100)
         return {"probability": asked["probability"], "lowest_rate": lowest, **EMPTY}
@@ -216,10 +228,6 @@ def _drawn(columns: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, An
     )
     rate = share_in(asked["audit_rate"], "audit_rate", "the share of the others that was drawn", most=100)
     return {"audited_below": edge, "audit_rate": rate, **EMPTY}
-
-
-def _optional(asked: Mapping[str, Any], name: str, read: Any, what: str) -> dict[str, float]:
-    return {name: read(asked[name], name, what)} if asked[name].strip() else {}
 
 
 def share_in(percent: str, name: str, what: str, most: float = 100 - 1e-9) -> float:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from surelist._numerals import count
 from surelist.errors import InvalidInput
 from surelist.service import answers, sentences
+from surelist.service.record import event
 from surelist.service.record.database import Database
 from surelist.service.record.history import KINDS, History, Search
 from surelist.service.record.verify import Verdict, verify
@@ -59,7 +60,7 @@ def _found(me: Visitor, view: View, asked: Search, before: int | None) -> dict[s
             entry.seq: _details(answers.entry_facts(entry, hidden=entry.seq in hidden))
             for entry in entries[:PAGE]
         },
-        "about": sentences.Names(history).policy(asked.policy) if asked.policy else None,
+        "about": sentences.NamesNow(history).policy(asked.policy) if asked.policy else None,
     }  # fmt: skip
 
 
@@ -91,29 +92,12 @@ def _verify_there(address: str, receipts: tuple[str, ...]) -> Verdict:
     return verify(Database(address, read_only=True), receipts)
 
 
-# by action: one, many, and what is looked at of them
-_LOOKED_AT = {
-    "policy.saved": ("policy", "policies", "hash, salt, and whether the evidence carries the threshold"),
-    "selection.made": ("shortlist", "shortlists", "whether the policy was in use then"),
-    "reviews.received": ("entry of reviews", "entries of reviews", "whether every mark is as it was written"),
-    "reviews.closed": (
-        "finished review",
-        "finished reviews",
-        "what they show, and any alarm, worked out again",
-    ),
-    "note.written": ("note", "notes", "whether what is still kept of them is as it was"),
-    "labelling.started": ("labelling", "labellings", "all answers put through the procedure again"),
-    "campaign.started": ("campaign", "campaigns", "all steps made again"),
-    "settings.changed": ("change of settings", "changes of settings", "whether the values are possible ones"),
-    "token.created": ("token", "tokens", "role, policy, end and secret, and that nobody came in without one"),
-}
-
-
 def looked_at(verdict: Verdict) -> list[str]:
     """What was verified, with how much of it there is."""
     parts = [f"{_many(verdict.entries, 'entry', 'entries')}: hashes, and that each follows the one before"]
-    for action, (one, many, what) in _LOOKED_AT.items():
-        if number := verdict.actions.get(action):
+    for action, kind in event.KINDS.items():
+        if (number := verdict.actions.get(action)) and kind.looked_at is not None:
+            one, many, what = kind.looked_at
             parts.append(f"{_many(number, one, many)}: {what}")
     return [*parts, "the guards of the database against changes"]
 

@@ -7,11 +7,12 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from surelist.service import reviewing
-from surelist.service.record.chain import Entry
+from surelist.service.choices import until
+from surelist.service.record.chain import Entry, of_kind
+from surelist.service.record.events import CampaignScreened, LabellingStarted, Reviewable, SelectionMade
 from surelist.service.record.view import View
 from surelist.service.sentences import person
-from surelist.service.uploads import Draft
+from surelist.service.uploads import Draft, KeptList
 from surelist.service.visitor import Me, Visitor, to
 
 PAGES = {"pool": "pools", "collection": "collections", "campaign pool": "campaigns/pools"}
@@ -35,21 +36,21 @@ def _kept(me: Visitor, view: View) -> dict[str, Any]:
     lists = [_described(view, each, entry) for each in me.spool.results() if (entry := view.seen(each.id))]
     return {
         "lists": lists, "uploads": [_upload(each) for each in mine],
-        "others": len(others), "last": reviewing.until(max((each.until for each in others), default=0)),
+        "others": len(others), "last": until(max((each.until for each in others), default=0)),
     }  # fmt: skip
 
 
-def _described(view: View, each: Draft, entry: Entry) -> dict[str, Any]:
-    counts, facts = view.marks(each.id).counts(), entry.facts
-    page = f"/selections/{entry.subject}"
-    if entry.action == "labelling.started":
+def _described(view: View, each: KeptList, entry: Entry[Reviewable]) -> dict[str, Any]:
+    counts, event, page = view.marks(each.id).counts(), entry.event, f"/selections/{entry.subject}"
+    name = event.name or "".join(view.title(made) for made in of_kind([entry], SelectionMade))
+    if isinstance(event, LabellingStarted):
         page = f"/labellings/{entry.subject}"
-    elif facts.get("campaign"):
-        page = f"/campaigns/{facts['campaign']}"
+    elif isinstance(event, CampaignScreened):
+        page = f"/campaigns/{event.campaign}"
     return {
-        "id": entry.subject, "name": facts.get("name") or view.title(entry), "page": page, "at": entry.at,
-        "by": person(entry.actor), "candidates": reviewing.to_review(facts),
-        "until": reviewing.until(each.until),
+        "id": entry.subject, "name": name, "page": page,
+        "at": entry.at, "by": person(entry.actor), "candidates": event.to_review,
+        "until": until(each.until),
         "reviewed": sum(counts.values()), "notes": len(view.all_notes(each.id)),
     }  # fmt: skip
 
@@ -58,7 +59,7 @@ def _upload(each: Draft) -> dict[str, Any]:
     size = sum(path.stat().st_size for path in each.files if path.exists())
     return {
         "id": each.id, "name": each.filename, "kind": KINDS.get(each.kind, "an upload"),
-        "size": f"{max(1, size >> 10):,} KiB", "until": reviewing.until(each.until),
+        "size": f"{max(1, size >> 10):,} KiB", "until": until(each.until),
         "page": f"/{PAGES.get(each.kind, 'drafts')}/{each.id}",
     }  # fmt: skip
 

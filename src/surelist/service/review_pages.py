@@ -12,7 +12,9 @@ from starlette.responses import Response
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, campaigns, jobs, labelling, policy_watch, reviewing
+from surelist.service.choices import until
 from surelist.service.errors import Forbidden
+from surelist.service.record.events import CampaignScreened, LabellingStarted, SelectionMade
 from surelist.service.record.marks import Marks
 from surelist.service.record.view import View
 from surelist.service.reviewing import Spot
@@ -36,7 +38,7 @@ async def review(ident: str, me: Me, request: Request) -> Response:
 async def _require_laid_out(me: Visitor, view: View, ident: str) -> None:
     """A labelling asks for others once answers count; those that came by API are not on its list yet."""
     entry = await me.runtime.read(view.subject, ident)
-    if entry.action == "labelling.started" and not await me.runtime.read(
+    if isinstance(entry.event, LabellingStarted) and not await me.runtime.read(
         labelling.laid_out, me.runtime, view, ident
     ):
         await me.runtime.work(labelling.stage_at_hand, me.runtime, view, ident)
@@ -44,8 +46,8 @@ async def _require_laid_out(me: Visitor, view: View, ident: str) -> None:
 
 def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -> Response:
     entry = view.subject(ident)
-    saved = view.policy(entry.facts["policy"]) if "policy" in entry.facts else None
-    asked = entry.action == "labelling.started"
+    saved = view.policy(entry.event.policy) if isinstance(entry.event, SelectionMade) else None
+    asked = isinstance(entry.event, LabellingStarted)
     marks, mine, reviewer = view.marks(ident), view.actor.name, view.reviewer(ident)
     kept, work = reviewing.opened(me.spool, ident, marks, mine, reviewer)
     with work:
@@ -53,15 +55,15 @@ def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -
         current = reviewing.detail(work, marks, shown["current"], mine, reviewer)
         last = work.candidate(done) if done is not None and 1 <= done <= work.length else None
         return me.show(
-            "review.html", entry=entry, facts=entry.facts, policy=saved and answers.policy(saved),
+            "review.html", entry=entry, facts=entry.event, policy=saved and answers.policy(saved),
             spot=spot, **shown, labelling=asked,
             detail=current, filters=FILTERS, names=work.names, length=work.length, listed=work.listed,
             progress=reviewing.counted(work) if asked else reviewing.progress(marks, work.length, reviewer),
             reviewers=marks.reviewers(), me=mine,
-            until=reviewing.until(kept.until), closed=view.reviews_closed(ident),
+            until=until(kept.until), closed=view.reviews_closed(ident),
             notes=view.notes(ident, current["id"]) if current else [],
             done=last and {"id": last.id, "rank": last.rank, "mark": marks.by(last.id, mine)},
-            columns=kept.notes,
+            columns=kept.columns, campaign=getattr(entry.event, "campaign", None),
         )  # fmt: skip
 
 
@@ -161,16 +163,15 @@ async def finish(ident: str, me: Me) -> Response:
     view = await me.view("operator")
     entry = await me.runtime.read(view.subject, ident)
     missing = bool((await me.form()).get("missing"))
-    if "campaign" in entry.facts:
-        key = me.key("finish", ident, str(missing))
+    key, made = me.key("finish", ident, str(missing)), entry.event
+    if isinstance(made, CampaignScreened):
         await me.runtime.work(campaigns.finish, view, me.spool, ident, missing=missing, key=key)
-        return to(f"/campaigns/{entry.facts['campaign']}")
-    if "policy" not in entry.facts:
+        return to(f"/campaigns/{made.campaign}")
+    if isinstance(made, LabellingStarted):
         raise InvalidInput("labels", "let them count on the page of the labelling.")
     known = await me.runtime.read(reviewing.known_list, me.spool, ident)
-    key = me.key("finish", ident, str(missing))
     await me.runtime.read(policy_watch.finish, view, ident, known, missing=missing, key=key)
-    return to(f"/policies/{entry.facts['policy']}#life")
+    return to(f"/policies/{made.policy}#life")
 
 
 def _rank(text: object) -> int:

@@ -12,12 +12,13 @@ from urllib.parse import urlencode
 
 from surelist._numerals import duration
 from surelist.errors import InvalidInput
+from surelist.service.choices import AboutList, until
 from surelist.service.errors import NotFound
 from surelist.service.record import marks as codes
 from surelist.service.record.marks import Marks
 from surelist.service.settings import Settings
 from surelist.service.spreadsheet import escape_cell
-from surelist.service.uploads import Draft, Spool, list_of
+from surelist.service.uploads import Draft, KeptList, Spool, list_of
 from surelist.service.worklist import FILTERS, PAGE, Asked, Candidate, Worklist
 
 DAY = 86_400
@@ -50,27 +51,19 @@ def usual_keep(settings: Settings) -> int:
     return max(allowed, default=settings.keep_results)
 
 
-def keep_of(form: Mapping[str, Any], settings: Settings) -> int:
-    """How long a person wants the candidates kept, in seconds."""
-    chosen = str(form.get("keep") or usual_keep(settings))
+def keep_of(asked: object, settings: Settings) -> int:
+    """How long a person wants the candidates kept, in seconds; the usual time where nothing is said."""
+    chosen = str(usual_keep(settings) if asked in (None, "") else asked)
     if chosen not in {str(seconds) for seconds, _ in keep_choices(settings)}:
         raise InvalidInput("keep", "choose for how long the candidates are kept.")
     return int(chosen)
 
 
-def until(moment: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))
-
-
-def about_pool(form: Mapping[str, Any], draft: Draft, seconds: int) -> dict[str, Any]:
+def about_pool(form: Mapping[str, Any], draft: Draft, seconds: int) -> AboutList:
     """What a person calls a pool, for the record."""
-    return {
-        "name": str(form.get("name") or "").strip()[:200] or draft.filename.rsplit(".", 1)[0],
-        "note": str(form.get("note") or "").strip()[:2000],
-        "file": draft.filename,
-        "kept_until": until(time.time() + seconds),
-        "watch": bool(form.get("watch")),
-    }
+    name = str(form.get("name") or "").strip()[:200] or draft.filename.rsplit(".", 1)[0]
+    note = str(form.get("note") or "").strip()[:2000]
+    return AboutList(name, note, draft.filename, until(time.time() + seconds))
 
 
 # -- the list
@@ -108,7 +101,7 @@ def _whole(text: str | None) -> int | None:
 
 def opened(
     spool: Spool, ident: str, marks: Marks, me: str, reviewer: str | None
-) -> tuple[Draft, Worklist]:  # fmt: skip
+) -> tuple[KeptList, Worklist]:  # fmt: skip
     """The kept list of a selection, laid out for reviewing by ``me``; ``reviewer`` where I am still blind."""
     kept = spool.result(ident)
     if kept is None or not list_of(kept.upload).exists():
@@ -136,11 +129,6 @@ def known_list(spool: Spool, ident: str) -> KnownList:
         return KnownList()
     with Worklist(list_of(kept.upload)) as work:
         return KnownList(work.groups(), work.audited(), kept=True)
-
-
-def to_review(facts: Mapping[str, Any]) -> int:
-    """How many are to be reviewed: the list, and those drawn for an audit that is reviewed here."""
-    return int(facts["shortlisted"]) + (len(facts["audit"]) if facts.get("audit_here") else 0)
 
 
 def screen(work: Worklist, marks: Marks, spot: Spot, reviewer: str | None) -> dict[str, Any]:

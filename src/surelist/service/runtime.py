@@ -142,12 +142,7 @@ class Runtime:
 
     def take_chosen(self) -> None:
         """Settings as an admin chose them last, perhaps by another service on the same record."""
-        known = {
-            name: value
-            for name, value in live_settings.latest(self.registry).items()
-            if name in live_settings.NAMES
-        }
-        self.settings = self.settings.with_chosen(known)
+        self.settings = self.settings.with_chosen(live_settings.latest(self.registry).chosen)
 
     async def work(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run something slow on a thread, a few at a time; its heavy parts end when the client leaves."""

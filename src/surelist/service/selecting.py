@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from surelist.errors import InvalidInput
 from surelist.service import answers, jobs, models, policy_watch
 from surelist.service.bodies import EXCEL, LINES, content_type, json_body, large_or_small, table_body
+from surelist.service.choices import ChosenColumns
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, key_of, runtime_of
@@ -79,6 +80,12 @@ class SelectionRequest(models.SelectOptions):
     policy: DigestText = Field(description="SHA-256 of the policy.")
     key: KeyText | None = Field(default=None, alias="Idempotency-Key", description=KEY_HELP)
 
+    def as_columns(self) -> ChosenColumns:
+        return ChosenColumns(
+            score=self.score, group=self.group, id=self.id, pool=self.pool, decimal=self.decimal,
+            attributes=tuple(self.attribute),
+        )  # fmt: skip
+
     def bound_to(self, pool: str) -> Key | None:
         """The idempotency key, bound to the options and the pool it came with."""
         options = self.model_dump_json(exclude={"policy", "key"}) if self.key else ""
@@ -115,10 +122,10 @@ async def select(request: Request) -> Response:
         raise InvalidInput("audit_rate", "it goes with rows in JSON; send the pool as those.")
     async with table_body(request, runtime, past=False, sheet=asked.sheet) as upload:
         done = await runtime.work(
-            jobs.select_file, runtime, view, asked.policy, upload, columns=asked.columns,
-            hints=jobs.hints_of({"decimal": asked.decimal}), attributes=asked.attribute,
+            jobs.select_file, runtime, view, asked.policy, upload,
+            asked.as_columns(),
             format="csv" if asked.format == "spreadsheet" else asked.format,
-            key=asked.bound_to(upload.sha256), about={"watch": asked.watch},
+            key=asked.bound_to(upload.sha256), watch=asked.watch,
         )  # fmt: skip
     file, entry = done.file.path, done.written.entry
     if asked.format == "spreadsheet":
@@ -130,7 +137,7 @@ async def select(request: Request) -> Response:
         headers={
             "Surelist-Selection": entry.subject,
             "Surelist-Receipt": entry.receipt,
-            "Surelist-Result-SHA256": entry.facts["result_sha256"],
+            "Surelist-Result-SHA256": entry.event.result_sha256,
         },
         background=BackgroundTask(file.unlink, missing_ok=True),
     )
@@ -143,17 +150,17 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
     known = runtime.known_policy(asked.policy)
     made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)
 
-    facts, shortlist = await large_or_small(
-        runtime, body, jobs.select_rows, made, asked.columns, asked.audit_rate
+    event, shortlist = await large_or_small(
+        runtime, body, jobs.select_rows, made, asked.policy, asked.columns, asked.audit_rate
     )
-    key = asked.bound_to(facts["pool_sha256"])
+    key = asked.bound_to(event.pool_sha256)
     if asked.watch:
-        facts |= await runtime.read(policy_watch.watched_facts, view, asked.policy, facts)
-    written = await runtime.written(view.record_selection(jobs.new_id(), asked.policy, facts, key))
-    jobs.count_selection(runtime, facts)
+        event = await runtime.read(policy_watch.watched, view, event)
+    written = await runtime.written(view.record_selection(jobs.new_id(), event, key))
+    jobs.count_selection(runtime, event)
     answer = {"selection": answers.selection(written), "shortlist": msgspec.Raw(shortlist)}
     if asked.audit_rate is not None:  # of the entry, which is an earlier one where this was asked before
-        drawn = await large_or_small(runtime, body, rows_as_sent, written.entry.facts["audit"])
+        drawn = await large_or_small(runtime, body, rows_as_sent, written.entry.event.audit)
         answer["audit"] = msgspec.Raw(drawn)
     return Response(msgspec.json.encode(answer), media_type="application/json")
 

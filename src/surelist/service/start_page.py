@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from surelist.service import answers, campaign_views, policy_watch, reviewing
+from surelist.service.choices import until
+from surelist.service.models import PolicyView
+from surelist.service.record.chain import Entry
+from surelist.service.record.events import SelectionMade
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
 from surelist.service.uploads import Spool
@@ -25,11 +29,9 @@ def worklist(view: View, spool: Spool) -> dict[str, Any]:
         "alarms": [answers.policy(each) for each in view.alarmed()],
         "due": _due(view, spool),
         "policies": [
-            {**answers.policy(each), "standing": policy_watch.standing(view, each)} for each in recent
+            {"shown": answers.policy(each), "standing": policy_watch.standing(view, each)} for each in recent
         ],
-        "labellings": [
-            {"id": each.subject, "at": each.at, **each.facts} for each in view.running_labellings()
-        ],
+        "labellings": view.running_labellings(),
         "campaigns": campaign_views.running(view, RECENT + 1),
         "any": bool(recent or view.policies(1)),
         "kept_here": {each.id for each in spool.results()},
@@ -47,24 +49,24 @@ def _newest(view: View) -> Iterator[SavedPolicy]:
 def _due(view: View, spool: Spool) -> list[dict[str, Any]]:
     """Lists whose reviews are not finished: those that count, and those that are kept for reviewing."""
     kept = {each.id: each for each in spool.results()}
-    waiting = view.unfinished([each.id for each in kept.values() if each.notes.get("id")])
-    names = view.policy_names([entry.facts["policy"] for entry in waiting])
+    waiting = view.unfinished([each.id for each in kept.values() if each.columns.id])
+    names = view.policy_names([entry.event.policy for entry in waiting])
     view.read_titles(waiting)
     due = []
     for entry in waiting:
-        facts, here = entry.facts, kept.get(entry.subject)
+        event, here = entry.event, kept.get(entry.subject)
         made = reviewing.progress(
-            view.marks(entry.subject), reviewing.to_review(facts), view.reviewer(entry.subject)
+            view.marks(entry.subject), event.to_review, view.reviewer(entry.subject)
         )  # fmt: skip
         due.append(
-            {"entry": entry, "name": view.title(entry), "policy": names.get(facts["policy"], ""),
-             "digest": facts["policy"], "progress": made, "kept": here is not None,
-             "until": reviewing.until(here.until) if here else None}
+            {"entry": entry, "name": view.title(entry), "policy": names.get(event.policy, ""),
+             "digest": event.policy, "progress": made, "kept": here is not None,
+             "until": until(here.until) if here else None}
         )  # fmt: skip
     return due
 
 
-def policies(view: View, search: str, state: str) -> tuple[list[dict[str, Any]], bool]:
+def policies(view: View, search: str, state: str) -> tuple[list[PolicyView], bool]:
     """The latest policies on record that fit, newest first, and whether there are more."""
     fitting = (e for e in _newest(view) if state in ("", _state(e)) and _matches(_words_of(e), search))
     found = list(islice(fitting, SHOWN + 1))
@@ -76,40 +78,31 @@ def _state(saved: SavedPolicy) -> str:
 
 
 def _words_of(saved: SavedPolicy) -> Sequence[str]:
-    facts = saved.entry.facts
-    return (
-        saved.name,
-        saved.note,
-        saved.policy.promise,
-        facts.get("file", ""),
-        saved.hash,
-        saved.entry.actor,
-    )
+    file, actor = saved.saved.file or "", saved.entry.actor
+    return saved.name, saved.note, saved.policy.promise, file, saved.hash, actor
 
 
-def selections(view: View, search: str, policy: str | None) -> list[dict[str, Any]]:
+class SelectionLine(NamedTuple):
+    """A selection in a list of them."""
+
+    entry: Entry[SelectionMade]
+    title: str
+    note: str
+    file: str
+    policy_name: str
+
+
+def selections(view: View, search: str, policy: str | None) -> list[SelectionLine]:
     """Selections on record that fit, newest first."""
     made = view.selections(policy, SEARCHED if search else SHOWN)
-    names = view.policy_names([entry.facts["policy"] for entry in made])
+    names = view.policy_names([entry.event.policy for entry in made])
     view.read_titles(made)
     rows = []
     for entry in made:
-        facts = entry.facts
-        row = {
-            **answers.selection(entry), "title": view.title(entry), "note": view.note(entry),
-            "file": facts.get("file", ""), "policy_name": names.get(facts["policy"], facts["policy"][:12]),
-        }  # fmt: skip
-        words = (
-            row["title"],
-            row["note"],
-            row["file"],
-            row["policy_name"],
-            entry.subject,
-            entry.actor,
-            entry.at,
-        )
-        if _matches(words, search):
-            rows.append(row)
+        named = (view.title(entry), view.note(entry), entry.event.file)
+        policy_name = names.get(entry.event.policy, entry.event.policy[:12])
+        if _matches((*named, policy_name, entry.subject, entry.actor, entry.at), search):
+            rows.append(SelectionLine(entry, *named, policy_name))
     return rows
 
 

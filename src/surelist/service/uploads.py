@@ -7,21 +7,25 @@ checked for what it is. Names on disk are random; what a person called the file 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from surelist._files import writing
 from surelist.errors import InvalidInput
+from surelist.service.choices import AboutList, AskedPromise, ChosenColumns, PromiseOutcome
 from surelist.service.errors import NotFound, TooLarge
-from surelist.workflows.source import begins_as_json
+from surelist.workflows.file_check import Profile
+from surelist.workflows.source import Origin, begins_as_json
 
 if sys.platform != "win32":
     import fcntl
@@ -34,10 +38,10 @@ _STRANGERS = {
     b"\x1f\x8b": "compressed with gzip. Send it uncompressed",
     b"%PDF": "a PDF document. Export the table as CSV or Excel",
 }
+Shape = TypeVar("Shape", "Draft", "KeptList")
 
 
-@dataclass(frozen=True)
-class Upload:
+class Upload(Struct, frozen=True):
     """A file that arrived: where it is, how large, its SHA-256, and csv, jsonl, parquet, xlsx or xls.
 
     What no engine reads as it is lies there as Parquet; ``origin`` then says what it was.
@@ -47,12 +51,11 @@ class Upload:
     size: int
     sha256: str
     format: str
-    origin: dict[str, Any] | None = None
+    origin: Origin | None = None
 
 
-@dataclass(frozen=True)
-class Draft:
-    """An upload on the page that waits for a person's decisions."""
+class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An upload on the page that waits for a person's decisions, and what they were so far."""
 
     id: str
     owner: str
@@ -60,14 +63,51 @@ class Draft:
     filename: str
     upload: Upload
     until: float
-    policy: str | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
+    policy: str | None = None  # whose pool it is
+    campaign: str | None = None
+    sheets: tuple[str, ...] = ()  # of which one has to be chosen
+    profile: Profile | None = None
+    columns: ChosenColumns | None = None
+    reading: tuple[str, ...] = ()  # what was understood of the columns
+    asked: AskedPromise | None = None
+    typed: dict[str, str] = {}  # the form of a campaign or labelling
+    then: str = "promise"  # the page after the columns
+    outcome: PromiseOutcome | None = None
+    about: AboutList | None = None
+    keep: int | None = None  # seconds for which the list is to be kept
     others: Upload | None = None  # scores of other candidates, beside the past ones
+    others_name: str = ""
 
     @property
     def files(self) -> list[Path]:
         """All its files."""
         return [each.path for each in (self.upload, self.others) if each is not None]
+
+
+class KeptList(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A shortlist, or a collection that is being labelled, for as long as was chosen."""
+
+    id: str
+    upload: Upload
+    until: float
+    columns: ChosenColumns
+    told: int = 0  # of a labelling: the entry with answers after which this list was laid out
+    stage: str = ""
+
+    @property
+    def files(self) -> list[Path]:
+        return [self.upload.path, list_of(self.upload)]
+
+
+@contextmanager
+def removing(*paths: Path) -> Iterator[None]:
+    """These files go if the block does not end well."""
+    try:
+        yield
+    except BaseException:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise
 
 
 class _Receiver:
@@ -135,28 +175,22 @@ class Spool:
 
     async def receive(self, pieces: AsyncIterator[bytes], limit: int) -> Upload:
         """Write a request body to disk as it arrives."""
-        path = self.folder / f"body-{secrets.token_hex(8)}.part"
-        with self._undone(path), path.open("wb") as file:
-            receiver = _Receiver(path, limit)
+        with self._receiving(limit) as (receiver, file):
             async for piece in pieces:
                 receiver.take(piece, file)
-            upload = receiver.done()
-        return self._named(upload)
+        return self._named(receiver.done())
 
     def store(self, source: BinaryIO, limit: int) -> Upload:
         """The same from an open file."""
-        path = self.folder / f"body-{secrets.token_hex(8)}.part"
-        with self._undone(path), path.open("wb") as file:
-            receiver = _Receiver(path, limit)
+        with self._receiving(limit) as (receiver, file):
             while piece := source.read(PIECE):
                 receiver.take(piece, file)
-            upload = receiver.done()
-        return self._named(upload)
+        return self._named(receiver.done())
 
     def store_lines(self, lines: bytes, sha256: str) -> Upload:
         """JSON objects, one per line, that came in something with this hash."""
         path = self.new_path("jsonl")
-        with self._undone(path):
+        with removing(path):
             path.write_bytes(lines)
         return Upload(path, path.stat().st_size, sha256, "jsonl")
 
@@ -166,104 +200,96 @@ class Spool:
     def add_draft(
         self, owner: str, kind: str, filename: str, upload: Upload, seconds: int, policy: str | None = None
     ) -> Draft:
-        name = _printable(filename)
-        draft = Draft(secrets.token_hex(8), owner, kind, name, upload, time.time() + seconds, policy)
-        self._write(f"draft-{draft.id}", draft)
-        return draft
+        draft = Draft(
+            id=secrets.token_hex(8), owner=owner, kind=kind, filename=_printable(filename), upload=upload,
+            until=time.time() + seconds, policy=policy,
+        )  # fmt: skip
+        return self._write("draft", draft)
 
     def draft(self, ident: str, owner: str, *kinds: str) -> Draft:
         """A draft of this session, of these kinds if any are named; others look as if they did not exist."""
-        draft = self._read(f"draft-{_plain(ident)}")
+        draft = self._read("draft", ident, Draft)
         other = draft is not None and bool(kinds) and draft.kind not in kinds
-        if draft is None or other or draft.owner != owner or draft.until < time.time():
+        if draft is None or other or draft.owner != owner:
             raise NotFound("upload: it is no longer here. Uploads are removed after use; send it again.")
         return draft
 
-    def note(self, draft: Draft, **notes: Any) -> Draft:
-        draft = replace(draft, notes={**draft.notes, **notes})
-        self._write(f"draft-{draft.id}", draft)
-        return draft
+    def note(self, draft: Draft, **changes: Any) -> Draft:
+        """The draft with other values from now on."""
+        return self._write("draft", replace(draft, **changes))
 
     def add_others(self, draft: Draft, others: Upload | None, name: str) -> Draft:
         """Put other candidates' scores beside a draft, instead of those before."""
         if draft.others is not None:
             draft.others.path.unlink(missing_ok=True)
-        return self.note(replace(draft, others=others), others_name=_printable(name))
+        return self.note(draft, others=others, others_name=_printable(name))
 
     def drop_draft(self, draft: Draft, keep_seconds: int = 0) -> None:
         """Remove an upload after its result was made, or keep it for the time that is set."""
         if keep_seconds > 0:
-            self._write(f"draft-{draft.id}", replace(draft, until=time.time() + keep_seconds))
-            return
-        for file in draft.files:
-            file.unlink(missing_ok=True)
-        (self.folder / f"draft-{draft.id}.json").unlink(missing_ok=True)
+            self.note(draft, until=time.time() + keep_seconds)
+        else:
+            self._remove("draft", draft)
 
     def keep_result(
-        self, selection: str, upload: Upload, seconds: int, columns: dict[str, str | None]
+        self,
+        ident: str,
+        upload: Upload,
+        seconds: int,
+        columns: ChosenColumns,
+        *,
+        told: int = 0,
+        stage: str = "",
     ) -> None:
         """A shortlist and which of its columns is which, for download and review."""
         until = time.time() + seconds
         self._write(
-            f"result-{selection}", Draft(selection, "", "result", "", upload, until, notes=dict(columns))
+            "result", KeptList(id=ident, upload=upload, until=until, columns=columns, told=told, stage=stage)
         )
 
-    def keep_collection(self, ident: str, draft: Draft, seconds: int, columns: dict[str, str | None]) -> None:
+    def keep_collection(self, ident: str, draft: Draft, seconds: int, columns: ChosenColumns) -> None:
         """A collection to be labelled: no longer one person's draft."""
-        kept = replace(
-            draft, id=ident, owner="", kind="labelling", until=time.time() + seconds, notes=columns
+        self._write(
+            "labelling", KeptList(id=ident, upload=draft.upload, until=time.time() + seconds, columns=columns)
         )
-        self._write(f"labelling-{ident}", kept)
-        (self.folder / f"draft-{draft.id}.json").unlink(missing_ok=True)
+        self._path("draft", draft.id).unlink(missing_ok=True)
 
     def give_back(self, ident: str, draft: Draft) -> None:
         """A collection that came to nothing is a draft again; what was laid out of it goes."""
-        self._write(f"draft-{draft.id}", draft)
-        (self.folder / f"labelling-{_plain(ident)}.json").unlink(missing_ok=True)
+        self._write("draft", draft)
+        self._path("labelling", ident).unlink(missing_ok=True)
         self.drop(ident)
 
-    def collection(self, ident: str) -> Draft | None:
+    def result(self, ident: str) -> KeptList | None:
+        """A shortlist that can still be downloaded."""
+        return self._read("result", ident, KeptList)
+
+    def collection(self, ident: str) -> KeptList | None:
         """A collection that is being labelled, as long as it is kept."""
-        kept = self._read(f"labelling-{_plain(ident)}")
-        return kept if kept is not None and kept.until > time.time() else None
+        return self._read("labelling", ident, KeptList)
 
-    def drop_collection(self, ident: str) -> None:
-        kept = self.collection(ident)
-        if kept is not None:
-            kept.upload.path.unlink(missing_ok=True)
-        (self.folder / f"labelling-{_plain(ident)}.json").unlink(missing_ok=True)
-
-    def results(self) -> list[Draft]:
+    def results(self) -> list[KeptList]:
         """All shortlists that are kept, those that go first at the top."""
-        return self._waiting("result")
+        return self._waiting("result", KeptList)
 
     def drafts(self) -> list[Draft]:
         """All uploads that wait for a person, those that go first at the top."""
-        return self._waiting("draft")
+        return self._waiting("draft", Draft)
 
-    def _waiting(self, kind: str) -> list[Draft]:
-        kept = (self._read(file.stem) for file in self.folder.glob(f"{kind}-*.json"))
-        return sorted(
-            (each for each in kept if each and each.until > time.time()), key=lambda each: each.until
-        )
+    def _waiting(self, kind: str, shape: type[Shape]) -> list[Shape]:
+        names = (file.stem.partition("-")[2] for file in self.folder.glob(f"{kind}-*.json"))
+        kept = [each for name in names if (each := self._read(kind, name, shape)) is not None]
+        return sorted(kept, key=lambda each: each.until)
 
-    def drop_result(self, kept: Draft, *, replaced: bool = False) -> None:
+    def drop_result(self, kept: KeptList, *, replaced: bool = False) -> None:
         """Remove a shortlist; one that was ``replaced`` leaves its name to the other."""
-        for path in (kept.upload.path, list_of(kept.upload)):
-            path.unlink(missing_ok=True)
-        if not replaced:
-            (self.folder / f"result-{kept.id}.json").unlink(missing_ok=True)
+        self._remove("result", kept, name=not replaced)
 
     def drop(self, ident: str) -> None:
         """Remove a list, and the collection it comes from, whatever there is of them."""
-        if (kept := self.result(ident)) is not None:
-            self.drop_result(kept)
-        self.drop_collection(ident)
-
-    def result(self, selection: str) -> Draft | None:
-        """A shortlist that can still be downloaded."""
-        kept = self._read(f"result-{_plain(selection)}")
-        return kept if kept is not None and kept.until > time.time() else None
+        for kind in ("result", "labelling"):
+            if (kept := self._read(kind, ident, KeptList)) is not None:
+                self._remove(kind, kept)
 
     def sweep(self, starting: bool = False) -> list[str]:
         """Remove what is past its time, and at the start whatever a crash left behind.
@@ -273,15 +299,18 @@ class Spool:
         kept: set[Path] = set()
         removed = []
         for file in self.folder.glob("*.json"):
-            draft = self._read(file.stem)
-            if draft is not None and draft.until >= time.time():
-                kept |= {*draft.files, list_of(draft.upload)}
+            kind, _, ident = file.stem.partition("-")
+            known: Draft | KeptList | None = (
+                self._read(kind, ident, Draft, expired=True)
+                if kind == "draft"
+                else self._read(kind, ident, KeptList, expired=True)
+            )
+            if known is not None and known.until >= time.time():
+                kept |= {*known.files, list_of(known.upload)}
                 continue
-            if draft is not None and draft.kind == "result":
-                self.drop_result(draft)
-                removed.append(draft.id)
-            for each in draft.files if draft is not None else ():
-                each.unlink(missing_ok=True)
+            if known is not None:
+                self._remove(kind, known)
+                removed += [ident] if kind == "result" else []
             file.unlink(missing_ok=True)
         for file in self.folder.iterdir() if starting else ():
             if file.suffix != ".json" and file not in kept and file.name != LOCK:
@@ -289,12 +318,13 @@ class Spool:
         return removed
 
     @contextmanager
-    def _undone(self, path: Path) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+    def _receiving(self, limit: int) -> Iterator[tuple[_Receiver, BinaryIO]]:
+        path = self.folder / f"body-{secrets.token_hex(8)}.part"
+        receiver = _Receiver(path, limit)
+        with removing(path):
+            with path.open("wb") as file:
+                yield receiver, file
+            receiver.done()
 
     def _named(self, upload: Upload) -> Upload:
         """Readers go by the ending, so the file gets the one that fits its content."""
@@ -302,19 +332,28 @@ class Spool:
         upload.path.rename(path)
         return replace(upload, path=path)
 
-    def _write(self, name: str, draft: Draft) -> None:
-        with writing(self.folder / f"{name}.json") as temporary:
-            temporary.write_text(json.dumps(asdict(draft), default=str), encoding="utf-8")
+    def _path(self, kind: str, ident: str) -> Path:
+        return self.folder / f"{kind}-{ident if ident.isalnum() and ident.isascii() else 'none'}.json"
 
-    def _read(self, name: str) -> Draft | None:
+    def _remove(self, kind: str, known: Draft | KeptList, *, name: bool = True) -> None:
+        for path in known.files:
+            path.unlink(missing_ok=True)
+        if name:
+            self._path(kind, known.id).unlink(missing_ok=True)
+
+    def _write(self, kind: str, value: Shape) -> Shape:
+        with writing(self._path(kind, value.id)) as temporary:
+            temporary.write_bytes(msgspec.json.encode(value, enc_hook=str))
+        return value
+
+    def _read(self, kind: str, ident: str, shape: type[Shape], *, expired: bool = False) -> Shape | None:
+        """What waits under this name, unless its time is up."""
         try:
-            raw = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
-            for each in ("upload", "others"):
-                if raw.get(each) is not None:
-                    raw[each] = Upload(**{**raw[each], "path": Path(raw[each]["path"])})
-            return Draft(**raw)
-        except (OSError, ValueError, KeyError, TypeError):
+            text = self._path(kind, ident).read_bytes()
+            value = msgspec.json.decode(text, type=shape, dec_hook=lambda _, path: Path(path))
+        except (OSError, msgspec.MsgspecError):
             return None
+        return value if expired or value.until > time.time() else None
 
 
 def _printable(filename: str) -> str:
@@ -340,7 +379,3 @@ def _only_one(folder: Path) -> IO[bytes]:
 def list_of(upload: Upload) -> Path:
     """Where a shortlist lies ready to be paged through and searched (``worklist``)."""
     return upload.path.with_suffix(".list")
-
-
-def _plain(ident: str) -> str:
-    return ident if ident.isalnum() and ident.isascii() else "none"

@@ -10,14 +10,16 @@ import json
 import math
 import sqlite3
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from surelist._check import DecimalMark
 from surelist.errors import InvalidInput
+from surelist.service.choices import ChosenColumns
 from surelist.service.errors import NotFound
 from surelist.workflows import tables as workflows
 
@@ -63,7 +65,7 @@ class Candidate:
 
 
 def build(
-    shortlist: Path, output: Path, columns: Mapping[str, str | None], decimal: Any = "auto",
+    shortlist: Path, output: Path, columns: ChosenColumns, decimal: DecimalMark = "auto",
     audit: Path | None = None,
 ) -> int:  # fmt: skip
     """Lay out a shortlist, and after it those drawn for an audit; returns how many are listed.
@@ -75,8 +77,8 @@ def build(
         with closing(sqlite3.connect(output)) as file, file:
             file.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _TABLES)
             names: list[str] = []
-            for part, (names, rows) in _parts(shortlist, audit, str(columns["score"]), decimal):
-                ident = names.index(str(columns["id"]))
+            for part, (names, rows) in _parts(shortlist, audit, str(columns.score), decimal):
+                ident = names.index(str(columns.id))
                 numbers = [_all_numbers(cells) and known for cells, known in _by_column(rows, numbers)]
                 _require_ids(rows, ident, rank)
                 file.executemany(
@@ -89,8 +91,8 @@ def build(
                 rank += len(rows)
                 listed += len(rows) * (part == "listed")
             roles = [
-                names.index(name) if (name := columns.get(role)) in names and name else None
-                for role in ("id", "score", "group")
+                names.index(name) if name in names else None
+                for name in (columns.id, columns.score, columns.group)
             ]
             file.execute(
                 "INSERT INTO meta VALUES (?, ?, ?, ?, ?, ?)",
@@ -100,7 +102,7 @@ def build(
         output.unlink(missing_ok=True)
         raise InvalidInput(
             "id",
-            f"the column {columns['id']!r} names two candidates on the shortlist alike, so reviews could "
+            f"the column {columns.id!r} names two candidates on the shortlist alike, so reviews could "
             "not tell them apart. Choose another id column, or none; the list can then be downloaded only.",
         ) from None
     except BaseException:
@@ -109,7 +111,9 @@ def build(
     return listed
 
 
-def _parts(shortlist: Path, audit: Path | None, score: str, decimal: Any) -> Iterator[tuple[str, Any]]:
+def _parts(
+    shortlist: Path, audit: Path | None, score: str, decimal: DecimalMark
+) -> Iterator[tuple[str, Any]]:
     """The rows of the shortlist and of the audit, the best score of each first."""
     for part, path in (("listed", shortlist), ("audit", audit)):
         if path is not None:

@@ -7,10 +7,11 @@ of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 
+from surelist._check import DecimalMark
 from surelist._dataclasses import dataclass
 from surelist._names import option
 from surelist.errors import InvalidInput
@@ -70,9 +71,9 @@ class Reading:
     labels: LabelReading | None = None
 
     @property
-    def decimal(self) -> str:
+    def decimal(self) -> DecimalMark:
         """The decimal mark of scores in text that are not plain; else ``auto``."""
-        return next((each.decision.style.decimal for each in self.numbers), "auto")
+        return next((cast(DecimalMark, each.decision.style.decimal) for each in self.numbers), "auto")
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -7,11 +7,12 @@ who were drawn for an audit.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist._dataclasses import dataclass, field, replace
@@ -20,21 +21,81 @@ from surelist.filters import Filter
 from surelist.lifecycle import campaign_text
 from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.campaign import Campaign
-from surelist.lifecycle.reviewed import AUDITED, as_draws
+from surelist.lifecycle.reviewed import as_draws
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.kinds.counts import CountPromise
+from surelist.promises.two_lines import TwoLines
 from surelist.tables.arrays import read_columns
 from surelist.tables.reading import Reading
 from surelist.tables.rows import rows_at, write_sheet
 from surelist.tables.shortlist import Selection, select_rows
 from surelist.workflows.source import Source
 
-SCREENED, REVIEWED, UPDATED = "campaign.screened", "reviews.closed", "campaign.updated"
-STEPS = (SCREENED, REVIEWED, UPDATED)
 # what a step leads to, in numbers: a replay has to come to the same
 FOLLOWS = ("pools", "rows", "count", "threshold", "next_update", "alarm")
 
-Step = tuple[str, Mapping[str, Any]]  # one of ``STEPS``, and its facts
+
+class PoolScreened(Struct, frozen=True):
+    """A pool was shortlisted with the threshold in force: scores of those to review, the best first."""
+
+    pool: str
+    size: int
+    threshold: float | None
+    scores: list[float]
+    draws: str | None = None
+
+    def take(self, campaign: Campaign) -> None:
+        campaign.record(
+            pool_size=self.size, scores=np.asarray(self.scores, dtype=np.float64),
+            ids=[str(rank) for rank in range(1, len(self.scores) + 1)], threshold=self.threshold,
+            pool=self.pool, draws=self.draws,
+        )  # fmt: skip
+
+
+class PoolReviewed(Struct, frozen=True):
+    """The reviews of a pool have ended; one sign for each candidate, by rank: 1, 0, or ? for none."""
+
+    pool: str
+    labels: str
+
+    def take(self, campaign: Campaign) -> None:
+        labels = [None if each == "?" else int(each) for each in self.labels]
+        campaign.review(self.pool, np.asarray(labels, dtype=np.float64))
+        if None in labels:
+            campaign.close(self.pool)
+
+
+class ThresholdUpdated(Struct, frozen=True):
+    """The scheduled update."""
+
+    def take(self, campaign: Campaign) -> None:
+        campaign.update()
+
+
+Step = PoolScreened | PoolReviewed | ThresholdUpdated
+
+
+class CampaignStatus(Struct, frozen=True, kw_only=True):
+    """Where a campaign stands after a step: numbers, and what follows from them in words."""
+
+    pools: int
+    rows: int
+    count: int
+    threshold: float | None
+    list_size: float
+    floor: float
+    spent: float
+    certified: bool
+    next_update: int | None
+    due: bool
+    next: str
+    alarm: bool
+    promise: str
+    two_lines: TwoLines | None
+    standing: str
+    sentence: str
+    evidence: float
+    reason: str | None
 
 
 @dataclass(frozen=True)
@@ -42,7 +103,7 @@ class Begun:
     """A campaign that can start: its state as text, and what it says."""
 
     state: str
-    after: dict[str, Any]
+    after: CampaignStatus
     schedule: tuple[int, ...]
 
 
@@ -56,75 +117,44 @@ def begin(
         campaign = Campaign(columns["score"], columns["label"], target, **options)
     except NotCertifiable as refusal:
         return rows, refusal
-    return rows, Begun(campaign.dumps(), after(campaign), campaign.schedule)
+    return rows, Begun(campaign.dumps(), status(campaign), campaign.schedule)
 
 
 def resumed(state: str, steps: Sequence[Step]) -> Campaign:
     """The campaign after all its steps so far."""
     campaign = Campaign.loads(state)
-    for action, facts in steps:
-        take(campaign, action, facts)
+    for step in steps:
+        take(campaign, step)
     return campaign
 
 
-def take(campaign: Campaign, action: str, facts: Mapping[str, Any]) -> None:
+def take(campaign: Campaign, step: Step) -> None:
     """One more step; what does not fit is an error."""
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", UnreviewedWarning
         )  # a pool that had to go says so when it is finished
-        if action == UPDATED:
-            campaign.update()
-        elif action == SCREENED:
-            scores = facts["scores"]
-            campaign.record(
-                pool_size=facts["candidates"], scores=np.asarray(scores, dtype=np.float64),
-                ids=[str(rank) for rank in range(1, len(scores) + 1)], threshold=facts["threshold"],
-                pool=facts["pool"], draws=facts.get("draws"),
-            )  # fmt: skip
-        else:
-            labels = [None if each == "?" else int(each) for each in facts["labels"]]
-            campaign.review(facts["pool"], np.asarray(labels, dtype=np.float64))
-            if None in labels:
-                campaign.close(facts["pool"])
+        step.take(campaign)
 
 
-def stepped(state: str, steps: Sequence[Step], action: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What another step would lead to; what does not fit is an error."""
-    campaign = resumed(state, steps)
-    take(campaign, action, facts)
-    return after(campaign)
+def stepped(state: str, steps: Sequence[Step]) -> CampaignStatus:
+    """What these steps lead to; what does not fit is an error."""
+    return status(resumed(state, steps))
 
 
-def after(campaign: Campaign) -> dict[str, Any]:
-    """Where a campaign stands, as plain values."""
+def status(campaign: Campaign) -> CampaignStatus:
+    """Where a campaign stands."""
     update, monitor = campaign.updates[-1], campaign.monitor
-    return {
-        "pools": campaign.pools, "rows": campaign.rows, "count": update.count,
-        "threshold": update.threshold, "list_size": update.list_size, "floor": update.floor,
-        "spent": campaign.budgets[len(campaign.updates) - 1], "certified": campaign.certified,
-        "next_update": campaign.next_update, "due": campaign.due, "next": campaign_text.next_update(campaign),
-        "alarm": campaign.alarm, "promise": campaign.promise, "two_lines": _two_lines(campaign),
-        "standing": "too early to say" if monitor is None else monitor.standing,
-        "sentence": campaign_text.standing(campaign),
-        "evidence": 1.0 if monitor is None else monitor.e_value,
-        "reason": campaign.policy.withdrawn if campaign.alarm else None,
-    }  # fmt: skip
-
-
-def _two_lines(campaign: Campaign) -> dict[str, Any] | None:
-    """The promise as a person would repeat it; None where nothing is promised yet."""
-    if campaign.chosen is None:
-        return None
-    said = campaign.policy.two_lines
-    return {"what": said.what, "sure": said.sure, "meaning": list(said.meaning)}
-
-
-def adds_up(facts: Mapping[str, Any]) -> bool:
-    """Whether a pool that was screened has as many candidates to be reviewed as it counts."""
-    drawn = len(facts.get("audit", ()))
-    counted = drawn == (facts.get("draws") or "").count(AUDITED)
-    return counted and len(facts["scores"]) == facts["shortlisted"] + drawn
+    return CampaignStatus(
+        pools=campaign.pools, rows=campaign.rows, count=update.count, threshold=update.threshold,
+        list_size=update.list_size, floor=update.floor, spent=campaign.budgets[len(campaign.updates) - 1],
+        certified=campaign.certified, next_update=campaign.next_update, due=campaign.due,
+        next=campaign_text.next_update(campaign), alarm=campaign.alarm, promise=campaign.promise,
+        two_lines=None if campaign.chosen is None else campaign.policy.two_lines,
+        standing="too early to say" if monitor is None else monitor.standing,
+        sentence=campaign_text.standing(campaign), evidence=1.0 if monitor is None else monitor.e_value,
+        reason=campaign.policy.withdrawn if campaign.alarm else None,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

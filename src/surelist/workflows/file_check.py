@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from surelist._check import MissingLabels
 from surelist.promises.terms import Roles
 from surelist.tables import bad_rows
-from surelist.tables.column_facts import Column
 from surelist.tables.output import write_workbook
 from surelist.tables.profile import Profile, group_names
 from surelist.tables.profile import profile as profile_table
@@ -26,12 +23,6 @@ MOST_ROWS = 100_000
 def profile(source: Source) -> Profile:
     """What is in a file."""
     return profile_table(replace(source, engine="duckdb").open())  # asked in SQL, Parquet files too
-
-
-def profile_from(raw: Mapping[str, Any]) -> Profile:
-    """A profile from its plain values."""
-    columns = [Column(**{**each, "values": tuple(map(tuple, each["values"]))}) for each in raw["columns"]]
-    return Profile(**{**raw, "columns": tuple(columns)})
 
 
 def reading(source: Source, score: str, label: str) -> tuple[str, ...]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
+from surelist.promises.promise import Promise
 from surelist.tables.rows import count_rows, rows_at
 from surelist.tables.sources import open_table
 from surelist.workflows.label_tables import TableCollection, write_certified
 from surelist.workflows.labelling import ROW, check_scores, write_rows
 
-Told = Mapping[str, Any]  # answers: rows and their labels, None for one that will not come
+
+class Told(NamedTuple):
+    """Answers: rows and their labels, None for one that will not come."""
+
+    rows: list[int]
+    labels: list[int | None]
 
 
 @dataclass(frozen=True)
@@ -55,14 +60,14 @@ class Answered:
             )
         given = {row: _LABELS[mark] for row, mark in zip(drawn, marks, strict=False) if mark != "?"}
         while rows := [row for row in self.work.ask().tolist() if row in given]:  # stage by stage
-            self.tell({"rows": rows, "labels": [given.pop(row) for row in rows]})
+            self.tell(Told(rows, [given.pop(row) for row in rows]))
         if given:
             raise InvalidInput("marks", f"row {next(iter(given))} has one, but was never asked for.")
 
     def tell(self, told: Told) -> None:
         """More answers; one that is not asked for or contradicts another is an error, and none is taken."""
-        self.work.tell(told["rows"], told["labels"])
-        for row, label in zip(told["rows"], told["labels"], strict=True):
+        self.work.tell(told.rows, told.labels)
+        for row, label in zip(told.rows, told.labels, strict=True):
             self._marks[self._at[row]] = _SIGNS[label]
 
     @property
@@ -75,7 +80,7 @@ _LABELS = {sign: label for label, sign in _SIGNS.items()}
 
 
 def begin(
-    collection: Path, target: Any, *, labels: int, alpha: float, score: str, group: str | None = None,
+    collection: Path, target: Promise, *, labels: int, alpha: float, score: str, group: str | None = None,
     purpose: str | None = None,
 ) -> tuple[str, dict[str | None, int]]:  # fmt: skip
     """Draw what may be asked; the state as text, and how many candidates there are, by group.
@@ -97,7 +102,7 @@ def told(text: str, marks: str, answers: Told) -> tuple[str, LabellingStatus]:
     """The marks after these answers, and where the labelling stands then."""
     now = Answered(text, marks)
     waiting = set(now.work.ask().tolist())
-    for row in answers["rows"]:
+    for row in answers.rows:
         if row not in waiting:
             raise InvalidInput("labels", f"row {row:,} is not asked for now. Ask which are, and label those.")
     now.tell(answers)
@@ -141,4 +146,6 @@ def write_stage(text: str, marks: str, collection: Path, output: Path) -> int:
     return len(rows)
 
 
-__all__ = ["ROW", "Answered", "LabellingStatus", "begin", "status", "told", "write_list", "write_stage"]
+__all__ = [
+    "ROW", "Answered", "LabellingStatus", "Told", "begin", "status", "told", "write_list", "write_stage"
+]  # fmt: skip

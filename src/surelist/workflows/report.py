@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import msgspec
 
 from surelist._files import refuse_inputs, writing
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
 from surelist.reports import html
+from surelist.reports.evidence import SelectionFacts
 from surelist.reports.summary import summarise
 from surelist.workflows import tables as workflows
 from surelist.workflows.summaries import evidence_for, selection_facts, sha256_of
@@ -38,7 +40,11 @@ def write(
         if ending == ".pdf":
             html.write_pdf(html.render(summary), temporary)
         else:
-            text = json.dumps(summary, indent=1) if ending == ".json" else html.render(summary)
+            text = (
+                msgspec.json.format(msgspec.json.encode(summary), indent=1).decode()
+                if ending == ".json"
+                else html.render(summary)
+            )
             temporary.write_text(text, encoding="utf-8")
 
 
@@ -58,7 +64,7 @@ def _summary(
     )
 
 
-def _selection(policy: Policy, pool: Path, attributes: tuple[str, ...]) -> dict[str, Any]:
+def _selection(policy: Policy, pool: Path, attributes: tuple[str, ...]) -> SelectionFacts:
     kind = pool.suffix[1:]
     with TemporaryDirectory() as folder:
         output = Path(folder) / f"shortlist.{kind}"

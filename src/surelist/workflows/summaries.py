@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from surelist import _check as check
 from surelist._check import MissingLabels
-from surelist._dataclasses import asdict, dataclass, replace
+from surelist._dataclasses import dataclass, replace
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, PoolWarning
 from surelist.filters import ranks_within
@@ -28,6 +29,7 @@ from surelist.promises.promise_curve import PromiseCurve, group_curves, promise_
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
+from surelist.reports.evidence import CurvePoints, GroupFinding, OwnCurve, RowsEvidence, SelectionFacts
 from surelist.reports.within_groups import orders_within_groups
 from surelist.tables.arrays import read_columns
 from surelist.tables.hints import Hints
@@ -46,7 +48,7 @@ class MadePolicy:
     candidates it would shortlist, and what a person should know before saving it."""
 
     policy: Policy
-    evidence: dict[str, Any] | None
+    evidence: RowsEvidence | None
     share: float
     warnings: list[str]
 
@@ -76,8 +78,9 @@ def certify(
             return rows.fingerprints, refusal
     columns = rows.of_score((policy.columns or {})["score"])
     evidence = _evidence(columns, policy) if has_curves(policy) else None
-    if drawn_curves := _promise_curves(columns, policy):
-        evidence = {**(evidence or _only_bins(columns, policy)), **drawn_curves}
+    own, by_group = _promise_curves(columns, policy)
+    if own is not None or by_group:
+        evidence = structs.replace(evidence or _only_bins(columns, policy), own=own, by_group=by_group)
     messages = [str(each.message) for each in caught if issubclass(each.category, PoolWarning)]
     return rows.fingerprints, MadePolicy(policy, evidence, _listed_share(columns, policy), messages)
 
@@ -88,7 +91,7 @@ def curve(source: Source, roles: Roles, **options: Any) -> tuple[str, GuaranteeC
     return rows.fingerprint, guarantee_curve(rows.columns["score"], rows.columns["label"], **options)
 
 
-def evidence_at(source: Source, roles: Roles, **options: Any) -> tuple[str, dict[str, Any]]:
+def evidence_at(source: Source, roles: Roles, **options: Any) -> tuple[str, RowsEvidence]:
     """The rows' fingerprint and what a report shows of them, with no policy yet."""
     rows = _Rows(source, roles)
     return rows.fingerprint, _shown(rows.columns, **options)
@@ -134,7 +137,7 @@ class _Rows:
         return tuple(each or hashlib.sha256(b"no rows").hexdigest() for each in known)
 
 
-def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -> dict[str, Any]:
+def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -> RowsEvidence:
     """What a report shows of the rows a policy was calibrated on; other rows are refused.
 
     Counts, thresholds and fingerprints are worked out anew from the rows and compared; ``recomputed``
@@ -152,18 +155,16 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
         )
     columns = _columns(table, policy)
     shown = (_evidence if has_curves(policy) else _only_bins)(columns, policy)
-    shown |= {"recomputed": beyond is None, "beyond": beyond, **_promise_curves(columns, policy)}
+    own, by_group = _promise_curves(columns, policy)
+    shown = structs.replace(shown, recomputed=beyond is None, beyond=beyond, own=own, by_group=by_group)
     by = next((name for name in attributes if name in table.columns), None)
     if "group" not in columns and by is not None:
         columns = {**columns, **_columns(table, policy, group=by)}
-    if "group" in columns and not policy.by_rank:
-        shown["within_groups"] = [
-            {"group": each.group, "says": each.describe(), "passed_over": each.passed_over}
-            for each in orders_within_groups(
-                columns["score"], columns["label"], columns["group"], _limits(policy)
-            )
-        ]
-    return shown
+    if "group" not in columns or policy.by_rank:
+        return shown
+    orders = orders_within_groups(columns["score"], columns["label"], columns["group"], _limits(policy))
+    found = [GroupFinding(each.group, each.describe(), each.passed_over) for each in orders]
+    return structs.replace(shown, within_groups=found)
 
 
 def has_curves(policy: Policy) -> bool:
@@ -176,7 +177,7 @@ def has_curves(policy: Policy) -> bool:
 
 def _shown(
     columns: dict[str, Any], *, pool_size: float, alpha: float, rule: str, missing_labels: MissingLabels
-) -> dict[str, Any]:
+) -> RowsEvidence:
     """Curves by the rule in force and by the paper's, and how labels follow scores."""
     rows = (columns["score"], columns["label"])
     if rule == "simultaneous":
@@ -186,35 +187,21 @@ def _shown(
     curves = (first, guarantee_curve(*rows, pool_size, alpha, "dkw", missing_labels))
     bins = audit.score_bins(*rows, missing_labels=missing_labels)
     labelled = int(np.count_nonzero(~np.isnan(rows[1])))
-    return {
-        "unlabelled": len(rows[1]) - labelled,
-        "pool_size": pool_size,
-        "curves": {curve.rule: _thinned(curve) for curve in curves},
-        "bins": [{k: _short(v) for k, v in asdict(each).items()} for each in bins],
-    }
+    return RowsEvidence(
+        len(rows[1]) - labelled, pool_size,
+        {each.rule: CurvePoints(**_thinned(each)) for each in curves}, _shortened(bins),
+    )  # fmt: skip
 
 
 def selection_facts(
     done: Selection, pool: tuple[str, str], result: tuple[str, str], impact: Sequence[audit.ImpactTable] = ()
-) -> dict[str, Any]:
+) -> SelectionFacts:
     """What goes on record of a selection; pool and result as (SHA-256, format)."""
-    facts: dict[str, Any] = {
-        "pool_sha256": pool[0],
-        "pool_format": pool[1],
-        "candidates": done.candidates,
-        "shortlisted": done.shortlisted,
-        "groups": {name: list(counts) for name, counts in done.groups.items()},
-        "result_sha256": result[0],
-        "result_format": result[1],
-        "version": __version__,
-        "checks": [_check_facts(each) for each in done.checks],
-    }
-    return {**facts, "impact": [asdict(table) for table in impact]} if impact else facts
-
-
-def _check_facts(check: Any) -> dict[str, Any]:
-    """What is known of a check; only a drift has a gap."""
-    return {name: value for name, value in vars(check).items() if name != "gap" or value is not None}
+    return SelectionFacts(
+        pool_sha256=pool[0], pool_format=pool[1], candidates=done.candidates, shortlisted=done.shortlisted,
+        groups=done.groups, result_sha256=result[0], result_format=result[1], version=__version__,
+        checks=list(done.checks), impact=list(impact),
+    )  # fmt: skip
 
 
 def sha256_of(path: Path) -> str:
@@ -232,7 +219,7 @@ def _columns(table: Table, policy: Policy, group: str | None = None) -> dict[str
     return read_columns(table, roles, "drop" if policy.dropped_rows else "error")
 
 
-def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
+def _evidence(columns: dict[str, Any], policy: Policy) -> RowsEvidence:
     size = _pool_size([cutoff.target for cutoff in policy.cutoffs], policy.group_rows == "own")
     missing_labels: MissingLabels = "unqualified" if policy.missing_labels else "error"
     return _shown(
@@ -240,32 +227,33 @@ def _evidence(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
     )
 
 
-def _only_bins(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
+def _only_bins(columns: dict[str, Any], policy: Policy) -> RowsEvidence:
     """What is true of promises that have no curve of counts: how labels follow scores, of rows that are units
     and labels that are 0 or 1."""
     counts = not policy.of_pools and not any(each.target.amounts for each in policy.cutoffs)
     bins = audit.score_bins(columns["score"], columns["label"]) if counts else ()
     size = _pool_size([cutoff.target for cutoff in policy.cutoffs], False)
-    return {
-        "unlabelled": 0, "pool_size": size, "curves": {},
-        "bins": [{k: _short(v) for k, v in asdict(each).items()} for each in bins],
-    }  # fmt: skip
+    return RowsEvidence(0, size, {}, _shortened(bins))
 
 
-def _promise_curves(columns: dict[str, Any], policy: Policy) -> dict[str, Any]:
+def _promise_curves(
+    columns: dict[str, Any], policy: Policy
+) -> tuple[OwnCurve | None, dict[str, OwnCurve]]:  # fmt: skip
     """What each list length carries in the terms of this kind of promise, where there is such a curve."""
     rows = (columns["score"], columns["label"])
     if "group" in columns:
         by_group = group_curves(*rows, columns["group"], policy)
-        return {"by_group": {name: _plain(each) for name, each in by_group.items()}} if by_group else {}
+        return None, {name: _own(each) for name, each in by_group.items()}
     made = promise_curve(*rows, policy, pools=columns.get("pool"))
-    return {} if made is None else {"own": _plain(made)}
+    return None if made is None else _own(made), {}
 
 
-def _plain(made: PromiseCurve) -> dict[str, Any]:
-    thinned = _thinned(made, ("list_size", "value", "threshold"))
-    said = {name: getattr(made, name) for name in ("title", "axis", "share", "of_pools", "per")}
-    return {**said, "chosen": [_short(each) for each in made.chosen], **thinned}
+def _own(made: PromiseCurve) -> OwnCurve:
+    length, promised = made.chosen
+    return OwnCurve(
+        title=made.title, axis=made.axis, share=made.share, of_pools=made.of_pools, per=made.per,
+        chosen=(_short(length), _short(promised)), **_thinned(made, ("list_size", "value", "threshold")),
+    )  # fmt: skip
 
 
 def _pool_size(targets: Sequence[Promise], by_group: bool) -> float:
@@ -286,11 +274,19 @@ def _listed_share(columns: dict[str, Any], policy: Policy) -> float:
     return float(chosen.mean())
 
 
-def _thinned(curve: Any, parts: Sequence[str] = ("list_size", "qualified", "threshold")) -> dict[str, Any]:
+def _thinned(
+    curve: GuaranteeCurve | PromiseCurve, parts: Sequence[str] = ("list_size", "qualified", "threshold")
+) -> dict[str, list[float]]:
     """At most a few hundred points, each a true point of the curve."""
     stride = -(-len(curve.list_size) // CURVE_POINTS)
     return {name: [_short(float(value)) for value in getattr(curve, name)[::stride]] for name in parts}
 
 
-def _short(value: Any) -> Any:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+def _shortened(bins: Sequence[audit.ScoreBin]) -> list[audit.ScoreBin]:
+    """With as many digits as a picture shows."""
+    parts = ("low", "high", "share", "share_low", "share_high")
+    return [structs.replace(each, **{name: _short(getattr(each, name)) for name in parts}) for each in bins]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from msgspec import Struct, structs
 
 from surelist._dataclasses import dataclass
 from surelist._names import OptionNames
@@ -22,12 +22,30 @@ from surelist.workflows.source import Source
 ALPHA = 0.05  # how often a sound policy is withdrawn by mistake, over its whole life
 
 
+Count = int | dict[str, int]  # a number, or one for each group
+
+
+def total_of(count: Count | None) -> int:
+    """Over all groups."""
+    return sum(count.values()) if isinstance(count, dict) else count or 0
+
+
+class PoolNumbers(Struct, frozen=True, omit_defaults=True):
+    """What a pool's reviews show, as ``Monitor.observe`` takes it; ``missed`` where there is an audit."""
+
+    pool_size: Count
+    qualified: Count
+    unreviewed: Count = 0
+    missed: Count | None = None
+    unaudited: Count = 0
+
+
 @dataclass(frozen=True)
 class WatchedPool:
     """A pool that was to count when it was screened, and what its reviews showed once they are finished."""
 
     name: str
-    reviewed: Mapping[str, Any] | None = None  # what ``Monitor.observe`` takes
+    reviewed: PoolNumbers | None = None
     audit_rate: float | None = None  # of the unlisted, for a recall; that of the first pool holds for all
 
 
@@ -73,16 +91,16 @@ def write_audit(
 def audit_of(
     policy: Policy, drawn: int, groups: Mapping[str, int], outcomes: Mapping[str, bool],
     group_of: Mapping[str, str],
-) -> dict[str, Any]:  # fmt: skip
-    """What the reviews of an audit show, as ``Monitor.observe`` takes it; ``groups`` counts those drawn."""
+) -> tuple[Count, Count]:  # fmt: skip
+    """How many of an audit are qualified, and how many have no review; ``groups`` counts those drawn."""
     if not policy.grouped:
-        return {"missed": sum(outcomes.values()), "unaudited": drawn - len(outcomes)}
+        return sum(outcomes.values()), drawn - len(outcomes)
     names = [str(cutoff.group) for cutoff in policy.cutoffs]
     missed, left = dict.fromkeys(names, 0), {name: groups.get(name, 0) for name in names}
     for candidate, outcome in outcomes.items():
         missed[group_of[candidate]] += outcome
         left[group_of[candidate]] -= 1
-    return {"missed": missed, "unaudited": left}
+    return missed, left
 
 
 _ANYWHERE = OptionNames({"rule": None, "audit_rate": None})  # goes on record, whoever asked
@@ -100,7 +118,7 @@ def cannot_be_watched(policy: Policy, audit_rate: float | None = None) -> str | 
 
 
 def cannot_count(
-    policy: Policy, candidates: int, groups: Mapping[str, Sequence[int]], audit_rate: float | None = None
+    policy: Policy, candidates: int, groups: Mapping[str, tuple[int, int]], audit_rate: float | None = None
 ) -> str | None:
     """Why a pool of this size cannot count for or against the promise; None where it can.
 
@@ -109,12 +127,13 @@ def cannot_count(
     reason = cannot_be_watched(policy, audit_rate)
     if reason is not None:
         return reason
-    nobody = {name: [size, 0] for name, (size, _) in groups.items()}
+    nobody = {name: (size, 0) for name, (size, _) in groups.items()}
     counts = counts_of(policy, candidates, nobody, 0, {}, {})
     if audit_rate is not None:
-        counts["missed"] = {str(each.group): 0 for each in policy.cutoffs} if policy.grouped else 0
+        none: Count = {str(each.group): 0 for each in policy.cutoffs} if policy.grouped else 0
+        counts = structs.replace(counts, missed=none)
     try:
-        Monitor(policy, ALPHA, audit_rate=audit_rate).observe(**counts)
+        Monitor(policy, ALPHA, audit_rate=audit_rate).observe(**structs.asdict(counts))
     except InvalidInput as error:
         return error.said(_ANYWHERE)
     return None
@@ -123,18 +142,17 @@ def cannot_count(
 def counts_of(
     policy: Policy,
     candidates: int,
-    groups: Mapping[str, Sequence[int]],
+    groups: Mapping[str, tuple[int, int]],
     shortlisted: int,
     outcomes: Mapping[str, bool],
     group_of: Mapping[str, str],
-) -> dict[str, Any]:
-    """A reviewed pool in numbers, as ``Monitor.observe`` takes them.
+) -> PoolNumbers:
+    """A reviewed pool in numbers.
 
     ``groups`` are (candidates, shortlisted) by group, ``outcomes`` the reviews that are in, by candidate.
     """
     if not policy.grouped:
-        missing = shortlisted - len(outcomes)
-        return {"pool_size": candidates, "qualified": sum(outcomes.values()), "unreviewed": missing}
+        return PoolNumbers(candidates, sum(outcomes.values()), shortlisted - len(outcomes))
     names = [str(cutoff.group) for cutoff in policy.cutoffs]
     seen = dict.fromkeys(names, 0)
     qualified = dict.fromkeys(names, 0)
@@ -142,13 +160,9 @@ def counts_of(
         seen[group_of[candidate]] += 1
         qualified[group_of[candidate]] += outcome
     sizes = {name: groups.get(name, (0, 0)) for name in names}
-    return {
-        "pool_size": candidates
-        if policy.group_rows == "all"
-        else {name: each[0] for name, each in sizes.items()},
-        "qualified": qualified,
-        "unreviewed": {name: each[1] - seen[name] for name, each in sizes.items()},
-    }
+    own: Count = {name: each[0] for name, each in sizes.items()}
+    left: Count = {name: each[1] - seen[name] for name, each in sizes.items()}
+    return PoolNumbers(candidates if policy.group_rows == "all" else own, qualified, left)
 
 
 def watch(policy: Policy, pools: Sequence[WatchedPool]) -> WatchedPromise:
@@ -165,7 +179,7 @@ def watch(policy: Policy, pools: Sequence[WatchedPool]) -> WatchedPromise:
         if pool.reviewed is None:
             waiting = pool.name
             break
-        monitor.observe(**pool.reviewed)
+        monitor.observe(**structs.asdict(pool.reviewed))
         evidence.append(monitor.e_value)
         if monitor.alarm:
             break

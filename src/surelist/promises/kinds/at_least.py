@@ -28,7 +28,6 @@ class AtLeast(Promise, tag="at-least", frozen=True):
     'at least 50 qualified candidates of this collection on the list'
     """
 
-    title = "At least"
     help = "K qualified on the list of this collection."
     flags = (("at_least", "k"),)
     alias = "at-least"

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 NUMBERS = 16  # averages that a curve tries
 MOST_ROWS = 100_000  # for which it does: each takes about twenty passes
+SPREAD = (
+    " A guess of how much that varies from pool to pool, its standard deviation: {spread|Standard deviation "
+    "from pool to pool} (may stay empty; a bad guess makes lists longer, never false)."
+)
 DEFAULT_SPREAD = 0.8  # of k: the guess where none was made
 
 

@@ -18,7 +18,7 @@ from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.expected import found_share
 from surelist.promises.phrases import counted, number, number_down
-from surelist.promises.promise import Level, Promise, Proof
+from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
 if TYPE_CHECKING:
@@ -45,7 +45,14 @@ class Budget(Promise, tag="budget", frozen=True):
     'what a list of 10 of 100 candidates holds'
     """
 
-    title = "I can review only"
+    page = (
+        PageChoice(
+            "budget",
+            "I can review only",
+            "{budget=size|Candidates that can be reviewed} of {pool_size} candidates: how many qualified "
+            "ones are certain to be among them? The pool size is that above.",
+        ),
+    )
     help = "Certify what a list of K of M candidates holds; needs unlabelled scores."
     flags = (("budget", "size"),)
     others = "needed"

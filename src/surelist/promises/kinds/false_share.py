@@ -42,7 +42,6 @@ class FalseShare(Promise, tag="false-share", frozen=True):
     'at most 20% of the shortlist not qualified, on average'
     """
 
-    title = "Few false ones, on average"
     help = "At most this share of one pool's list is not qualified, on average; needs the pool, unlabelled."
     flags = (("false_share", "share"),)
     about = About.THIS_POOL

@@ -24,7 +24,7 @@ from surelist.promises.conditions import BY_GROUP, COMMON, DROPPED, SEVERAL, Pro
 from surelist.promises.curve import count_at_least, list_thresholds
 from surelist.promises.phrases import common_conditions, counted, number, percent, qualified
 from surelist.promises.pools import PoolRows
-from surelist.promises.promise import About, Level, Needs, Promise, Proof
+from surelist.promises.promise import About, Level, Needs, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
 if TYPE_CHECKING:
@@ -64,7 +64,22 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
     "at least 90% of every pool's own qualified candidates kept"
     """
 
-    title = "In every pool"
+    page = (
+        PageChoice(
+            "next-pool",
+            "In every pool",
+            "At least {k|Qualified candidates needed} qualified candidates on the shortlist of the next "
+            "pool, whatever its size.",
+            "every pool",
+        ),
+        PageChoice(
+            "pool-recall",
+            "Miss few in every pool",
+            "Keep at least {share=recall|Percent of each pool's qualified candidates kept} % of the next "
+            "pool's own qualified candidates.",
+            "share kept",
+        ),
+    )
     help = "K qualified, or a share of its own qualified, in the next pool; needs the pool column."
     flags = (("next_pool", "k"), ("pool_recall", "recall"))
     about = About.POOL

@@ -33,7 +33,7 @@ from surelist.promises.conditions import (
 from surelist.promises.groups import joint_alpha
 from surelist.promises.kinds.counts import CountPromise, Largest
 from surelist.promises.phrases import percent, qualified
-from surelist.promises.promise import About, Level, Watched
+from surelist.promises.promise import About, Level, PageChoice, Watched
 from surelist.promises.state import Certificate, Cutoff, Requirement, Step
 
 if TYPE_CHECKING:
@@ -62,7 +62,19 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     'at least 5 qualified candidates in every pool of 100 or more'
     """
 
-    title = "In every pool"
+    page = (
+        PageChoice(
+            "per-pool",
+            "In every pool",
+            "At least {k} qualified candidates in every single pool of {pool_size} or more. A longer list, "
+            "for when each pool counts. The numbers are those above.",
+            "every pool",
+            by_group=(
+                "In every pool, for each group",
+                "The same in every single pool of that size or more.",
+            ),
+        ),
+    )
     help = "At least K qualified in every single pool."
     flags = (("per_pool", "k"),)
     alias = "pool"

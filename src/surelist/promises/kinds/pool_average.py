@@ -8,8 +8,8 @@ from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist.promises import phrases
 from surelist.promises.conditions import DROPPED, SEVERAL, Proved
-from surelist.promises.kinds.betting import DEFAULT_SPREAD, OnAverage
-from surelist.promises.promise import Needs
+from surelist.promises.kinds.betting import DEFAULT_SPREAD, SPREAD, OnAverage
+from surelist.promises.promise import Needs, PageChoice
 
 
 class PoolAverage(OnAverage, tag="pool-average", frozen=True):
@@ -34,7 +34,21 @@ class PoolAverage(OnAverage, tag="pool-average", frozen=True):
     'at least 5 qualified candidates on average per pool'
     """
 
-    title = "On average"
+    page = (
+        PageChoice(
+            "pool-average",
+            "On average over pools",
+            "At least {k} qualified candidates per pool on average; the number is that above." + SPREAD,
+            "average",
+        ),
+        PageChoice(
+            "pool-average",
+            "A value on average",
+            "At least {k|Value needed} of value on the shortlist of an average pool." + SPREAD,
+            "average",
+            amounts=True,
+        ),
+    )
     help = "At least K qualified on average over whole pools; needs the pool column."
     flags = (("pool_average", "k"),)
     whole_pools = True

@@ -23,7 +23,7 @@ from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.phrases import counted, percent
-from surelist.promises.promise import Level, Promise, Proof
+from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
 if TYPE_CHECKING:
@@ -57,7 +57,16 @@ class Precision(Promise, tag="precision", frozen=True):
     'at least 80% of the shortlist qualified'
     """
 
-    title = "Of those listed"
+    page = (
+        PageChoice(
+            "precision",
+            "Of those listed",
+            "At least {precision=share|Percent of the list that is qualified} % of those listed are "
+            "qualified, in the long run. Begin with a list of {start|Percent of candidates on the first "
+            "list} % of candidates: about half of what is hoped for, from a pilot, never from these labels "
+            "(may stay empty, at a price).",
+        ),
+    )
     help = "At least this share of the list is qualified; needs unlabelled scores."
     flags = (("precision", "share"),)
     alias = "precision"

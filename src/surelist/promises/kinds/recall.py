@@ -18,7 +18,7 @@ from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import MOST_ROWS, CountPromise, Largest
 from surelist.promises.phrases import percent
-from surelist.promises.promise import Level, Watched
+from surelist.promises.promise import Level, PageChoice, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step
 
 if TYPE_CHECKING:
@@ -49,7 +49,19 @@ class Recall(CountPromise, tag="recall", frozen=True):
     'at least 95% of all qualified candidates kept'
     """
 
-    title = "Miss few"
+    page = (
+        PageChoice(
+            "recall",
+            "Miss few",
+            "Keep at least {share|Percent of qualified candidates kept} % of all qualified candidates.",
+            "share kept",
+            by_group=(
+                "Miss few, in each group",
+                "Keep at least {share|Percent of qualified candidates kept} % of the qualified candidates of "
+                "each group.",
+            ),
+        ),
+    )
     help = "Keep this share of all qualified candidates."
     flags = (("recall", "share"),)
     alias = "recall"

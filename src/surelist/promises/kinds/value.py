@@ -6,7 +6,8 @@ import math
 
 from surelist import _numerals as numerals
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved
-from surelist.promises.kinds.betting import DEFAULT_SPREAD, OnAverage
+from surelist.promises.kinds.betting import DEFAULT_SPREAD, SPREAD, OnAverage
+from surelist.promises.promise import PageChoice
 
 
 class Value(OnAverage, tag="value", frozen=True):
@@ -29,7 +30,16 @@ class Value(OnAverage, tag="value", frozen=True):
     'at least 400 of value on average in pools of 100'
     """
 
-    title = "Worth, on average"
+    page = (
+        PageChoice(
+            "value",
+            "A value on average",
+            "At least {k|Value needed} of value on the shortlist of an average pool of "
+            "{pool_size|Candidates in a pool} candidates." + SPREAD,
+            "average",
+            amounts=True,
+        ),
+    )
     help = "Worth at least K on average; labels are amounts of at least 0."
     flags = (("value", "k"),)
     unit = "row"

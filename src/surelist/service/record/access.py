@@ -22,6 +22,9 @@ from surelist.errors import InvalidInput
 from surelist.service.errors import Conflict, Forbidden, NotAuthenticated, NotFound, TooManyAttempts
 from surelist.service.record.chain import Entry
 from surelist.service.record.connections import Connection
+from surelist.service.record.event import Event
+from surelist.service.record.events import SessionBegun, TokenChanged, TokenCreated, TokenRevoked
+from surelist.service.record.events.access import policies_in
 from surelist.service.record.log import Key
 from surelist.service.record.record import Registry
 from surelist.service.record.writer import Batch, now
@@ -95,11 +98,6 @@ class Token:
         return self.revoked is None and (self.expires is None or self.expires > now())
 
 
-def policies_in(text: str | None) -> tuple[str, ...] | None:
-    """The policies that a token is for, as the record has them; None for all."""
-    return None if text is None else tuple(text.split())
-
-
 def _scope(registry: Registry, policies: Sequence[str]) -> str | None:
     """For the record: the policies, each of which is there; None for all."""
     if len(policies) > MOST_POLICIES:
@@ -130,19 +128,18 @@ def create_token(
     ident, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
     expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="milliseconds") if days else None
     token = Token(ident, name, role, policy, now(), expires, None)
-    facts = {
-        "name": name, "role": role, "policy": policy, "expires": expires,
-        "fingerprint": fingerprint(_digest(secret)),
-    }  # fmt: skip
+    event = TokenCreated(
+        name=name, role=role, policy=policy, expires=expires, fingerprint=fingerprint(_digest(secret))
+    )
 
-    def after(connection: Connection, entry: Entry) -> None:
+    def after(connection: Connection, entry: Entry[Event]) -> None:
         connection.execute(
             "INSERT INTO tokens (id, name, role, policy, digest, created, expires) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             [ident, name, role, policy, _digest(secret), token.created, expires],
         )
 
-    written = registry.append(actor, "token.created", ident, facts, key=key, after=after).result()
+    written = registry.append(actor, ident, event, key=key, after=after).result()
     if written.replayed:
         raise Conflict(
             "token: this one was made before. Its text was shown then and is not kept: revoke it and make "
@@ -172,11 +169,11 @@ def change_token(
         if keep_admin and not (role == "admin" and policy is None):
             _require_other_admin(batch, token)
 
-    def after(connection: Connection, entry: Entry) -> None:
+    def after(connection: Connection, entry: Entry[Event]) -> None:
         connection.execute("UPDATE tokens SET role = ?, policy = ? WHERE id = ?", [role, policy, ident])
 
-    facts = {"role": role, "policy": policy}
-    registry.append(actor, "token.changed", ident, facts, key=key, before=before, after=after).result()
+    event = TokenChanged(role=role, policy=policy)
+    registry.append(actor, ident, event, key=key, before=before, after=after).result()
 
 
 def revoke_token(
@@ -189,11 +186,11 @@ def revoke_token(
         if keep_admin:
             _require_other_admin(batch, token)
 
-    def after(connection: Connection, entry: Entry) -> None:
+    def after(connection: Connection, entry: Entry[Event]) -> None:
         connection.execute("UPDATE tokens SET revoked = ? WHERE id = ?", [entry.at, ident])
         connection.execute("DELETE FROM sessions WHERE token = ?", [ident])
 
-    registry.append(actor, "token.revoked", ident, {}, key=key, before=before, after=after).result()
+    registry.append(actor, ident, TokenRevoked(), key=key, before=before, after=after).result()
 
 
 def _in_use(batch: Batch, ident: str) -> Token:
@@ -246,8 +243,8 @@ def begin_session(registry: Registry, token: Token, seconds: int) -> str:
     expires = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
 
     def job(batch: Batch) -> None:
-        facts = {"fingerprint": fingerprint(_digest(cookie)), "expires": expires}
-        batch.append(as_actor(token).name, "session.begun", token.id, facts)
+        event = SessionBegun(fingerprint=fingerprint(_digest(cookie)), expires=expires)
+        batch.append(as_actor(token).name, token.id, event)
         batch.connection.execute("DELETE FROM sessions WHERE expires < ?", [now()])
         batch.connection.execute(
             "INSERT INTO sessions (digest, token, expires) VALUES (?, ?, ?)",

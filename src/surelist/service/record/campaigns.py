@@ -6,117 +6,85 @@ candidates appear as scores without names; who they are is known only as long as
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import Any
-
 from surelist.service.errors import Conflict, NotFound
-from surelist.service.record.access import Actor
+from surelist.service.record.bound import Bound, Outdated, Writing
 from surelist.service.record.chain import Entry
-from surelist.service.record.log import COLUMNS, Key, Log, Written
-from surelist.service.record.reviews import Outdated, require_open
+from surelist.service.record.events import (
+    CampaignReviewed,
+    CampaignScreened,
+    CampaignStarted,
+    CampaignStep,
+    CampaignUpdated,
+    CampaignWithdrawn,
+)
+from surelist.service.record.log import Key
+from surelist.service.record.reviews import require_open
 from surelist.service.record.writer import Batch
-from surelist.workflows.campaign_record import REVIEWED, SCREENED, STEPS, Step
 
-STARTED, WITHDRAWN = "campaign.started", "campaign.withdrawn"
 ENDED = (
     "campaign: its promise was withdrawn, because the reviews of its pools speak against it; it goes no "
     "further. Start a new one on fresh rows."
 )
-_KINDS = ", ".join(f"'{each}'" for each in STEPS)
+_STEPS = ", ".join(f"'{each.action}'" for each in (CampaignScreened, CampaignReviewed, CampaignUpdated))
 
 
-@dataclass(frozen=True)
-class StepEntry:
-    """A step on record with its facts, read once: a list's scores may be long."""
-
-    entry: Entry
-    action: str
-    subject: str
-    facts: dict[str, Any]
-
-    @staticmethod
-    def of(row: tuple[Any, ...]) -> StepEntry:
-        entry = Entry(*row)
-        return StepEntry(entry, entry.action, entry.subject, entry.facts)
-
-
-class Campaigns:
+class Campaigns(Bound):
     """The campaigns of a record; they concern no one policy, so a token for one policy sees none."""
 
-    def __init__(self, log: Log, actor: Actor) -> None:
-        self._log, self._actor = log, actor
-
-    # -- reading
-
-    def one(self, ident: str) -> Entry:
+    def campaign(self, ident: str) -> Entry[CampaignStarted]:
         """The entry that started a campaign."""
-        self._actor.require_all_policies()
-        return self._log.one(STARTED, ident, "campaign")
+        self.actor.require_all_policies()
+        return self.registry.one(CampaignStarted, ident, "campaign")
 
-    def all(self, limit: int | None = None) -> list[Entry]:
+    def all_campaigns(self, limit: int | None = None) -> list[Entry[CampaignStarted]]:
         """Newest first."""
-        if self._actor.limited:
-            return []
-        return self._log.entries(action=STARTED, limit=limit)
+        return [] if self.actor.limited else self.registry.entries(CampaignStarted, limit=limit)
 
-    def pool(self, ident: str, pool: str) -> Entry:
+    def pool(self, ident: str, pool: str) -> Entry[CampaignScreened]:
         """A pool that this campaign screened."""
-        self._actor.require_all_policies()
-        entry = self._log.one(SCREENED, pool, "pool")
-        if entry.facts["campaign"] != ident:
+        self.actor.require_all_policies()
+        entry = self.registry.one(CampaignScreened, pool, "pool")
+        if entry.event.campaign != ident:
             raise NotFound(f"pool: the campaign has none named {pool[:80]!r}.")
         return entry
 
-    def steps(self, ident: str) -> list[StepEntry]:
+    def steps(self, ident: str) -> list[Entry[CampaignStep]]:
         """All steps so far, oldest first."""
-        self._actor.require_all_policies()
-        rows = self._log.database.read(f"SELECT {COLUMNS} {self._of_campaign} ORDER BY seq", [ident])
-        return [StepEntry.of(row) for row in rows]
+        self.actor.require_all_policies()
+        return self.registry.select(f"{self._of_campaign} ORDER BY seq", [ident])
 
     @property
     def _of_campaign(self) -> str:
-        return (
-            f"FROM log WHERE action IN ({_KINDS}) AND {self._log.database.json_text('campaign')} = ?"
-        )  # fmt: skip
+        return f"WHERE action IN ({_STEPS}) AND {self.registry.database.json_text('campaign')} = ?"
 
-    def withdrawn(self, ident: str) -> Entry | None:
+    def withdrawn(self, ident: str) -> Entry[CampaignWithdrawn] | None:
         """The entry that withdrew a campaign's promise, if one did."""
-        self._actor.require_all_policies()
-        return next(iter(self._log.entries(action=WITHDRAWN, subject=ident, limit=1)), None)
+        self.actor.require_all_policies()
+        return self.registry.newest(CampaignWithdrawn, ident)
 
-    # -- writing
+    def start_campaign(self, ident: str, event: CampaignStarted, key: Key | None) -> Writing:
+        return self.registry.append(self.may("operator"), ident, event, key=key)
 
-    def start(self, ident: str, facts: dict[str, Any], key: Key | None = None) -> Future[Written]:
-        self._require()
-        return self._log.append(self._actor.name, STARTED, ident, facts, key=key)
-
-    def add(
-        self, ident: str, subject: str, step: Step, before: int, alarm: dict[str, Any] | None, key: Key | None
-    ) -> Future[Written]:
+    def add_step(
+        self, subject: str, step: CampaignStep, before: int, alarm: CampaignWithdrawn | None, key: Key | None
+    ) -> Writing:
         """One more step, worked out after ``before`` others; ``alarm`` withdraws the promise with it.
 
         ``subject`` is the pool that the step is about, or the campaign itself.
         """
-        self._require()
-        action, facts = step
 
         def check(batch: Batch) -> None:
             batch.flush()
-            ended = "SELECT 1 FROM log WHERE subject = ? AND action = ?"
-            if action != REVIEWED and batch.connection.execute(ended, [ident, WITHDRAWN]):
-                raise Conflict(ENDED)
-            if action == REVIEWED:
+            ended = "SELECT 1 FROM log WHERE subject = ? AND action = 'campaign.withdrawn'"
+            if isinstance(step, CampaignReviewed):
                 require_open(batch, subject)
-            known = batch.connection.execute(f"SELECT count(*) {self._of_campaign}", [ident])
+            elif batch.connection.execute(ended, [step.campaign]):
+                raise Conflict(ENDED)
+            known = batch.connection.execute(f"SELECT count(*) FROM log {self._of_campaign}", [step.campaign])
             if known[0][0] != before:
                 raise Outdated("campaign: another step was made at the same moment. Load the page again.")
 
-        also = (WITHDRAWN, ident, alarm) if alarm is not None else None
-        return self._log.append(
-            self._actor.name, action, subject, {"campaign": ident, **facts}, key=key, before=check, also=also
-        )
-
-    def _require(self) -> None:
-        self._actor.require("operator")
-        self._actor.require_all_policies()
+        return self.registry.append(
+            self.may("operator"), subject, step, key=key, before=check,
+            also=(step.campaign, alarm) if alarm is not None else None,
+        )  # fmt: skip

@@ -9,15 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from surelist.service.errors import Conflict
+from surelist.service.record.event import Event, read
 
 GENESIS = "0" * 64
+E = TypeVar("E", bound=Event)
+E_co = TypeVar("E_co", bound=Event, covariant=True)
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One line of the record. ``details`` is canonical JSON text and part of the hash."""
+class Entry(Generic[E_co]):
+    """One line of the record. ``details`` is the event as JSON text, and part of the hash."""
 
     seq: int
     at: str
@@ -28,11 +37,20 @@ class Entry:
     previous: str
     hash: str
 
+    @cached_property
+    def event(self) -> E_co:
+        """What happened; read when somebody asks."""
+        try:
+            return cast(E_co, read(self.action, self.details))
+        except msgspec.MsgspecError:
+            raise Conflict(
+                f"record: entry {self.seq:,} cannot be read. It was edited: verify the record."
+            ) from None
+
     @property
     def facts(self) -> dict[str, Any]:
-        """The details as plain values."""
-        facts: dict[str, Any] = json.loads(self.details)
-        return facts
+        """The details as plain values, for whoever reads the log."""
+        return msgspec.json.decode(self.details, type=dict[str, Any])
 
     @property
     def receipt(self) -> str:
@@ -40,29 +58,28 @@ class Entry:
         return f"{self.seq}:{self.hash}"
 
     def expected_hash(self) -> str:
-        return entry_hash(
-            self.seq, self.at, self.actor, self.action, self.subject, self.details, self.previous
-        )
+        return entry_hash(*self.row()[:-1])
 
-    def row(self) -> tuple[Any, ...]:
-        return tuple(vars(self).values())
+    def row(self) -> tuple[int, str, str, str, str, str, str, str]:
+        return (
+            self.seq, self.at, self.actor, self.action, self.subject, self.details, self.previous, self.hash
+        )  # fmt: skip
 
 
-def next_entry(
-    head: tuple[int, str], *, at: str, actor: str, action: str, subject: str, facts: dict[str, Any]
-) -> Entry:
+def of_kind(entries: Iterable[Entry[Any]], kind: type[E]) -> list[Entry[E]]:
+    """Those of these entries that are of one kind."""
+    return [entry for entry in entries if isinstance(entry.event, kind)]
+
+
+def next_entry(head: tuple[int, str], event: E, *, at: str, actor: str, subject: str) -> Entry[E]:
     """The entry that follows ``head`` (sequence number and hash)."""
-    seq, previous = head[0] + 1, head[1]
-    details = canonical(facts)
-    digest = entry_hash(seq, at, actor, action, subject, details, previous)
-    return Entry(seq, at, actor, action, subject, details, previous, digest)
+    seq, previous, details = head[0] + 1, head[1], event.details()
+    digest = entry_hash(seq, at, actor, event.action, subject, details, previous)
+    entry: Entry[E] = Entry(seq, at, actor, event.action, subject, details, previous, digest)
+    entry.__dict__["event"] = event  # known, and not read again
+    return entry
 
 
-def entry_hash(*fields: Any) -> str:
+def entry_hash(*fields: int | str) -> str:
     """JSON keeps the fields apart, so that no two different entries share their bytes."""
     return hashlib.sha256(json.dumps(fields, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def canonical(facts: Any) -> str:
-    """One text for one value: sorted keys, no spaces, ASCII."""
-    return json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

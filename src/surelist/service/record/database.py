@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,7 +22,7 @@ from surelist.service.record.connections import (
 )
 from surelist.service.record.guards import add_guards
 
-SCHEMA_VERSION = "3"
+FORMAT = "1"
 
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -54,19 +55,15 @@ CREATE TABLE replays (
 );
 """
 
-# a policy's selections without reading through the log; also for records made before it existed
 _JSON_TEXT = {"sqlite": "json_extract(details, '$.{}')", "postgresql": "(details::json ->> '{}')"}
-_BY_DETAIL = {"policy": "selection.made", "file": "rows.looked", "labelling": "policy.saved"}
-# the few selections whose reviews are to show whether the promise still holds
-_WATCHED = (
-    "CREATE INDEX IF NOT EXISTS log_watched ON log ({policy}, seq) "
-    "WHERE action = 'selection.made' AND {watched} IS NOT NULL"
-)
-# the steps of a campaign
-_CAMPAIGNS = (
-    "CREATE INDEX IF NOT EXISTS log_by_campaign ON log ({campaign}, seq) "
-    "WHERE action IN ('campaign.screened', 'reviews.closed', 'campaign.updated')"
-)
+# by texts in entries' details: what is about one policy, file, labelling or campaign, without reading the log
+INDEXES = """\
+log_by_policy ON log ({policy}, seq) WHERE action = 'selection.made'
+log_by_file ON log ({file}, seq) WHERE action = 'rows.looked'
+log_by_labelling ON log ({labelling}, seq) WHERE action = 'policy.saved'
+log_watched ON log ({policy}, seq) WHERE action = 'selection.made' AND {watched} IS NOT NULL
+log_by_campaign ON log ({campaign}, seq) \
+WHERE action IN ('campaign.screened', 'campaign.reviewed', 'campaign.updated')"""
 
 
 class Database:
@@ -145,15 +142,6 @@ class Database:
                 if not connection.execute(_HAS_META[self.kind]):
                     self._create(connection)
                 self._check_version(connection)
-                for detail, action in _BY_DETAIL.items():
-                    connection.execute(
-                        f"CREATE INDEX IF NOT EXISTS log_by_{detail} ON log ({self.json_text(detail)}, seq) "
-                        f"WHERE action = '{action}'"
-                    )
-                connection.execute(
-                    _WATCHED.format(policy=self.policy_of_selection, watched=self.json_text("watched"))
-                )
-                connection.execute(_CAMPAIGNS.format(campaign=self.json_text("campaign")))
         finally:
             self.discard(connection)
 
@@ -182,20 +170,22 @@ class Database:
     def _check_version(self, connection: Connection) -> None:
         if not connection.execute(_HAS_META[self.kind]):
             raise InvalidInput("database", f"{hidden(self.address)} holds no record of surelist.")
-        version = connection.execute("SELECT value FROM meta WHERE name = 'schema'")
-        if version != [(SCHEMA_VERSION,)]:
+        if connection.execute("SELECT value FROM meta WHERE name = 'format'") != [(FORMAT,)]:
             raise InvalidInput(
                 "database",
-                f"{hidden(self.address)} holds record version {version}; this surelist reads version "
-                f"{SCHEMA_VERSION}. Use the surelist that made it, or a newer one.",
+                f"{hidden(self.address)} holds a record of another format than {FORMAT}, the one this "
+                "surelist reads. Nothing was changed. Use the surelist that made it.",
             )
 
     def _create(self, connection: Connection) -> None:
         for statement in TABLES.split(";\n"):
             if statement.strip():
                 connection.execute(statement)
+        for statement in INDEXES.splitlines():
+            columns = re.sub(r"{(\w+)}", lambda name: self.json_text(name[1]), statement)
+            connection.execute(f"CREATE INDEX {columns}")
         add_guards(self.kind, connection)
-        connection.execute("INSERT INTO meta (name, value) VALUES ('schema', ?)", [SCHEMA_VERSION])
+        connection.execute("INSERT INTO meta (name, value) VALUES ('format', ?)", [FORMAT])
 
     def close(self) -> None:
         with self._guard:

@@ -5,14 +5,14 @@ For whoever may see all policies. Nothing is written here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
 
 from surelist.service.record.access import Actor
-from surelist.service.record.chain import Entry
-from surelist.service.record.log import COLUMNS
+from surelist.service.record.chain import E, Entry
+from surelist.service.record.event import Event
+from surelist.service.record.events import ReviewsReceived
 from surelist.service.record.record import Registry
 
 # what a person looks for: words for it, and which actions begin so
@@ -20,7 +20,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "": ("everything", ()),
     "policies": ("policies", ("policy.",)),
     "shortlists": ("shortlists", ("selection.", "campaign.screened")),
-    "reviews": ("reviews and notes", ("reviews.", "note.")),
+    "reviews": ("reviews and notes", ("reviews.", "campaign.reviewed", "note.")),
     "campaigns": ("campaigns", ("campaign.",)),
     "labelling": ("labelling", ("labelling.",)),
     "looks": ("looks at past rows", ("rows.",)),
@@ -30,6 +30,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 _NAMED = ("policy.saved", "policy.described", "selection.made", "selection.described", "labelling.started",
           "campaign.started", "campaign.screened", "token.created")  # fmt: skip
 _MOST_WORDS = 6
+Part = tuple[str, list[object]]  # of a condition in SQL, and its values
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ class History:
         actor.require_all_policies()
         self._registry, self._read = registry, registry.database.read
 
-    def find(self, asked: Search, before: int | None = None, limit: int = 50) -> list[Entry]:
+    def find(self, asked: Search, before: int | None = None, limit: int = 50) -> list[Entry[Event]]:
         """Entries that fit, newest first."""
-        parts: list[tuple[str, list[Any]]] = [
+        parts: list[Part] = [
             *self._of_kind(asked.kind), *self._of_policy(asked.policy), *self._of_days(asked),
             *(self._with_word(each) for each in asked.words.split()[:_MOST_WORDS]),
         ]  # fmt: skip
@@ -64,29 +65,26 @@ class History:
             parts.append(("seq < ?", [before]))
         where = " AND ".join(sql for sql, _ in parts) or "1 = 1"
         values = [value for _, each in parts for value in each]
-        rows = self._read(
-            f"SELECT {COLUMNS} FROM log WHERE {where} ORDER BY seq DESC LIMIT ?", [*values, limit]
-        )
-        return [Entry(*row) for row in rows]
+        return self._registry.select(f"WHERE {where} ORDER BY seq DESC LIMIT ?", [*values, limit])
 
-    def _of_kind(self, kind: str) -> list[tuple[str, list[Any]]]:
+    def _of_kind(self, kind: str) -> list[Part]:
         beginnings = KINDS.get(kind, KINDS[""])[1]
         if not beginnings:
             return []
         return [(_any(["action LIKE ?"] * len(beginnings)), [f"{each}%" for each in beginnings])]
 
-    def _of_policy(self, policy: str) -> list[tuple[str, list[Any]]]:
+    def _of_policy(self, policy: str) -> list[Part]:
         if not policy:
             return []
         made = f"action = 'selection.made' AND {self._registry.database.policy_of_selection} = ?"
         return [(f"(subject = ? OR subject IN (SELECT subject FROM log WHERE {made}))", [policy, policy])]
 
-    def _of_days(self, asked: Search) -> list[tuple[str, list[Any]]]:
+    def _of_days(self, asked: Search) -> list[Part]:
         since, until = _day(asked.since), _day(asked.until)
-        parts: list[tuple[str, list[Any]]] = [("at >= ?", [since.isoformat()])] if since else []
+        parts: list[Part] = [("at >= ?", [since.isoformat()])] if since else []
         return parts + ([("at < ?", [(until + timedelta(days=1)).isoformat()])] if until else [])
 
-    def _with_word(self, word: str) -> tuple[str, list[Any]]:
+    def _with_word(self, word: str) -> Part:
         """In the person's name, in what the entry is about by its name, or as a beginning of its id."""
         escaped = word.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         like = "LIKE ? ESCAPE '\\'"
@@ -105,14 +103,14 @@ class History:
 
     # -- what subjects are called
 
-    def facts(self, action: str, subject: str) -> Mapping[str, Any]:
-        """The facts of the latest entry of a kind about a subject; none where there is none."""
-        entries = self._registry.entries(action=action, subject=subject, limit=1)
-        return entries[0].facts if entries else {}
+    def named(self, kind: type[E], subject: str) -> E | None:
+        """The latest event of a kind about a subject, if there is one."""
+        entry = self._registry.newest(kind, subject)
+        return None if entry is None else entry.event
 
-    def marks(self, entries: Sequence[Entry]) -> dict[int, dict[int, int]]:
+    def marks(self, entries: Sequence[Entry[Event]]) -> dict[int, dict[int, int]]:
         """How many candidates each entry marked with which code (``marks``)."""
-        numbers = [entry.seq for entry in entries if entry.action == "reviews.received"]
+        numbers = [entry.seq for entry in entries if entry.action == ReviewsReceived.action]
         if not numbers:
             return {}
         slots = ", ".join("?" * len(numbers))

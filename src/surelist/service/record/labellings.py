@@ -6,37 +6,40 @@ one more needs none of those before it; the last entry has the hash of that row,
 
 from __future__ import annotations
 
-import hashlib
-import json
-from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
+
+import msgspec
 
 from surelist.service.errors import Conflict
+from surelist.service.record.bound import Bound, Outdated, Writing
 from surelist.service.record.chain import Entry
 from surelist.service.record.connections import Connection
-from surelist.service.record.log import COLUMNS, Key, Log, Written
-from surelist.service.record.reviews import Outdated
+from surelist.service.record.event import Event
+from surelist.service.record.events import LabellingListed, LabellingStarted, LabellingTold
+from surelist.service.record.events.labellings import marks_hash
+from surelist.service.record.log import Key
 from surelist.service.record.writer import Batch
+from surelist.workflows.labelling_record import Told
 
 
-@dataclass(frozen=True)
-class AnswersSoFar:
+class AnswersSoFar(NamedTuple):
     """The answers of a labelling that count, one sign for each drawn row, up to the entry ``seq``."""
 
     seq: int = 0  # before the first answer
     marks: str = ""
 
 
-class LabellingBook:
-    """What the log and the table beside it say of labellings."""
+class Labellings(Bound):
+    """They concern no one policy, so a token for some policies sees none."""
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
+    def labelling(self, ident: str) -> Entry[LabellingStarted]:
+        self.actor.require_all_policies()
+        return self.registry.one(LabellingStarted, ident, "labelling")
 
     def progress(self, labelling: str) -> AnswersSoFar:
         """How far a labelling is: one row, however many answers there were."""
-        rows = self._log.database.read(
+        self.actor.require_all_policies()
+        rows = self.registry.database.read(
             "SELECT l.seq, l.details, p.seq, p.marks FROM log l "
             "LEFT JOIN progress p ON p.labelling = l.subject "
             "WHERE l.subject = ? AND l.action = 'labelling.told' ORDER BY l.seq DESC LIMIT 1",
@@ -45,58 +48,56 @@ class LabellingBook:
         if not rows:
             return AnswersSoFar()
         last, details, seq, marks = rows[0]
-        if seq != last or json.loads(details).get("sha256") != marks_hash(marks):
+        if seq != last or msgspec.json.decode(details, type=LabellingTold).sha256 != marks_hash(marks):
             raise Conflict(
                 f"labelling: the answers kept for {labelling} are not those that its last entry in the log, "
                 f"{last:,}, left. They were edited: verify the record."
             )
         return AnswersSoFar(last, marks)
 
-    def tell(
-        self, labelling: str, actor: str, told: dict[str, Any], now: str, before: int, key: Key | None = None
-    ) -> Future[Written]:
-        """Answers that lead to the marks ``now``; refused if there are others since the entry ``before``."""
+    def running_labellings(self) -> list[Entry[LabellingStarted]]:
+        """Those that led neither to a list nor to a policy yet, newest first."""
+        saved = self.registry.database.json_text("labelling")
+        return [] if self.actor.limited else self.registry.select(
+            "WHERE action = 'labelling.started' "
+            "AND subject NOT IN (SELECT subject FROM log WHERE action = 'labelling.listed') "
+            f"AND subject NOT IN (SELECT {saved} FROM log WHERE action = 'policy.saved' "
+            f"AND {saved} IS NOT NULL) ORDER BY seq DESC"
+        )  # fmt: skip
+
+    def policy_of(self, labelling: str) -> str | None:
+        """The policy that a labelling led to first, if it was saved."""
+        saved = f"action = 'policy.saved' AND {self.registry.database.json_text('labelling')} = ?"
+        rows = self.registry.database.read(
+            f"SELECT subject FROM log WHERE {saved} ORDER BY seq LIMIT 1", [labelling]
+        )
+        return str(rows[0][0]) if rows else None
+
+    def start_labelling(self, ident: str, event: LabellingStarted, key: Key | None) -> Writing:
+        return self.registry.append(self.may("operator"), ident, event, key=key)
+
+    def tell_labels(
+        self, ident: str, told: Told, now: str, before: AnswersSoFar, key: Key | None = None
+    ) -> Writing:
+        """Answers that count from now on and lead to the marks ``now``; refused if others came meanwhile."""
 
         def check(batch: Batch) -> None:
             batch.flush()
             newest = "SELECT seq FROM log WHERE subject = ? AND action = 'labelling.told' "
             newest += "ORDER BY seq DESC LIMIT 1"
-            if batch.connection.execute(newest, [labelling]) != ([(before,)] if before else []):
+            if batch.connection.execute(newest, [ident]) != ([(before.seq,)] if before.seq else []):
                 raise Outdated("labels: somebody else has just sent others. Load the page again.")
 
-        def keep(connection: Connection, entry: Entry) -> None:
+        def keep(connection: Connection, entry: Entry[Event]) -> None:
             connection.execute(
                 "INSERT INTO progress (labelling, seq, marks) VALUES (?, ?, ?) "
                 "ON CONFLICT (labelling) DO UPDATE SET seq = excluded.seq, marks = excluded.marks",
-                [labelling, entry.seq, now],
+                [ident, entry.seq, now],
             )
 
-        facts = {**told, "sha256": marks_hash(now)}
-        return self._log.append(
-            actor, "labelling.told", labelling, facts, key=key, before=check, after=keep
-        )  # fmt: skip
+        event = LabellingTold(rows=told.rows, labels=told.labels, sha256=marks_hash(now))
+        return self.registry.append(self.may("operator"), ident, event, key=key, before=check, after=keep)
 
-    def running(self) -> list[Entry]:
-        """Labellings that led neither to a list nor to a policy yet, newest first."""
-        saved = self._log.database.json_text("labelling")
-        rows = self._log.database.read(
-            f"SELECT {COLUMNS} FROM log WHERE action = 'labelling.started' "
-            "AND subject NOT IN (SELECT subject FROM log WHERE action = 'labelling.listed') "
-            f"AND subject NOT IN (SELECT {saved} FROM log WHERE action = 'policy.saved' "
-            f"AND {saved} IS NOT NULL) ORDER BY seq DESC"
-        )
-        return [Entry(*row) for row in rows]
-
-    def policy_of(self, labelling: str) -> str | None:
-        """The policy that a labelling led to first, if it was saved."""
-        rows = self._log.database.read(
-            "SELECT subject FROM log WHERE action = 'policy.saved' "
-            f"AND {self._log.database.json_text('labelling')} = ? ORDER BY seq LIMIT 1",
-            [labelling],
-        )
-        return str(rows[0][0]) if rows else None
-
-
-def marks_hash(marks: str | None) -> str:
-    """SHA-256 of the answers so far."""
-    return hashlib.sha256((marks or "").encode()).hexdigest()
+    def list_labelled(self, ident: str, event: LabellingListed, key: Key | None) -> Writing:
+        """The certified list of a collection was made."""
+        return self.registry.append(self.may("operator"), self.labelling(ident).subject, event, key=key)

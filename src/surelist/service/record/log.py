@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 from surelist.service.errors import Conflict, NotFound
-from surelist.service.record.chain import Entry
-from surelist.service.record.connections import Connection
+from surelist.service.record.chain import E, E_co, Entry
+from surelist.service.record.connections import Connection, Rows, batched, slots
 from surelist.service.record.database import Database
+from surelist.service.record.event import Event
 from surelist.service.record.writer import Batch, Writer
 
 COLUMNS = "seq, at, actor, action, subject, details, previous, hash"
 
 
 @dataclass(frozen=True)
-class Written:
+class Written(Generic[E_co]):
     """An entry on record, and whether it was there already under the same idempotency key."""
 
-    entry: Entry
+    entry: Entry[E_co]
     replayed: bool = False
 
 
@@ -46,23 +47,22 @@ class Log:
     def append(
         self,
         actor: str,
-        action: str,
         subject: str,
-        facts: dict[str, Any],
+        event: E,
         *,
         key: Key | None = None,
-        earlier: Callable[[Batch], Entry | None] | None = None,
+        earlier: Callable[[Batch], Entry[E] | None] | None = None,
         before: Callable[[Batch], None] | None = None,
-        after: Callable[[Connection, Entry], None] | None = None,
-        also: tuple[str, str, dict[str, Any]] | None = None,
-    ) -> Future[Written]:
+        after: Callable[[Connection, Entry[E]], None] | None = None,
+        also: tuple[str, Event] | None = None,
+    ) -> Future[Written[E]]:
         """One entry; with a key seen before, the entry written then, as with one ``earlier`` finds.
 
-        ``before`` may refuse; ``after`` writes what belongs to the entry; ``also`` is a second entry (action,
-        subject, facts) that follows from the first and stands or falls with it.
+        ``before`` may refuse; ``after`` writes what belongs to the entry; ``also`` is a second entry (subject
+        and event) that follows from the first and stands or falls with it.
         """
 
-        def job(batch: Batch) -> Written:
+        def job(batch: Batch) -> Written[E]:
             known = _replay(batch.connection.execute, actor, key, batch.flush) if key is not None else None
             if known is None and earlier is not None:
                 known = earlier(batch)
@@ -70,7 +70,7 @@ class Log:
                 return Written(known, replayed=True)
             if before is not None:
                 before(batch)
-            entry = batch.append(actor, action, subject, facts)
+            entry = batch.append(actor, subject, event)
             if key is not None:
                 batch.connection.execute(
                     "INSERT INTO replays (actor, name, request, seq, at) VALUES (?, ?, ?, ?, ?)",
@@ -84,28 +84,50 @@ class Log:
 
         return self.writer.submit(job)
 
+    def select(
+        self, where: str, values: Sequence[object] = (), query: Callable[..., Rows] | None = None
+    ) -> list[Entry[Any]]:
+        """Entries of the log that a condition in SQL names, with its order."""
+        rows = (query or self.database.read)(f"SELECT {COLUMNS} FROM log {where}", values)
+        return [Entry(*row) for row in rows]
+
     def entries(
         self,
-        action: str | None = None,
+        kind: type[E] | None = None,
         subject: str | None = None,
         limit: int | None = 100,
         before: int | None = None,
-    ) -> list[Entry]:
+    ) -> list[Entry[E]]:
         """Entries of the log, newest first; all of them without a limit."""
-        conditions: list[str] = ["1 = 1"]
-        values: list[Any] = []
-        for sql, value in (("action = ?", action), ("subject = ?", subject), ("seq < ?", before)):
-            if value is not None:
-                conditions.append(sql)
-                values.append(value)
-        sql = f"SELECT {COLUMNS} FROM log WHERE {' AND '.join(conditions)} ORDER BY seq DESC"
-        if limit is None:
-            rows = self.database.read(sql, values)
-        else:
-            rows = self.database.read(f"{sql} LIMIT ?", [*values, limit])
-        return [Entry(*row) for row in rows]
+        action = None if kind is None else kind.action
+        asked = {"action = ?": action, "subject = ?": subject, "seq < ?": before}
+        given = {sql: value for sql, value in asked.items() if value is not None}
+        where = f"WHERE {' AND '.join(given)} " if given else ""
+        most, values = ("", []) if limit is None else (" LIMIT ?", [limit])
+        return self.select(f"{where}ORDER BY seq DESC{most}", [*given.values(), *values])
 
-    def replayed(self, actor: str, key: Key) -> Entry | None:
+    def newest(self, kind: type[E], subject: str) -> Entry[E] | None:
+        """The latest entry of a kind about a subject, if there is one."""
+        return next(iter(self.entries(kind, subject, limit=1)), None)
+
+    def latest(self, kind: type[E], subjects: Sequence[str]) -> dict[str, Entry[E]]:
+        """The latest entry of a kind about each of these subjects, of those that have one."""
+        found: dict[str, Entry[E]] = {}
+        for each in batched(subjects):
+            newest = (
+                f"SELECT max(seq) FROM log WHERE action = ? AND subject IN ({slots(each)}) GROUP BY subject"
+            )
+            entries = self.select(f"WHERE seq IN ({newest})", [kind.action, *each])
+            found.update({entry.subject: entry for entry in entries})
+        return found
+
+    def one(self, kind: type[E], subject: str, what: str) -> Entry[E]:
+        entry = self.newest(kind, subject)
+        if entry is None:
+            raise NotFound(f"{what}: there is none named {subject[:80]!r} on record.")
+        return entry
+
+    def replayed(self, actor: str, key: Key) -> Entry[Any] | None:
         """The entry written under this idempotency key."""
         return _replay(self.database.read, actor, key)
 
@@ -117,19 +139,13 @@ class Log:
 
     def ready(self) -> None:
         """Raise unless the record can be read."""
-        self.database.read("SELECT 1 FROM meta WHERE name = 'schema'")
+        self.database.read("SELECT 1 FROM meta WHERE name = 'format'")
         self.database.require_in_place()
-
-    def one(self, action: str, subject: str, kind: str) -> Entry:
-        entries = self.entries(action=action, subject=subject, limit=1)
-        if not entries:
-            raise NotFound(f"{kind}: there is none named {subject[:80]!r} on record.")
-        return entries[0]
 
 
 def _replay(
-    query: Callable[..., Any], actor: str, key: Key, before_reading: Callable[[], None] = lambda: None
-) -> Entry | None:
+    query: Callable[..., Rows], actor: str, key: Key, before_reading: Callable[[], None] = lambda: None
+) -> Entry[Any] | None:
     rows = query("SELECT request, seq FROM replays WHERE actor = ? AND name = ?", [actor, key.name])
     if not rows:
         return None

@@ -6,57 +6,146 @@ Reviews stay; notes go with the list of candidates they are about.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
 
 from surelist.errors import InvalidInput
-from surelist.service.errors import Conflict
-from surelist.service.record.chain import Entry, canonical
-from surelist.service.record.connections import Connection, batched, slots
-from surelist.service.record.log import COLUMNS, Key, Log, Written
-from surelist.service.record.marks import CODES, QUALIFIED, Marks, MarksOnRecord
+from surelist.service.errors import Conflict, NotFound
+from surelist.service.record.bound import Bound, Outdated, Writing
+from surelist.service.record.chain import Entry
+from surelist.service.record.connections import Connection, Rows, batched, slots
+from surelist.service.record.event import Event
+from surelist.service.record.events import (
+    CampaignReviewed,
+    CampaignScreened,
+    LabellingStarted,
+    ListRemoved,
+    NoteWritten,
+    PolicyWithdrawn,
+    Reviewable,
+    ReviewsClosed,
+    ReviewsReceived,
+    SelectionMade,
+)
+from surelist.service.record.events.lists import note_hash, reviews_hash
+from surelist.service.record.log import Key
+from surelist.service.record.marks import CODES, QUALIFIED, Marks
 from surelist.service.record.writer import Batch
+from surelist.workflows.watching import PoolNumbers
 
 LONGEST_NOTE = 4000
-REVIEWABLE = "'selection.made', 'campaign.screened', 'labelling.started'"
+REVIEWABLE = ", ".join(f"'{each.action}'" for each in (SelectionMade, CampaignScreened, LabellingStarted))
+ENDS = ", ".join(f"'{each.action}'" for each in (ReviewsClosed, CampaignReviewed))  # of reviews
 
 
-class Outdated(Conflict):
-    """What was to be written was worked out from something that has changed meanwhile."""
-
-
-@dataclass(frozen=True)
-class Closing:
+class Closing(NamedTuple):
     """The end of a selection's reviews: what they show, and what that was worked out from."""
 
     selection: str
     policy: str
-    counts: Mapping[str, Any]  # pool_size, qualified, unreviewed: numbers, or by group
+    counts: PoolNumbers
     reviews_until: int  # the last review that is in
     others: int  # how many selections of the policy were finished before
 
 
-class ReviewBook:
+class Note(NamedTuple):
+    """A note about a candidate."""
+
+    text: str
+    by: str
+    at: str
+
+
+class Reviewing(Bound):
     """What people say about shortlisted candidates."""
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._marks = MarksOnRecord(log.database)
+    # -- reading
+
+    def subject(self, ident: str) -> Entry[Reviewable]:
+        """What is reviewed; a labelling and a pool of a campaign need a token for all policies."""
+        entry = self._reviewable(ident)
+        if entry is None:
+            raise NotFound(f"selection: there is none named {ident[:80]!r} on record.")
+        if isinstance(entry.event, SelectionMade):
+            self.actor.require_policy(entry.event.policy)
+        else:
+            self.actor.require_all_policies()
+        return entry
+
+    def _reviewable(self, ident: str) -> Entry[Reviewable] | None:
+        where = f"WHERE subject = ? AND action IN ({REVIEWABLE}) LIMIT 1"
+        return next(iter(self.registry.select(where, [ident])), None)
+
+    def marks(self, selection: str) -> Marks:
+        """Who marked which candidate as what, as of now."""
+        return self.registry.marks.of(self.subject(selection).subject)
+
+    def reviewer(self, selection: str) -> str | None:
+        """From whom the marks of others are hidden until they have marked themselves; None: from nobody.
+
+        Hidden they are from whoever may mark, as long as reviews can change.
+        """
+        return None if self.actor.role == "viewer" or self.reviews_closed(selection) else self.actor.name
+
+    def hidden(self, entries: Sequence[Entry[Event]]) -> set[int]:
+        """The entries with marks of others that this actor may still mark: how they marked is not told."""
+        others = [e for e in entries if e.action == ReviewsReceived.action and e.actor != self.actor.name]
+        if self.actor.role == "viewer" or not others:
+            return set()
+        closed: set[str] = set()
+        for each in (ReviewsClosed, CampaignReviewed):
+            closed |= self.registry.latest(each, [entry.subject for entry in others]).keys()
+        return {entry.seq for entry in others if entry.subject not in closed}
+
+    def reviews_closed(self, selection: str) -> Entry[ReviewsClosed | CampaignReviewed] | None:
+        """The entry that ended the reviews of a selection, if one did."""
+        where = f"WHERE subject = ? AND action IN ({ENDS}) ORDER BY seq DESC LIMIT 1"
+        return next(iter(self.registry.select(where, [self.subject(selection).subject])), None)
+
+    def closings(self, policy: str) -> dict[str, PoolNumbers]:
+        """What the finished reviews of a policy's selections show, by selection."""
+        self.actor.require_policy(policy)
+        return self._closings(policy, self.registry.database.read)
+
+    def _closings(self, policy: str, query: Callable[..., Rows]) -> dict[str, PoolNumbers]:
+        rows = query(
+            "SELECT subject, details FROM log WHERE action = 'reviews.closed' "
+            f"AND {self.registry.database.policy_of_selection} = ?",
+            [policy],
+        )
+        return {name: msgspec.json.decode(text, type=ReviewsClosed).counts for name, text in rows}
+
+    def notes(self, selection: str, candidate: str) -> list[Note]:
+        """The notes about a candidate, oldest first."""
+        rows = self.registry.database.read(
+            "SELECT n.text, l.actor, l.at FROM notes n JOIN log l ON l.seq = n.seq "
+            "WHERE n.selection = ? AND n.candidate = ? ORDER BY n.seq",
+            [self.subject(selection).subject, candidate],
+        )
+        return [Note(*row) for row in rows]
+
+    def all_notes(self, selection: str) -> dict[str, str]:
+        """Every candidate's notes as one text."""
+        rows = self.registry.database.read(
+            "SELECT candidate, text FROM notes WHERE selection = ? ORDER BY seq",
+            [self.subject(selection).subject],
+        )
+        notes: dict[str, str] = {}
+        for candidate, text in rows:
+            notes[candidate] = f"{notes[candidate]} / {text}" if candidate in notes else text
+        return notes
 
     # -- writing
 
-    def record(
-        self, selection: str, actor: str, reviews: Mapping[str, int], key: Key | None = None
-    ) -> Future[Written]:
+    def record_reviews(self, selection: str, reviews: Mapping[str, int], key: Key | None = None) -> Writing:
         """Marks of shortlisted candidates: True, False or a code of ``marks``.
 
         A later mark of the same candidate by the same person replaces the earlier one.
         """
-        made = self.subject(selection)
+        self.actor.require("operator")
+        made = self.subject(selection).event
         for candidate, mark in reviews.items():
             if "\0" in candidate:
                 raise InvalidInput(
@@ -65,49 +154,43 @@ class ReviewBook:
             if mark not in CODES:
                 raise InvalidInput("reviews", expected="yes or no", got=f"the mark {mark!r}")
         rows = sorted((candidate, int(mark)) for candidate, mark in reviews.items())
-        facts = {
-            "reviews": len(rows),
-            "qualified": sum(mark in QUALIFIED for _, mark in rows),
-            "sha256": reviews_hash(rows),
-        }
+        qualified = sum(mark in QUALIFIED for _, mark in rows)
+        event = ReviewsReceived(reviews=len(rows), qualified=qualified, sha256=reviews_hash(rows))
 
         def before(batch: Batch) -> None:
             require_open(batch, selection)
-            drawn = len(made.facts["audit"]) if made.facts.get("audit_here") else 0
-            _require_room(batch, selection, set(reviews), made.facts["shortlisted"] + drawn)
+            _require_room(batch, selection, set(reviews), made.to_review)
 
-        def after(connection: Connection, entry: Entry) -> None:
+        def after(connection: Connection, entry: Entry[Event]) -> None:
             connection.many(
                 "INSERT INTO reviews (selection, candidate, qualified, seq) VALUES (?, ?, ?, ?)",
                 [(selection, candidate, mark, entry.seq) for candidate, mark in rows],
             )
 
-        return self._log.append(
-            actor, "reviews.received", selection, facts, key=key, before=before, after=after
-        )
+        return self.registry.append(
+            self.actor.name, selection, event, key=key, before=before, after=after
+        )  # fmt: skip
 
-    def write_note(
-        self, selection: str, actor: str, candidate: str, text: str, key: Key | None = None
-    ) -> Future[Written]:
+    def write_note(self, selection: str, candidate: str, text: str, key: Key | None = None) -> Writing:
         """A note about a candidate: the log holds its hash, so that a changed one shows."""
+        self.actor.require("operator")
+        self.subject(selection)
         if not text.strip() or len(text) > LONGEST_NOTE:
             raise InvalidInput("note", expected=f"1 to {LONGEST_NOTE:,} characters", got=f"{len(text):,}")
 
-        def after(connection: Connection, entry: Entry) -> None:
+        def after(connection: Connection, entry: Entry[Event]) -> None:
             connection.execute(
                 "INSERT INTO notes (selection, candidate, text, seq) VALUES (?, ?, ?, ?)",
                 [selection, candidate, text, entry.seq],
             )
 
-        facts = {"sha256": note_hash(candidate, text)}
-        return self._log.append(actor, "note.written", selection, facts, key=key, after=after)
+        event = NoteWritten(sha256=note_hash(candidate, text))
+        return self.registry.append(self.actor.name, selection, event, key=key, after=after)
 
-    def close(
-        self, closing: Closing, actor: str, alarm: dict[str, Any] | None, key: Key | None = None
-    ) -> Future[Written]:
+    def close_reviews(self, closing: Closing, alarm: PolicyWithdrawn | None, key: Key | None) -> Writing:
         """End the reviews of a selection: what they show counts from now on and cannot change.
 
-        ``alarm`` are the facts of the policy's withdrawal where these reviews raise it. Refused if anything
+        ``alarm`` is the policy's withdrawal where these reviews raise it. Refused if anything
         that ``closing`` was worked out from has changed meanwhile.
         """
         selection, policy = closing.selection, closing.policy
@@ -116,74 +199,33 @@ class ReviewBook:
             require_open(batch, selection)
             newer = "SELECT 1 FROM reviews WHERE selection = ? AND seq > ?"
             if batch.connection.execute(newer, [selection, closing.reviews_until]) or (
-                len(self.closings(policy, batch.connection.execute)) != closing.others
+                len(self._closings(policy, batch.connection.execute)) != closing.others
             ):
                 raise Outdated("reviews: another one arrived at the same moment. Try again.")
             if alarm is not None:
                 batch.withdrawn(policy)
 
-        also = ("policy.withdrawn", policy, alarm) if alarm is not None else None
-        facts = {"policy": policy, "counts": dict(closing.counts)}
-        return self._log.append(actor, "reviews.closed", selection, facts, key=key, before=before, also=also)
+        return self.registry.append(
+            self.may("operator", policy), selection, ReviewsClosed(policy=policy, counts=closing.counts),
+            key=key, before=before, also=(policy, alarm) if alarm is not None else None,
+        )  # fmt: skip
 
-    def forget_list(self, selection: str, actor: str, reason: str, key: Key | None = None) -> Future[Written]:
+    def forget_list(self, selection: str, reason: str, key: Key | None = None) -> Writing:
         """The candidates of a selection are no longer kept: their notes go, and the record says when."""
+        self.actor.require("operator")
+        self.subject(selection)
 
-        def after(connection: Connection, entry: Entry) -> None:
+        def after(connection: Connection, entry: Entry[Event]) -> None:
             connection.execute("DELETE FROM notes WHERE selection = ?", [selection])
 
-        return self._log.append(actor, "list.removed", selection, {"reason": reason}, key=key, after=after)
-
-    # -- reading
-
-    def subject(self, ident: str) -> Entry:
-        """What is reviewed: a selection, a pool of a campaign, or a labelling."""
-        rows = self._log.database.read(
-            f"SELECT {COLUMNS} FROM log WHERE subject = ? AND action IN ({REVIEWABLE}) LIMIT 1", [ident]
-        )
-        return Entry(*rows[0]) if rows else self._log.one("selection.made", ident, "selection")
-
-    def marks(self, selection: str) -> Marks:
-        """Who marked what, as of now."""
-        return self._marks.of(selection)
-
-    def notes(self, selection: str, candidate: str) -> list[dict[str, Any]]:
-        """The notes about a candidate, oldest first."""
-        rows = self._log.database.read(
-            "SELECT n.text, l.actor, l.at FROM notes n JOIN log l ON l.seq = n.seq "
-            "WHERE n.selection = ? AND n.candidate = ? ORDER BY n.seq",
-            [selection, candidate],
-        )
-        return [dict(zip(("text", "by", "at"), row, strict=True)) for row in rows]
-
-    def all_notes(self, selection: str) -> dict[str, str]:
-        """Every candidate's notes as one text."""
-        rows = self._log.database.read(
-            "SELECT candidate, text FROM notes WHERE selection = ? ORDER BY seq", [selection]
-        )
-        notes: dict[str, str] = {}
-        for candidate, text in rows:
-            notes[candidate] = f"{notes[candidate]} / {text}" if candidate in notes else text
-        return notes
-
-    def closings(self, policy: str, query: Callable[..., Any] | None = None) -> dict[str, dict[str, Any]]:
-        """What the finished reviews of a policy's selections show, by selection."""
-        database = self._log.database
-        rows = (query or database.read)(
-            "SELECT subject, details FROM log WHERE action = 'reviews.closed' "
-            f"AND {database.policy_of_selection} = ?",
-            [policy],
-        )
-        return {selection: json.loads(details)["counts"] for selection, details in rows}
-
-    def closed(self, selection: str) -> Entry | None:
-        """The entry that ended the reviews, if one did."""
-        return next(iter(self._log.entries(action="reviews.closed", subject=selection, limit=1)), None)
+        return self.registry.append(
+            self.actor.name, selection, ListRemoved(reason=reason), key=key, after=after
+        )  # fmt: skip
 
 
 def require_open(batch: Batch, selection: str) -> None:
     batch.flush()
-    sql = "SELECT at, actor FROM log WHERE subject = ? AND action = 'reviews.closed'"
+    sql = f"SELECT at, actor FROM log WHERE subject = ? AND action IN ({ENDS})"
     for at, actor in batch.connection.execute(sql, [selection]):
         raise Conflict(
             f"reviews: {actor} finished them on {at[:10]}; they count as evidence as they were then and "
@@ -208,18 +250,3 @@ def _require_room(batch: Batch, selection: str, candidates: set[str], listed: in
             f"to be reviewed here are {listed:,} candidates, but {together:,} different ones would be. "
             "Send reviews of those candidates only.",
         )
-
-
-def total_of(count: Any) -> int:
-    """A number, or one for each group."""
-    return int(sum(count.values()) if isinstance(count, dict) else count)
-
-
-def reviews_hash(rows: list[tuple[str, int]]) -> str:
-    """SHA-256 of reviews as sorted [candidate, mark] pairs."""
-    return hashlib.sha256(canonical([list(row) for row in rows]).encode()).hexdigest()
-
-
-def note_hash(candidate: str, text: str) -> str:
-    """SHA-256 of a note and whom it is about."""
-    return hashlib.sha256(canonical([candidate, text]).encode()).hexdigest()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from surelist.service.record import access
 from surelist.service.record.access import Actor, Token
+from surelist.service.record.events import SessionBegun
 from surelist.service.record.log import Key
 from surelist.service.record.record import Registry
 
@@ -25,7 +26,7 @@ class Team:
     def last_logins(self) -> dict[str, str]:
         """When somebody last logged in with a token, by token."""
         tokens = [token.id for token in access.list_tokens(self._registry)]
-        return {ident: entry.at for ident, entry in self._registry.latest("session.begun", tokens).items()}
+        return {ident: entry.at for ident, entry in self._registry.latest(SessionBegun, tokens).items()}
 
     def add(
         self, name: str, role: str, policies: Sequence[str], days: int | None, key: Key | None

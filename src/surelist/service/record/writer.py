@@ -18,9 +18,10 @@ from typing import Any
 
 from surelist.errors import SurelistError
 from surelist.service.errors import Conflict, NotFound, StorageError
-from surelist.service.record.chain import GENESIS, Entry, next_entry
+from surelist.service.record.chain import GENESIS, E, Entry, next_entry
 from surelist.service.record.connections import Connection
 from surelist.service.record.database import Database
+from surelist.service.record.event import Event
 
 BATCH = 64
 WAITING = 10_000
@@ -35,14 +36,14 @@ class Batch:
     """One write transaction under way. Entries are collected and inserted together."""
 
     connection: Connection
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Entry[Event]] = field(default_factory=list)
     appended: int = 0
     _head: tuple[int, str] | None = None
     _active: dict[str, bool] = field(default_factory=dict)
 
-    def append(self, actor: str, action: str, subject: str, facts: dict[str, Any]) -> Entry:
+    def append(self, actor: str, subject: str, event: E) -> Entry[E]:
         """Add one entry to the chain."""
-        entry = next_entry(self.head(), at=now(), actor=actor, action=action, subject=subject, facts=facts)
+        entry = next_entry(self.head(), event, at=now(), actor=actor, subject=subject)
         self.entries.append(entry)
         self.appended += 1
         self._head = (entry.seq, entry.hash)

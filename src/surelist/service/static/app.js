@@ -111,7 +111,7 @@ for (const form of document.querySelectorAll("form.promise")) {
       mirror.textContent = event.target.value || "…";
     }
     const radio = event.target.type === "number" && event.target.closest(".choice")?.querySelector("input[type=radio]");
-    const shared = event.target.dataset.mirror && form.querySelector("#p2")?.checked;
+    const shared = event.target.dataset.mirror && form.querySelector(`input[type=radio]:checked`)?.closest(".choice")?.querySelector(`[data-from="${event.target.name}"]`);
     if (radio && !shared) radio.checked = true;
   });
 }

@@ -31,7 +31,7 @@ from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import Largest, RatePromise, by_count
 from surelist.promises.phrases import counted, qualified
-from surelist.promises.promise import Level, Watched
+from surelist.promises.promise import Level, PageChoice, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step
 
 if TYPE_CHECKING:
@@ -56,7 +56,22 @@ class Expected(RatePromise, tag="expected", frozen=True):
     'at least 5 qualified candidates on average in pools of 100'
     """
 
-    title = "On average"
+    page = (
+        PageChoice(
+            "expected",
+            "On average",
+            "At least {k|Qualified candidates needed} qualified candidates on the shortlist of an average "
+            "pool of {pool_size|Candidates in a pool}.",
+            "average",
+            by_group=(
+                "On average, for each group",
+                "At least this many qualified candidates of each group, in an average pool of "
+                "{pool_size|Candidates in a pool} candidates of all groups:",
+            ),
+            beside=" If a precision is needed too: of those listed at least "
+            "{also|Percent of the list that is qualified, also} % qualified (may stay empty).",
+        ),
+    )
     help = "At least K qualified in an average pool."
     flags = (("expect", "k"),)
     alias = "expect"

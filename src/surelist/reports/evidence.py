@@ -1,0 +1,95 @@
+"""What reports show of calibration rows and of a shortlist, as typed values that the record stores."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from surelist.pool_counts import PoolCheck
+from surelist.reports.audit import ImpactTable, ScoreBin
+
+
+class CurvePoints(Struct, frozen=True):
+    """Some points of a guarantee curve."""
+
+    list_size: list[float]
+    qualified: list[float]
+    threshold: list[float]
+
+
+class OwnCurve(Struct, frozen=True):
+    """What each list length carries in the terms of one kind of promise; ``chosen`` is what is promised."""
+
+    title: str
+    axis: str
+    share: bool
+    of_pools: bool
+    per: float
+    chosen: tuple[float, float]
+    list_size: list[float]
+    value: list[float]
+    threshold: list[float]
+
+
+class GroupFinding(Struct, frozen=True):
+    """Whether better candidates of a group are passed over, in a sentence."""
+
+    group: str
+    says: str
+    passed_over: bool
+
+
+class RowsEvidence(Struct, frozen=True, omit_defaults=True):
+    """Curves by rule, how labels follow scores, and curves in the terms of the promise.
+
+    ``recomputed`` says whether the policy's numbers were worked out anew from the rows, ``beyond`` what they
+    rest on beside the rows; None where nobody tried.
+    """
+
+    unlabelled: int
+    pool_size: float
+    curves: dict[str, CurvePoints]
+    bins: list[ScoreBin]
+    own: OwnCurve | None = None
+    by_group: dict[str, OwnCurve] = {}
+    recomputed: bool | None = None
+    beyond: str | None = None
+    within_groups: list[GroupFinding] = []
+
+    @property
+    def in_order(self) -> dict[str, CurvePoints]:
+        """The curves, the rule in force first."""
+        rules = ("exact", "simultaneous", "dkw")
+        return {rule: self.curves[rule] for rule in rules if rule in self.curves}
+
+
+class SelectionFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Sizes and hashes of a pool and its shortlist; ``groups`` are (candidates, shortlisted)."""
+
+    pool_sha256: str
+    pool_format: str
+    candidates: int
+    shortlisted: int
+    groups: dict[str, tuple[int, int]] = {}
+    result_sha256: str
+    result_format: str
+    version: str
+    checks: list[PoolCheck] = []
+    impact: list[ImpactTable] = []
+
+
+class Question(Struct, frozen=True, omit_defaults=True):
+    """What was asked of rows."""
+
+    targets: dict[str, str]
+    alpha: float
+    rule: str
+    scores: list[str] = []
+
+
+class Look(Struct, frozen=True):
+    """An earlier look at the same rows, and what was asked."""
+
+    seq: int
+    at: str
+    how: str
+    asked: Question
