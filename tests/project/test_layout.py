@@ -298,6 +298,9 @@ def test_every_public_name_has_a_docstring():
             assert (getattr(surelist, name).__doc__ or "").strip(), name
 
 
+FAULTS = ("InvalidInput", "PolicyFileError", "WrongType", "SheetNeeded", "FieldError")
+
+
 def test_an_error_says_its_field_apart_from_its_sentence():
     for module in modules():
         for node in ast.walk(source_of(module)):

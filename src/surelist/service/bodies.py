@@ -192,7 +192,5 @@ async def _received(request: Request, runtime: Runtime) -> Upload:
     if kind in FILES:
         allow_body(request.scope, runtime.settings.max_upload)
         return await runtime.spool.receive(request.stream(), runtime.settings.max_upload)
-    raise WrongType(
-        f"Content-Type: expected application/json, text/csv, {LINES}, application/vnd.apache.parquet or "
-        f"{EXCEL}, got {kind[:80]!r}."
-    )
+    wanted = f"application/json, text/csv, {LINES}, application/vnd.apache.parquet or {EXCEL}"
+    raise WrongType("Content-Type", expected=wanted, got=repr(kind[:80]))
