@@ -19,6 +19,7 @@ from surelist.cli.certify import (
 )
 from surelist.cli.options import (
     FIELDS,
+    HeadedCommand,
     as_json,
     asked,
     hints_in,
@@ -31,7 +32,7 @@ from surelist.cli.options import (
 from surelist.cli.progress import PROGRESS
 
 
-@click.command(no_args_is_help=True)
+@click.command(cls=HeadedCommand, no_args_is_help=True)
 @click.argument("past", type=click.Path(allow_dash=True))
 @options("score", "label")
 @promise_flags()

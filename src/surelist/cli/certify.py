@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from surelist.cli.options import (
+    HeadedCommand,
     as_json,
     flag,
     hints_in,
     options,
     plot_option,
     policy_argument,
-    promise_flags,
     read_policy,
     reading_options,
     strict_option,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from surelist.promises.policy import Policy
 
 
-@click.command(no_args_is_help=True)
+@click.command(cls=HeadedCommand, no_args_is_help=True)
 @click.argument("pool", type=click.Path(allow_dash=True))
 @click.option("--policy", "policy_path", required=True, type=click.Path(), help="Policy file.")
 @click.option("--score", help="Column with the score; default: as calibrated.")
@@ -96,7 +96,7 @@ def select(
     return found
 
 
-@click.command(no_args_is_help=True)
+@click.command(cls=HeadedCommand, no_args_is_help=True)
 @click.argument("table", type=click.Path(allow_dash=True))
 @click.option("--policy", "policy_path", required=True, type=click.Path(), help="Policy file.")
 @click.option("--score", help="Column with the score; default: as calibrated.")
@@ -153,11 +153,11 @@ def show(policy_path: str, plot: Path | None, json_: bool) -> None:
         print_policy(policy)
 
 
-@click.command(no_args_is_help=True)
+@click.command(cls=HeadedCommand, no_args_is_help=True)
 @click.argument("past", type=click.Path(allow_dash=True))
 @options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
 @options("pos_label", "neg_label", "sheet", "header_row", "decimal")
-@promise_flags("expected")
+@click.option("--expect", type=float, metavar="K", help="Show the list that is certified for this many.")
 @plot_option
 @as_json
 def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **given: Any) -> None:

@@ -12,6 +12,7 @@ import click
 from surelist.cli import HelpfulGroup
 from surelist.cli.options import (
     SHARE,
+    HeadedCommand,
     as_json,
     asked,
     option,
@@ -64,9 +65,9 @@ def label() -> None:
     """
 
 
-@label.command(name="start", no_args_is_help=True)
+@label.command(name="start", cls=HeadedCommand, no_args_is_help=True)
 @click.argument("collection", type=click.Path(path_type=Path))
-@promise_flags("expected", "per-pool", "at-least", "recall", "precision")
+@promise_flags("labelling")
 @option("pool_size")
 @click.option("--labels", type=int, required=True, help="How many rows can be labelled in all.")
 @option("alpha")

@@ -14,6 +14,7 @@ from msgspec import structs
 from surelist.cli import HelpfulGroup
 from surelist.cli.options import (
     SHARE,
+    HeadedCommand,
     as_json,
     asked,
     hints_in,
@@ -37,7 +38,7 @@ pool_option = click.option(
 )
 
 
-@click.command(no_args_is_help=True)
+@click.command(cls=HeadedCommand, no_args_is_help=True)
 @promise_flags()
 @option("pool_size")
 @option("alpha")
@@ -196,9 +197,9 @@ def campaign() -> None:
     """
 
 
-@campaign.command(no_args_is_help=True)
+@campaign.command(cls=HeadedCommand, no_args_is_help=True)
 @click.argument("past", type=click.Path(path_type=Path))
-@promise_flags("expected")
+@promise_flags("campaign")
 @click.option("--pool-size", required=True, metavar="M", help="Candidates in a pool, or their known average.")
 @option("alpha")
 @click.option(

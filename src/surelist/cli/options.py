@@ -165,22 +165,60 @@ def _type(kind: Any) -> Any:
     return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
 
 
+class PromiseOption(click.Option):
+    """A flag that says what is promised."""
+
+
+# headings in help texts, and their options in order; others are the command's own and come first
+HEADINGS = {
+    "What is promised": (
+        "pool_size", "alpha", "also", "rule", "calibration_share", "start", "by", "of", "spread", "ties",
+    ),
+    "Columns": ("score", "label", "id", "pool", "pool_column", "other_score"),
+    "Groups": ("group", "target", "purpose", "group_cutoff", "group_split", "group_rows"),
+    "Labels": (
+        "pos_label", "neg_label", "missing_labels", "unlabelled", "audit_rate", "audited_below",
+        "probability", "lowest_rate", "lowest_score", "false_positive", "false_negative", "longest",
+    ),
+    "Reading files": ("sheet", "header_row", "decimal", "on_bad_rows"),
+    "Engine": ("engine", "spark_master"),
+    "Output": ("output", "reason", "rank", "plot", "json_", "strict", "quiet", "help"),
+}  # fmt: skip
+
+
+class HeadedCommand(click.Command):
+    """A command with many options, which stand under headings in its help."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Promises first, then what goes with them."""
+        shown = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        left = {"help" if "--help" in each.opts else str(each.name): each for each in shown}
+        flags = [name for name, each in left.items() if isinstance(each, PromiseOption)]
+        sections: dict[str, list[Any]] = {"Options": []}
+        for heading, names in HEADINGS.items():
+            listed = [*(flags if heading == "What is promised" else ()), *names]
+            sections[heading] = [left.pop(name).get_help_record(ctx) for name in listed if name in left]
+        sections["Options"] = [each.get_help_record(ctx) for each in left.values()]
+        for heading, records in sections.items():
+            if visible := [each for each in records if each is not None]:
+                with formatter.section(heading):
+                    formatter.write_dl(visible)
+
+
 METAVARS = {"share": "SHARE", "recall": "SHARE"}  # of the field that a promise's flag sets; else a number
 
 
-def promise_flags(*which: str) -> Decorator:
-    """The flags of these kinds of promise; of all that rows can certify where none is named."""
-    offered = [kinds.promise_class(kind) for kind in which]
-    if not which:
-        offered += [each for each in kinds.classes() if proved_from(each)]
-    made = [_promise_flag(name, field, each) for each in offered if each for name, field in each.flags]
-    return stacked(*made)
+def promise_flags(evidence: str = "rows") -> Decorator:
+    """The flags of every promise that has a proof from evidence of this sort."""
+    offered = [each for each in kinds.classes() if proved_from(each, evidence)]
+    return stacked(*(_promise_flag(name, field, each) for each in offered for name, field in each.flags))
 
 
 def _promise_flag(name: str, field: str, promise: type[Promise]) -> Decorator:
     share = field in METAVARS
     kind = SHARE if share else int if get_type_hints(promise)[field] in (int, int | None) else float
-    return click.option(flag(name), name, type=kind, metavar=METAVARS.get(field, "K"), help=promise.help)
+    metavar = METAVARS.get(field, "K")
+    return click.option(flag(name), name, cls=PromiseOption, type=kind, metavar=metavar, help=promise.help)
 
 
 FIELDS = ("by", "of", "spread", "start")  # of promises, beside what their flags set and the pool size
