@@ -117,7 +117,7 @@ def _report_not_finite(scores: NDArray[Any], name: str, offset: int) -> None:
     if len(bad):
         row = int(bad[0])
         more = f" ({len(bad):,} such rows here)" if len(bad) > 1 else ""
-        found = f"got {scores[row]} at row {row + offset}{more}"
+        found = f"got {scores[row]} at position {row + offset}{more}"
         raise InvalidInput(name, f"expected finite numbers, {found}. Every row needs a finite value.")
 
 
@@ -215,7 +215,7 @@ def as_groups(values: Any, name: str = "groups") -> NDArray[Any]:
         absent = np.fromiter((_is_missing(v) for v in array), dtype=bool, count=len(array))
         if absent.any():
             at, remedy = int(absent.argmax()), _NAMED if name == "groups" else "Every candidate is in one."
-            what = f"missing {name.removesuffix('s')} at row {at} ({int(absent.sum()):,} in all)"
+            what = f"missing {name.removesuffix('s')} at position {at} ({int(absent.sum()):,} in all)"
             raise InvalidInput(name, f"{what}. {remedy}")
     if array.dtype.kind not in "OTUbiu" and len(array):
         raise InvalidInput(name, expected="names or whole numbers", got=_first(array))
@@ -261,7 +261,7 @@ def as_ids(values: Any, rows: int, name: str = "ids") -> list[str]:
             raise InvalidInput(
                 name,
                 expected="unique candidate ids",
-                got=f"{key!r} at rows {seen[key]} and {row}",
+                got=f"{key!r} at positions {seen[key]} and {row}",
                 remedy="Randomised ties are valid only when every candidate has one id.",
             )
         seen[key] = row
@@ -270,7 +270,7 @@ def as_ids(values: Any, rows: int, name: str = "ids") -> list[str]:
 
 def _id_text(value: Any, row: int, name: str) -> str:
     if _is_missing(value):
-        raise InvalidInput(name, f"missing candidate id at row {row}. Give every candidate an id.")
+        raise InvalidInput(name, f"missing candidate id at position {row}. Give every candidate an id.")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise InvalidInput(name, expected="text or whole numbers", got=shown(value), row=row)
     return as_text(str(value), name)
@@ -323,8 +323,8 @@ def require_one_index(**columns: Any) -> None:
             row = int(np.argmax(np.asarray(index, dtype=object) != np.asarray(expected, dtype=object)))
             raise InvalidInput(
                 name,
-                f"its pandas index is not that of {first}: at row {row} it is {shown(index[row])}, there "
-                f"{shown(expected[row])}. Rows are paired by position; bring both into one order, "
+                f"its pandas index is not that of {first}: at position {row} it is {shown(index[row])}, "
+                f"there {shown(expected[row])}. Rows are paired by position; bring both into one order, "
                 f"{name}.loc[{first}.index], or pass {name}.to_numpy() where the positions are right.",
             )
 

@@ -90,7 +90,7 @@ class InvalidInput(SurelistError, ValueError):
     def _fact(self) -> str:
         if not self.expected:
             return self.problem
-        at = "" if self.row is None else f" at row {self.row}"
+        at = "" if self.row is None else f" at position {self.row}"
         return f"expected {self.expected}, got {self.got}{at}{_in_all(self.in_all)}."
 
     def parts(self, names: OptionNames) -> dict[str, Any]:

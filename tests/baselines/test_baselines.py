@@ -395,7 +395,7 @@ def test_bands_take_any_number_of_pools():
         (lambda: baselines.umb([0.1], [1], sl.Recall(0.9)), "target: expected Expected"),
         (lambda: baselines.uncalibrated([0.1, 1.2], 1), "between 0 and 1, got 1.2"),
         (lambda: baselines.uncalibrated([[0.1], [0.2, 0.3]], 1), "expected pools of one size"),
-        (lambda: baselines.uncalibrated([0.1, math.nan], 1), "got nan at row 1"),
+        (lambda: baselines.uncalibrated([0.1, math.nan], 1), "got nan at position 1"),
         (lambda: baselines.uncalibrated([0.1], 0), "k: expected a number above 0"),
         (lambda: baselines.uncalibrated([0.1], 1, [1]), "member: expected a boolean array"),
         (lambda: baselines.platt([0.1, 0.2], [0, 0]), "got only one kind"),

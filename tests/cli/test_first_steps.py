@@ -126,7 +126,7 @@ def test_lists_are_planned_at_the_command_line(words, said, capsys):
 def test_words_and_texts_in_arrays_and_frames_have_a_remedy():
     polars = pytest.importorskip("polars")
     with pytest.raises(
-        sl.InvalidInput, match=r"got 'nein' at row 0\. Turn words into 0 and 1, .* pos_label="
+        sl.InvalidInput, match=r"got 'nein' at position 0\. Turn words into 0 and 1, .* pos_label="
     ):
         sl.calibrate([0.1, 0.9], ["nein", "ja"], sl.Expected(1, 2))
     frame = polars.DataFrame({"score": ["0,1", "0,9"], "label": [0, 1]})

@@ -172,7 +172,7 @@ def test_a_blank_label_under_recall_is_not_answered_with_what_recall_refuses(fol
 
 
 def test_evaluate_is_not_answered_with_an_option_it_has_not(folder):
-    with pytest.raises(sl.InvalidInput, match=r"missing label at row 1. Every row needs one") as caught:
+    with pytest.raises(sl.InvalidInput, match=r"missing label at position 1. Every row needs one") as caught:
         sl.evaluate("policy.json", [0.5, 0.6], [1, None])
     assert "missing_labels" not in str(caught.value)
 

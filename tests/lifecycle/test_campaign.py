@@ -231,7 +231,7 @@ def test_refuses_what_would_break_the_proof():
         campaign.record(**listed, threshold=t - 0.1)
     with pytest.raises(sl.InvalidInput, match="above it"):
         campaign.record(**listed, threshold=t + 0.1)
-    with pytest.raises(sl.InvalidInput, match="at row 0"):
+    with pytest.raises(sl.InvalidInput, match="at position 0"):
         campaign.record(pool_size=100, scores=[t - 1e-9], ids=["x"], threshold=t)
     with pytest.raises(sl.InvalidInput, match="at most 1 values, the pool size"):
         campaign.record(pool_size=1, scores=[t, t], ids=["x", "y"], threshold=t)

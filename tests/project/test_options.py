@@ -187,10 +187,10 @@ def test_an_error_knows_its_parts_and_an_option_that_is_not_offered_goes_with_it
         "pools", expected="a name", got="nothing", row=3, in_all=2, remedy=f"Name them{dropping}."
     )
     assert str(error) == (
-        'pools: expected a name, got nothing at row 3 (2 in all). Name them, or drop them with on_bad_rows="drop".'
+        'pools: expected a name, got nothing at position 3 (2 in all). Name them, or drop them with on_bad_rows="drop".'
     )
     assert error_body(error, PARAMETERS) == {
-        "type": "InvalidInput", "message": "pool: expected a name, got nothing at row 3 (2 in all). Name them.",
+        "type": "InvalidInput", "message": "pool: expected a name, got nothing at position 3 (2 in all). Name them.",
         "field": "pool", "expected": "a name", "got": "nothing", "remedy": "Name them.", "row": 3,
     }  # fmt: skip
     renamed = error.changed(lambda text: text.replace("a name", "an id"))

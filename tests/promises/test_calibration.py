@@ -100,7 +100,7 @@ def test_missing_labels_stay_in_as_not_qualified():
     scores, labels = data()
     holes = labels.astype(float)
     holes[[0, 5, 9]] = np.nan
-    with pytest.raises(sl.InvalidInput, match="missing label at row 0 \\(3 in all\\)"):
+    with pytest.raises(sl.InvalidInput, match="missing label at position 0 \\(3 in all\\)"):
         threshold(scores, holes)
     policy = sl.calibrate(scores, holes, sl.Expected(5, 100), missing_labels="unqualified")
     filled = np.nan_to_num(holes)
@@ -365,10 +365,10 @@ def test_no_excess_bound_for_overlapping_groups():
 def test_masked_values_are_missing():
     scores, labels = data(100)
     hidden = np.ma.array(labels, mask=np.arange(100) < 3)
-    with pytest.raises(sl.InvalidInput, match="missing label at row 0 \\(3 in all\\)"):
+    with pytest.raises(sl.InvalidInput, match="missing label at position 0 \\(3 in all\\)"):
         sl.calibrate(scores, hidden, sl.Expected(5, 100))
     policy = sl.calibrate(scores, np.ma.array(labels), sl.Expected(5, 100))
-    with pytest.raises(sl.InvalidInput, match="nan at row 0"):
+    with pytest.raises(sl.InvalidInput, match="nan at position 0"):
         policy.select(np.ma.array([1.0, 0.9], mask=[True, False]))
 
 

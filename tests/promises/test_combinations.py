@@ -101,11 +101,11 @@ def drawn_and_lost(rng, n=600):
 
 def test_a_label_missing_at_a_row_of_probability_1_is_missing_and_not_undrawn():
     with pytest.raises(
-        sl.InvalidInput, match="label at every row that was certain to be drawn, got none at row"
+        sl.InvalidInput, match="label at every row that was certain to be drawn, got none at position"
     ):
         sl.calibrate(np.ones(600), drawn_and_lost(np.random.default_rng(0)), sl.Expected(10, 100))
     above = sl.SampledLabels([np.nan, 1, np.nan, 0], probability=0.5, above=2.5)
-    with pytest.raises(sl.InvalidInput, match=r"got none at row 2 \(1 in all\)"):
+    with pytest.raises(sl.InvalidInput, match=r"got none at position 2 \(1 in all\)"):
         sl.calibrate([1.0, 2, 3, 4], above, sl.Expected(1, 4))
 
 

@@ -93,13 +93,13 @@ def test_sampled_labels_say_what_they_need(tmp_path):
         (
             sl.SampledLabels(labels, probability=[0.1, 1, 1, 1], lowest_rate=0.2),
             sl.Expected(1, 4),
-            "at row 0",
+            "at position 0",
         ),
         (sl.SampledLabels(labels, probability=2.0, lowest_rate=0.2), sl.Expected(1, 4), "probability"),
         (
             sl.SampledLabels([1, 2, 0, 1], probability=0.5),
             sl.Expected(1, 4),
-            "got 2 at row 1|got 2.0 at row 1",
+            "got 2 at position 1|got 2.0 at position 1",
         ),
         (
             sl.SampledLabels(labels, probability=0.5, above=2.5),

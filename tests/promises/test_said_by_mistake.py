@@ -33,7 +33,9 @@ def moved(values: object) -> pd.Series:
 
 @pytest.mark.parametrize("labels", [ELSEWHERE, SHUFFLED], ids=["other rows", "another order"])
 def test_series_with_different_indexes_are_not_paired_by_position(labels):
-    with pytest.raises(sl.InvalidInput, match=r"labels: its pandas index is not that of scores: at row 0"):
+    with pytest.raises(
+        sl.InvalidInput, match=r"labels: its pandas index is not that of scores: at position 0"
+    ):
         sl.calibrate(HERE, labels, TARGET)
 
 

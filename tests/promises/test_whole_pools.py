@@ -221,7 +221,7 @@ def test_a_warning_where_rows_are_units_and_pools_are_alike():
 @pytest.mark.parametrize(("keywords", "message"), [
     ({}, "pass pools="),
     ({"pools": [1, 2]}, "expected 4 values"),
-    ({"pools": [1, 1, 2, None]}, "missing pool at row 3"),
+    ({"pools": [1, 1, 2, None]}, "missing pool at position 3"),
     ({"pools": [1, 1, 2, 2], "unlabelled": [1.0]}, "unlabelled"),
     ({"pools": [1, 1, 2, 2], "rule": "bernstein"}, "rule"),
     ({"pools": [1, 1, 2, 2], "ties": sl.Hash([1, 2, 3, 4])}, "ties"),

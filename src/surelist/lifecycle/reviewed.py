@@ -127,7 +127,7 @@ def require_list(
     for row in np.flatnonzero(listed == alone)[:1]:
         side = "of a candidate drawn alone, though it" if alone[row] else "of a listed candidate, which"
         passes = "passes" if alone[row] else "does not pass"
-        raise InvalidInput("scores", f"got {scores[row]!r} at row {row}, {side} {passes} {threshold!r}.")
+        raise InvalidInput("scores", f"got {scores[row]!r} at position {row}, {side} {passes} {threshold!r}.")
 
 
 def _require_draws(draws: str | None, candidates: int, audit: bool) -> None:

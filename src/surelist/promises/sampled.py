@@ -133,7 +133,7 @@ def require_drawn(missing: Mask, missing_labels: str) -> int:
         raise InvalidInput(
             "labels",
             expected="a label at every row that was certain to be drawn",
-            got=f"none at row {int(missing.argmax())} ({count:,} in all)",
+            got=f"none at position {int(missing.argmax())} ({count:,} in all)",
             remedy="Taken for rows that were not drawn they would break the promise; get them, or "
             f"{option('missing_labels', 'unqualified')} keeps them as not qualified.",
         )

@@ -36,7 +36,7 @@ def rows_at(table: Table, rows: Sequence[int], columns: Sequence[str] | None = N
     fetched = {int(row[0]): row[1:] for row in _drawn(table, kept.select(ROW, *(columns or table.columns)))}
     gone = next((row for row in rows if row not in fetched), None)
     if gone is not None:
-        raise InvalidInput(table.name, f"row {gone:,} is not there any more; the table has changed.")
+        raise InvalidInput(table.name, f"row {gone + 1:,} is not there any more; the table has changed.")
     return [fetched[row] for row in rows]
 
 

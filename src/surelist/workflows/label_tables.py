@@ -46,10 +46,9 @@ class TableCollection:
             return Fetched(ranks + self._starts[group], fetched.scores, ids)
         if self._ident is None:
             return Fetched(fetched.rows, fetched.scores, None)
-        rows = rows_at(self._table, fetched.rows.tolist(), [self._ident])
-        return Fetched(
-            fetched.rows, fetched.scores, self._named([row[0] for row in rows], fetched.rows.tolist(), "row")
-        )
+        numbers = fetched.rows.tolist()
+        ids = [row[0] for row in rows_at(self._table, numbers, [self._ident])]
+        return Fetched(fetched.rows, fetched.scores, self._named(ids, self._table.sheet_rows(numbers), "row"))
 
     def reaching(self, group: str | None, scores: list[float]) -> list[int]:
         return self._ranked.reaching(group, scores)
