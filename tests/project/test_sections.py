@@ -55,7 +55,7 @@ PROOFS = {
         "promises/test_simulations.py::test_non_monotone_score_with_heavy_ties",
         "promises/test_list_length.py::test_exact_rule_is_close_to_the_oracle",
     ],
-    "common-cutoff": [
+    "common-cutoff": [  # the proof is that of no-split
         "promises/test_common_cutoff.py::test_every_sample_with_overlapping_groups",
         "promises/test_common_cutoff.py::test_the_worst_point_of_the_theory_by_simulation",
         "promises/test_common_cutoff.py::test_whole_pools_count_where_they_keep_the_promise_to_every_group",
@@ -253,7 +253,9 @@ PROOFS = {
     ],
     "value": ["promises/test_whole_pools.py::test_values_of_rows_are_false_at_most_alpha_at_the_boundary"],
     "no-split": [
-        "promises/test_no_split.py::test_over_every_sample_of_a_small_world_a_false_promise_is_made_at_most_alpha_of_the_time"
+        "promises/test_no_split.py::test_over_every_sample_of_a_small_world_a_false_promise_is_made_at_most_alpha_of_the_time",
+        "promises/test_no_split.py::test_over_every_sample_and_pool_both_hold_together_but_for_alpha",
+        "promises/test_no_split.py::test_the_joint_count_is_the_smallest_whose_level_by_integration_is_at_most_alpha",
     ],
     "two-promises": ["promises/test_more_promises.py::test_two_promises_share_alpha_and_one_list"],
     "testing": ["project/test_mutants.py::test_mutant_is_caught"],

@@ -7,9 +7,12 @@ from math import factorial, prod
 
 import numpy as np
 import pytest
+from scipy import integrate, stats
 
 import surelist as sl
+from surelist import bounds
 from surelist.examples import population
+from surelist.promises.promise import Promise
 
 COUNT, KEPT = sl.Expected(5, 100), sl.Recall(0.8)
 
@@ -32,7 +35,7 @@ def test_each_is_certified_at_full_alpha_and_the_lowest_threshold_is_taken(rows,
 
 def test_what_has_a_boundary_of_its_own_has_a_share_of_its_own(rows):
     others = population(np.random.default_rng(7), 3_000)[0]
-    pools = sl.calibrate(rows[0], rows[1], [COUNT, KEPT, sl.PerPool(2, 100)])
+    pools = sl.calibrate(rows[0], rows[1], [COUNT, KEPT, sl.PerPool(2, 100)], unlabelled=others)
     precise = sl.calibrate(rows[0], rows[1], [COUNT, KEPT, sl.Precision(0.3)], unlabelled=others)
     for policy in (pools, precise):
         assert {each.level.alpha for each in policy.cutoffs} == {0.05}
@@ -110,3 +113,90 @@ def _threshold(cells: tuple[int, ...], count: sl.Expected, share: sl.Recall) -> 
 
 
 _KNOWN: dict[tuple[int, ...], float | None] = {}
+
+
+def test_a_single_pool_and_a_count_are_certified_by_their_joint_level(rows, tmp_path):
+    alone = [bounds.pool_critical_count(1_000, 5, 100, alpha) for alpha in (0.05, 0.1)]
+    policy = sl.calibrate(rows[0], rows[1], [COUNT, sl.PerPool(5, 100)])
+    needed = {type(each.target): each.steps[0].critical_count for each in policy.cutoffs}
+    assert alone == [92, 81]
+    assert needed[sl.PerPool] == 81  # as if it were alone, where two shares would take 92
+    with_recall = sl.calibrate(rows[0], rows[1], [COUNT, KEPT, sl.PerPool(2, 100)])
+    assert [each.level.beside for each in with_recall.cutoffs] == [None, None, 0.05]
+    assert [each.level.alpha for each in with_recall.cutoffs] == [0.05, 0.05, 0.1]
+    assert any("joint level" in each for each in policy.conditions)
+    with_recall.save(tmp_path / "policy.json")
+    assert sl.Policy.load(tmp_path / "policy.json") == with_recall
+    text = (tmp_path / "policy.json").read_text()
+    for old, new in [
+        ('"beside": 0.05', '"beside": 0.01'),
+        ('"alpha": 0.05', '"alpha": 0.1'),
+        ('"beside": 0.05', '"beside": 0.2'),
+    ]:
+        with pytest.raises(sl.PolicyFileError):
+            sl.Policy.loads(text.replace(old, new))
+
+
+def test_where_scores_of_a_pool_may_have_been_used_it_keeps_a_share_of_its_own(rows):
+    others = population(np.random.default_rng(7), 3_000)[0]
+    policy = sl.calibrate(rows[0], rows[1], [COUNT, sl.PerPool(5, 100)], unlabelled=others)
+    assert {each.level.alpha for each in policy.cutoffs} == {0.05}
+    assert {each.level.beside for each in policy.cutoffs} == {None}
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "m", "alpha", "beside"), [(50, 1, 10, 0.1, 0.05), (200, 3, 40, 0.2, 0.02)]
+)
+def test_the_joint_count_is_the_smallest_whose_level_by_integration_is_at_most_alpha(n, k, m, alpha, beside):
+    def level(count: int) -> float:
+        law = stats.beta(k, m - k + 1)
+        fails = lambda u: max(beside, stats.binom.sf(count - 1, n, u)) * law.pdf(u)  # noqa: E731
+        return float(integrate.quad(fails, 0, 1, limit=400, points=[law.mean()])[0])
+
+    count = bounds.pool_beside_count(n, k, m, alpha, beside)
+    assert level(count) <= alpha < level(count - 1) + 1e-4
+
+
+def test_over_every_sample_and_pool_both_hold_together_but_for_alpha():
+    """Rows and one pool of a small world, all of them: the list is too short for the mean, or for this very pool."""
+    rows, size, alpha, each = (
+        9,
+        3,
+        0.4,
+        0.615 / 5,
+    )  # five scores; the list of the best two is a hair short of 0.25
+    targets = [sl.Expected(25, 100), sl.PerPool(1, size)]
+    chances = [*[each] * 5, 1 - 5 * each]
+    known: dict[float, float] = {}
+    for cells in product(range(rows + 1), repeat=5):
+        if sum(cells) > rows:
+            continue
+        chance = _multinomial((*cells, rows - sum(cells)), tuple(chances))
+        threshold = _joint(cells, rows, targets, alpha)
+        known[threshold] = known.get(threshold, 0.0) + chance
+    listed = {score: each * (6 - score) for score in range(1, 6)}
+    short = {score: 1.0 if share < 0.25 else (1 - share) ** size for score, share in listed.items()}
+    assert sum(known.values()) == pytest.approx(1)
+    wrong = sum(chance * short.get(int(score), 0.0) for score, chance in known.items())
+    assert 0.25 < wrong <= alpha  # the largest of the counts at full alpha: 0.498
+
+
+_JOINT: dict[tuple[int, ...], float] = {}
+
+
+def _joint(cells: tuple[int, ...], rows: int, targets: list[Promise], alpha: float) -> float:
+    """By the real code, once for each best three or four qualified rows; 0 where it refuses."""
+    scores = np.repeat([5.0, 4.0, 3.0, 2.0, 1.0], cells)
+    best = (len(scores) > 3, *scores[:4].tolist())
+    if best not in _JOINT:
+        padded = np.append(scores, np.zeros(rows - len(scores)))
+        try:
+            _JOINT[best] = sl.calibrate(padded, np.arange(rows) < len(scores), targets, alpha=alpha).threshold
+        except sl.NotCertifiable:
+            _JOINT[best] = 0.0
+    return _JOINT[best]
+
+
+def _multinomial(cells: tuple[int, ...], chances: tuple[float, ...]) -> float:
+    ways = factorial(sum(cells)) / prod(map(factorial, cells))
+    return ways * prod(p**c for p, c in zip(chances, cells, strict=True))

@@ -101,6 +101,39 @@ def pool_critical_count(n: int, k: int, pool_size: int, alpha: float) -> int:
     return _pool_count(n, check.as_whole_k(k, pool_size), pool_size, alpha)
 
 
+CELLS = (
+    20_000  # equally likely parts of a law, each taken at its worst end: never too small, 1/CELLS too large
+)
+
+
+def pool_beside_count(n: int, k: int, pool_size: int, alpha: float, beside: float) -> int:
+    """Smallest count that certifies k in *this* pool beside promises at level ``beside`` [theory: no-split].
+
+    min{c : E max(beside, P(Bin(n, U) >= c)) <= alpha}, U the k-th smallest of ``pool_size`` uniform numbers:
+    all of them hold together at alpha, for promises whose boundary the population fixes.
+    """
+    n, pool_size = check.as_count(n, "n"), check.as_count(pool_size, "pool_size")
+    alpha, beside = check.as_alpha(alpha), check.as_alpha(beside, "beside")
+    return _pool_beside_count(n, check.as_whole_k(k, pool_size), pool_size, alpha, beside)
+
+
+@lru_cache(maxsize=1024)
+def _pool_beside_count(n: int, k: int, pool_size: int, alpha: float, beside: float) -> int:
+    ends = _upper_ends(k, pool_size)
+
+    def holds(count: int) -> bool:
+        level = float(np.mean(np.maximum(beside, special.betainc(count, n - count + 1, ends))))
+        return level <= tails.safe(alpha)
+
+    return tails.smallest(holds, 1, n)
+
+
+@lru_cache(maxsize=16)
+def _upper_ends(k: int, pool_size: int) -> Floats:
+    ends = special.betaincinv(k, pool_size - k + 1, np.arange(1, CELLS + 1) / CELLS)
+    return np.asarray(np.minimum(ends * (1 + tails.MARGIN), 1.0))
+
+
 def pool_tail(n: int, k: int, pool_size: int, count: int) -> float:
     """P(the pool's k-th best qualified candidate scores below the count-th best of n rows)."""
     n, count = check.as_count(n, "n"), check.as_count(count, "count")

@@ -286,10 +286,12 @@ def certify(
     short: list[Shortfall] = []
     lowest = math.inf
     beside = tuple((each, evidence[name]) for name, each in terms.targets.items()) if terms.common else ()
+    first = evidence[next(iter(terms.targets))]
+    levels = terms.levels(first.rows, joint=first.others is None)
     for name, promise in _in_order(terms):
         rows = replace(evidence[name], salt=salt, spent=spent, beside=beside)
         try:
-            certified = promise.certify(rows, terms.level, lowest)
+            certified = promise.certify(rows, levels[promise], lowest)
         except NotCertifiable as refusal:
             short.append(_counted_before(refusal, facts, terms, before).shortfall)
             if not terms.grouped:
@@ -304,7 +306,7 @@ def certify(
     if terms.common:
         cutoffs, everyone = common_cutoffs(found, evidence[None], terms)
         return _policy(cutoffs, terms, facts, salt, everyone)
-    cutoffs = [cutoff_of(*found[each], each[1], terms.level) for each in terms.asked]
+    cutoffs = [cutoff_of(*found[each], each[1], levels[each[1]]) for each in terms.asked]
     if terms.also:
         cutoffs = [lowered(each, lowest) for each in cutoffs]
     return _policy(cutoffs, terms, facts, salt)

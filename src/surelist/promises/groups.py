@@ -32,12 +32,13 @@ def split_alpha(alpha: float, groups: int, split: str = "bonferroni") -> float:
     return alpha / groups
 
 
-def promise_shares(promises: Sequence[Promise]) -> int:
+def promise_shares(promises: Sequence[Promise], *, joint: bool = False) -> int:
     """Between how many several promises of one list share alpha [theory: no-split].
 
-    Those whose boundary the population fixes share one between them; each of the others has its own.
+    Those whose boundary the population fixes share one between them, with ``joint`` also those that have a
+    joint level with them; each of the others has its own.
     """
-    others = sum(not each.fixed_boundary for each in promises)
+    others = sum(not (each.fixed_boundary or (joint and each.joins_fixed)) for each in promises)
     return others + (others < len(promises))
 
 

@@ -193,7 +193,9 @@ def _verify(policy: Certificate) -> None:
             0 < level.calibration_share < 1,
             f"calibration_share {level.calibration_share} is not between 0 and 1",
         )
-        hold(level.alpha == policy.each_alpha, "a group's alpha is not its share of alpha")
+        hold(level.alpha == policy.alpha_of(cutoff), "a group's alpha is not its share of alpha")
+        joint = policy.several and cutoff.target.joins_fixed and 0 < (level.beside or 0) < level.alpha
+        hold(level.beside is None or joint, "the level beside its own is impossible")
         if shift is not None and shift.within is not None:
             cutoff = replace(cutoff, target=cutoff.target.widened(shift.within))
         _verify_cutoff(cutoff, ties=policy.salt_hash is not None, common=policy.common)

@@ -9,6 +9,7 @@ nobody else asks which kind a promise is.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -57,6 +58,7 @@ class Level(Struct, frozen=True):
     alpha: float
     rule: str = "exact"
     calibration_share: float = 0.5
+    beside: float | None = None  # the level of others that hold together with it at alpha [theory: no-split]
 
     @property
     def calibration_alpha(self) -> float:
@@ -119,6 +121,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     fixed_boundary: ClassVar[bool] = (
         False  # true of a list exactly up to one threshold that the population fixes
     )
+    joins_fixed: ClassVar[bool] = False  # has a joint level with promises that have a fixed boundary
     monotone: ClassVar[bool] = False  # whatever keeps it, a longer list keeps it as well
     in_whole_pools: ClassVar[str] = ""  # the promise like it whose units are whole pools
     single_list: ClassVar[str] = ""  # what it does not say of one list
@@ -178,6 +181,14 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         ``most`` is the highest threshold that other promises of the same list allow.
         """
         raise NotImplementedError
+
+    def beside_fixed(self, fixed: Sequence[Promise], rows: int, level: Level) -> Level | None:
+        """Its level together with promises of a fixed boundary, whose own level is ``beside`` in it
+        [theory: no-split]; None where it has a share of alpha of its own.
+
+        Only what is known before looking at scores and labels may decide it.
+        """
+        return None
 
     def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
         """Qualified ones needed among ``drawn`` of the best ``block`` of ``size`` candidates

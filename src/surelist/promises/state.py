@@ -240,11 +240,21 @@ class Certificate(Stated, frozen=True):
 
     @property
     def each_alpha(self) -> float:
-        """The level at which each cutoff is certified: alpha split over scores, groups and promises."""
+        """The level at which a cutoff is certified: alpha split over scores, groups and promises."""
         alpha, promises = self.alpha / self.chosen_of, [each.target for each in self.cutoffs]
         if self.grouped:
             return group_alpha(alpha, promises, self.group_split or "bonferroni", common=self.common)
-        return alpha / promise_shares(promises)
+        return alpha / promise_shares(promises, joint=self.joint is not None)
+
+    @property
+    def joint(self) -> float | None:
+        """The level of promises with a fixed boundary beside one that has a joint level with them."""
+        return next((each.level.beside for each in self.cutoffs if each.level.beside is not None), None)
+
+    def alpha_of(self, cutoff: Cutoff) -> float:
+        """The level that a cutoff has to have: its share of alpha, or that of those beside a joint one."""
+        fixed = self.joint is not None and cutoff.target.fixed_boundary
+        return self.joint if fixed and self.joint is not None else self.each_alpha
 
     @property
     def chosen_of(self) -> int:

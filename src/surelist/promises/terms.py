@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist._check import EVERYONE, MissingLabels
@@ -106,6 +107,20 @@ class Terms(Struct, frozen=True, eq=False):
         else:
             alpha /= promise_shares(self.all_targets)
         return Level(alpha, self.rule, self.calibration_share)
+
+    def levels(self, rows: int, *, joint: bool) -> dict[Promise, Level]:
+        """The level of each promise; ``joint``: nothing of a pool to come entered any rule."""
+        promises, level = self.all_targets, self.level
+        fixed = [each for each in promises if each.fixed_boundary]
+        if self.also and fixed and joint:
+            part = self.alpha / self.scores / promise_shares(promises, joint=True)
+            for promise in promises:
+                together = promise.beside_fixed(fixed, rows, replace(level, alpha=part))
+                if together is not None and together.beside is not None:
+                    own = {each: replace(level, alpha=together.beside) for each in fixed}
+                    rest = dict.fromkeys(promises, replace(level, alpha=part))
+                    return {**rest, **own, promise: together}
+        return dict.fromkeys(promises, level)
 
     @property
     def own_level(self) -> Level:

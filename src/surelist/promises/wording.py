@@ -189,7 +189,14 @@ def _about_common(policy: Certificate) -> str:
 
 def _about_promises(policy: Certificate) -> str:
     """How several promises of one list share alpha."""
-    shares = promise_shares([each.target for each in policy.cutoffs])
+    shares = promise_shares([each.target for each in policy.cutoffs], joint=policy.joint is not None)
+    if policy.joint is not None:
+        rest = "" if shares == 1 else f", at one of {shares} equal parts of alpha"
+        return (
+            f"The promises of a share or a mean and the one about a single pool hold together{rest}: they "
+            "were certified by their joint level, for rows and pools whose candidates are independent draws. "
+            "All were fixed before looking at these rows, and nothing of a pool to come was used."
+        )
     if shares == 1:
         return (
             "All of these promises hold together, each certified at alpha: which of them fails first is "

@@ -33,13 +33,14 @@ from surelist.promises.conditions import (
 from surelist.promises.groups import joint_alpha
 from surelist.promises.kinds.counts import CountPromise, Largest
 from surelist.promises.phrases import percent, qualified
-from surelist.promises.promise import About, Level, PageChoice, Watched
+from surelist.promises.promise import About, Level, PageChoice, Promise, Watched
 from surelist.promises.state import Certificate, Cutoff, Requirement, Step
 
 if TYPE_CHECKING:
     from surelist.promises.promise_curve import CurveRows, PromiseCurve
 
 MOST_K = 60  # numbers per pool that a curve tries
+BESIDE_SHARES = (0.5, 0.75, 0.25, 0.1, 0.02)  # of alpha, that promises beside it may have
 MOST_SIZES = 2000  # pool sizes with a threshold of their own
 ANY_SIZE = "The size of a pool does not depend on how good its candidates look."
 
@@ -83,6 +84,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     certified = ("Qualified in every pool, at least", "Qualified, at least", False)
     in_whole_pools = "NextPool(k=...)"
     about = About.POOL
+    joins_fixed = True
     rules = ("exact", "pac", "bernstein")
 
     proved_with = (
@@ -170,6 +172,8 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         self._descend(rows, level, sizes, middle, high, steps)
 
     def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
+        if level.rule == "exact" and level.beside is not None:
+            return bounds.pool_beside_count(rows, self.k, pool_size, level.alpha, level.beside)
         if level.rule == "exact":
             return bounds.pool_critical_count(rows, self.k, pool_size, level.alpha)
         if level.rule == "pac":
@@ -189,8 +193,23 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         return self.count_at(self.sizes[0], rows, qualified, level)
 
     def is_enough(self, step: Step, rows: int, qualified: int, level: Level) -> bool:
-        exact = level.rule == "exact"
+        exact = level.rule == "exact" and level.beside is None
         return exact and bounds.pool_certifies(rows, self.k, step.pool_size, level.alpha, step.critical_count)
+
+    def beside_fixed(self, fixed: Sequence[Promise], rows: int, level: Level) -> Level | None:
+        """Half of alpha for the others; where the same rows are counted for all of them, the part that makes
+        the largest of the counts smallest."""
+        if level.rule != "exact":
+            return None
+        by_rows = [each for each in fixed if isinstance(each, CountPromise) and not each.of_qualified]
+        if len(by_rows) == len(fixed):
+
+            def largest(part: float) -> int:
+                counts = [each.count_at(0, rows, 0, replace(level, alpha=part)) for each in by_rows]
+                return max(self.count_at(self.sizes[0], rows, 0, replace(level, beside=part)), *counts)
+
+            return replace(level, beside=min((level.alpha * share for share in BESIDE_SHARES), key=largest))
+        return replace(level, beside=level.alpha / 2)
 
     def limit_rate(self, level: Level) -> float:
         if level.rule == "bernstein":
