@@ -38,6 +38,7 @@ _NAMES = {
     "promises.kinds.pool_average": "PoolAverage",
     "promises.kinds.precision": "Precision",
     "promises.kinds.recall": "Recall",
+    "promises.kinds.triage": "Triage",
     "promises.kinds.value": "Value",
     "promises.mean_rank": "MeanRank mean_rank",
     "promises.policy": "Policy",

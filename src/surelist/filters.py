@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from surelist._check import Mask, Scores
 
 
+ACCEPT, LOOK, REJECT = "accept", "look", "reject"  # the lists of a triage
+TRIAGE = "triage"  # the column that names them
+
+
 @dataclass(frozen=True)
 class Threshold:
     """In pools of at least ``pool_size`` candidates, scores >= ``score`` are shortlisted.
@@ -79,6 +83,7 @@ class Filter:
     by_rank: bool = False
     hashed: bool = False
     salt: Salt | None = None
+    looked_from: float | None = None  # three lists: those below it are rejected, those between are looked at
 
     @classmethod
     def everyone(cls) -> Filter:
@@ -114,10 +119,18 @@ class Filter:
             raise InvalidInput("groups", "this policy has one cutoff for everybody; leave them out.")
         return self._at_least(array, self.groups[0].threshold(len(array)), texts)
 
+    def triage(self, scores: Scores) -> NDArray[np.str_]:
+        """Which of three lists each candidate is on."""
+        assert self.looked_from is not None
+        accepted = scores >= self.groups[0].thresholds[0].score
+        return np.where(accepted, ACCEPT, np.where(scores < self.looked_from, REJECT, LOOK))
+
     def reason(self, group: str | None, candidates: int, sizes: Mapping[str, int]) -> str:
         """Why a shortlisted candidate of ``group`` is there, in a pool with these sizes by group."""
         if self.by_rank:
             return self.rank_reason
+        if self.looked_from is not None:
+            return "see the column triage"
         part = next(each for each in self.groups if each.group in (None, group))
         size = sizes.get(part.group or "", 0) if self.size_by_group else candidates
         return part.reason(part.threshold(size))

@@ -55,6 +55,11 @@ PROOFS = {
         "promises/test_simulations.py::test_non_monotone_score_with_heavy_ties",
         "promises/test_list_length.py::test_exact_rule_is_close_to_the_oracle",
     ],
+    "triage": [
+        "promises/test_triage.py::test_over_every_sample_of_a_small_world_a_list_falls_short_at_most_alpha_of_the_time",
+        "promises/test_triage.py::test_the_worst_point_of_the_theory_by_simulation",
+        "promises/test_triage.py::test_a_missing_label_is_refused_since_among_the_rejected_it_would_count_as_right",
+    ],
     "common-cutoff": [  # the proof is that of no-split
         "promises/test_common_cutoff.py::test_every_sample_with_overlapping_groups",
         "promises/test_common_cutoff.py::test_the_worst_point_of_the_theory_by_simulation",

@@ -121,7 +121,17 @@ class ShareType(click.types.FloatParamType):
 
 
 SHARE = ShareType()
-_SHARES = {"alpha", "share", "start", "audit_rate", "lowest_rate", "calibration_share"}
+_SHARES = {
+    "reject",
+    "reject_recall",
+    "middle",
+    "alpha",
+    "share",
+    "start",
+    "audit_rate",
+    "lowest_rate",
+    "calibration_share",
+}
 
 
 def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
@@ -221,7 +231,15 @@ def _promise_flag(name: str, field: str, promise: type[Promise]) -> Decorator:
     return click.option(flag(name), name, cls=PromiseOption, type=kind, metavar=metavar, help=promise.help)
 
 
-FIELDS = ("by", "of", "spread", "start")  # of promises, beside what their flags set and the pool size
+FIELDS = (
+    "by",
+    "of",
+    "spread",
+    "start",
+    "reject",
+    "reject_recall",
+    "middle",
+)  # of promises, beside what their flags set and the pool size
 reading_options = options("sheet", "header_row", "decimal", "on_bad_rows", "engine", "spark_master")
 
 

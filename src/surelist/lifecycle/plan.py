@@ -71,7 +71,7 @@ class Plan(Displayed):
     pools: int
     enough: int | None
     unit: str = "rows"  # of calibration: rows, or whole pools
-    measure: str = "list"  # what the table shows: how long lists are, or how many are certified on one
+    measure: str = "list"  # in the table: how long lists are, how many are certified, or left to people
     start: float | None = None  # of a precision promise: where its walk should begin
 
     def needs(self, assurance: float, rule: str = "exact") -> int | None:
@@ -123,6 +123,8 @@ class Plan(Displayed):
             lines.append(HOPELESS)
         elif self.measure == "certified":
             lines.append(f"Such a list holds {self.oracle:.2f} qualified candidates {per}.")
+        elif self.measure == "band":
+            lines.append(f"Left to people with the population known: {self.oracle:.2f} {per}.")
         else:
             lines.append(f"Oracle list (the population known): {self.oracle:.2f} {per}.")
         if self.start is not None:
@@ -145,7 +147,8 @@ class Plan(Displayed):
     def _display(self) -> Display:
         needed = [_needs(each, self.unit) for each in self.needed if each.rule not in PAPER_RULES]
         oracle = HOPELESS if math.isnan(self.oracle) else f"{self.oracle:.2f} candidates"
-        best = "such a list holds" if self.measure == "certified" else "best possible list"
+        known = {"certified": "such a list holds", "band": "left to people at best"}
+        best = known.get(self.measure, "best possible list")
         facts = [("for", f"{self.target.describe()}, alpha {self.alpha:g}"), (best, oracle)]
         rows = "no number of" if self.recommended is None else f"about {self.recommended:,}"
         return Display(

@@ -17,6 +17,7 @@ from surelist.errors import InvalidInput
 Floats = NDArray[np.float64]
 
 REPLICATES = 200
+PER = 100.0  # lists of promises without a pool size are counted per 100 candidates
 COVERAGE = 0.95
 ASSUMED = (
     "Assumption: scores of qualified and other candidates are normal with equal variance (binormal "
@@ -125,3 +126,15 @@ def _resample(scores: Floats, labels: NDArray[np.bool_], seed: int) -> tuple[Emp
 
     resamples = [shares(rng.poisson(1.0, len(scores)).astype(float)) for _ in range(replicates)]
     return shares(np.ones(len(scores))), resamples
+
+
+class RateByShare:
+    """The population as a curve: the share qualified and listed at any share listed."""
+
+    def __init__(self, population: Population) -> None:
+        rates = np.linspace(0.0, population.base_rate, 4001)
+        self.listed = np.maximum.accumulate(population.listed(rates))
+        self.rates = rates
+
+    def rate(self, share: Floats) -> Floats:
+        return np.interp(share, self.listed, self.rates)

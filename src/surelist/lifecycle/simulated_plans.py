@@ -21,7 +21,8 @@ from surelist.bounds.pools import stake_for
 from surelist.bounds.precision import passed_steps
 from surelist.errors import InvalidInput
 from surelist.lifecycle.plan import Needed, Plan, PlanRow
-from surelist.lifecycle.populations import Population, populations
+from surelist.lifecycle.populations import PER, Population, RateByShare, populations
+from surelist.lifecycle.triage_plan import plan_triage
 from surelist.promises import kinds
 from surelist.promises.kinds.next_pool import allowed_rank
 from surelist.promises.kinds.precision import RATIO, STARTS
@@ -35,7 +36,6 @@ RUNS = 400
 POOL_SIZES = (10, 20, 30, 50, 100, 200, 300, 500, 1_000)
 MOST_POOLS = 100_000
 THRESHOLDS = 64
-PER = 100.0  # lists of a precision promise are counted per 100 candidates
 POOLED = (
     "From a pilot of {pools:,} pools with {rows:,} rows, resampled pool by pool. Do not use the pilot's "
     "pools for calibration: they chose how many."
@@ -66,28 +66,18 @@ def plan_special(
     if target.whole_pools:
         return plan_pools(target, alpha, sizes, pilot, pools, seed)
     best, _, _, basis = populations(*guess, pilot, seed)
+    if target.three_ways:
+        return plan_triage(target, alpha, sizes, best, basis, pools, seed)
     if target.listed is not None:
         return plan_budget(target, alpha, sizes or SIZES, best, basis, pools)
     return plan_precision(target, alpha, sizes or SIZES, best, basis, pools, seed)
-
-
-class _Curve:
-    """The population as a curve: the share qualified and listed at any share listed."""
-
-    def __init__(self, population: Population) -> None:
-        rates = np.linspace(0.0, population.base_rate, 4001)
-        self.listed = np.maximum.accumulate(population.listed(rates))
-        self.rates = rates
-
-    def rate(self, share: Floats) -> Floats:
-        return np.interp(share, self.listed, self.rates)
 
 
 def plan_budget(
     target: Any, alpha: float, sizes: Sequence[int], best: Population, basis: str, pools: int
 ) -> Plan:
     """How many a list of fixed length is certified to hold, on average over calibrations."""
-    rate = float(_Curve(best).rate(np.array([target.size / target.pool_size]))[0])
+    rate = float(RateByShare(best).rate(np.array([target.size / target.pool_size]))[0])
     rows = []
     for n in sizes:
         some = 1 - (1 - rate) ** n
@@ -113,7 +103,7 @@ def plan_precision(
     target: Any, alpha: float, sizes: Sequence[int], best: Population, basis: str, pools: int, seed: int
 ) -> Plan:
     """The walk on simulated rows, with lists from very many unlabelled scores; and where it should start."""
-    curve, rng = _Curve(best), np.random.default_rng(seed)
+    curve, rng = RateByShare(best), np.random.default_rng(seed)
     shares = np.linspace(0.0, 1.0, 20_001)[1:]
     good = curve.rate(shares) >= target.share * shares
     longest = float(shares[good].max()) if good.any() else math.nan
@@ -133,7 +123,7 @@ def plan_precision(
 
 
 def _walks(
-    share: float, alpha: float, start: float, n: int, curve: _Curve, rng: np.random.Generator
+    share: float, alpha: float, start: float, n: int, curve: RateByShare, rng: np.random.Generator
 ) -> Floats:
     """Shares listed at the end of simulated walks; 0 where the first list did not pass."""
     lists = [start]

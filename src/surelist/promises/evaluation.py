@@ -180,7 +180,7 @@ def evaluate(
     listed = _listed(policy, scores, groups if policy.filter.grouped else None, ids, pools)
     check.require_length(good, len(listed), "labels")
     check.require_rows(good, "labels")
-    everyone = RowsSeen(np.ones(len(good), dtype=np.bool_), listed, good, drawn)
+    everyone = RowsSeen(np.ones(len(good), dtype=np.bool_), listed, good, drawn, _rejected(policy, scores))
     members = _members(groups, policy, len(good)) if policy.grouped else {}
     kept = [_kept(None, everyone, everyone)]
     whole = policy.group_rows == "all"
@@ -191,6 +191,10 @@ def evaluate(
     by_pool = None if enough is None else Share.exact(int(np.count_nonzero(enough)), len(enough))
     consistent, verdict = judge(policy, everyone, members)
     return Evaluation(policy.promise, tuple(kept), by_pool, consistent, verdict)
+
+
+def _rejected(policy: Policy, scores: Any) -> Mask | None:
+    return policy.triage(scores) == "reject" if policy.three_ways else None
 
 
 def _listed(policy: Policy, scores: Any, groups: Any, ids: Any, pools: Any) -> Mask:

@@ -17,7 +17,21 @@ from surelist.promises.promise import Promise
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import GROUP_WARNING, Roles, Targets, Terms, make_terms
 
-NUMBERS = ("k", "pool_size", "share", "size", "recall", "start", "spread", "of", "by")  # fields of promises
+NUMBERS = (
+    "k",
+    "pool_size",
+    "share",
+    "size",
+    "recall",
+    "start",
+    "spread",
+    "of",
+    "by",
+    "accept",
+    "reject",
+    "reject_recall",
+    "middle",
+)  # fields of promises
 PLAIN = {"of": "count", "by": "score"}
 
 PoolSize = float | str | tuple[float, float]

@@ -54,6 +54,7 @@ class RowsSeen:
     listed: Mask
     good: Mask
     pools: Pools | None = None
+    rejected: Mask | None = None  # of a triage
 
     def of(self, group: Mask) -> RowsSeen:
         return RowsSeen(self.rows & group, self.listed & group, self.good & group, self.pools)
@@ -77,7 +78,9 @@ def judge(policy: Certificate, everyone: RowsSeen, groups: dict[str, Mask]) -> t
     if policy.withdrawn is not None:
         return None, "Nothing is promised any more, so there is nothing to judge."
     judged = _pools_judged(policy, everyone, groups) or [
-        _judged(policy, cutoff, _of(everyone, cutoff, groups), everyone) for cutoff in policy.cutoffs
+        each
+        for cutoff in policy.cutoffs
+        for each in _judged(policy, cutoff, _of(everyone, cutoff, groups), everyone)
     ]
     findings = [each for each in judged if not isinstance(each, str)]
     unknown = list(dict.fromkeys(each for each in judged if isinstance(each, str)))
@@ -96,12 +99,18 @@ def _of(everyone: RowsSeen, cutoff: Cutoff, groups: dict[str, Mask]) -> RowsSeen
     return everyone if cutoff.group is None else everyone.of(groups[cutoff.group])
 
 
-def _judged(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> Finding | str:
-    """The finding for one cutoff, or why there is none."""
+def _judged(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> list[Finding | str]:
+    """The findings for one cutoff, or why there is none."""
+    if cutoff.about is About.POPULATION and not cutoff.proof.unjudged:
+        return [_share_short(each, seen) for each in cutoff.proof.shares_seen(cutoff, policy, seen, everyone)]
+    return [_judged_otherwise(policy, cutoff, seen, everyone)]
+
+
+def _judged_otherwise(
+    policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen
+) -> Finding | str:
     if cutoff.proof.unjudged:
         return cutoff.proof.unjudged
-    if cutoff.about is About.POPULATION:
-        return _share_short(policy, cutoff, seen, everyone)
     if cutoff.about is About.COLLECTION:
         return policy.not_of_these
     if cutoff.about is About.POOL:
@@ -109,9 +118,8 @@ def _judged(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsS
     return ONE_LIST if cutoff.about is About.THIS_POOL else AMOUNTS if cutoff.target.amounts else AVERAGE
 
 
-def _share_short(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> Finding | str:
+def _share_short(share: ShareSeen, seen: RowsSeen) -> Finding | str:
     """P(so few or fewer) where the share is exactly what is promised; rows of one pool may be alike."""
-    share = cutoff.proof.share_seen(cutoff, policy, seen, everyone)
     won, of, promised = share.won, share.of, share.promised
     count, total = int(np.count_nonzero(won)), int(np.count_nonzero(of))
     if total == 0:

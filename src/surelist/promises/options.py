@@ -64,6 +64,14 @@ OPTIONS: dict[str, Option] = {
         (), list[str], "Another score column: the best one is kept, alpha is shared. Repeat.", "COLUMN"
     ),
     "start": Option(None, float, "For precision: the share of candidates on the first list tested.", "SHARE"),
+    "accept": Option(None, float, "For a triage: of the accepted, the share that is qualified.", "SHARE"),
+    "reject": Option(None, float, "For a triage: of the rejected, the share that is not qualified.", "SHARE"),
+    "reject_recall": Option(
+        None, float, "For a triage, instead: of all qualified, the share that is not rejected.", "SHARE"
+    ),
+    "middle": Option(
+        None, float, "For a triage with reject: the largest share of candidates to accept.", "SHARE"
+    ),
     "unlabelled": Option(None, str, "File with scores of other candidates, without labels.", "FILE"),
     "audit_rate": Option(
         None, float, "Share of rows below audited_below that were labelled at random.", "RATE"

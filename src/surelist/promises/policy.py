@@ -24,7 +24,7 @@ from surelist import _numerals as numerals
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput, PoolWarning
-from surelist.filters import Filter, GroupFilter, Threshold
+from surelist.filters import TRIAGE, Filter, GroupFilter, Threshold
 from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_display, policy_file, pool_checks, wording
 from surelist.promises.options import GroupKey
@@ -150,6 +150,7 @@ class Policy(Displayed, Certificate, frozen=True):
             by_rank=self.by_rank,
             hashed=self.salt_hash is not None,
             salt=self.salt,
+            looked_from=self.cutoffs[0].proof.looked_from,
         )
 
     @property
@@ -239,6 +240,23 @@ class Policy(Displayed, Certificate, frozen=True):
         if len(mask) == 0:
             warnings.warn("scores: the pool is empty, and so is its shortlist.", PoolWarning, stacklevel=2)
         return mask
+
+    @property
+    def three_ways(self) -> bool:
+        """Whether it accepts, rejects, and leaves the rest to people."""
+        return self.cutoffs[0].target.three_ways
+
+    @property
+    def list_column(self) -> str | None:
+        """The column of a written list that says which of three lists a candidate is on."""
+        return TRIAGE if self.three_ways else None
+
+    def triage(self, scores: Any) -> NDArray[np.str_]:
+        """For every candidate "accept", "look" or "reject"; of a ``Triage`` policy only."""
+        if not self.three_ways:
+            raise InvalidInput("policy", "it makes one list; calibrate with Triage for three.")
+        array = check.as_scores(self._chosen_score(scores))
+        return self.filter.triage(array)
 
     def select_pools(self, scores: Any, pools: Any, groups: Any = None, ids: Any = None) -> Mask:
         """The same for the candidates of many pools; ``pools`` says which one each is in."""

@@ -52,6 +52,8 @@ def listed(cutoff: Cutoff) -> str:
     if cutoff.target.by_rank:
         return f"the best {-first:.0f} of each pool"
     span = f"{first:.6g}" if first == last else f"{first:.6g} to {last:.6g}"
+    if (low := cutoff.proof.looked_from) is not None:
+        return f"accepted from a score of {span} on, rejected below {low:.6g}"
     if cutoff.steps[0].tie_break is not None:
         return f"score > {span}, or at it and let in by the hash of the id"
     return f"score >= {span}"

@@ -134,6 +134,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     )
     planned: ClassVar[bool] = False  # how many labels it takes can be said beforehand
     paper_rule: ClassVar[str | None] = None  # the paper's rule, to compare a plan with
+    three_ways: ClassVar[bool] = False  # its policy accepts, rejects, and leaves the rest to people
     every_label: ClassVar[bool] = False  # a missing label cannot count as not qualified
 
     @property
@@ -288,6 +289,11 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
         """The candidates that it is about, where these are known one by one."""
         return None
 
+    @property
+    def looked_from(self) -> float | None:
+        """The score from which on people look at candidates who are not listed; None where nobody does."""
+        return None
+
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         """What is promised, as the first half of a sentence."""
         raise NotImplementedError
@@ -329,6 +335,12 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     ) -> ShareSeen:
         """For promises about a population: the share that is tested on rows which it never saw."""
         raise NotImplementedError
+
+    def shares_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> tuple[ShareSeen, ...]:
+        """The same where a promise has several shares."""
+        return (self.share_seen(cutoff, policy, seen, everyone),)
 
     def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
         """For promises about pools: P(as many of pools of these sizes fall short); None where that is not

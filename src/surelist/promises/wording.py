@@ -51,6 +51,8 @@ def threshold(cutoff: Cutoff) -> str:
     span = f"{first.threshold:.10g}"
     if len(cutoff.steps) > 1:
         span = f"{span} (pools of {first.pool_size}) to {last.threshold:.10g} ({last.pool_size} or more)"
+    if (low := cutoff.proof.looked_from) is not None:
+        return f"accept every score >= {span}, reject every score < {low:.10g}, look at those between"
     if first.tie_break is None:
         return f"{name}shortlist every score >= {span}"
     return f"{name}shortlist every score > {span}, and those at it whom the hash of their id lets in"

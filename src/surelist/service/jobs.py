@@ -197,7 +197,7 @@ def select_file(
             done, (upload.sha256, upload.format), (result.sha256, result.format), impact
         )
         drawn, groups = None, dict[str, int]()
-        if review:
+        if review and not policy.three_ways:  # everyone is in the file, with the list that they are on
             drawn, groups = _laid_out(
                 runtime, source, policy, names, result, columns, read.decimal, audit_rate
             )
@@ -253,6 +253,13 @@ def select_rows(
     drawn = None if audit_rate is None else watching.draw_audit(done.candidates, numbers, audit_rate)
     made = SelectionMade(**asdict(facts), policy=digest, audit_rate=audit_rate, audit=drawn)
     return made, sent.at(numbers)
+
+
+def three_lists(body: bytes, policy: Policy, columns: Mapping[str, str | None]) -> list[str]:
+    """Of a triage, the list that each row is on."""
+    sent = SentRows(body)
+    names = workflows.names_in_rows(policy, sent.has, **columns)
+    return workflows.three_lists(sent.columns(names), policy)
 
 
 def escaped(path: Path) -> Path:

@@ -61,6 +61,10 @@ class CalibrateOptions(Options):
     of: LabelsOf = option("of")
     by: ListedBy = option("by")
     start: float | None = option("start", gt=0, lt=1)
+    accept: float | None = option("accept", gt=0, lt=1)
+    reject: float | None = option("reject", gt=0, lt=1)
+    reject_recall: float | None = option("reject_recall", gt=0, lt=1)
+    middle: float | None = option("middle", gt=0, lt=1)
     also: list[str] = option("also", max_length=4)
     other_score: list[Name] = option("other_score", max_length=20)
     audit_rate: float | None = option("audit_rate", gt=0, le=1)
@@ -272,6 +276,7 @@ class Shortlist(BaseModel):
     audit: list[Row] | None = Field(
         default=None, description="With `audit_rate`: whom to review beside the shortlist."
     )
+    triage: list[str] | None = Field(default=None, description="Of a triage: the list of each row sent.")
 
 
 class ShareView(BaseModel):

@@ -31,8 +31,10 @@ WORDS = {
     "k": "how many qualified you need", "pool_size": "the pool size", "share": "the share to keep",
     "precision": "the share of the list", "budget": "how many you can review",
     "also": "the share of the list", "start": "the list to begin with", "spread": "the spread",
+    "accept": "the share of the accepted", "reject": "the share of the rejected",
+    "reject_recall": "the share that is not rejected",
 }  # fmt: skip
-PERCENT = ("share", "precision", "start", "also")
+PERCENT = ("share", "precision", "start", "also", "accept", "reject", "reject_recall")
 LABELS: dict[Labels, str] = {
     "all": "an answer in every row",
     "unqualified": "an answer or nothing; nothing counts as not qualified",
@@ -52,7 +54,7 @@ DEFAULTS = {
     "promise": "expected", "k": "5", "pool_size": "100", "share": "95", "alpha": "10", "purpose": "",
     "rule": "exact", "spread": "", "by": "", "precision": "80", "start": "", "budget": "10", "also": "",
     "audit_rate": "5", "audited_below": "", "probability": "", "lowest_rate": "",
-    "cutoff": "common", "all": "",
+    "cutoff": "common", "all": "", "accept": "90", "reject": "90", "reject_recall": "",
 }  # fmt: skip
 
 

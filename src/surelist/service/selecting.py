@@ -159,6 +159,8 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
     written = await runtime.written(view.record_selection(jobs.new_id(), event, key))
     jobs.count_selection(runtime, event)
     answer = {"selection": answers.selection(written), "shortlist": msgspec.Raw(shortlist)}
+    if made.three_ways:
+        answer["triage"] = await large_or_small(runtime, body, jobs.three_lists, made, asked.columns)
     if asked.audit_rate is not None:  # of the entry, which is an earlier one where this was asked before
         drawn = await large_or_small(runtime, body, rows_as_sent, written.entry.event.audit)
         answer["audit"] = msgspec.Raw(drawn)

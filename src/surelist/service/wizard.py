@@ -236,6 +236,8 @@ def shortlist(
         ).replace(">=", "≥")
         for row in rows
     ]
+    if policy.list_column in names:
+        reasons = [row[names.index(policy.list_column)] for row in rows]
     return {
         "names": names, "rows": rows, "reasons": reasons, "id": ident, "score": score,
         "until": until(kept.until),

@@ -15,7 +15,7 @@ from surelist._names import option
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
-from surelist.filters import Filter
+from surelist.filters import ACCEPT, LOOK, REJECT, TRIAGE, Filter
 from surelist.pool_counts import PoolCheck
 from surelist.tables import bad_rows
 from surelist.tables.engines import Beside, Frame, is_remote
@@ -51,7 +51,8 @@ class Selection(Displayed):
 
     ``groups`` has (candidates, shortlisted) per group, ``pools`` the counts per pool where a pool
     column was given. ``dropped`` rows had no usable score. ``checks`` compare the pool with the
-    calibration rows; those that are ``warnings`` deserve a look. Where an ``output`` was asked
+    calibration rows; those that are ``warnings`` deserve a look. Of a triage the shortlist has everyone, with
+    a column ``triage``, and those accepted count as shortlisted. Where an ``output`` was asked
     for, the shortlist is there and ``table`` is None.
     """
 
@@ -65,6 +66,7 @@ class Selection(Displayed):
     checks: tuple[PoolCheck, ...] = ()
     table: Any = None
     scores: PoolScores | None = None
+    triage: dict[str, int] | None = None  # of three lists, how many are on each
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -78,6 +80,12 @@ class Selection(Displayed):
     def describe(self, checks: Sequence[str] | None = None) -> str:
         """How many are on the shortlist, by group and pool; what ``checks`` of the pool say (None: all)."""
         lines = [f"{self.shortlisted:,} of {self.candidates:,} candidates are on the shortlist."]
+        if self.triage is not None:
+            accepted, looked, rejected = (self.triage[each] for each in (ACCEPT, LOOK, REJECT))
+            lines = [
+                f"Of {self.candidates:,} candidates {accepted:,} are accepted, {rejected:,} rejected, and "
+                f"{looked:,} are for people to look at."
+            ]
         lines += [f"  {name}: {listed:,} of {size:,}" for name, (size, listed) in self.groups.items()]
         if self.dropped:
             lines.append(f"Rows without a finite score, dropped: {self.dropped:,}.")
@@ -132,7 +140,8 @@ def select_rows(
         form = output_format(output)
         refuse_inputs(os.fspath(output), table.paths)
     _require_applicable(filter, names)
-    added = _added(table, rank or form == "excel", reason or form == "excel")
+    three = filter.looked_from is not None
+    added = _added(table, rank or form == "excel", (reason or form == "excel") and not three, three)
     columns = find_columns(table, **names)
     plain = not (filter.by_size or filter.by_rank or filter.hashed)
     thresholds = {each.group: each.thresholds[-1].score for each in filter.groups} if plain else {}
@@ -152,18 +161,22 @@ def select_rows(
     limits, frame = make_limits(columns, filter, sizes)
     frame, chosen, spent = limits.conditions(columns, frame)
     _stop_for_calibration_rows(columns, frame, spent)
+    if three:  # everyone, each with a list
+        chosen = columns.usable
     if on_bad_rows == "drop":  # else there are none
         chosen = chosen & columns.usable
     if RANK in added and table.engine.ordered and not limits.joined:  # ranking may shuffle rows
         frame = table.engine.numbered(frame, ROW)
-    shortlist = _shortlist(columns, frame.filter(chosen), limits, added)
+    shortlist = _shortlist(columns, frame.filter(chosen), limits, added, filter)
     if output is not None and form is not None:
         written = _write(columns, shortlist, os.fspath(output), form, beside if later else None)
     counted, repeated = done[0]
     listed = counted.listed
     if listed is None:
-        listed = _listed(columns, shortlist if output is None else written)
+        kept = shortlist if output is None else written
+        listed = _listed(columns, kept.filter(nw.col(TRIAGE) == ACCEPT) if three else kept)
     result = replace(_summary(columns, filter, counted.sizes, listed), repeated_ids=repeated, scores=counted)
+    result = _three_lists(columns, filter, result)
     if output is None:
         return replace(result, table=table.engine.native(shortlist))
     return replace(result, output=os.fspath(output))
@@ -241,15 +254,13 @@ def _recoded(table: Table) -> bool:
     return table.origin is not None and table.origin.encoding != "utf-8"
 
 
-def _added(table: Table, rank: bool, reason: bool) -> tuple[str, ...]:
+def _added(table: Table, rank: bool, reason: bool, three: bool = False) -> tuple[str, ...]:
     """The columns that a list gets beside the pool's."""
-    added = ((RANK,) if rank else ()) + ((REASON,) if reason else ())
+    added = ((RANK,) if rank else ()) + ((REASON,) if reason else ()) + ((TRIAGE,) if three else ())
     for name in added:
         if name in table.columns:
-            what = "reason" if name == REASON else "rank"
-            raise InvalidInput(
-                f"column {name!r}", f"the pool has one already; rename it or leave {what} out."
-            )
+            left_out = {RANK: " or leave rank out", REASON: " or leave reason out"}.get(name, "")
+            raise InvalidInput(f"column {name!r}", f"the pool has one already; rename it{left_out}.")
     return added
 
 
@@ -279,7 +290,27 @@ def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: bad_rows.Co
     )
 
 
-def _shortlist(columns: Columns, kept: Frame, limits: RowLimits, added: tuple[str, ...]) -> Frame:
+def _triage(columns: Columns, filter: Filter) -> nw.Expr:
+    """Which of three lists each candidate is on."""
+    low, high = filter.looked_from, filter.groups[0].thresholds[0].score
+    between = nw.when(columns.score < low).then(nw.lit(REJECT)).otherwise(nw.lit(LOOK))
+    return nw.when(columns.score >= high).then(nw.lit(ACCEPT)).otherwise(between)
+
+
+def _three_lists(columns: Columns, filter: Filter, result: Selection) -> Selection:
+    """The same with how many are on each of three lists."""
+    if filter.looked_from is None:
+        return result
+    usable = columns.frame.filter(columns.usable)
+    below = usable.filter(columns.score < filter.looked_from).select(nw.len().alias(RANK))
+    rejected = int(columns.rows(below, "counting those rejected")[0][0])
+    between = result.candidates - result.shortlisted - rejected
+    return replace(result, triage={ACCEPT: result.shortlisted, LOOK: between, REJECT: rejected})
+
+
+def _shortlist(
+    columns: Columns, kept: Frame, limits: RowLimits, added: tuple[str, ...], filter: Filter
+) -> Frame:
     ordered = columns.table.engine.ordered
     if RANK in added:
         keys = {RANK: columns.score, POOL: columns.pool if columns.pool is not None else nw.lit(0)}
@@ -290,4 +321,6 @@ def _shortlist(columns: Columns, kept: Frame, limits: RowLimits, added: tuple[st
         kept = kept.sort(ROW)
     if REASON in added:
         kept = kept.with_columns(limits.reason(columns).alias(REASON))
+    if TRIAGE in added:
+        kept = kept.with_columns(_triage(columns, filter).alias(TRIAGE))
     return kept.select(*columns.table.columns, *added)

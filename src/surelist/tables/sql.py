@@ -17,7 +17,7 @@ from surelist import _check as check
 from surelist._check import Dialect
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.filters import Filter, GroupFilter
+from surelist.filters import ACCEPT, LOOK, REJECT, Filter, GroupFilter
 from surelist.tables.roles import EXACT_INTEGER
 
 LARGEST = sys.float_info.max
@@ -33,8 +33,9 @@ def filter_sql(
 ) -> str:
     """The expression in ``dialect``; ``names`` are the columns ``score`` and, with groups, ``group``.
 
-    ``pool_size`` says how many candidates with a score every pool has, for thresholds that depend on it;
-    ``whole_numbers`` that the score is an integer column, where those beyond 2^53 have no exact float.
+    ``pool_size`` says how many candidates with a score every pool has, for thresholds that depend on it. Of
+    a triage it is a text, "accept", "look" or "reject" (NULL without a finite score);
+    ``whole_numbers`` says that the score is an integer column, where those beyond 2^53 have no exact float.
     """
     check.as_choice(dialect, get_args(Dialect), "dialect")
     _require_expressible(filter, names, pool_size)
@@ -48,6 +49,13 @@ def filter_sql(
     listed = exp.and_(exp.or_(*conditions), number <= _float(exp, LARGEST))
     if whole_numbers:
         listed = exp.and_(listed, score.between(-EXACT_INTEGER, EXACT_INTEGER))
+    if filter.looked_from is not None:
+        low = _float(exp, filter.looked_from)
+        finite = number.between(_float(exp, -LARGEST), _float(exp, LARGEST))
+        three = exp.case().when(listed, exp.Literal.string(ACCEPT))
+        three = three.when(finite.and_(number < low), exp.Literal.string(REJECT))
+        three = three.when(finite, exp.Literal.string(LOOK))
+        return str(three.sql(dialect=dialect, identify=True))
     return str(exp.func("coalesce", listed, exp.false()).sql(dialect=dialect, identify=True))
 
 

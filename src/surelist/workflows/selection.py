@@ -186,7 +186,14 @@ def select_columns(columns: Mapping[str, Any], policy: Policy) -> tuple[list[int
     listed = Counter(str(columns["group"][row]) for row in chosen) if policy.filter.grouped else Counter()
     counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
     checks = policy.checks_of(array, columns.get("group"), mask, columns.get("pool"))
-    return chosen, Selection(len(array), len(chosen), counts, checks=checks)
+    three = dict(Counter(policy.triage(scores).tolist())) if policy.three_ways else None
+    return chosen, Selection(len(array), len(chosen), counts, checks=checks, triage=three)
+
+
+def three_lists(columns: Mapping[str, Any], policy: Policy) -> list[str]:
+    """Of a triage, the list that each row of a pool, given as columns by role, is on."""
+    lists: list[str] = policy.triage(check.as_scores(columns["score"])).tolist()
+    return lists
 
 
 def score_column(policy: Policy, score: str | None) -> str | None:

@@ -51,6 +51,7 @@ from surelist.workflows.selection import (
     select_columns,
     select_source,
     select_table,
+    three_lists,
 )
 from surelist.workflows.source import Read, Source, words_of_tables
 
@@ -85,6 +86,7 @@ __all__ = [
     "select_source",
     "select_table",
     "shape",
+    "three_lists",
     "value_problems",
 ]  # fmt: skip
 

@@ -152,12 +152,12 @@ class Precision(Promise, tag="precision", frozen=True):
         return refuse(self, level, evidence, reason)
 
 
-def grid(others: Floats, start: float) -> Floats:
+def grid(others: Floats, start: float, ratio: float = RATIO) -> Floats:
     """Thresholds from a list of ``start`` of the unlabelled scores on, each list a little longer."""
     total = len(others)
     ranks = [max(1, math.ceil(check.as_fraction(start, "start") * total))]
     while ranks[-1] < total:
-        ranks.append(min(total, max(ranks[-1] + 1, math.floor(ranks[-1] * RATIO))))
+        ranks.append(min(total, max(ranks[-1] + 1, math.floor(ranks[-1] * ratio))))
     at = total - np.array(ranks)
     thresholds: Floats = np.partition(others, at)[at]
     return np.asarray(thresholds[np.append(True, np.diff(thresholds) < 0)])

@@ -1,0 +1,317 @@
+"""Accept, look, reject: everyone is put on one of three lists [theory: triage].
+
+Two fixed sequences of tests start at the ends. Those accepted and those rejected come with a promise; people
+look at the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist import bounds
+from surelist._files import hold
+from surelist._numerals import about, of_every
+from surelist.bounds.precision import passed_steps
+from surelist.errors import InvalidInput, NotCertifiable
+from surelist.promises import phrases
+from surelist.promises.conditions import Proved
+from surelist.promises.judging import RowsSeen, ShareSeen
+from surelist.promises.kinds.precision import grid
+from surelist.promises.phrases import counted, percent
+from surelist.promises.promise import Level, PageChoice, Promise, Proof
+from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
+
+if TYPE_CHECKING:
+    from surelist.promises.evidence import Evidence
+
+Floats = NDArray[np.float64]
+
+MIDDLE = 0.5  # of candidates may be accepted at most, and the others rejected
+RATIO = 1.02  # a step makes a list this much longer
+FIRST = 3.0  # times as many rows on the first list as could pass at all
+LONGEST_FIRST = 0.9  # of the way to the middle
+
+
+class Triage(Promise, tag="triage", frozen=True):
+    """Everyone is accepted, rejected or looked at by people [theory: triage].
+
+    Of the accepted at least a share is qualified. Of the rejected at least a share is not (``reject``), or
+    everyone else keeps a share of all qualified candidates (``reject_recall``). ``policy.triage`` says who is
+    on which list; ``policy.select`` lists the accepted.
+
+    Parameters
+    ----------
+    accept : float
+        Of the accepted, the share that is qualified.
+    reject : float, optional
+        Of the rejected, the share that is not qualified; exactly one of ``reject`` and ``reject_recall``.
+    reject_recall : float, optional
+        Of all qualified candidates, the share that is not rejected.
+    middle : float, optional
+        With ``reject``: the largest share of candidates that may be accepted, fixed beforehand; at most all
+        others are rejected. From a plan, or one half.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Triage(0.9, reject=0.9).describe()
+    'at least 90% of the accepted qualified, and 90% of the rejected not'
+    """
+
+    page = (
+        PageChoice(
+            "triage",
+            "Accept, look, reject",
+            "Put everyone on one of three lists: of the accepted at least {accept|Percent of the accepted "
+            "that is qualified} % are qualified; of the rejected at least {reject|Percent of the rejected "
+            "that is not qualified} % are not, or, with that field empty, at least {reject_recall|Percent of "
+            "all qualified that is not rejected} % of all qualified are not rejected. People look at the "
+            "rest.",
+        ),
+    )
+    help = "Of the accepted at least this share is qualified; needs unlabelled scores and a way to reject."
+    flags = (("triage", "accept"),)
+    others = "needed"
+    planned = True
+    every_label = True
+    three_ways = True
+    single_list = phrases.LONG_RUN
+
+    proved_with = (Proved("triage", labels=("thinned",), others=("given",)),)
+
+    accept: float
+    reject: float | None = None
+    reject_recall: float | None = None
+    middle: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.reject is None) == (self.reject_recall is None):
+            raise InvalidInput("reject", "expected exactly one of reject and reject_recall.")
+        if self.middle is not None and self.reject is None:
+            raise InvalidInput("middle", "goes with reject=; a recall needs none.")
+        for name in self.__struct_fields__:
+            if getattr(self, name) is not None:
+                check.set_value(self, name, check.as_alpha(getattr(self, name), name))
+
+    def describe(self) -> str:
+        accepted = f"at least {100 * self.accept:g}% of the accepted qualified"
+        if self.reject is not None:
+            return f"{accepted}, and {100 * self.reject:g}% of the rejected not"
+        return f"{accepted}, and {100 * (self.reject_recall or 0):g}% of all qualified not rejected"
+
+    def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
+        """Half of alpha each; a walk that passes all its steps hands its half to the other."""
+        scores, good, others = evidence.scores, evidence.good, evidence.require_others()
+        half = level.alpha / 2
+        share = self.middle or MIDDLE
+        edge = -math.inf if self.reject is None else _largest(others, share)
+        # a first list is as long as n, the shares and alpha say: nothing of the labels
+        down = _steps(others, edge, _first(self.accept, half, len(scores), share))
+        accepted = _walk(scores, good, down, self.accept, half)
+        if self.reject is None:
+            rejected = self._kept(scores[good], half)
+        else:
+            first = _first(self.reject, half, len(scores), 1 - share)
+            up = _steps(-others, math.nextafter(-edge, math.inf), first)
+            rejected = _walk(-scores, ~good, up, self.reject, half)
+            if accepted is not None and accepted.steps == len(down):
+                rejected = _walk(-scores, ~good, up, self.reject, level.alpha)
+            elif rejected is not None and rejected.steps == len(up):
+                accepted = _walk(scores, good, down, self.accept, level.alpha)
+        if accepted is None or rejected is None:
+            raise self._refusal(evidence, level, accepted is None)
+        lower = rejected.edge if self.reject is None else math.nextafter(-rejected.edge, math.inf)
+        proof = TwoLists(
+            len(others), min(lower, accepted.edge), accepted.listed, accepted.right, accepted.steps,
+            _part(accepted.alpha, level), rejected.listed, rejected.right, rejected.steps,
+            _part(rejected.alpha, level),
+        )  # fmt: skip
+        step = Step(0, accepted.right, accepted.edge)
+        return Certified((step,), len(scores), int(np.count_nonzero(good)), proof)
+
+    def _kept(self, hits: Floats, alpha: float) -> _Walked | None:
+        """The recall of everyone else: one order statistic of the qualified rows."""
+        if not len(hits):
+            return None
+        count = bounds.critical_count(len(hits), self.reject_recall or 0.0, alpha)
+        if count > len(hits):
+            return None
+        return _Walked(float(np.sort(hits)[len(hits) - count]), len(hits), count, 1, alpha)
+
+    def _refusal(self, evidence: Evidence, level: Level, accepting: bool) -> NotCertifiable:
+        side, share = ("accept", self.accept) if accepting else ("reject", self.reject or self.reject_recall)
+        return refuse(
+            self, level, evidence,
+            f"Of {counted(evidence.rows, 'calibration row')}, {evidence.qualified:,} are qualified, and no "
+            f"list to {side} could be certified for {percent(share or 0)}: ask for a smaller share, or bring "
+            "more rows.",
+        )  # fmt: skip
+
+
+class _Walked:
+    """Where a walk ended: its list, how many of it are as promised, the steps passed, and the level."""
+
+    def __init__(self, edge: float, listed: int, right: int, steps: int, alpha: float) -> None:
+        self.edge, self.listed, self.right, self.steps, self.alpha = edge, listed, right, steps, alpha
+
+
+def _walk(
+    scores: Floats, right: NDArray[np.bool_], steps: Floats, share: float, alpha: float
+) -> _Walked | None:
+    """Down the lists of scores at or above each step, while they pass; None where the first does not."""
+    ordered, hits = np.sort(scores), np.sort(scores[right])
+    listed = len(ordered) - np.searchsorted(ordered, steps)
+    held = len(hits) - np.searchsorted(hits, steps)
+    passed = passed_steps(listed, held, share, alpha)
+    if not passed:
+        return None
+    at = passed - 1
+    return _Walked(float(steps[at]), int(listed[at]), int(held[at]), passed, alpha)
+
+
+def _first(share: float, alpha: float, rows: int, most: float) -> float:
+    """The share of candidates on the first list: some times as many rows as could pass if all were right."""
+    fewest = math.log(alpha) / math.log(share)
+    return min(LONGEST_FIRST * most, max(1 / rows, FIRST * fewest / rows))
+
+
+def _steps(others: Floats, edge: float, first: float) -> Floats:
+    """Thresholds that fall to the edge, each list a little longer."""
+    steps = grid(others, first, RATIO)
+    return np.asarray(steps[steps >= edge])
+
+
+def _largest(others: Floats, share: float) -> float:
+    """The score that this share of candidates reaches."""
+    rank = max(1, math.ceil(check.as_fraction(share, "middle") * len(others)))
+    return float(np.partition(others, len(others) - rank)[len(others) - rank])
+
+
+Part = Literal["half", "whole"]
+
+
+def _part(alpha: float, level: Level) -> Part:
+    return "whole" if alpha == level.alpha else "half"
+
+
+class TwoLists(Proof, tag="two-lists", frozen=True):
+    """Who scores below ``reject_below`` is rejected, who reaches the cutoff is accepted.
+
+    Per side: rows on its list, how many of them are as promised, lists passed in a row, and the part of
+    alpha. By a recall the rows of the second side are the qualified ones, of whom so many are not rejected.
+    """
+
+    unlabelled: int
+    reject_below: float
+    accepted: int
+    accepted_right: int
+    accept_steps: int
+    accept_part: Part
+    rejected: int
+    rejected_right: int
+    reject_steps: int
+    reject_part: Part
+
+    @property
+    def looked_from(self) -> float:
+        return self.reject_below
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        promise = _promise(cutoff)
+        first = f"of those whom this policy accepts at least {percent(promise.accept)} are qualified"
+        if promise.reject is not None:
+            rejected = f"of those whom it rejects at least {percent(promise.reject)} are not"
+            return f"{first}, and {rejected}, in the long run"
+        kept = percent(promise.reject_recall or 0)
+        return f"{first}, and at least {kept} of all qualified candidates are not rejected, in the long run"
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return phrases.wrong_over_rows(policy.alpha, cutoff.rows)
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        fixed = "The first lists tested and the middle were fixed before looking at the labels of these rows."
+        long_run = (
+            "The shares are those of all who are ever accepted or rejected; a single pool may lie below."
+        )
+        labels = "Every calibration row has a label."
+        needed = (*phrases.ALL_ROWS, labels, phrases.OTHER_SCORES, fixed, long_run)
+        return phrases.common_conditions(policy.alpha, *needed)
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        first = (
+            f"{self.accepted_right:,} of {counted(self.accepted, 'calibration row')} accepted are qualified, "
+            f"after {counted(self.accept_steps, 'list')} in a row passed"
+        )
+        if _promise(cutoff).reject is None:
+            kept = f"at least {self.rejected_right:,} of {self.rejected:,} qualified rows"
+            return f"{first}; {kept} are not rejected"
+        return (
+            f"{first}; {self.rejected_right:,} of {self.rejected:,} rejected are not, after "
+            f"{counted(self.reject_steps, 'list')}"
+        )
+
+    def check(self, cutoff: Cutoff) -> None:
+        promise, level = _promise(cutoff), cutoff.level
+        hold(self.reject_below <= cutoff.steps[0].threshold, "some are accepted and rejected")
+        hold(math.isfinite(self.reject_below), "nobody says who is rejected")
+        most = {"half": level.alpha / 2, "whole": level.alpha}
+        hold("half" in (self.accept_part, self.reject_part), "two walks have more than alpha")
+        possible = (
+            0 <= self.accepted_right <= min(self.accepted, cutoff.qualified) and self.accepted <= cutoff.rows
+        )
+        hold(possible and self.rejected <= cutoff.rows, "the row counts are impossible")
+        hold(min(self.accept_steps, self.reject_steps) >= 1, "no list passed")
+        hold(
+            _passes(self.accepted, self.accepted_right, promise.accept, most[self.accept_part]),
+            "it does not pass",
+        )
+        if promise.reject is None:
+            fits = (self.rejected, self.reject_part) == (cutoff.qualified, "half")
+            enough = bounds.critical_count(self.rejected, promise.reject_recall or 0.0, level.alpha / 2)
+            hold(fits and enough <= self.rejected_right <= self.rejected, "too few qualified are kept")
+        else:
+            right = _passes(self.rejected, self.rejected_right, promise.reject, most[self.reject_part])
+            hold(right, "its rejected do not pass")
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        promise = _promise(cutoff)
+        listed = policy.listed_per(cutoff)
+        tail = "" if listed is None else f", about {about(listed[0])} of 100 candidates"
+        first = f"at least {of_every(promise.accept)} candidates accepted{tail}, will be qualified"
+        if promise.reject is not None:
+            return f"in the long run {first}, and at least {of_every(promise.reject)} rejected will not be"
+        kept = of_every(promise.reject_recall or 0)
+        return f"in the long run {first}, and at least {kept} qualified are not rejected"
+
+    def shares_seen(
+        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
+    ) -> tuple[ShareSeen, ...]:
+        promise, rejected = _promise(cutoff), seen.rejected
+        assert rejected is not None
+        accepted = ShareSeen(
+            seen.listed & seen.good, seen.listed, promise.accept, "of the accepted are qualified",
+            "none of the rows is accepted",
+        )  # fmt: skip
+        if promise.reject is None:
+            kept, words = promise.reject_recall or 0.0, "of the qualified are not rejected"
+            return accepted, ShareSeen(
+                seen.good & ~rejected, seen.good, kept, words, "none of the rows is qualified"
+            )
+        words = "of the rejected are not qualified"
+        nobody = "none of the rows is rejected"
+        return accepted, ShareSeen(rejected & ~seen.good, rejected, promise.reject, words, nobody)
+
+
+def _passes(listed: int, right: int, share: float, alpha: float) -> bool:
+    return passed_steps(np.array([listed]), np.array([right]), share, alpha) == 1
+
+
+def _promise(cutoff: Cutoff) -> Triage:
+    hold(isinstance(cutoff.target, Triage), "its proof does not go with its target")
+    assert isinstance(cutoff.target, Triage)
+    return cutoff.target

@@ -1,0 +1,124 @@
+"""Three lists by two fixed sequences that share alpha [theory: triage]."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import factorial, prod
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import surelist as sl
+from surelist.workflows.sql import selection_sql
+
+
+def judged(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of a judge: Beta(3, 1) for the qualified half, Beta(1, 3) for the others."""
+    labels = rng.random(n) < 0.5
+    return np.where(labels, rng.beta(3, 1, n), rng.beta(1, 3, n)), labels
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    return *judged(rng, 1_000), judged(rng, 10_000)[0]
+
+
+@pytest.mark.parametrize("asked", [{"reject": 0.9}, {"reject_recall": 0.9}, {"reject": 0.9, "middle": 0.4}])
+def test_everyone_is_on_one_of_three_lists_and_a_file_keeps_them(rows, asked, tmp_path):
+    scores, labels, others = rows
+    policy = sl.calibrate(scores, labels, sl.Triage(0.9, **asked), unlabelled=others)
+    low, high = policy.cutoffs[0].proof.looked_from, policy.threshold
+    assert low <= high
+    asked_of = [np.nextafter(low, -1), low, np.nextafter(high, -1), high]
+    lists = policy.triage(asked_of)
+    assert lists.tolist() == ["reject", "look", "look", "accept"]
+    assert policy.select(asked_of).tolist() == [False, False, False, True]
+    assert "are not" in policy.promise
+    policy.save(tmp_path / "policy.json")
+    assert sl.Policy.load(tmp_path / "policy.json") == policy
+    text = (tmp_path / "policy.json").read_text()
+    for old, new in [("half", "whole"), (f'"reject_below": {low!r}', '"reject_below": 0.99')]:
+        with pytest.raises(sl.PolicyFileError):
+            sl.Policy.loads(text.replace(old, new))
+    assert sl.evaluate(policy, *judged(np.random.default_rng(4), 5_000)).consistent
+    with pytest.raises(sl.InvalidInput, match="Triage for three"):
+        sl.calibrate(scores, labels, sl.Expected(5, 100)).triage(scores)
+
+
+def test_what_is_asked_has_to_be_one_of_two(rows):
+    for wrong in ({}, {"reject": 0.9, "reject_recall": 0.9}, {"reject_recall": 0.9, "middle": 0.5}):
+        with pytest.raises(sl.InvalidInput):
+            sl.Triage(0.9, **wrong)
+    with pytest.raises(sl.InvalidInput, match="unlabelled"):
+        sl.calibrate(rows[0], rows[1], sl.Triage(0.9, reject=0.9))
+    with pytest.raises(sl.NotCertifiable, match="list to reject"):
+        sl.calibrate(rows[0], rows[1], sl.Triage(0.5, reject=0.995), unlabelled=rows[2])
+
+
+def test_a_missing_label_is_refused_since_among_the_rejected_it_would_count_as_right(rows):
+    labels = rows[1].astype(float)
+    labels[3] = np.nan
+    with pytest.raises(sl.InvalidInput, match="labels are missing"):
+        sl.calibrate(
+            rows[0], labels, sl.Triage(0.9, reject=0.9), unlabelled=rows[2], missing_labels="unqualified"
+        )
+
+
+# chances of a qualified row at 3, others at 2, qualified at 1, others at 0: the second list of each side is a hair short,
+# or of one side alone
+WORLDS = {
+    "both": (0.2499, 0.2501, 0.2501, 0.2499),
+    "accepting": (0.2999, 0.3001, 0.0, 0.4),
+    "rejecting": (0.4, 0.0, 0.3001, 0.2999),
+}
+LEAST = {"both": 0.3, "accepting": 0.3, "rejecting": 0.3}
+OTHERS = np.repeat([3.0, 2.0, 1.0, 0.0], [160, 40, 40, 160])
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_over_every_sample_of_a_small_world_a_list_falls_short_at_most_alpha_of_the_time(world):
+    chances, n, alpha = WORLDS[world], 14, 0.6
+    wrong = 0.0
+    for cells in product(range(n + 1), repeat=4):
+        if sum(cells) != n or any(c and not p for c, p in zip(cells, chances, strict=True)):
+            continue
+        chance = factorial(n) * prod(p**c / factorial(c) for p, c in zip(chances, cells, strict=True) if c)
+        scores, labels = np.repeat([3.0, 2.0, 1.0, 0.0], cells), np.repeat([1, 0, 1, 0], cells)
+        try:
+            policy = sl.calibrate(scores, labels, sl.Triage(0.5, reject=0.5), unlabelled=OTHERS, alpha=alpha)
+        except sl.NotCertifiable:
+            continue
+        lists = policy.triage([2.0, 1.0])
+        short = lists[0] == "accept" and chances[0] < chances[1]
+        wrong += chance * (short or (lists[1] == "reject" and chances[3] < chances[2]))
+    assert LEAST[world] <= wrong <= alpha
+
+
+def test_the_worst_point_of_the_theory_by_simulation():
+    """Both ends are surely right, and both lists a hair short where they meet: each walk spends its half of alpha."""
+    rng, runs, alpha, wrong = np.random.default_rng(8), 2_000, 0.2, 0
+    others = np.repeat([3.0, 2.0, 1.0, 0.0], [160, 40, 40, 160])
+    for _ in range(runs):
+        scores = rng.choice([3.0, 2.0, 1.0, 0.0], 400, p=[0.3, 0.2, 0.2, 0.3])
+        share = np.select([scores == 3, scores == 2, scores == 1], [0.9, 0.4995, 0.5005], 0.1)
+        labels = (
+            rng.random(400) < share
+        )  # of the upper half 0.7398 are qualified, of the lower as many are not
+        policy = sl.calibrate(scores, labels, sl.Triage(0.74, reject=0.74), unlabelled=others, alpha=alpha)
+        lists = policy.triage([2.0, 1.0])
+        wrong += lists[0] == "accept" or lists[1] == "reject"
+    assert stats.binom.sf(wrong - 1, runs, alpha) > 1e-6
+    assert stats.binom.cdf(wrong, runs, 0.15) > 1e-6
+
+
+def test_sql_says_the_same_three_lists(rows):
+    scores, labels, others = rows
+    policy = sl.calibrate(scores, labels, sl.Triage(0.9, reject=0.9), unlabelled=others)
+    pool = pl.DataFrame({"score": [*others[:200].tolist(), None, float("nan")]})  # noqa: F841
+    sql = selection_sql(policy, score="score")
+    found = [row[0] for row in duckdb.sql(f"SELECT {sql} FROM pool").fetchall()]
+    assert found == [*policy.triage(others[:200]).tolist(), None, None]

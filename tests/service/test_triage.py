@@ -1,0 +1,55 @@
+"""A triage over HTTP and on the page: from two files to three lists."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from surelist import Policy
+
+CSV = {"content-type": "text/csv"}
+
+
+def judged(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = rng.random(n) < 0.5
+    return np.where(labels, rng.beta(3, 1, n), rng.beta(1, 3, n)), labels
+
+
+def text(**columns: np.ndarray) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(columns)
+    writer.writerows(zip(*(each.tolist() for each in columns.values()), strict=True))
+    return out.getvalue()
+
+
+@pytest.fixture
+def policy(local_client) -> dict:
+    scores, labels = judged(1, 1_000)
+    past, others = text(score=scores, qualified=labels.astype(int)), text(score=judged(2, 3_000)[0])
+    query = {"promise": "triage", "accept": 0.9, "reject": 0.9}
+    files = {"past": ("past.csv", past, "text/csv"), "unlabelled": ("others.csv", others, "text/csv")}
+    made = local_client.post("/api/v1/calibrate", params=query, files=files)
+    assert made.status_code == 201, made.text
+    return dict(made.json())
+
+
+def test_rows_and_files_come_back_on_three_lists(local_client, policy):
+    kept = Policy.loads(local_client.get(f"/policies/{policy['hash']}/policy.json").text)
+    pool = judged(3, 200)[0]
+    expected = kept.triage(pool).tolist()
+    assert set(expected) == {"accept", "look", "reject"}
+    rows = [{"score": each, "name": str(at)} for at, each in enumerate(pool.tolist())]
+    answer = local_client.post(f"/api/v1/policies/{policy['hash']}/select", json={"rows": rows})
+    assert answer.json()["triage"] == expected
+    assert answer.json()["shortlist"] == [
+        row for row, kind in zip(rows, expected, strict=True) if kind == "accept"
+    ]
+    sent = local_client.post(
+        f"/api/v1/policies/{policy['hash']}/select", content=text(score=pool), headers=CSV
+    )
+    assert [row["triage"] for row in csv.DictReader(io.StringIO(sent.text))] == expected
