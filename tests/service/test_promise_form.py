@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
+from surelist.promises import policy_file
 from surelist.service.record.event import KINDS
 from tests.helpers.service import csv_text
 from tests.service.test_access import form_token
@@ -103,6 +105,23 @@ def test_an_empty_group_field_is_an_error_at_that_field(tab):
     assert answer.status_code == 400
     assert "how many qualified you need of south: this field is empty" in answer.text
     assert re.search(r'name="k-3"[^>]*aria-invalid', answer.text)
+
+
+def test_a_policy_is_written_down_once_and_verified_once_on_its_way_to_the_record(tab, monkeypatch):
+    done: list[str] = []
+
+    def noted(name: str, real: Any) -> Any:
+        def called(*args: Any, **more: Any) -> Any:
+            done.append(name)
+            return real(*args, **more)
+
+        return called
+
+    for name in ("dumps", "loads"):
+        monkeypatch.setattr(policy_file, name, noted(name, getattr(policy_file, name)))
+    assert tab.ask().status_code == 200  # and the page with the result
+    assert tab.save(tab.shown("/result")).status_code == 200  # and the page of the policy
+    assert done == ["dumps", "loads"]
 
 
 @pytest.mark.slow

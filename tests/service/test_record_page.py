@@ -7,11 +7,13 @@ import re
 from dataclasses import replace
 
 import pytest
+from msgspec import ValidationError
 
 from surelist.service import record_pages, sentences
 from surelist.service.errors import TooMuchWork
 from surelist.service.record import access, event
 from surelist.service.record.access import LOCAL_ACTOR, Actor
+from surelist.service.record.events import PolicyWithdrawn
 from surelist.service.record.history import KINDS, History, Search
 from surelist.service.record.verify import Verdict, verify
 from tests.helpers.record import forge
@@ -116,6 +118,40 @@ def test_every_kind_of_entry_has_a_sentence_and_a_kind():
     for action, kind in event.KINDS.items():
         assert action.startswith(beginnings)
         assert "said" in vars(kind)
+
+
+def test_an_event_is_added_by_one_class(team, monkeypatch):
+    monkeypatch.setattr(event, "KINDS", dict(event.KINDS))
+
+    class MoonLanded(event.Event, frozen=True, kw_only=True):
+        action = "moon.landed"
+        looked_at = ("landing", "landings", "whether there were two feet")
+        feet: int
+
+        def said(self, subject, names, seq):
+            return [f"set {self.feet} feet on {subject}."]
+
+        def verify(self, entry, story):
+            if self.feet != 2:
+                story.problem(entry, "nobody has so many feet")
+
+    registry = team.runtime.registry
+    registry.append("x", "the moon", MoonLanded(feet=2)).result()
+    assert verify(registry.database).intact
+    written = registry.append("x", "the moon", MoonLanded(feet=3)).result()
+    verdict = verify(registry.database)
+    assert verdict.problems == [f"entry {written.entry.seq}: nobody has so many feet"]
+    assert told(team)[:2] == ["x set 3 feet on the moon.", "x set 2 feet on the moon."]
+    assert "2 landings: whether there were two feet" in record_pages.looked_at(verdict)
+
+
+def test_what_could_not_be_read_again_is_not_written(team):
+    registry = team.runtime.registry
+    before = len(registry.entries(limit=None))
+    with pytest.raises(ValidationError):
+        registry.append("x", "p", PolicyWithdrawn(reason="r", pools=1, e_value=float("nan"))).result()
+    assert len(registry.entries(limit=None)) == before
+    assert verify(registry.database).intact
 
 
 def test_entries_that_cannot_be_told_are_shown_by_their_code(team):

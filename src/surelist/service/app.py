@@ -87,16 +87,10 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json",
     )  # fmt: skip
     app.state.runtime, app.state.sandboxes = runtime, sandboxes
-    app.include_router(api.router)
-    app.include_router(campaign_api.router)
-    app.include_router(labelling_api.router)
-    app.include_router(drafts.router, include_in_schema=False)
-    app.include_router(pages.router, include_in_schema=False)
-    app.include_router(review_pages.router, include_in_schema=False)
-    app.include_router(retention_pages.router, include_in_schema=False)
-    app.include_router(labelling_pages.router, include_in_schema=False)
-    app.include_router(record_pages.router, include_in_schema=False)
-    app.include_router(team_pages.router, include_in_schema=False)
+    for module in (api, campaign_api, labelling_api):
+        app.include_router(module.router)
+    for page in (drafts, pages, review_pages, retention_pages, labelling_pages, record_pages, team_pages):
+        app.include_router(page.router, include_in_schema=False)
     app.include_router(campaign_pages.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.mount("/docs-assets", StaticFiles(directory=Path(fastapi_offline.__file__).parent / "static"))

@@ -8,31 +8,28 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from surelist._check import DecimalMark, MissingLabels
 from surelist.service import answers, api, campaign_views, campaigns, reviewing
 from surelist.service.api import Auditor, Maker, SelectionId
 from surelist.service.bodies import TABLE_BODY, body_schema, past_body
 from surelist.service.campaign_views import CampaignView
 from surelist.service.choices import AboutList, ChosenColumns, Labels, until
 from surelist.service.models import (
+    FileOptions,
     Finish,
     Name,
     Number,
-    Options,
+    PastOptions,
     Receipt,
     Reviews,
     ReviewsView,
-    option,
 )
 
 router = APIRouter(prefix="/api/v1", responses=api.router.responses)
 
 
-class CampaignOptions(Options):
+class CampaignOptions(PastOptions):
     """ChosenColumns of the past decisions, what the campaign promises, and when it learns."""
 
-    score: Name = option("score")
-    label: Name = option("label")
     id: Name | None = Field(default=None, description="Column with candidate ids, in the pools to come.")
     k: Number = Field(description="Qualified candidates on the list of an average pool.")
     pool_size: Number = Field(description="Candidates in a pool.")
@@ -58,11 +55,6 @@ class CampaignOptions(Options):
         "of those drawn alone; the threshold may fall then. Who is to be reviewed beside the list comes "
         "with every pool.",
     )  # fmt: skip
-    missing_labels: MissingLabels = option("missing_labels")
-    pos_label: list[Name] = option("pos_label")
-    neg_label: list[Name] = option("neg_label")
-    sheet: Name | None = option("sheet")
-    decimal: DecimalMark = option("decimal")
     name: Name = Field(default="campaign", description="What people call the campaign.")
     note: str = Field(default="", max_length=2000)
 
@@ -80,15 +72,13 @@ class CampaignOptions(Options):
         )  # fmt: skip
 
 
-class ScreenOptions(Options):
+class ScreenOptions(FileOptions):
     """ChosenColumns of a pool; by default those of the past decisions."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)] = Field(description="A new name for each pool.")
     note: str = Field(default="", max_length=2000)
     score: Name | None = None
     id: Name | None = Field(default=None, description="Column with candidate ids: reviews go by them.")
-    sheet: Name | None = option("sheet")
-    decimal: DecimalMark = option("decimal")
     keep: int | None = Field(
         default=None, description="Seconds for which the list is kept; reviews have to be finished by then."
     )

@@ -6,7 +6,6 @@ Pools are reviewed in the review workspace; plain forms that work without script
 from __future__ import annotations
 
 from fastapi import APIRouter
-from msgspec.structs import replace
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
@@ -14,15 +13,13 @@ from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.service import (
     campaign_views,
     campaigns,
-    columns_form,
     downloading,
     drafts,
     file_check,
-    reviewing,
     wizard,
 )
 from surelist.service.calibrating import Past
-from surelist.service.choices import AboutList, ChosenColumns
+from surelist.service.choices import ChosenColumns
 from surelist.service.uploads import Draft
 from surelist.service.visitor import Me, Visitor, to
 
@@ -135,14 +132,7 @@ async def _pool_page(me: Visitor, ident: str, problem: SurelistError | None = No
     # another score than the calibrated one is never taken silently
     guessed = ChosenColumns(score=known.get("score"), id=known.get("id") or profile.guesses["id"])
     chosen = draft.columns or guessed
-    return me.show(
-        "campaign_pool.html", 400 if problem else 200, draft=draft, profile=profile, entry=entry,
-        chosen=chosen, problem=problem, about=draft.about or AboutList(),
-        about_columns={each.name: columns_form.about(each) for each in profile.columns},
-        first=columns_form.preview(profile, replace(chosen, label=None)),
-        keep_choices=reviewing.keep_choices(me.settings),
-        keep_chosen=draft.keep or reviewing.usual_keep(me.settings),
-    )  # fmt: skip
+    return drafts.show_pool(me, "campaign_pool.html", draft, profile, chosen, problem, entry=entry)
 
 
 @router.post("/campaigns/pools/{ident}")
@@ -150,10 +140,7 @@ async def screen(ident: str, me: Me) -> Response:
     """Shortlist the pool with the threshold in force."""
     view = await me.view("operator", all_policies=True)
     draft, form = me.spool.draft(ident, me.owner, "campaign pool"), await me.form()
-    columns, seconds = wizard.columns_of(form), reviewing.keep_of(form.get("keep"), me.settings)
-    about = reviewing.about_pool(form, draft, seconds)
-    about = replace(about, name=about.name[:100])
-    draft = me.spool.note(draft, columns=columns, about=about, keep=seconds)
+    draft, columns, about, seconds = drafts.note_pool(me, draft, form, longest=100)
     campaign = draft.campaign or ""
     try:
         entry = await me.runtime.work(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
 from pydantic import BaseModel, Field
 
 from surelist.reports import history
@@ -13,14 +14,8 @@ from surelist.service import answers, reviewing
 from surelist.service.campaigns import Standing
 from surelist.service.choices import until
 from surelist.service.models import Receipt
+from surelist.service.record import events
 from surelist.service.record.chain import Entry, of_kind
-from surelist.service.record.events import (
-    CampaignReviewed,
-    CampaignScreened,
-    CampaignStarted,
-    CampaignStep,
-    CampaignUpdated,
-)
 from surelist.service.record.view import View
 from surelist.service.uploads import Spool, list_of
 from surelist.service.worklist import Worklist
@@ -57,7 +52,7 @@ class ScreenedLine:
 
     id: str
     at: str
-    made: CampaignScreened
+    made: events.CampaignScreened
     progress: dict[str, int]
     finished: bool
     until: str | None
@@ -67,9 +62,9 @@ class ScreenedLine:
 class RunningCampaign:
     """A campaign with what is due."""
 
-    entry: Entry[CampaignStarted]
+    entry: Entry[events.CampaignStarted]
     now: CampaignStatus
-    waiting: list[Entry[CampaignScreened]]
+    waiting: list[Entry[events.CampaignScreened]]
     withdrawn: str | None
 
 
@@ -77,8 +72,8 @@ def shown(view: View, spool: Spool, ident: str) -> dict[str, Any]:
     """A campaign with its history."""
     now = Standing(view, ident)
     pools = _pools(view, spool, now.steps)
-    updates: list[Entry[CampaignStarted | CampaignUpdated]] = [now.entry]
-    updates += of_kind(now.steps, CampaignUpdated)
+    updates: list[Entry[events.CampaignStarted | events.CampaignUpdated]] = [now.entry]
+    updates += of_kind(now.steps, events.CampaignUpdated)
     return {
         "entry": now.entry, "facts": now.begun, "now": now.after, "steps": len(now.steps),
         "withdrawn": now.withdrawn, "pools": pools[::-1],
@@ -87,14 +82,14 @@ def shown(view: View, spool: Spool, ident: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _finished(steps: Sequence[Entry[CampaignStep]]) -> dict[str, str]:
+def _finished(steps: Sequence[Entry[events.CampaignStep]]) -> dict[str, str]:
     """The labels of pools whose reviews have ended."""
-    return {each.subject: each.event.labels for each in of_kind(steps, CampaignReviewed)}
+    return {each.subject: each.event.labels for each in of_kind(steps, events.CampaignReviewed)}
 
 
-def _pools(view: View, spool: Spool, steps: Sequence[Entry[CampaignStep]]) -> list[ScreenedLine]:
+def _pools(view: View, spool: Spool, steps: Sequence[Entry[events.CampaignStep]]) -> list[ScreenedLine]:
     finished, lines = _finished(steps), []
-    for each in of_kind(steps, CampaignScreened):
+    for each in of_kind(steps, events.CampaignScreened):
         if each.subject in finished:
             counts = _counted(finished[each.subject])
         else:
@@ -116,7 +111,9 @@ def _counted(labels: str) -> dict[str, int]:
     return {"reviewed": len(labels) - labels.count("?"), "yes": labels.count("1"), "seen": 0}
 
 
-def _pictures(updates: Sequence[CampaignStatus], pools: Sequence[CampaignScreened]) -> dict[str, str | None]:
+def _pictures(
+    updates: Sequence[CampaignStatus], pools: Sequence[events.CampaignScreened]
+) -> dict[str, str | None]:
     """List length and threshold by pool, once there is something to compare."""
     shares = [100 * each.shortlisted / each.candidates for each in pools if each.candidates]
     values = [(float(each.pools), each.threshold) for each in updates if each.threshold is not None]
@@ -130,23 +127,20 @@ def as_answer(view: View, ident: str) -> CampaignView:
     """Where a campaign stands, for the API."""
     now = Standing(view, ident)
     begun, after = now.begun, now.after
-    return CampaignView(
-        id=ident, name=begun.name, target=begun.target, alpha=begun.alpha, schedule=list(begun.schedule),
-        audit_rate=begun.audit_rate, spent=after.spent, promise=after.promise, threshold=after.threshold,
-        list_size=after.list_size, pools=after.pools, rows=after.rows, next_update=after.next_update,
-        due=after.due, standing=after.standing, sentence=after.sentence,
+    return CampaignView(  # of what is known, what the answer has
+        **{**structs.asdict(begun), **structs.asdict(after)}, id=ident,
         withdrawn=now.withdrawn.event.reason if now.withdrawn else None,
         waiting=[each.subject for each in _waiting(now.steps)],
         receipt=answers.receipt(now.steps[-1] if now.steps else now.entry),
     )  # fmt: skip
 
 
-def _waiting(steps: Sequence[Entry[CampaignStep]]) -> list[Entry[CampaignScreened]]:
+def _waiting(steps: Sequence[Entry[events.CampaignStep]]) -> list[Entry[events.CampaignScreened]]:
     """Pools whose reviews are not finished."""
     finished = _finished(steps)
     return [
         each
-        for each in of_kind(steps, CampaignScreened)
+        for each in of_kind(steps, events.CampaignScreened)
         if each.event.to_review and each.subject not in finished
     ]
 

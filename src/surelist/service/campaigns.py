@@ -34,16 +34,9 @@ from surelist.service.jobs import (
     source_of,
 )
 from surelist.service.promise_form import FieldError, number_in, share_in
+from surelist.service.record import events
 from surelist.service.record.campaigns import ENDED
 from surelist.service.record.chain import Entry, of_kind
-from surelist.service.record.events import (
-    CampaignReviewed,
-    CampaignScreened,
-    CampaignStarted,
-    CampaignStep,
-    CampaignUpdated,
-    CampaignWithdrawn,
-)
 from surelist.service.record.log import Key, Written
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
@@ -138,7 +131,7 @@ def start(
 ) -> str:  # fmt: skip
     """A campaign from rows that were decided in the past; its id. A refusal is a look at the rows too."""
 
-    def job() -> Written[CampaignStarted]:
+    def job() -> Written[events.CampaignStarted]:
         return _start(runtime, view, past, columns, terms, name, note, key)
 
     return view.once(key, job).entry.subject
@@ -147,7 +140,7 @@ def start(
 def _start(
     runtime: Runtime, view: View, past: Past, columns: ChosenColumns, terms: CampaignTerms, name: str,
     note: str, key: Key | None,
-) -> Written[CampaignStarted]:  # fmt: skip
+) -> Written[events.CampaignStarted]:  # fmt: skip
     if columns.group or columns.labels in ("drawn", "amounts"):
         raise InvalidInput(
             "columns",
@@ -165,7 +158,7 @@ def _start(
     if isinstance(begun, NotCertifiable):
         runtime.metrics.refused.inc()
         raise begun
-    event = CampaignStarted(
+    event = events.CampaignStarted(
         name=name, note=note, file=past.name, rows_sha256=past.upload.sha256, rows_fingerprint=rows,
         columns={"score": columns.score, "label": columns.label, "id": columns.id},
         target=terms.target.describe(), pool_size=float(terms.target.pool or 0),
@@ -192,11 +185,11 @@ class Standing:
         steps = [each.event.step for each in self.steps]
         return run(campaign_record.stepped, self.begun.state, [*steps, step])
 
-    def add(self, subject: str, step: CampaignStep, key: Key | None) -> Written[Any]:
+    def add(self, subject: str, step: events.CampaignStep, key: Key | None) -> Written[Any]:
         """Put another step on record, and withdraw the promise where it raises the alarm."""
         after, alarm = step.after, None
         if after.alarm and self.withdrawn is None:
-            alarm = CampaignWithdrawn(
+            alarm = events.CampaignWithdrawn(
                 reason=after.reason or "", pools=after.pools, e_value=after.evidence
             )  # fmt: skip
         return self.view.add_step(subject, step, len(self.steps), alarm, key).result()
@@ -205,7 +198,7 @@ class Standing:
 def screen(
     runtime: Runtime, view: View, ident: str, upload: Upload, *, name: str, columns: ChosenColumns,
     about: AboutList, seconds: int, key: Key | None = None, format: str | None = None,
-) -> Entry[CampaignScreened]:  # fmt: skip
+) -> Entry[events.CampaignScreened]:  # fmt: skip
     """Shortlist a pool with the threshold in force, keep the list for its reviews, count the pool."""
     for role, column, what in (
         ("score", columns.score, "the score"),
@@ -214,7 +207,7 @@ def screen(
         if not column:
             raise InvalidInput(role, f"choose the column that holds {what}.")
 
-    def job() -> Written[CampaignScreened]:
+    def job() -> Written[events.CampaignScreened]:
         return _screen(runtime, view, ident, upload, name, columns, about, seconds, key, format)
 
     return view.once(key, lambda: policy_watch.retried(job)).entry
@@ -223,7 +216,7 @@ def screen(
 def _screen(
     runtime: Runtime, view: View, ident: str, upload: Upload, name: str, columns: ChosenColumns,
     about: AboutList, seconds: int, key: Key | None, format: str | None,
-) -> Written[CampaignScreened]:  # fmt: skip
+) -> Written[events.CampaignScreened]:  # fmt: skip
     now, subject = Standing(view, ident), new_id()
     _require_next(now, upload)
     output = list_path(runtime, upload, format)
@@ -235,7 +228,7 @@ def _screen(
             )
             drawn, limit = made.draws is not None, now.after.threshold
             step = PoolScreened(about.name, facts.candidates, limit, made.scores, made.draws)
-            event = CampaignScreened(
+            event = events.CampaignScreened(
                 **asdict(facts), **asdict(about), campaign=ident, pool=about.name, threshold=limit,
                 scores=made.scores, draws=made.draws, audit=made.audit if drawn else None, audit_here=drawn,
                 audit_rate=now.begun.audit_rate if drawn else None, after=now.leads_to(step),
@@ -284,7 +277,7 @@ def _require_next(now: Standing, upload: Upload) -> None:
         raise Conflict(ENDED)
     if now.after.due:
         raise Conflict("pool: an update is due first. Update the threshold, then screen with the new one.")
-    if any(each.event.pool_sha256 == upload.sha256 for each in of_kind(now.steps, CampaignScreened)):
+    if any(each.event.pool_sha256 == upload.sha256 for each in of_kind(now.steps, events.CampaignScreened)):
         raise Conflict("pool: this very file was screened in this campaign before, and counts once.")
 
 
@@ -294,7 +287,7 @@ def finish(view: View, spool: Spool, pool: str, *, missing: bool, key: Key | Non
 
 
 def _finish(view: View, spool: Spool, pool: str, missing: bool, key: Key | None) -> Written[Any]:
-    made, marks = view.registry.one(CampaignScreened, pool, "pool").event, view.marks(pool)
+    made, marks = view.registry.one(events.CampaignScreened, pool, "pool").event, view.marks(pool)
     now, ranks = Standing(view, made.campaign), _ranks(view, spool, pool)
     outcomes = {name: known for name, known in marks.outcomes().items() if name in ranks}
     policy_watch.require_complete(
@@ -305,7 +298,7 @@ def _finish(view: View, spool: Spool, pool: str, missing: bool, key: Key | None)
     for name, qualified in outcomes.items():
         labels[ranks[name] - 1] = "1" if qualified else "0"
     step = PoolReviewed(made.pool, "".join(labels))
-    event = CampaignReviewed(
+    event = events.CampaignReviewed(
         campaign=made.campaign, pool=made.pool, labels=step.labels, after=now.leads_to(step)
     )  # fmt: skip
     return now.add(pool, event, key)
@@ -332,4 +325,4 @@ def _update(view: View, ident: str, steps: int | None, key: Key | None) -> Writt
         raise Conflict(ENDED)
     if steps is not None and steps != len(now.steps):
         raise Conflict("campaign: another step was made meanwhile. Load the page again to see how it stands.")
-    return now.add(ident, CampaignUpdated(campaign=ident, after=now.leads_to(ThresholdUpdated())), key)
+    return now.add(ident, events.CampaignUpdated(campaign=ident, after=now.leads_to(ThresholdUpdated())), key)

@@ -26,7 +26,7 @@ from surelist.service import (
     reviewing,
     wizard,
 )
-from surelist.service.choices import AboutList, PromiseOutcome
+from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome
 from surelist.service.record.view import View
 from surelist.service.uploads import Draft, Upload
 from surelist.service.visitor import Me, Visitor, to
@@ -271,9 +271,7 @@ async def pool_form(ident: str, me: Me) -> Response:
 async def select(ident: str, me: Me) -> Response:
     view, draft = await me.view("operator"), me.spool.draft(ident, me.owner, "pool")
     form = await me.form()
-    columns, seconds = wizard.columns_of(form), reviewing.keep_of(form.get("keep"), me.settings)
-    about = reviewing.about_pool(form, draft, seconds)
-    draft = me.spool.note(draft, columns=columns, about=about, keep=seconds)
+    draft, columns, about, seconds = note_pool(me, draft, form)
     if not columns.score:
         missing = InvalidInput("score", "choose the column that holds the score.")
         return await _pool_page(me, view, draft, missing)
@@ -300,16 +298,34 @@ async def _pool_page(me: Visitor, view: View, draft: Draft, problem: SurelistErr
         return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
     draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
     chosen = draft.columns or wizard.pool_columns(saved.policy, profile)
-    return me.show(
-        "pool.html", 400 if problem else 200, draft=draft, profile=profile,
-        policy=answers.policy(saved, profile.rows),
+    return show_pool(
+        me, "pool.html", draft, profile, chosen, problem, policy=answers.policy(saved, profile.rows),
         grouped=saved.policy.filter.grouped, by_pool=saved.policy.by_rank or saved.policy.filter.by_size,
-        chosen=chosen, problem=problem, audit=await me.runtime.read(policy_watch.audit_offer, view, saved),
+        audit=await me.runtime.read(policy_watch.audit_offer, view, saved),
+    )  # fmt: skip
+
+
+def show_pool(
+    me: Visitor, page: str, draft: Draft, profile: file_check.Profile, chosen: ChosenColumns,
+    problem: SurelistError | None, **more: object,
+) -> Response:  # fmt: skip
+    """The form of a pool that is to be shortlisted, by a policy or in a campaign."""
+    return me.show(
+        page, 400 if problem else 200, draft=draft, profile=profile, chosen=chosen, problem=problem,
         about_columns={each.name: columns_form.about(each) for each in profile.columns},
         first=columns_form.preview(profile, replace(chosen, label=None)), about=draft.about or AboutList(),
         keep_choices=reviewing.keep_choices(me.settings),
-        keep_chosen=draft.keep or reviewing.usual_keep(me.settings),
+        keep_chosen=draft.keep or reviewing.usual_keep(me.settings), **more,
     )  # fmt: skip
+
+
+def note_pool(
+    me: Visitor, draft: Draft, form: FormData, longest: int = 200
+) -> tuple[Draft, ChosenColumns, AboutList, int]:
+    """What the form of a pool says, kept in the draft: columns, its name, for how long its list is kept."""
+    columns, seconds = wizard.columns_of(form), reviewing.keep_of(form.get("keep"), me.settings)
+    about = reviewing.about_pool(form, draft, seconds, longest)
+    return me.spool.note(draft, columns=columns, about=about, keep=seconds), columns, about, seconds
 
 
 async def _opened(me: Visitor, ident: str) -> tuple[View, Draft]:

@@ -6,8 +6,8 @@ import os
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from msgspec.structs import replace
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import structs
+from pydantic import BaseModel, Field
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, api, labelling, reviewing
@@ -52,19 +52,16 @@ class LabellingOptions(Options):
         return {**labelling.asked_of(self.model_dump()), **percents}
 
 
-class LabelledRow(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class LabelledRow(Options):
     row: int = Field(ge=0)
     qualified: bool | None = Field(description="null: this label will not come.")
 
 
-class Labels(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Labels(Options):
     labels: list[LabelledRow] = Field(min_length=1, max_length=100_000)
 
 
-class LabellingName(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class LabellingName(Options):
     name: Name
     note: str = Field(default="", max_length=2000)
 
@@ -116,15 +113,14 @@ def _kept(runtime: Runtime, upload: Upload) -> Upload:
     """The body as a file that stays when the request ends."""
     path = runtime.spool.new_path(upload.path.suffix[1:])
     os.link(upload.path, path)
-    return replace(upload, path=path)
+    return structs.replace(upload, path=path)
 
 
 def _answer(view: View, ident: str, counted: Entry[Event] | None = None) -> LabellingView:
     at = labelling.standing(view, ident)
     begun, now = at.entry.event, at.now
     return LabellingView(
-        id=ident, name=begun.name, target=begun.target, alpha=begun.alpha, labels=begun.labels,
-        candidates=begun.candidates, waiting=len(now.waiting), needs_all=now.needs_all,
+        **structs.asdict(begun), id=ident, waiting=len(now.waiting), needs_all=now.needs_all,
         description=now.description, promise=now.policy.promise if now.policy else None,
         refusal=now.refusal, policy=view.policy_of(ident), receipt=answers.receipt(counted or at.entry),
     )  # fmt: skip

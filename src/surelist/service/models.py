@@ -44,11 +44,31 @@ def option(name: str, **limits: Any) -> Any:
     return Field(default=default, description=option.help, **limits)
 
 
-class CalibrateOptions(Options):
-    """Columns and promise of a calibration."""
+class FileOptions(Options):
+    """How a file is to be read."""
+
+    sheet: Name | None = option("sheet")
+    decimal: DecimalMark = option("decimal")
+
+
+class PastOptions(FileOptions):
+    """Columns of past candidates, and how they are to be read."""
 
     score: Name = option("score")
     label: Name = option("label")
+    missing_labels: MissingLabels = option("missing_labels")
+    pos_label: list[Name] = option("pos_label")
+    neg_label: list[Name] = option("neg_label")
+
+    @property
+    def hints(self) -> Hints:
+        """How the file is to be read; the sheet was chosen before."""
+        return Hints(None, self.decimal, self.pos_label, self.neg_label)
+
+
+class CalibrateOptions(PastOptions):
+    """Columns and promise of a calibration."""
+
     promise: str = option("promise", json_schema_extra={"enum": FROM_ROWS})
     k: Number | None = option("k")
     pool_size: Number | PoolRange | None = option("pool_size")
@@ -86,43 +106,25 @@ class CalibrateOptions(Options):
     group_cutoff: GroupCutoff = option("group_cutoff")
     ties: Ties = option("ties")
     id: Name | None = option("id")
-    missing_labels: MissingLabels = option("missing_labels")
-    pos_label: list[Name] = option("pos_label")
-    neg_label: list[Name] = option("neg_label")
-    sheet: Name | None = option("sheet")
-    decimal: DecimalMark = option("decimal")
     name: Name = Field(default="policy", description="What people call the policy.")
 
     def request(self) -> CalibrationRequest:
         asked = self.model_dump()
-        hints = Hints(None, self.decimal, self.pos_label, self.neg_label)
         terms = terms_of(asked, target_asked(asked))
-        return CalibrationRequest(roles_of(asked), terms, drawn_labels(asked), hints)
+        return CalibrationRequest(roles_of(asked), terms, drawn_labels(asked), self.hints)
 
 
-class CurveOptions(Options):
-    score: Name = option("score")
-    label: Name = option("label")
+class CurveOptions(PastOptions):
     pool_size: Number = option("curve.pool_size")
     alpha: float = option("curve.alpha", gt=0, lt=1)
     rule: CurveRule = option("curve.rule")
-    missing_labels: MissingLabels = option("missing_labels")
-    pos_label: list[Name] = option("pos_label")
-    neg_label: list[Name] = option("neg_label")
-    sheet: Name | None = option("sheet")
-    decimal: DecimalMark = option("decimal")
-
-    @property
-    def hints(self) -> Hints:
-        """How the file is to be read."""
-        return Hints(None, self.decimal, self.pos_label, self.neg_label)
 
     def split(self) -> tuple[Roles, dict[str, Any]]:
         """Which column is what, and everything else."""
         return Roles(self.score, self.label), self.model_dump(exclude={"score", "label", *REMEMBERED})
 
 
-class SelectOptions(Options):
+class SelectOptions(FileOptions):
     """Columns of a pool; by default those the policy was calibrated on."""
 
     score: Name | None = None
@@ -134,8 +136,6 @@ class SelectOptions(Options):
         max_length=2,
         description="Up to two columns to count selection rates by (CSV and Parquet).",
     )
-    sheet: Name | None = option("sheet")
-    decimal: DecimalMark = option("decimal")
     format: Literal["csv", "jsonl", "parquet", "xlsx", "spreadsheet"] | None = Field(
         default=None,
         description="Of the shortlist, for files; by default that of the pool. `xlsx` has rank and reason. "
@@ -318,14 +318,12 @@ class CurveView(BaseModel):
     threshold: list[float]
 
 
-class Review(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Review(Options):
     candidate: str = Field(min_length=1, max_length=500)
     qualified: bool
 
 
-class Reviews(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Reviews(Options):
     reviews: list[Review] = Field(min_length=1, max_length=100_000)
 
 
@@ -342,8 +340,7 @@ class ReviewsView(BaseModel):
 Count = Annotated[int, Field(ge=0)]
 
 
-class Finish(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Finish(Options):
     missing: bool = Field(
         default=False, description="Reviews that are not in will never come; they speak for the promise."
     )
@@ -371,8 +368,7 @@ class StandingView(BaseModel):
     receipt: Receipt | None = None
 
 
-class Retirement(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Retirement(Options):
     reason: str = Field(min_length=1, max_length=2000)
 
 

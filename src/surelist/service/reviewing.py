@@ -59,9 +59,9 @@ def keep_of(asked: object, settings: Settings) -> int:
     return int(chosen)
 
 
-def about_pool(form: Mapping[str, Any], draft: Draft, seconds: int) -> AboutList:
+def about_pool(form: Mapping[str, Any], draft: Draft, seconds: int, longest: int) -> AboutList:
     """What a person calls a pool, for the record."""
-    name = str(form.get("name") or "").strip()[:200] or draft.filename.rsplit(".", 1)[0]
+    name = (str(form.get("name") or "").strip() or draft.filename.rsplit(".", 1)[0])[:longest]
     note = str(form.get("note") or "").strip()[:2000]
     return AboutList(name, note, draft.filename, until(time.time() + seconds))
 

@@ -11,19 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from surelist.service.record import events
 from surelist.service.record.access import LOCAL
 from surelist.service.record.chain import Entry
 from surelist.service.record.event import Event, Piece, Words, read
-from surelist.service.record.events import (
-    CampaignScreened,
-    CampaignStarted,
-    LabellingStarted,
-    PolicyDescribed,
-    PolicySaved,
-    SelectionDescribed,
-    SelectionMade,
-    TokenCreated,
-)
 from surelist.service.record.history import History
 from surelist.service.record.marks import NO, YES
 
@@ -47,26 +38,26 @@ class NamesNow:
         self._named, self._marks = cache(history.named), marks or {}
 
     def policy(self, digest: str) -> Piece:
-        first, later = self._named(PolicySaved, digest), self._named(PolicyDescribed, digest)
+        first, later = self._named(events.PolicySaved, digest), self._named(events.PolicyDescribed, digest)
         name = later.name if later else first.name if first else ""
         return Piece(name or digest[:12], f"/policies/{digest}" if first else None)
 
     def reviewed(self, ident: str) -> Piece:
-        if made := self._named(SelectionMade, ident):
-            later = self._named(SelectionDescribed, ident)
+        if made := self._named(events.SelectionMade, ident):
+            later = self._named(events.SelectionDescribed, ident)
             return Piece((later or made).name or "a shortlist", f"/selections/{ident}")
-        if begun := self._named(LabellingStarted, ident):
+        if begun := self._named(events.LabellingStarted, ident):
             return Piece(begun.name, f"/labellings/{ident}")
-        if pool := self._named(CampaignScreened, ident):
+        if pool := self._named(events.CampaignScreened, ident):
             return Piece(pool.name or "a shortlist", f"/campaigns/{pool.campaign}")
         return Piece(ident[:12])
 
     def campaign(self, ident: str) -> Piece:
-        begun = self._named(CampaignStarted, ident)
+        begun = self._named(events.CampaignStarted, ident)
         return Piece(begun.name, f"/campaigns/{ident}") if begun else Piece(ident[:12])
 
     def token(self, ident: str) -> str:
-        made = self._named(TokenCreated, ident)
+        made = self._named(events.TokenCreated, ident)
         return made.name if made else f"token {ident}"
 
     def marks(self, seq: int) -> Mapping[int, int]:

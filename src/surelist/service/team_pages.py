@@ -11,14 +11,14 @@ from starlette.responses import Response
 
 from surelist._numerals import duration
 from surelist.errors import InvalidInput
-from surelist.service.record import live_settings
+from surelist.service.record import access, live_settings
 from surelist.service.record.access import ROLES, Token
+from surelist.service.record.events import SessionBegun
 from surelist.service.record.log import Key
-from surelist.service.record.team import Team
 from surelist.service.record.view import View
 from surelist.service.runtime import key_of
 from surelist.service.settings import MIB, Settings
-from surelist.service.visitor import Me, Visitor, to
+from surelist.service.visitor import Me, to
 
 MAY = {
     "viewer": "reads policies, shortlist sizes, reports and the record; no candidates",
@@ -46,8 +46,8 @@ router = APIRouter()
 
 @router.get("/team")
 async def team(me: Me) -> Response:
-    view, team = await _team(me)
-    shown = await me.runtime.read(_described, view, team)
+    view = await me.view("admin", all_policies=True)
+    shown = await me.runtime.read(_described, view)
     return me.show(
         "team.html", **shown, may=MAY, settings=settings_in_words(me.settings), once=secrets.token_hex(16),
         kept_for=times(me.settings),
@@ -57,38 +57,46 @@ async def team(me: Me) -> Response:
 @router.post("/team/tokens")
 async def add(me: Me) -> Response:
     """A new token, shown in this answer and never again."""
-    _, team = await _team(me)
+    view = await me.view("admin", all_policies=True)
     form = await me.form()
     name, role = (str(form.get(each) or "").strip() for each in ("name", "role"))
     policies, days = _scope(form), _days(str(form.get("days") or "").strip())
     asked = (name, role, *policies, str(days))
     key = me.key("token", *asked) or _key(str(form.get("once") or ""), *asked)
-    token, text = await me.runtime.read(team.add, name, role, policies, days, key)
+    token, text = await me.runtime.read(
+        access.create_token, view.registry, name, role, actor=view.actor.name, policies=policies, days=days,
+        key=key,
+    )  # fmt: skip
     return me.show("token.html", 201, token=token, text=text)
 
 
 @router.post("/team/tokens/{ident}/change")
 async def change(ident: str, me: Me) -> Response:
-    _, team = await _team(me)
+    view = await me.view("admin", all_policies=True)
     form = await me.form()
     role, policies = str(form.get("role") or "").strip(), _scope(form)
-    key = me.key("change", ident, role, *policies)
-    await me.runtime.read(team.change, ident, role, policies, key)
+    await me.runtime.read(
+        access.change_token, view.registry, ident, role, policies, actor=view.actor.name,
+        keep_admin=me.settings.login, key=me.key("change", ident, role, *policies),
+    )  # fmt: skip
     return to("/team")
 
 
 @router.post("/team/tokens/{ident}/revoke")
 async def revoke(ident: str, me: Me) -> Response:
-    _, team = await _team(me)
+    view = await me.view("admin", all_policies=True)
     await me.form()
-    await me.runtime.read(team.revoke, ident, me.key("revoke", ident))
+    await me.runtime.read(
+        access.revoke_token, view.registry, ident, actor=view.actor.name, keep_admin=me.settings.login,
+        key=me.key("revoke", ident),
+    )  # fmt: skip
     return to("/team")
 
 
 @router.post("/team/settings")
 async def choose(me: Me) -> Response:
     """Settings that hold from now on, but for those fixed when the service was started."""
-    view, _ = await _team(me)
+    view = await me.view("admin", all_policies=True)
     form = await me.form()
     names = [name for name in live_settings.NAMES if name not in me.settings.fixed]
     values = {name: _chosen(name, form.get(name)) for name in names}
@@ -119,11 +127,6 @@ def times(settings: Settings) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-async def _team(me: Visitor) -> tuple[View, Team]:
-    view = await me.view("admin", all_policies=True)
-    return view, Team(me.runtime.registry, view.actor, guarded=me.settings.login)
-
-
 def _key(once: str, *parts: str) -> Key | None:
     """A form sent twice by a browser is one token."""
     return key_of(f"form {once[:64]}", *parts) if once else None
@@ -149,10 +152,11 @@ def _days(text: str) -> int | None:
     return int(text)
 
 
-def _described(view: View, team: Team) -> dict[str, Any]:
-    policies = view.policy_names()
-    logins = team.last_logins()
-    people = [_person(each, view, logins, policies) for each in team.tokens()]
+def _described(view: View) -> dict[str, Any]:
+    policies, tokens = view.policy_names(), access.list_tokens(view.registry)
+    begun = view.registry.latest(SessionBegun, [token.id for token in tokens])
+    logins = {ident: entry.at for ident, entry in begun.items()}
+    people = [_person(each, view, logins, policies) for each in tokens]
     return {
         "people": [each for each in people if each["token"].usable],
         "gone": [each for each in people if not each["token"].usable],

@@ -70,6 +70,25 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 KINDS: dict[str, type[Event]] = {}
 
 
+class Described(Event, frozen=True, kw_only=True):
+    """Another name and note."""
+
+    name: str
+    note: str = ""
+
+    def named(self, what: str, thing: Piece) -> Words:
+        note = f" and noted: {self.note}" if self.note else ""
+        return [f"named the {what} ", thing, f" “{self.name}”{note}."]
+
+
+class Withdrawn(Event, frozen=True, kw_only=True):
+    """Reviews raised the alarm: why, after how many pools, and how strong the evidence is."""
+
+    reason: str
+    pools: int
+    e_value: float
+
+
 class Unknown(Event, frozen=True, kw_only=True):
     """An entry of a kind that this version does not know."""
 

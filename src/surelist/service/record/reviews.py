@@ -13,22 +13,11 @@ import msgspec
 
 from surelist.errors import InvalidInput
 from surelist.service.errors import Conflict, NotFound
+from surelist.service.record import events
 from surelist.service.record.bound import Bound, Outdated, Writing
 from surelist.service.record.chain import Entry
 from surelist.service.record.connections import Connection, Rows, batched, slots
 from surelist.service.record.event import Event
-from surelist.service.record.events import (
-    CampaignReviewed,
-    CampaignScreened,
-    LabellingStarted,
-    ListRemoved,
-    NoteWritten,
-    PolicyWithdrawn,
-    Reviewable,
-    ReviewsClosed,
-    ReviewsReceived,
-    SelectionMade,
-)
 from surelist.service.record.events.lists import note_hash, reviews_hash
 from surelist.service.record.log import Key
 from surelist.service.record.marks import CODES, QUALIFIED, Marks
@@ -36,8 +25,10 @@ from surelist.service.record.writer import Batch
 from surelist.workflows.watching import PoolNumbers
 
 LONGEST_NOTE = 4000
-REVIEWABLE = ", ".join(f"'{each.action}'" for each in (SelectionMade, CampaignScreened, LabellingStarted))
-ENDS = ", ".join(f"'{each.action}'" for each in (ReviewsClosed, CampaignReviewed))  # of reviews
+REVIEWABLE = ", ".join(
+    f"'{each.action}'" for each in (events.SelectionMade, events.CampaignScreened, events.LabellingStarted)
+)
+ENDS = ", ".join(f"'{each.action}'" for each in (events.ReviewsClosed, events.CampaignReviewed))  # of reviews
 
 
 class Closing(NamedTuple):
@@ -63,18 +54,18 @@ class Reviewing(Bound):
 
     # -- reading
 
-    def subject(self, ident: str) -> Entry[Reviewable]:
+    def subject(self, ident: str) -> Entry[events.Reviewable]:
         """What is reviewed; a labelling and a pool of a campaign need a token for all policies."""
         entry = self._reviewable(ident)
         if entry is None:
             raise NotFound(f"selection: there is none named {ident[:80]!r} on record.")
-        if isinstance(entry.event, SelectionMade):
+        if isinstance(entry.event, events.SelectionMade):
             self.actor.require_policy(entry.event.policy)
         else:
             self.actor.require_all_policies()
         return entry
 
-    def _reviewable(self, ident: str) -> Entry[Reviewable] | None:
+    def _reviewable(self, ident: str) -> Entry[events.Reviewable] | None:
         where = f"WHERE subject = ? AND action IN ({REVIEWABLE}) LIMIT 1"
         return next(iter(self.registry.select(where, [ident])), None)
 
@@ -91,15 +82,17 @@ class Reviewing(Bound):
 
     def hidden(self, entries: Sequence[Entry[Event]]) -> set[int]:
         """The entries with marks of others that this actor may still mark: how they marked is not told."""
-        others = [e for e in entries if e.action == ReviewsReceived.action and e.actor != self.actor.name]
+        others = [
+            e for e in entries if e.action == events.ReviewsReceived.action and e.actor != self.actor.name
+        ]
         if self.actor.role == "viewer" or not others:
             return set()
         closed: set[str] = set()
-        for each in (ReviewsClosed, CampaignReviewed):
+        for each in (events.ReviewsClosed, events.CampaignReviewed):
             closed |= self.registry.latest(each, [entry.subject for entry in others]).keys()
         return {entry.seq for entry in others if entry.subject not in closed}
 
-    def reviews_closed(self, selection: str) -> Entry[ReviewsClosed | CampaignReviewed] | None:
+    def reviews_closed(self, selection: str) -> Entry[events.ReviewsClosed | events.CampaignReviewed] | None:
         """The entry that ended the reviews of a selection, if one did."""
         where = f"WHERE subject = ? AND action IN ({ENDS}) ORDER BY seq DESC LIMIT 1"
         return next(iter(self.registry.select(where, [self.subject(selection).subject])), None)
@@ -115,7 +108,7 @@ class Reviewing(Bound):
             f"AND {self.registry.database.policy_of_selection} = ?",
             [policy],
         )
-        return {name: msgspec.json.decode(text, type=ReviewsClosed).counts for name, text in rows}
+        return {name: msgspec.json.decode(text, type=events.ReviewsClosed).counts for name, text in rows}
 
     def notes(self, selection: str, candidate: str) -> list[Note]:
         """The notes about a candidate, oldest first."""
@@ -155,7 +148,7 @@ class Reviewing(Bound):
                 raise InvalidInput("reviews", expected="yes or no", got=f"the mark {mark!r}")
         rows = sorted((candidate, int(mark)) for candidate, mark in reviews.items())
         qualified = sum(mark in QUALIFIED for _, mark in rows)
-        event = ReviewsReceived(reviews=len(rows), qualified=qualified, sha256=reviews_hash(rows))
+        event = events.ReviewsReceived(reviews=len(rows), qualified=qualified, sha256=reviews_hash(rows))
 
         def before(batch: Batch) -> None:
             require_open(batch, selection)
@@ -184,10 +177,12 @@ class Reviewing(Bound):
                 [selection, candidate, text, entry.seq],
             )
 
-        event = NoteWritten(sha256=note_hash(candidate, text))
+        event = events.NoteWritten(sha256=note_hash(candidate, text))
         return self.registry.append(self.actor.name, selection, event, key=key, after=after)
 
-    def close_reviews(self, closing: Closing, alarm: PolicyWithdrawn | None, key: Key | None) -> Writing:
+    def close_reviews(
+        self, closing: Closing, alarm: events.PolicyWithdrawn | None, key: Key | None
+    ) -> Writing:
         """End the reviews of a selection: what they show counts from now on and cannot change.
 
         ``alarm`` is the policy's withdrawal where these reviews raise it. Refused if anything
@@ -206,8 +201,9 @@ class Reviewing(Bound):
                 batch.withdrawn(policy)
 
         return self.registry.append(
-            self.may("operator", policy), selection, ReviewsClosed(policy=policy, counts=closing.counts),
-            key=key, before=before, also=(policy, alarm) if alarm is not None else None,
+            self.may("operator", policy), selection,
+            events.ReviewsClosed(policy=policy, counts=closing.counts), key=key, before=before,
+            also=(policy, alarm) if alarm is not None else None,
         )  # fmt: skip
 
     def forget_list(self, selection: str, reason: str, key: Key | None = None) -> Writing:
@@ -219,7 +215,7 @@ class Reviewing(Bound):
             connection.execute("DELETE FROM notes WHERE selection = ?", [selection])
 
         return self.registry.append(
-            self.actor.name, selection, ListRemoved(reason=reason), key=key, after=after
+            self.actor.name, selection, events.ListRemoved(reason=reason), key=key, after=after
         )  # fmt: skip
 
 

@@ -10,21 +10,13 @@ from collections.abc import Sequence
 from itertools import chain
 
 from surelist.reports.evidence import Look, Question
+from surelist.service.record import events
 from surelist.service.record.access import Actor
 from surelist.service.record.bound import Writing
 from surelist.service.record.campaigns import Campaigns
 from surelist.service.record.chain import Entry
 from surelist.service.record.connections import Connection, batched, slots
 from surelist.service.record.event import Event
-from surelist.service.record.events import (
-    PolicyDescribed,
-    PolicyRetired,
-    PolicySaved,
-    Reviewable,
-    RowsLooked,
-    SelectionDescribed,
-    SelectionMade,
-)
 from surelist.service.record.labellings import Labellings
 from surelist.service.record.log import Key
 from surelist.service.record.record import Registry, SavedPolicy, policy_hash
@@ -39,7 +31,7 @@ class View(Campaigns, Labellings, Reviewing):
 
     def __init__(self, registry: Registry, actor: Actor) -> None:
         super().__init__(registry, actor)
-        self._described: dict[str, Entry[SelectionDescribed] | None] = {}  # by selection
+        self._described: dict[str, Entry[events.SelectionDescribed] | None] = {}  # by selection
 
     # -- policies
 
@@ -50,7 +42,9 @@ class View(Campaigns, Labellings, Reviewing):
     def policies(self, limit: int = 100, before: int | None = None) -> list[SavedPolicy]:
         """Newest first."""
         if self.actor.policies is None:
-            return self.registry.with_later(self.registry.entries(PolicySaved, limit=limit, before=before))
+            return self.registry.with_later(
+                self.registry.entries(events.PolicySaved, limit=limit, before=before)
+            )
         saved = [self.registry.policy(each) for each in self.actor.policies]
         earlier = [each for each in saved if before is None or each.entry.seq < before]
         return sorted(earlier, key=lambda each: -each.entry.seq)[:limit]
@@ -75,15 +69,17 @@ class View(Campaigns, Labellings, Reviewing):
             for row in read(f"{sql} AND subject IN ({slots(each)})", each)
         ]  # fmt: skip
         called = {str(subject): str(text) for _, subject, text in sorted(rows, reverse=True)}
-        later = self.registry.latest(PolicyDescribed, list(called))
+        later = self.registry.latest(events.PolicyDescribed, list(called))
         called |= {subject: entry.event.name for subject, entry in later.items()}
         return {digest: text for digest, text in called.items() if self.actor.may_use(digest)}
 
-    def save_policy(self, saved: PolicySaved, secret: str | None = None, key: Key | None = None) -> Writing:
+    def save_policy(
+        self, saved: events.PolicySaved, secret: str | None = None, key: Key | None = None
+    ) -> Writing:
         """Put a policy on record under the SHA-256 of its file; its salt, ``secret``, beside the log."""
         digest = policy_hash(saved.policy)
 
-        def earlier(batch: Batch) -> Entry[PolicySaved] | None:
+        def earlier(batch: Batch) -> Entry[events.PolicySaved] | None:
             """The very same file saved again is the same policy."""
             batch.flush()
             same = "WHERE subject = ? AND action = 'policy.saved'"
@@ -100,29 +96,29 @@ class View(Campaigns, Labellings, Reviewing):
     def describe_policy(self, policy: str, name: str, note: str, key: Key | None = None) -> Writing:
         """Another name and note; what it was called before stays on record."""
         actor, digest = self.may("operator", policy), self.policy(policy).hash
-        return self.registry.append(actor, digest, PolicyDescribed(name=name, note=note), key=key)
+        return self.registry.append(actor, digest, events.PolicyDescribed(name=name, note=note), key=key)
 
     def retire_policy(self, policy: str, reason: str, key: Key | None = None) -> Writing:
         def before(batch: Batch) -> None:
             batch.require_active(policy)
             batch.retired(policy)
 
-        event = PolicyRetired(reason=reason)
+        event = events.PolicyRetired(reason=reason)
         return self.registry.append(self.may("admin", policy), policy, event, key=key, before=before)
 
     # -- selections
 
-    def selection(self, ident: str) -> Entry[SelectionMade]:
-        entry = self.registry.one(SelectionMade, ident, "selection")
+    def selection(self, ident: str) -> Entry[events.SelectionMade]:
+        entry = self.registry.one(events.SelectionMade, ident, "selection")
         self.actor.require_policy(entry.event.policy)
         return entry
 
     def selections(
         self, policy: str | None = None, limit: int = 100, before: int | None = None
-    ) -> list[Entry[SelectionMade]]:
+    ) -> list[Entry[events.SelectionMade]]:
         """Newest first, of one policy or of all that may be seen."""
         if policy is None and self.actor.policies is None:
-            return self.registry.entries(SelectionMade, limit=limit, before=before)
+            return self.registry.entries(events.SelectionMade, limit=limit, before=before)
         if policy is not None:
             self.actor.require_policy(policy)
         of_policy = (
@@ -133,13 +129,13 @@ class View(Campaigns, Labellings, Reviewing):
         made = [self.registry.select(of_policy, [each, before or LAST, limit]) for each in policies]
         return sorted(chain(*made), key=lambda entry: -entry.seq)[:limit]
 
-    def seen(self, ident: str) -> Entry[Reviewable] | None:
+    def seen(self, ident: str) -> Entry[events.Reviewable] | None:
         """What is reviewed, if it is on record and this actor may see it."""
         entry = self._reviewable(ident)
-        policy = entry.event.policy if entry and isinstance(entry.event, SelectionMade) else None
+        policy = entry.event.policy if entry and isinstance(entry.event, events.SelectionMade) else None
         return entry if self.actor.may_use(policy) else None
 
-    def watched(self, policy: str) -> list[Entry[SelectionMade]]:
+    def watched(self, policy: str) -> list[Entry[events.SelectionMade]]:
         """The selections that count for or against a policy's promise, in the order of screening."""
         self.actor.require_policy(policy)
         database = self.registry.database
@@ -149,7 +145,7 @@ class View(Campaigns, Labellings, Reviewing):
             [policy],
         )
 
-    def unfinished(self, kept: Sequence[str]) -> list[Entry[SelectionMade]]:
+    def unfinished(self, kept: Sequence[str]) -> list[Entry[events.SelectionMade]]:
         """Selections whose reviews have not ended: those that count, and these; newest first."""
         open_ones = (
             "WHERE action = 'selection.made' "
@@ -159,17 +155,19 @@ class View(Campaigns, Labellings, Reviewing):
         found = self.registry.select(watched)
         for each in batched(kept):
             found += self.registry.select(f"{open_ones} subject IN ({slots(each)})", each)
-        entries: dict[int, Entry[SelectionMade]] = {entry.seq: entry for entry in found}
+        entries: dict[int, Entry[events.SelectionMade]] = {entry.seq: entry for entry in found}
         newest = [entries[seq] for seq in sorted(entries, reverse=True)]
         return [entry for entry in newest if self.actor.may_use(entry.event.policy)]
 
-    def selection_with_all(self, ident: str) -> tuple[SavedPolicy, Entry[SelectionMade], dict[str, bool]]:
+    def selection_with_all(
+        self, ident: str
+    ) -> tuple[SavedPolicy, Entry[events.SelectionMade], dict[str, bool]]:
         """A selection with its policy and its reviews; none while some are hidden."""
         entry, marks = self.selection(ident), self.registry.marks.of(ident)
         outcomes = {} if marks.counts(self.reviewer(ident))["seen"] else marks.outcomes()
         return self.registry.policy(entry.event.policy), entry, outcomes
 
-    def record_selection(self, ident: str, event: SelectionMade, key: Key | None = None) -> Writing:
+    def record_selection(self, ident: str, event: events.SelectionMade, key: Key | None = None) -> Writing:
         """Refused, in the same transaction, if the policy is retired."""
         return self.registry.append(
             self.may("operator", event.policy), ident, event, key=key,
@@ -178,24 +176,26 @@ class View(Campaigns, Labellings, Reviewing):
 
     def describe_selection(self, ident: str, name: str, note: str, key: Key | None = None) -> Writing:
         self.actor.require("operator")
-        selection, event = self.selection(ident).subject, SelectionDescribed(name=name, note=note)
+        selection, event = self.selection(ident).subject, events.SelectionDescribed(name=name, note=note)
         return self.registry.append(self.actor.name, selection, event, key=key)
 
-    def read_titles(self, entries: Sequence[Entry[SelectionMade]]) -> None:
+    def read_titles(self, entries: Sequence[Entry[events.SelectionMade]]) -> None:
         """Read at once what these selections are called, for ``title`` and ``note``."""
         new = [entry.subject for entry in entries if entry.subject not in self._described]
-        found = self.registry.latest(SelectionDescribed, new)
+        found = self.registry.latest(events.SelectionDescribed, new)
         self._described |= {each: found.get(each) for each in new}
 
-    def _description(self, entry: Entry[SelectionMade]) -> SelectionDescribed | SelectionMade:
+    def _description(
+        self, entry: Entry[events.SelectionMade]
+    ) -> events.SelectionDescribed | events.SelectionMade:
         self.read_titles([entry])
         return (self._described[entry.subject] or entry).event
 
-    def title(self, entry: Entry[SelectionMade]) -> str:
+    def title(self, entry: Entry[events.SelectionMade]) -> str:
         """What a selection is called: its latest name, else the day it was made."""
         return self._description(entry).name or f"Shortlist of {entry.at[:10]}"
 
-    def note(self, entry: Entry[SelectionMade]) -> str:
+    def note(self, entry: Entry[events.SelectionMade]) -> str:
         """What people noted about a selection last."""
         return self._description(entry).note
 
@@ -210,7 +210,7 @@ class View(Campaigns, Labellings, Reviewing):
         """What was asked before of these rows (by their fingerprint) or of this file, oldest first."""
         self.actor.require_all_policies()
         part = self.registry.database.json_text("file")
-        entries: list[Entry[RowsLooked]] = self.registry.select(
+        entries: list[Entry[events.RowsLooked]] = self.registry.select(
             "WHERE seq IN (SELECT seq FROM log WHERE action = 'rows.looked' AND subject IN (?, ?) "
             f"UNION SELECT seq FROM log WHERE action = 'rows.looked' AND {part} = ?) ORDER BY seq",
             [rows, file, file],
@@ -226,7 +226,7 @@ class View(Campaigns, Labellings, Reviewing):
         same idempotency key is the same look.
         """
         known = {look.seq: look for each in rows for look in self.looks(each, file)}
-        event = RowsLooked(how=how, file=file, asked=question)
+        event = events.RowsLooked(how=how, file=file, asked=question)
         for number, each in enumerate(rows):
             nth = f" {number}" if number else ""
             again = Key(f"{key.name} (look{nth})", key.request) if key is not None else None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from surelist._numerals import count
 from surelist.reports.evidence import Look
-from surelist.service.record.event import Event, Names, Words, counted
+from surelist.service.record.event import Event, Names, Withdrawn, Words, counted
 from surelist.service.record.events.lists import Listed, finished
 from surelist.workflows import campaign_record
 from surelist.workflows.campaign_record import (
@@ -147,13 +147,10 @@ class CampaignUpdated(Event, frozen=True, kw_only=True):
 CampaignStep = CampaignScreened | CampaignReviewed | CampaignUpdated
 
 
-class CampaignWithdrawn(Event, frozen=True, kw_only=True):
-    """Reviews raised the alarm: the campaign goes no further."""
+class CampaignWithdrawn(Withdrawn, frozen=True, kw_only=True):
+    """The campaign goes no further."""
 
     action = "campaign.withdrawn"
-    reason: str
-    pools: int
-    e_value: float
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         return [

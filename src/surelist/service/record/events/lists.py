@@ -9,7 +9,7 @@ import msgspec
 
 from surelist._numerals import count
 from surelist.reports.evidence import SelectionFacts
-from surelist.service.record.event import Event, Names, Piece, Words, counted
+from surelist.service.record.event import Described, Event, Names, Piece, Words, counted
 from surelist.service.record.marks import CODES, NO, SETTLED_NO, SETTLED_YES, TAKEN_BACK, YES
 from surelist.workflows.watching import PoolNumbers, total_of
 
@@ -68,16 +68,13 @@ class SelectionMade(Listed, frozen=True, kw_only=True):
             story.watched.setdefault(self.policy, {})[entry.subject] = self.audit_rate
 
 
-class SelectionDescribed(Event, frozen=True, kw_only=True):
-    """Another name and note."""
+class SelectionDescribed(Described, frozen=True, kw_only=True):
+    """What a shortlist is called from now on."""
 
     action = "selection.described"
-    name: str
-    note: str = ""
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        note = f" and noted: {self.note}" if self.note else ""
-        return ["named the shortlist ", names.reviewed(subject), f" “{self.name}”{note}."]
+        return self.named("shortlist", names.reviewed(subject))
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject not in story.reviewable:

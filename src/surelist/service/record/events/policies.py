@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from surelist.promises.policy import Policy
 from surelist.reports.evidence import Look, Question, RowsEvidence
-from surelist.service.record.event import Event, Names, Words
+from surelist.service.record.event import Described, Event, Names, Withdrawn, Words
 
 if TYPE_CHECKING:
     from surelist.service.record.chain import Entry
@@ -65,16 +65,13 @@ class PolicySaved(Event, frozen=True, kw_only=True):
                 story.problem(entry, "the salt of its policy is gone")
 
 
-class PolicyDescribed(Event, frozen=True, kw_only=True):
-    """Another name and note."""
+class PolicyDescribed(Described, frozen=True, kw_only=True):
+    """What a policy is called from now on."""
 
     action = "policy.described"
-    name: str
-    note: str = ""
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        note = f" and noted: {self.note}" if self.note else ""
-        return ["named the policy ", names.policy(subject), f" “{self.name}”{note}."]
+        return self.named("policy", names.policy(subject))
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject not in story.policies:
@@ -95,13 +92,10 @@ class PolicyRetired(Event, frozen=True, kw_only=True):
         story.policies[entry.subject] = False
 
 
-class PolicyWithdrawn(Event, frozen=True, kw_only=True):
-    """Reviews raised the alarm: its promise no longer stands."""
+class PolicyWithdrawn(Withdrawn, frozen=True, kw_only=True):
+    """A policy's promise no longer stands."""
 
     action = "policy.withdrawn"
-    reason: str
-    pools: int
-    e_value: float
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         promise = "finished reviews that raise the alarm: the promise of "
