@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import surelist as sl
 from surelist import cli, examples
 
 
@@ -66,19 +67,48 @@ def test_from_a_table_without_labels_to_a_policy_and_a_list(place, capsys):
     assert Path("list.csv").read_text() == Path("selected.csv").read_text()
 
 
-def test_recall_puts_the_sample_on_the_list_and_refuses_with_exit_code_3(place, capsys):
+def fill_all(state: str, labels) -> dict[str, str]:
+    """Label stage by stage in spreadsheets; who was labelled how."""
+    labelled = {}
+    while len(sl.Labelling.load(state).ask()):
+        run("label", "next", state, "-o", "sheet.csv")
+        fill("sheet.csv", labels)
+        assert run("label", "record", state, "sheet.csv") == 0
+        with open("sheet.csv", newline="") as file:
+            labelled.update({row["candidate"]: row["label"] for row in csv.DictReader(file)})
+    return labelled
+
+
+def test_recall_lists_those_labelled_by_their_labels_and_refuses_with_exit_code_3(place, capsys):
     assert (
         run("label", "start", "candidates.csv", "--recall", "0.8", "--labels", "400", "-o", "work.json") == 0
     )
     run("label", "next", "work.json", "-o", "sheet.csv")
     assert run("label", "record", "work.json", "sheet.csv", "--final") == 2  # blank labels: recall needs them
-    fill("sheet.csv", place)
-    assert run("label", "record", "work.json", "sheet.csv") == 0
+    labelled = fill_all("work.json", place)
+    assert len(labelled) == 400
     assert run("label", "status", "work.json", "--shortlist", "list.csv") == 0
-    with open("sheet.csv", newline="") as file:
-        drawn = {row["candidate"] for row in csv.DictReader(file)}
     with open("list.csv", newline="") as file:
-        assert drawn <= {row["candidate"] for row in csv.DictReader(file)}
+        listed = {row["candidate"] for row in csv.DictReader(file)}
+    assert all((name in listed) == (label == "1") for name, label in labelled.items())
+
+
+def test_precision_from_a_file_to_a_list(place, capsys):
+    start = ("label", "start", "candidates.csv", "--precision", "0.6", "--labels", "200", "-o", "work.json")
+    assert run(*start) == 0
+    assert "at least 60% of the shortlist qualified" in capsys.readouterr().out
+    labelled = fill_all("work.json", place)
+    assert len(labelled) == 200
+    capsys.readouterr()
+    assert run("label", "status", "work.json", "--shortlist", "list.csv", "--json") == 0
+    promise = json.loads(capsys.readouterr().out)["promise"]
+    with open("list.csv", newline="") as file:
+        listed = {row["candidate"] for row in csv.DictReader(file)}
+    assert promise.startswith(f"At least 60% of the {len(listed):,} candidates listed of these 1,500")
+    assert all((name in listed) == (label == "1") for name, label in labelled.items())
+
+
+def test_a_recall_that_cannot_be_certified_ends_with_exit_code_3(place, capsys):
     run("label", "start", "candidates.csv", "--recall", "0.95", "--labels", "60", "-o", "few.json")
     run("label", "next", "few.json", "-o", "few.csv")
     fill("few.csv", place)

@@ -198,7 +198,14 @@ PROOFS = {
         "lifecycle/test_collection_precision.py::test_what_is_left_of_a_draw_after_the_pilot_is_uniform",
         "lifecycle/test_collection_precision.py::test_from_pilot_to_list_it_is_false_at_most_alpha_of_the_time",
     ],
+    "collection-recall-block": [
+        "lifecycle/test_collection_recall.py::test_over_every_labelling_and_both_draws_the_list_is_false_at_most_alpha",
+        "lifecycle/test_collection_recall.py::test_the_lemma_over_every_set_of_marked_rows",
+        "lifecycle/test_collection_recall.py::test_numbers_against_their_definitions",
+        "lifecycle/test_collection_recall.py::test_from_pilot_to_list_it_is_false_at_most_alpha_of_the_time",
+    ],
     "collection-recall": [
+        "lifecycle/test_collection_recall.py::test_one_sample_of_those_not_labelled_yet",
         "bounds/test_control_sample.py::test_level_over_every_number_of_relevant_items",
         "bounds/test_control_sample.py::test_through_every_relevant_set_and_every_sample",
         "bounds/test_control_sample.py::test_the_hole_of_the_plug_in_count",

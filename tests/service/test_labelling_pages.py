@@ -154,26 +154,27 @@ def test_a_recall_needs_every_answer(team):
 
 
 @pytest.mark.slow
-def test_a_promise_about_the_collection_gives_its_list(team):
-    ident = begin(team, promise="recall", share="60", labels="300").url.path.rpartition("/")[2]
-    answer(team, ident)
-    page = team.ann.post(f"/labellings/{ident}/tell").text
+@pytest.mark.parametrize("promise", ["recall", "precision"])
+def test_a_promise_about_the_collection_gives_its_list(team, promise):
+    ident = begin(team, promise=promise, share="60", purity="60", labels="300").url.path.rpartition("/")[2]
+    page = "candidates to label now"
+    while "candidates to label now" in page:
+        answer(team, ident)
+        page = team.ann.post(f"/labellings/{ident}/tell").text
     assert "Download the list" in page
     assert "Save as a policy" not in page
     refused = team.ann.post(f"/labellings/{ident}/save", name="x")
     assert refused.status_code == 400
     assert "these very candidates" in refused.text
     listed = team.ann.post(f"/labellings/{ident}/list").text.splitlines()[1:]
-    told = team.runtime.registry.entries(KINDS["labelling.told"], subject=ident)[0].facts
+    told = team.runtime.registry.entries(KINDS["labelling.told"], subject=ident)[::-1]
     names = {line.split(",")[0] for line in listed}
     begun = team.runtime.registry.one(KINDS["labelling.started"], ident, "labelling").facts["state"]
     answered = labelling_record.Answered(begun)
-    answered.tell(labelling_record.Told(told["rows"], told["labels"]))
-    threshold = answered.work.policy.threshold
-    rows = set(np.flatnonzero(threshold <= SCORES).tolist())
-    for row, label in zip(told["rows"], told["labels"], strict=True):  # whatever they score
-        (rows.add if label else rows.discard)(row)
-    assert names == {f"p{row:05d}" for row in rows}
+    for each in told:
+        answered.tell(labelling_record.Told(each.facts["rows"], each.facts["labels"]))
+    listed_rows = np.flatnonzero(answered.work.select(SCORES)).tolist()
+    assert names == {f"p{row:05d}" for row in listed_rows}
     facts = team.runtime.registry.entries(KINDS["labelling.listed"])[0].facts
     assert facts["shortlisted"] == len(listed)
     assert "Spring</strong>" not in team.ann.get("/").text

@@ -2,7 +2,7 @@
 
 ``Labelling`` draws once which rows to label, takes the labels in any order, and certifies the list from
 them. How it draws, tests and lists is its design's affair (``labelling_design``): of a block
-(``labelling_block``), of a control sample (``labelling_control``), for a precision (``labelling_precision``).
+(``labelling_block``), for a recall (``labelling_recall``), for a precision (``labelling_precision``).
 """
 
 from __future__ import annotations

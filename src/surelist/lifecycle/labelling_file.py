@@ -14,15 +14,15 @@ from msgspec import Struct, field
 from surelist._files import hold
 from surelist._version import __version__
 from surelist.lifecycle.labelling_block import BlockDesign
-from surelist.lifecycle.labelling_control import ControlDesign
 from surelist.lifecycle.labelling_design import Design
 from surelist.lifecycle.labelling_precision import PrecisionDesign
+from surelist.lifecycle.labelling_recall import RecallDesign
 from surelist.lifecycle.monitor_file import parse_state
 
-AnyDesign = BlockDesign | ControlDesign | PrecisionDesign
+AnyDesign = BlockDesign | RecallDesign | PrecisionDesign
 DESIGNS: dict[str, type[AnyDesign]] = {  # by what a kind says that it is labelled for
     "block": BlockDesign,
-    "control": ControlDesign,
+    "control": RecallDesign,
     "prefix": PrecisionDesign,
 }
 

@@ -46,6 +46,7 @@ PROOFS = {
     "block-sample": ("few_labels", "BlockSample"),
     "control-sample": ("few_labels", "ControlSample"),
     "prefix-sample": ("few_labels", "PrefixSample"),
+    "two-draws": ("few_labels", "TwoDraws"),
     "noisy-rate": ("noisy_labels", "NoisyRate"),
     "noisy-share": ("noisy_labels", "NoisyShare"),
 }

@@ -14,6 +14,7 @@ from surelist._files import hold
 from surelist._numerals import about, count, of_every
 from surelist._scalars import as_fraction
 from surelist.bounds.collection_precision import Prefix, most_pads, passes
+from surelist.bounds.collection_recall import allowed_hits, at_least, levels, may_miss
 from surelist.bounds.control_sample import control_rule
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.at_least import AtLeast
@@ -40,6 +41,7 @@ BY_NAME = (
     "The list is the labelling's own: everyone at or above the threshold but those labelled not qualified, "
     "and others by name. The threshold alone is not covered."
 )
+EVERY_LABEL = "Every candidate that was drawn has a label, and the score was not trained on these labels."
 ONLY_RIGHT = "The labels are right."
 AVERAGE_SIZE = "The pool size is the number of candidates in a pool, or its known average."
 ANY_SIZE = "The size of a pool does not depend on how good its candidates look."
@@ -159,24 +161,20 @@ class ControlSample(Proof, tag="control-sample", frozen=True):
     drawn: int
     relevant: int
     dropped: int
+    known: int = 0  # labelled before, and no part of the sample
 
     @property
     def collection_size(self) -> int:
         return self.collection
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        of = f"these {counted(self.collection, 'candidate')}{_of(self.group)}"
-        return (
-            f"the shortlist, with everyone labelled qualified on it, keeps at least "
-            f"{percent(float(cutoff.target.kept_share))} of all qualified of {of}"
-        )
+        return _keeps(self, cutoff)
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         return f"wrong with probability at most {percent(policy.alpha)} over the draw of those labelled"
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        every = "Every candidate that was drawn has a label, and the score was not trained on these labels."
-        return (LABELS_RIGHT, BY_NAME, every, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
+        return (LABELS_RIGHT, BY_NAME, EVERY_LABEL, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (
@@ -188,17 +186,82 @@ class ControlSample(Proof, tag="control-sample", frozen=True):
         target, rows = cutoff.target, cutoff.rows
         hold(cutoff.group == self.group, "its proof is of another group")
         hold(target.sample == "control", "its proof does not go with its target")
-        hold(rows == self.drawn and cutoff.qualified == self.relevant <= rows, "the row counts differ")
-        hold(0 < self.drawn <= self.collection, "more were drawn than there are")
-        allowed = control_rule(self.collection, self.drawn, target.kept_share, cutoff.level.alpha).drops[
-            self.relevant
-        ]
+        hold(
+            rows == self.drawn + self.known and self.relevant <= cutoff.qualified <= rows,
+            "the row counts differ",
+        )
+        hold(0 < self.drawn <= self.collection - self.known, "more were drawn than there are")
+        allowed = control_rule(
+            self.collection - self.known, self.drawn, target.kept_share, cutoff.level.alpha
+        ).drops[self.relevant]
         hold(0 <= self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        keeps = f"at least {of_every(float(cutoff.target.kept_share))} qualified candidates"
-        of = count(self.collection)
-        return f"the list, with everyone labelled qualified on it, keeps {keeps} among these {of}"
+        return _keeps_plainly(self, cutoff)
+
+    def whom(self, policy: Certificate) -> str:
+        return THESE_ALONE
+
+
+class TwoDraws(Proof, tag="two-draws", frozen=True):
+    """Of the ``free_top`` rows of the best ``top`` that nobody had labelled ``drawn_top`` were, and
+    ``hits_top`` qualify, beside ``known`` others; then ``drawn`` of the ``free`` rows ranked below
+    ``begin`` were, ``hits`` qualify, and ``dropped`` of those lie below the list's end.
+    """
+
+    about = About.COLLECTION
+    work = "labelling"
+    drawn_by = "labels of candidates who were drawn by chance"
+
+    group: str | None
+    collection: int
+    known: int
+    top: int
+    free_top: int
+    drawn_top: int
+    hits_top: int
+    begin: int
+    free: int
+    drawn: int
+    hits: int
+    dropped: int
+
+    @property
+    def collection_size(self) -> int:
+        return self.collection
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return _keeps(self, cutoff)
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return f"wrong with probability at most {percent(policy.alpha)} over the draws of those labelled"
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        return (LABELS_RIGHT, BY_NAME, EVERY_LABEL, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        return (
+            f"{self.hits_top:,} of {self.drawn_top:,} drawn from the best {self.top:,} are qualified, and "
+            f"{self.hits:,} of {self.drawn:,} drawn from the lowest {self.collection - self.begin:,}, of "
+            f"whom {self.dropped:,} lie below it"
+        )
+
+    def check(self, cutoff: Cutoff) -> None:
+        hold(cutoff.group == self.group, "its proof is of another group")
+        hold(cutoff.target.sample == "control", "its proof does not go with its target")
+        top = 0 <= self.hits_top <= self.drawn_top <= self.free_top <= self.top <= self.begin
+        bottom = 0 <= self.dropped <= self.hits <= self.drawn <= self.free <= self.collection - self.begin
+        hold(top and bottom, "its draws are impossible")
+        hold(self.drawn_top + self.drawn <= cutoff.rows <= self.collection, "the row counts differ")
+        hold(self.known + self.hits_top + self.hits == cutoff.qualified, "the qualified rows differ")
+        alpha = as_fraction(cutoff.level.alpha, "alpha")
+        counting, level = levels(alpha, census=self.drawn_top == self.free_top)
+        kept = self.known + at_least(self.hits_top, self.free_top, self.drawn_top, counting) + self.hits
+        allowed = allowed_hits(self.free, may_miss(cutoff.target.kept_share, kept), self.drawn, level)
+        hold(self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return _keeps_plainly(self, cutoff)
 
     def whom(self, policy: Certificate) -> str:
         return THESE_ALONE
@@ -293,6 +356,20 @@ class PrefixSample(Proof, tag="prefix-sample", frozen=True):
 
     def whom(self, policy: Certificate) -> str:
         return THESE_ALONE
+
+
+def _keeps(proof: ControlSample | TwoDraws, cutoff: Cutoff) -> str:
+    of = f"these {counted(proof.collection, 'candidate')}{_of(proof.group)}"
+    return (
+        f"the shortlist, with everyone labelled qualified on it, keeps at least "
+        f"{percent(float(cutoff.target.kept_share))} of all qualified of {of}"
+    )
+
+
+def _keeps_plainly(proof: ControlSample | TwoDraws, cutoff: Cutoff) -> str:
+    keeps, of = of_every(float(cutoff.target.kept_share)), count(proof.collection)
+    with_them = "with everyone labelled qualified on it"
+    return f"the list, {with_them}, keeps at least {keeps} qualified candidates among these {of}"
 
 
 def _at_least(cutoff: Cutoff) -> AtLeast:

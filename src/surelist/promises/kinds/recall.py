@@ -91,6 +91,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
         Proved("shift", shift=("known", "within"), others=("given",), scores=SEVERAL, promises=SEVERAL,
                pools=BESIDE, only=("promises",)),
         Proved("collection-recall", evidence=("labelling",), groups=("own",), only=("evidence",)),
+        Proved("collection-recall-block", evidence=("labelling",), groups=("own",), only=("evidence",)),
         Proved("noise", labels=("noisy",), only=("labels",)),
     )  # fmt: skip
 

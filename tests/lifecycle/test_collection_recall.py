@@ -1,0 +1,264 @@
+"""The recall of a collection in two draws: every labelling, every draw, every block; and a person's way through it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+
+import msgspec
+import numpy as np
+import pytest
+from scipy import special
+
+import surelist as sl
+from surelist.bounds.collection_recall import (
+    allowed_hits,
+    at_least,
+    chance_missed,
+    largest_block,
+    may_miss,
+    most_left_out,
+)
+from surelist.lifecycle.labelling_design import Sample, Stage
+from surelist.lifecycle.labelling_recall import FIRST, SECOND, UNIFORM, RecallDesign
+
+UNTIED = [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]
+TIED = [9.0, 7.0, 7.0, 7.0, 5.0, 3.0, 3.0, 3.0]
+
+
+def design_of(scores, truth, share, alpha, stages) -> RecallDesign:
+    """A finished labelling: rows are ranks; ``stages`` are names, rows and sizes of blocks."""
+    size, asked = len(scores), {row for _, rows, _ in stages for row in rows}
+    marks = "".join(str(int(truth[row])) if row in asked else "?" for row in range(size))
+    return RecallDesign(
+        group=None, target=msgspec.to_builtins(sl.Recall(share)), alpha=alpha, size=size, labels=size,
+        sample=Sample(list(range(size)), None, list(scores), list(range(size)), marks), draws=[],
+        sizes=list(range(1, size + 1)),
+        stages=[Stage(name, sorted(rows), block and block - 1) for name, rows, block in stages],
+    )  # fmt: skip
+
+
+def misses(scores, truths, share, alpha, stages) -> np.ndarray:
+    """Of each labelling, whether the list keeps less than its share; who is asked decides the list."""
+    seen = sorted({row for _, rows, _ in stages for row in rows})
+    patterns, which = np.unique(truths[:, seen], axis=0, return_inverse=True)
+    false = np.zeros(len(truths), dtype=bool)
+    for number in range(len(patterns)):
+        alike = np.flatnonzero(which.ravel() == number)
+        design = design_of(scores, truths[alike[0]], share, alpha, stages)
+        verdict = design.verdict()
+        if verdict.refusal is not None:
+            continue
+        cutoff = design.cutoff()
+        cutoff.proof.check(cutoff)
+        on = np.asarray(scores) >= verdict.threshold
+        named, off = design.named()
+        on[named], on[off] = True, False
+        everyone = truths[alike].sum(axis=1)
+        kept = truths[alike] @ on
+        false[alike] = kept * share.denominator < share.numerator * everyone
+    return false
+
+
+# (scores, share, alpha, known, top, drawn at the top, drawn at the bottom)
+WORLDS = {
+    "two draws": (UNTIED, Fraction(1, 2), 0.5, (), 4, 2, 2),
+    "a known row above, one below": (UNTIED, Fraction(1, 2), 0.6, (1, 6), 4, 2, 2),
+    "a census above": (UNTIED, Fraction(3, 5), 0.4, (0,), 3, 2, 2),
+    "more drawn below": (UNTIED, Fraction(2, 3), 0.6, (), 3, 2, 3),
+    "ties": (TIED, Fraction(1, 2), 0.5, (4,), 4, 2, 2),
+}
+
+
+def worst_level(name: str) -> Fraction:
+    """Over every labelling: first draws in turn, and for each the block below that does most harm."""
+    scores, share, alpha, known, top, above, below = WORLDS[name]
+    truths = np.array(list(itertools.product((0, 1), repeat=len(scores))))
+    free = [row for row in range(top) if row not in known]
+    firsts = list(itertools.combinations(free, above))
+    total = [Fraction(0)] * len(truths)
+    for first in firsts:
+        worst = [Fraction(0)] * len(truths)
+        for begin in range(top, len(scores)):
+            rest = [row for row in range(begin, len(scores)) if row not in known]
+            seconds = list(itertools.combinations(rest, min(below, len(rest))))
+            false = np.zeros(len(truths), dtype=int)
+            for second in seconds:
+                stages = [("pilot", known, None), (FIRST, first, top), (SECOND, second, len(scores) - begin)]
+                false += misses(scores, truths, share, alpha, stages)
+            worst = [max(w, Fraction(int(f), len(seconds))) for w, f in zip(worst, false, strict=True)]
+        total = [t + w for t, w in zip(total, worst, strict=True)]
+    return max(total) / len(firsts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WORLDS)
+def test_over_every_labelling_and_both_draws_the_list_is_false_at_most_alpha(name):
+    assert worst_level(name) <= Fraction(str(WORLDS[name][2]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [(), (2,), (0, 7)])
+def test_one_sample_of_those_not_labelled_yet(known):
+    """The drops are those of the rows that are not known; whoever is known keeps their place."""
+    truths = np.array(list(itertools.product((0, 1), repeat=8)))
+    free = [row for row in range(8) if row not in known]
+    draws = list(itertools.combinations(free, 4))
+    false = np.zeros(len(truths), dtype=int)
+    for drawn in draws:
+        stages = [*([("pilot", known, None)] if known else []), (UNIFORM, drawn, 8)]
+        false += misses(UNTIED, truths, Fraction(1, 2), 0.4, stages)
+    assert Fraction(int(false.max()), len(draws)) <= Fraction(2, 5)
+
+
+@pytest.mark.slow
+def test_the_lemma_over_every_set_of_marked_rows():
+    """Drawn marked rows met before the (u+1)-th that was not drawn: never more likely than by the formula."""
+    free, drawn = 8, 3
+    draws = list(itertools.combinations(range(free), drawn))
+    reached = False
+    for size in range(free + 1):
+        for marked in itertools.combinations(range(free), size):
+            for u in range(3):
+                met = []
+                for draw in draws:
+                    seen, left = 0, u + 1
+                    for row in marked:
+                        seen, left = (seen + 1, left) if row in draw else (seen, left - 1)
+                        if not left:
+                            break
+                    met.append(seen if not left else drawn + 1)  # never that many missed
+                for d in range(drawn + 1):
+                    share = Fraction(sum(each <= d for each in met), len(draws))
+                    bound = chance_missed(d, free, u, drawn)
+                    assert float(share) <= bound + 1e-12
+                    reached |= share > 0 and abs(float(share) - bound) < 1e-12
+    assert reached
+
+
+def test_numbers_against_their_definitions():
+    for free, drawn in ((30, 10), (12, 12), (40, 5)):
+        for hits in range(drawn + 1):
+            low = at_least(hits, free, drawn, Fraction(1, 10))
+            tail = [
+                special.comb(k, 0) and _tail(free, k, drawn, hits) for k in range(free - drawn + hits + 1)
+            ]
+            assert low == (
+                hits if not hits or drawn == free else next(k for k, p in enumerate(tail) if p > 0.1)
+            )
+    assert allowed_hits(1000, 5, 400, Fraction(1, 20)) == max(
+        d for d in range(400) if chance_missed(d, 1000, 5, 400) <= 0.05
+    )
+    most = largest_block(10**5, 20, 500, 1, Fraction(1, 20))
+    assert chance_missed(1, most, 20, 500) <= 0.05 < chance_missed(1, most + 1, 20, 500)
+    assert may_miss(Fraction(9, 10), 27) == 3  # 0.1 / 0.9 in binary floats would give 2 or 3 by chance
+    assert most_left_out(11_165, 279, 2000, Fraction(19, 20), 0.05) < 11_165
+    assert most_left_out(1000, 1000, 500, Fraction(1, 2), 0.05) == 500
+
+
+def _tail(total: int, marked: int, drawn: int, count: int) -> float:
+    ways = sum(
+        special.comb(marked, x, exact=True) * special.comb(total - marked, drawn - x, exact=True)
+        for x in range(count, drawn + 1)
+    )
+    return float(Fraction(ways, special.comb(total, drawn, exact=True)))
+
+
+def rare(size=6000, seed=3):
+    rng = np.random.default_rng(seed)
+    scores = rng.random(size)
+    return scores, rng.random(size) < np.where(scores > 0.99, 0.6, 0.004)
+
+
+def finish(work, labels) -> None:
+    while len(rows := work.ask()):
+        work.tell(rows, labels[rows])
+
+
+def test_rare_ones_take_two_draws_and_plenty_take_one(tmp_path):
+    scores, truth = rare()
+    work = sl.Labelling(scores, sl.Recall(0.9), labels=600)
+    assert "no rule can leave out half of these candidates unless" in work.describe()
+    path = tmp_path / "work.json"
+    while len(rows := work.ask()):
+        work.tell(rows, truth[rows])
+        work.save(path)
+        work = sl.Labelling.load(path)
+    assert [stage.name for stage in work._state.designs[0].stages] == ["pilot", FIRST, SECOND]
+    on = work.select(scores)
+    assert on.sum() == work.listed < 6000
+    assert truth[on].sum() >= 0.9 * truth.sum()  # of this seed
+    told = work.told
+    assert not on[[row for row, label in told.items() if label == 0]].any()
+    assert on[[row for row, label in told.items() if label == 1]].all()
+    policy = tmp_path / "policy.json"
+    work.policy.save(policy)
+    assert sl.Policy.load(policy).promise == work.policy.promise
+    raw = json.loads(policy.read_text())
+    raw["cutoffs"][0]["proof"]["hits_top"] += 40
+    policy.write_text(json.dumps(raw))
+    with pytest.raises(sl.PolicyFileError):
+        sl.Policy.load(policy)
+    plenty = sl.Labelling(scores, sl.Recall(0.8), labels=1200)
+    finish(plenty, scores > 0.5)
+    assert [stage.name for stage in plenty._state.designs[0].stages] == ["pilot", UNIFORM]
+    assert plenty.select(scores).sum() == plenty.listed
+
+
+def test_a_damaged_state_is_refused(tmp_path):
+    scores, truth = rare()
+    work = sl.Labelling(scores, sl.Recall(0.9), labels=600)
+    finish(work, truth)
+    good = json.loads(work.dumps())
+
+    def damaged(change) -> None:
+        raw = json.loads(json.dumps(good))
+        change(raw["designs"][0], raw["designs"][0]["stages"])
+        with pytest.raises(sl.PolicyFileError):
+            sl.Labelling.loads(json.dumps(raw))
+
+    damaged(lambda design, stages: stages[2].update(chosen=len(design["sizes"]) - 1))
+    damaged(lambda design, stages: stages[1]["asked"].pop())
+    damaged(lambda design, stages: stages.reverse())
+    damaged(lambda design, stages: design["sizes"].pop())
+    damaged(lambda design, stages: design.update(labels=10))
+
+
+CELLS = {
+    "noise scores": lambda rng, n: rng.random(n) < 0.05,
+    "hidden low": lambda rng, n: (np.arange(n) < 15) | (np.arange(n) >= n - 8),
+    "at the bottom": lambda rng, n: np.arange(n) >= n - 12,
+    "rare and good": lambda rng, n: rng.random(n) < 0.3 * np.exp(-np.arange(n) / 25),
+    "plenty": lambda rng, n: rng.random(n) < np.linspace(0.7, 0.1, n),
+}
+
+
+def false_runs(runs: int) -> tuple[int, int]:
+    """The whole way from pilot to list: false lists, over all cells together, and runs."""
+    rng, size, share, alpha, false = np.random.default_rng(26), 500, 0.7, 0.2, 0
+    scores = -np.arange(float(size))
+    for make in CELLS.values():
+        for _ in range(runs):
+            truth = make(rng, size)
+            work = sl.Labelling(scores, sl.Recall(share), alpha=alpha, labels=120)
+            finish(work, truth)
+            try:
+                on = work.select(scores)
+            except sl.NotCertifiable:
+                continue
+            false += int(truth[on].sum() < share * truth.sum() - 1e-9)
+    return false, runs * len(CELLS)
+
+
+@pytest.mark.slow
+def test_from_pilot_to_list_it_is_false_at_most_alpha_of_the_time():
+    false, runs = false_runs(60)
+    assert special.bdtrc(false - 1, runs, 0.2) > 1e-6 if false else True
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+def test_from_pilot_to_list_in_two_thousand_runs_of_each_kind():
+    false, runs = false_runs(2000)
+    assert special.bdtrc(false - 1, runs, 0.2) > 1e-6 if false else True
