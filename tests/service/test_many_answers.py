@@ -74,7 +74,7 @@ class Teller:
     def take(self, row: int) -> None:
         """One that was told by API."""
         self.left.remove(row)
-        self.answered.tell({"rows": [row], "labels": [1]})
+        self.answered.tell(Told([row], [1]))
 
 
 @pytest.fixture

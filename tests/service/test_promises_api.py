@@ -130,7 +130,7 @@ def test_what_is_promised_goes_on_record_with_every_look(local_client, rows, oth
     assert again["earlier_looks"] == 1  # the second of two scores, under another name
     looks = [entry for entry in local_client.get("/api/v1/log").json() if entry["action"] == "rows.looked"]
     assert len(looks) == 4
-    asked = [look["details"]["targets"]["everyone"] for look in looks]
+    asked = [look["details"]["asked"]["targets"]["everyone"] for look in looks]
     assert any(
         "on average" in each and "and at least 40% of the shortlist qualified" in each for each in asked
     )

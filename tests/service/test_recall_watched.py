@@ -6,11 +6,13 @@ import json
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from surelist import Groups, Monitor, Recall, calibrate
 from surelist.examples import population
 from surelist.service.record import access
 from surelist.service.record.event import KINDS
+from surelist.service.record.events import ReviewsClosed
 from surelist.service.record.verify import verify
 from surelist.workflows.watching import ALPHA, audit_of
 from tests.helpers.record import by, forge
@@ -156,7 +158,7 @@ def finish_on_the_page(client, csrf, path, truth, yes=None):
 
 
 def closing(client, ident):
-    return by(client.app.state.runtime.registry).reviews_closed(ident).facts["counts"]
+    return structs.asdict(client.app.state.runtime.registry.newest(ReviewsClosed, ident).event.counts)
 
 
 @pytest.mark.slow

@@ -46,4 +46,5 @@ def sentence(text: str) -> str:
 
 def plainly(said: SurelistError | str) -> str:
     """An error or a sentence as the page shows it."""
-    return said.said(PAGE) if isinstance(said, SurelistError) else PAGE.said(said)
+    text = said.said(PAGE) if isinstance(said, SurelistError) else PAGE.said(said)
+    return text.replace("e-value", "evidence")
