@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import fastapi_offline
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -36,7 +35,7 @@ from surelist.service import (
 )
 from surelist.service.errors import MEANING, NotFound, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
-from surelist.service.models import Finish, Retirement, Reviews, Rows
+from surelist.service.models import Finish, PastRows, Retirement, Reviews, Rows
 from surelist.service.page_words import PAGE, PARAMETERS
 from surelist.service.record.access import Actor, Brake
 from surelist.service.record.database import Database
@@ -93,7 +92,6 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(page.router, include_in_schema=False)
     app.include_router(campaign_pages.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
-    app.mount("/docs-assets", StaticFiles(directory=Path(fastapi_offline.__file__).parent / "static"))
     _add_checks(app)
     _add_errors(app)
     app.add_middleware(Shortcut, route=api.router.routes[0])
@@ -186,7 +184,7 @@ def _declare_bodies(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         schema = made()
         parts = schema.setdefault("components", {}).setdefault("schemas", {})
-        for model in (Rows, Reviews, Retirement, Finish, *labelling_api.BODIES):
+        for model in (Rows, PastRows, Reviews, Retirement, Finish, *labelling_api.BODIES):
             described = model.model_json_schema(ref_template="#/components/schemas/{model}")
             parts.update(described.pop("$defs", {}))
             parts[model.__name__] = described

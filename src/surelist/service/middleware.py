@@ -30,9 +30,6 @@ POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-DOCS_POLICY = POLICY.replace(
-    b"style-src 'self'", b"style-src 'self' 'unsafe-inline'"
-)  # swagger-ui's own styles
 REPORT_POLICY = POLICY.replace(
     b"style-src 'self'", b"style-src 'unsafe-inline'"
 )  # self-contained, scriptless
@@ -176,7 +173,7 @@ class Guard:
 
     def _headers(self, scope: Scope, present: Any) -> list[tuple[bytes, bytes]]:
         path: str = scope["path"]
-        policy = DOCS_POLICY if path == "/docs" else REPORT_POLICY if path.endswith("/report") else POLICY
+        policy = REPORT_POLICY if path.endswith("/report") else POLICY
         chosen = [*HEADERS, (b"content-security-policy", policy)]
         if self._settings.https:
             chosen.append((b"strict-transport-security", b"max-age=31536000"))

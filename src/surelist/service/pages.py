@@ -15,6 +15,7 @@ from surelist.reports.pictures import promise_charts
 from surelist.reports.summary import cutoffs_of
 from surelist.service import (
     answers,
+    api_page,
     campaigns,
     downloading,
     jobs,
@@ -266,4 +267,4 @@ async def glossary(me: Me) -> Response:
 
 @router.get("/docs")
 async def docs(me: Me) -> Response:
-    return me.show("docs.html")
+    return me.show("docs.html", **api_page.described(me.request.app.openapi()))

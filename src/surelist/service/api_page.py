@@ -1,0 +1,92 @@
+"""The page of the API: its OpenAPI description as plain values, without a script or the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+SHAPES = "#/components/schemas/"
+KINDS = {"integer": "whole number", "string": "text", "boolean": "true or false", "null": "null"}
+LIMITS = {
+    "minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below",
+    "minLength": "characters from", "maxLength": "characters to",
+}  # fmt: skip
+Schema = Mapping[str, Any]
+
+
+def described(schema: Schema) -> dict[str, Any]:
+    """Operations by what they are about, the shapes they name, and the errors common to them."""
+    about: dict[str, list[dict[str, Any]]] = {}
+    errors: dict[str, str] = {}
+    for path, operations in schema["paths"].items():
+        for method, each in operations.items():
+            answers = each["responses"]
+            errors |= {code: answer["description"] for code, answer in answers.items() if code >= "400"}
+            about.setdefault(each["tags"][0], []).append({
+                "method": method.upper(), "path": path, "title": each["summary"],
+                "more": each.get("description", "").removeprefix(each["summary"]).lstrip(". "),
+                "fields": [_parameter(field) for field in each.get("parameters", ())],
+                "bodies": _contents(each.get("requestBody", {})),
+                "answers": [
+                    {"code": code, "says": answer["description"], "contents": _contents(answer)}
+                    for code, answer in answers.items() if code < "400"
+                ],
+            })  # fmt: skip
+    shapes = {name: _shape(each) for name, each in schema["components"]["schemas"].items()}
+    return {"about": about, "shapes": dict(sorted(shapes.items())), "errors": dict(sorted(errors.items()))}
+
+
+def _shape(schema: Schema) -> dict[str, Any]:
+    needed = schema.get("required", ())
+    fields = [_field(name, each, name in needed) for name, each in schema.get("properties", {}).items()]
+    return {"says": schema.get("description", ""), "fields": fields}
+
+
+def _parameter(field: Schema) -> dict[str, Any]:
+    where = "" if field["in"] == "query" else f"in the {field['in']}"
+    return {**_field(field["name"], field["schema"], field.get("required", False)), "where": where}
+
+
+def _field(name: str, schema: Schema, needed: bool) -> dict[str, Any]:
+    return {
+        "name": name, "kind": _kind(schema), "shape": _named(schema), "needed": needed,
+        "default": schema.get("default"), "says": schema.get("description", ""), "where": "",
+    }  # fmt: skip
+
+
+def _contents(part: Schema) -> list[dict[str, Any]]:
+    contents = part.get("content", {})
+    return [
+        {"type": kind, "kind": _kind(each.get("schema", {})), "shape": _named(each.get("schema", {}))}
+        for kind, each in contents.items()
+    ]
+
+
+def _kind(schema: Schema) -> str:
+    """A type in words."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).removeprefix(SHAPES)
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_kind(each) for each in schema["anyOf"]))
+    if values := schema.get("enum") or ([schema["const"]] if "const" in schema else None):
+        return ", ".join(map(str, values))
+    kind = str(schema.get("type", "anything"))
+    if kind == "array":
+        return f"list of {_kind(schema.get('items', {}))}"
+    if kind == "object" and schema.get("additionalProperties"):
+        inside = schema["additionalProperties"]
+        return f"object of {'anything' if inside is True else _kind(inside)}"
+    word: str = "file" if schema.get("format") == "binary" else KINDS.get(kind, kind)
+    limits = [f"{said} {schema[name]}" for name, said in LIMITS.items() if name in schema]
+    return ", ".join([word, *limits])
+
+
+def _named(schema: Any) -> str | None:
+    """The shape that a type names, also inside a list."""
+    if isinstance(schema, Mapping):
+        if "$ref" in schema:
+            return str(schema["$ref"]).removeprefix(SHAPES)
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        return next((found for each in schema if (found := _named(each))), None)
+    return None
