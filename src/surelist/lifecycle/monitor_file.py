@@ -79,7 +79,7 @@ class Alarm(Struct, frozen=True, forbid_unknown_fields=True):
     def describe(self, alpha: float) -> str:
         last = f", the last one {self.review_id!r}," if self.review_id is not None else ""
         return (
-            f"the reviews of {counted(self.pools, 'pool')}{last} speak against it (e-value "
+            f"the reviews of {counted(self.pools, 'pool')}{last} speak against it (evidence "
             f"{numerals.number(self.e_value, 3)}, alarm at {numerals.number(1 / alpha, 3)}; a false alarm "
             f"has probability at most {percent(alpha)}). Something has changed, or the calibration was among "
             "the rare ones that fail. Recalibrate on fresh rows."
