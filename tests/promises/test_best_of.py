@@ -34,3 +34,24 @@ def test_under_a_shift_the_unlabelled_scores_are_those_of_the_pools():
     assert "from another; the weights are the density ratio" in said
     assert "from the same population" not in said
     assert policy.cutoffs[0].proof.kind == "rank-chain"
+
+
+def test_of_several_scores_a_precision_keeps_the_longest_list_and_a_count_the_shortest():
+    rng = np.random.default_rng(5)
+    truth, later = rng.random(3_000), rng.random(6_000)
+    labels = rng.random(3_000) < truth
+    noisy = lambda values: values + 0.5 * rng.random(len(values))  # noqa: E731
+    scores, others = {"sharp": truth, "noisy": noisy(truth)}, {"sharp": later, "noisy": noisy(later)}
+    shares = {}
+    for name in scores:
+        alone = sl.calibrate(
+            scores[name], labels, sl.Precision(0.7, start=0.2), alpha=0.05, unlabelled=others[name]
+        )
+        shares[name] = np.mean(others[name] >= alone.threshold)
+    assert shares["sharp"] > shares["noisy"]
+    for target in (sl.Precision(0.7, start=0.2), sl.Expected(10, 100)):
+        assert sl.calibrate(scores, labels, target, unlabelled=others).choice.chosen == "sharp"
+    both = sl.calibrate(
+        scores, labels, [sl.Expected(10, 100), sl.Precision(0.6, start=0.1)], unlabelled=others
+    )
+    assert both.choice.chosen == "sharp"  # no longer than the count asks for

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from msgspec.structs import replace
 import surelist as sl
 from surelist._files import writing
 from surelist.promises import policy_file
+from tests.helpers.promise_kinds import KINDS, policy_of
 
 rng = np.random.default_rng(0)
 SCORES = rng.random(2_000)
@@ -212,3 +215,33 @@ def test_a_recall_by_group_says_whose_and_a_sentence_edited_in_the_file_is_not_r
     text = (tmp_path / "policy.json").read_text()
     (tmp_path / "edited.json").write_text(text.replace("80% of all qualified", "90% of all qualified"))
     assert sl.Policy.load(tmp_path / "edited.json").promise == policy.promise
+
+
+def parts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every field of a file, however deep; of a list the first two."""
+    named = (
+        value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    )
+    for key, inner in named:
+        if isinstance(value, dict):
+            yield (*path, key)
+        yield from parts(inner, (*path, key))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_field_that_is_cut_from_a_file_is_missed_or_changes_nothing_that_is_said(kind):
+    """Cut, `withdrawn` gave the promise back, and `shift` or `thinning` took its conditions away."""
+    policy = policy_of(kind)
+    whole = policy_file.to_dict(policy)
+    assert sl.Policy.loads(json.dumps(whole)) == replace(policy, salt=None)
+    for *path, last in parts(whole):
+        cut = json.loads(json.dumps(whole))
+        inner = cut
+        for key in path:
+            inner = inner[key]
+        del inner[last]
+        try:
+            read = sl.Policy.loads(json.dumps(cut))
+        except sl.PolicyFileError:
+            continue
+        assert (read.promise, read.conditions) == (policy.promise, policy.conditions)

@@ -22,7 +22,10 @@ Certify = Callable[[Any, Terms, Any], Policy]
 
 
 def best_of(scores: Mapping[Any, Any], unlabelled: Any, terms: Terms, certify: Certify) -> Policy:
-    """The policy with the shortest list; ``certify`` makes one from scores, terms and unlabelled scores."""
+    """The policy with the best list: the shortest, or the longest where that is wanted.
+
+    ``certify`` makes one from scores, terms and unlabelled scores.
+    """
     names = [check.group_name(name, "scores") for name in scores]
     if not names or len(set(names)) != len(names):
         raise InvalidInput("scores", expected="one column per name", got=f"the names {names!r}")
@@ -41,7 +44,8 @@ def best_of(scores: Mapping[Any, Any], unlabelled: Any, terms: Terms, certify: C
     if not made:
         assert refused is not None
         raise refused
-    _, name, policy = min(made, key=lambda each: each[0])
+    best = max if all(each.longest for each in terms.all_targets) else min
+    _, name, policy = best(made, key=lambda each: each[0])
     return replace(policy, choice=Choice(tuple(names), name))
 
 

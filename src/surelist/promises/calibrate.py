@@ -54,7 +54,7 @@ def calibrate(
     scores : array_like or mapping of str to array_like
         One score per calibration row, higher is better. The score must not have been trained or chosen on
         these rows. A mapping of name to scores certifies each at its share of alpha and keeps the one with
-        the shortest list.
+        the shortest list, for ``Precision`` the longest.
     labels : array_like, SampledLabels or NoisyLabels
         1 where a row is qualified, else 0. Labels that were drawn with known probability are
         ``SampledLabels``, labels that may be wrong ``NoisyLabels``.

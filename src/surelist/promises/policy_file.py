@@ -19,7 +19,7 @@ from surelist._files import hold, parse, writing
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.promises import kinds, wording
 from surelist.promises.promise import Level
-from surelist.promises.state import Certificate, Cutoff, OwnCutoff, Stated, Step, Stored
+from surelist.promises.state import Certificate, Cutoff, OwnCutoff, Shift, Stated, Step, Stored, Thinning
 from surelist.score_summary import INTERVALS, ScoreSummary
 from surelist.ties import Salt
 
@@ -45,6 +45,17 @@ class _File(Stated, frozen=True):
     format: int
     promise: str
     cutoffs: tuple[_Cutoff, ...]
+    # said also where there is nothing to say: cut from a file, they would leave a promise that asks for less
+    purpose: str | None
+    missing_labels: int
+    dropped_rows: int
+    shift: Shift | None
+    thinning: Thinning | None
+    nested: str | None
+    withdrawn: str | None
+
+
+SAID = ("purpose", "missing_labels", "dropped_rows", "shift", "thinning", "nested", "withdrawn")
 
 
 class _SaltFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,7 +117,8 @@ def to_dict(policy: Certificate) -> dict[str, Any]:
     """The policy as plain values; the promise stands in it for whoever opens the file."""
     facts: dict[str, Any] = msgspec.to_builtins(policy)
     facts.pop("salt", None)
-    return {"format": FORMAT, "promise": wording.promise(policy), **facts}
+    said = {name: msgspec.to_builtins(getattr(policy, name)) for name in SAID}
+    return {"format": FORMAT, "promise": wording.promise(policy), **facts, **said}
 
 
 def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Certificate:

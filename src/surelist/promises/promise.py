@@ -123,6 +123,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     )
     joins_fixed: ClassVar[bool] = False  # has a joint level with promises that have a fixed boundary
     monotone: ClassVar[bool] = False  # whatever keeps it, a longer list keeps it as well
+    longest: ClassVar[bool] = False  # a longer list that keeps it is the better one
     in_whole_pools: ClassVar[str] = ""  # the promise like it whose units are whole pools
     single_list: ClassVar[str] = ""  # what it does not say of one list
     needs_audit: ClassVar[bool] = False  # reviews of lists alone cannot show whether it holds

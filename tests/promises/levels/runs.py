@@ -75,6 +75,7 @@ def partner_of(kind: type, asked: Conditions) -> Case | None:
         case = CASES[other][0]
         uses = asked.others == "none" or other is sl.Precision or kind is sl.Precision
         uses |= asked.shift != "within" and sl.Expected in (other, kind)
+        uses &= asked.others == "given" or other is not sl.Precision
         if other is not kind and uses and proof_of(case.ask(worlds.world(asked), asked, None), asked):
             return case
     return None

@@ -73,6 +73,7 @@ class Precision(Promise, tag="precision", frozen=True):
     sample = "prefix"
     others = "needed"
     planned = True
+    longest = True
     certified = ("Of the list qualified, at least, %", "Qualified, %", True)
     single_list = phrases.LONG_RUN
 

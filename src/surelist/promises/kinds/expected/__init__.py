@@ -102,10 +102,11 @@ class Expected(RatePromise, tag="expected", frozen=True):
         Proved("rank-chain", labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
                promises=SEVERAL, pools=BESIDE),
         Proved("no-split", labels=("missing", "thinned"), scores=SEVERAL, promises=SEVERAL),
-        Proved("shift", labels=("missing",), shift=("known", "within"), scores=SEVERAL, promises=SEVERAL,
+        Proved("shift", labels=("missing",), shift=("known",), scores=SEVERAL, promises=SEVERAL,
                pools=BESIDE),
+        Proved("shift", shift=("within",), scores=SEVERAL, promises=SEVERAL, pools=BESIDE),
         Proved("shift", labels=("missing",), shift=("within",), others=("given",), scores=SEVERAL,
-               promises=SEVERAL, pools=BESIDE, only=("promises",)),  # by the exact rule
+               promises=SEVERAL, pools=BESIDE, only=("promises", "others")),  # by the exact rule
         Proved("sampled-labels", labels=("two rates",)),
         LABELLED,
         Proved("reviews", evidence=("campaign", "audited campaign"), labels=("missing",), only=("evidence",)),
