@@ -98,6 +98,35 @@ class PrecisionCase(Case):
 
 
 @dataclass(frozen=True)
+class TriageCase(Case):
+    """One side at its boundary; the other passes all its steps and hands its half of alpha over."""
+
+    rows: int = 100
+    fine: bool = True
+    side: str = "accept"
+
+    def ask(self, found, asked, group):
+        if self.side == "accept":
+            return sl.Triage(PrecisionCase._share(found, top(found, asked)) * HAIR, reject=0.3)
+        if self.side == "reject":
+            return sl.Triage(0.2, reject=self._bad(found, found.a < TOP) * HAIR)
+        return sl.Triage(0.2, reject_recall=kept(found, None, top(found, asked)) * HAIR)
+
+    def false(self, found, asked, cutoff, score, listed, extra):
+        target, looked = cutoff.target, found.a >= cutoff.proof.reject_below
+        wrong = PrecisionCase._share(found, listed()) < target.accept - CLOSE
+        if target.reject is not None:
+            return float(wrong or self._bad(found, ~looked) < target.reject - CLOSE)
+        return float(wrong or kept(found, None, looked.astype(float)) < target.reject_recall - CLOSE)
+
+    @staticmethod
+    def _bad(found, rejected):
+        """Of those rejected, who are not qualified; everyone where nobody is rejected."""
+        mine = found.pool * rejected
+        return float((mine * ~found.good).sum() / mine.sum()) if mine.sum() else 1.0
+
+
+@dataclass(frozen=True)
 class BudgetCase(Case):
     def ask(self, found, asked, group):
         return sl.Budget(100 * float((found.pool * top(found, asked)).sum()), 100)
@@ -201,6 +230,7 @@ CASES: dict[type, tuple[Any, ...]] = {
     sl.PerPool: (PerPoolCase(), PerPoolCase(sizes=(40, 60))),
     sl.Recall: (RecallCase(),),
     sl.Precision: (PrecisionCase(), PrecisionCase(start=None)),
+    sl.Triage: (TriageCase(), TriageCase(side="reject"), TriageCase(side="recall")),
     sl.Budget: (BudgetCase(),),
     sl.NextPool: (
         PoolCase(sl.NextPool(k=1)), PoolCase(sl.NextPool(recall=0.5)), PoolCase(sl.NextPool(k=2, by="rank")),
