@@ -6,7 +6,7 @@ The engine counts and filters; counts and the drawn rows come back, with a few r
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,25 +41,26 @@ class TableCollection:
         fetched = self._ranked.at(group, ranks)
         if fetched.rows is None:
             assert self._ident is not None
-            ids = self._named(fetched.ids or [], fetched.scores.tolist(), "score")
+            ids = self._named(fetched.ids or [], lambda at: f"score {fetched.scores[at]}")
             rows_with_ids(self._table, self._ident, ids, [self._ident])  # each of them once
             return Fetched(ranks + self._starts[group], fetched.scores, ids)
         if self._ident is None:
             return Fetched(fetched.rows, fetched.scores, None)
         numbers = fetched.rows.tolist()
         ids = [row[0] for row in rows_at(self._table, numbers, [self._ident])]
-        return Fetched(fetched.rows, fetched.scores, self._named(ids, self._table.sheet_rows(numbers), "row"))
+        named = self._named(ids, lambda at: f"row {self._table.sheet_rows([numbers[at]])[0]}")
+        return Fetched(fetched.rows, fetched.scores, named)
 
     def reaching(self, group: str | None, scores: list[float]) -> list[int]:
         return self._ranked.reaching(group, scores)
 
-    def _named(self, ids: Sequence[object], where: Sequence[object], what: str) -> list[str]:
-        """Ids as text: every drawn row must have one of its own."""
+    def _named(self, ids: Sequence[object], place: Callable[[int], str]) -> list[str]:
+        """Ids as text: every drawn row must have one of its own; ``place`` says where one is missing."""
         named = []
-        for each, at in zip(ids, where, strict=True):
+        for at, each in enumerate(ids):
             if each in (None, ""):
                 raise InvalidInput(
-                    f"column {self._ident!r}", f"the candidate of {what} {at} has no id; everyone needs one."
+                    f"column {self._ident!r}", f"the candidate of {place(at)} has no id; everyone needs one."
                 )
             if str(each) in self._known:
                 raise InvalidInput(
