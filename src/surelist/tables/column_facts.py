@@ -10,6 +10,7 @@ from narwhals.dtypes import DType
 
 from surelist._dataclasses import dataclass, replace
 from surelist.tables.engines.duckdb import label_in, literal, number_in, quoted
+from surelist.tables.labels import merged
 from surelist.tables.numbers import SHAPE_DIGIT, SHAPE_ZERO, Ambiguous, Decision, Seen, Shape, decide
 from surelist.tables.sources import Table
 
@@ -170,16 +171,8 @@ def _values(ask: Ask, names: list[str]) -> dict[str, tuple[tuple[str, int], ...]
     """What columns of few values hold, most frequent first, in one pass."""
     if not names:
         return {}
-    rows = ask(f"SELECT name, trim(v), count(*) FROM {_long(names)} WHERE trim(v) <> '' GROUP BY ALL")
-    merged: dict[str, dict[str, list[tuple[str, int]]]] = {}
+    rows = ask(f"SELECT name, v, count(*) FROM {_long(names)} WHERE trim(v) <> '' GROUP BY ALL")
+    texts: dict[str, list[tuple[str | None, int]]] = {}
     for name, value, count in rows:
-        merged.setdefault(name, {}).setdefault(value.lower(), []).append((value, count))
-    return {
-        name: tuple(
-            sorted(
-                ((max(each, key=lambda v: v[1])[0], sum(n for _, n in each)) for each in spellings.values()),
-                key=lambda item: (-item[1], item[0]),
-            )[:FEW]
-        )
-        for name, spellings in merged.items()
-    }
+        texts.setdefault(name, []).append((value, count))
+    return {name: merged(each)[0][:FEW] for name, each in texts.items()}

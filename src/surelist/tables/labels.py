@@ -85,12 +85,12 @@ def _texts(table: Table, column: str) -> list[tuple[str | None, int]]:
     return [(None if value is None else str(value), int(count)) for value, count in rows]
 
 
-def _merged(texts: Sequence[tuple[str | None, int]]) -> tuple[Counts, int]:
+def merged(texts: Sequence[tuple[str | None, int]]) -> tuple[Counts, int]:
     """Values with how often they occur, most frequent first, and how many are blank.
 
     Spellings that differ in case or outer blanks are one value, and so are 0 and 0.0.
     """
-    merged: dict[float | str, list[tuple[str, int]]] = {}
+    spellings: dict[float | str, list[tuple[str, int]]] = {}
     missing = 0
     for value, count in texts:
         shown = "" if value is None else value.strip()
@@ -98,8 +98,8 @@ def _merged(texts: Sequence[tuple[str | None, int]]) -> tuple[Counts, int]:
             missing += count
         else:
             number = _number(shown)
-            merged.setdefault(shown.lower() if number is None else number, []).append((shown, count))
-    counts = [(max(each, key=lambda v: v[1])[0], sum(n for _, n in each)) for each in merged.values()]
+            spellings.setdefault(shown.lower() if number is None else number, []).append((shown, count))
+    counts = [(max(each, key=lambda v: v[1])[0], sum(n for _, n in each)) for each in spellings.values()]
     return tuple(sorted(counts, key=lambda item: (-item[1], item[0]))), missing
 
 
@@ -111,7 +111,7 @@ def listed(counts: Sequence[tuple[str, int]]) -> str:
 
 def choice(table: Table, column: str) -> str:
     """What to do about labels other than 0 and 1."""
-    counts, missing = _merged(_texts(table, column))
+    counts, missing = merged(_texts(table, column))
     empty = f", empty ({_rows(missing)})" if missing else ""
     return f"the values are {listed(counts)}{empty}; say which one means qualified with {option('pos_label')}"
 
@@ -124,7 +124,7 @@ def read_labels(
     One other value means not qualified; where there are several, each has to be named.
     """
     texts = _texts(table, column)
-    counts, missing = _merged(texts)
+    counts, missing = merged(texts)
     for each in positive:
         if not any(_is_one_of(value, [each]) for value, _ in counts):
             there = f"the values are {listed(counts)}" if counts else "it is empty"
