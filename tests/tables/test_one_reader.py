@@ -176,7 +176,9 @@ def by_page(path: Path, **columns: Any) -> tuple[str | None, list[str]]:
     except sl.InvalidInput as error:
         return str(error), []
     refusal = refusal_for(str(path), present)
-    return refusal, [] if refusal else [each.sentence for each in present]
+    return refusal and PYTHON.said(refusal), [] if refusal else [
+        PYTHON.said(each.sentence) for each in present
+    ]
 
 
 def by_calibration(

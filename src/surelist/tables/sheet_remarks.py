@@ -12,12 +12,13 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import IO
-from xml.etree import ElementTree
-from xml.etree.ElementTree import Element
+from typing import IO, TYPE_CHECKING
 
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 SHOWN = 20
 _PIECE = 1 << 20
@@ -57,6 +58,8 @@ class Remarks:
 
 def remarks_on(path: str | Path, sheet: str, header: int, letters: Letters) -> Remarks | None:
     """What there is to say about one sheet; None of an old workbook, in which this cannot be seen."""
+    from xml.etree.ElementTree import ParseError
+
     if not zipfile.is_zipfile(path):
         return None
     remarks = Remarks()
@@ -71,7 +74,7 @@ def remarks_on(path: str | Path, sheet: str, header: int, letters: Letters) -> R
             if _is_worth_reading(file, part):
                 with file.open(part) as stream:
                     _open_document(stream, remarks, sheet, letters) if opened else _excel(stream, remarks)
-        except ElementTree.ParseError as error:
+        except ParseError as error:
             raise InvalidInput("file", f"{path} is damaged: sheet {sheet!r} is no XML ({error}).") from error
     return remarks
 
@@ -90,7 +93,9 @@ def _part(file: zipfile.ZipFile, sheet: str) -> str | None:
 
 
 def _all(file: zipfile.ZipFile, part: str, tag: str) -> list[Element]:
-    return [each for each in ElementTree.fromstring(file.read(part)).iter() if _bare(each.tag) == tag]
+    from xml.etree.ElementTree import fromstring
+
+    return [each for each in fromstring(file.read(part)).iter() if _bare(each.tag) == tag]
 
 
 def _bare(name: str) -> str:
@@ -129,7 +134,9 @@ def _is_worth_reading(file: zipfile.ZipFile, part: str) -> bool:
 
 def _nodes(stream: IO[bytes]) -> Iterator[tuple[str, str, Element, dict[str, str]]]:
     """Events with the bare names of element and attributes; a row is forgotten when it was looked at."""
-    for event, node in ElementTree.iterparse(stream, ("start", "end")):
+    from xml.etree.ElementTree import iterparse
+
+    for event, node in iterparse(stream, ("start", "end")):
         tag = _bare(node.tag)
         yield event, tag, node, {_bare(name): value for name, value in node.attrib.items()}
         if event == "end" and tag in ("row", "table-row"):
