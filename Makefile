@@ -7,10 +7,10 @@ TWO     = -n 2 --dist worksteal  # neighbours share their Spark, database and br
 PIP     = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE  # many processes start: each would compile everything again
 
-.PHONY: help demo check lint test exhaustive flaky smoke bench docs clean java browser postgres curl
+.PHONY: help demo check lint test exhaustive flaky smoke bench bench-large docs clean java browser postgres curl
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.core  ## an example from scores to shortlist
 	$(BIN)/surelist demo
@@ -35,12 +35,11 @@ flaky: $(VENV)/.dev  ## does a test fail by chance? the fast ones 30 times, thos
 smoke: $(VENV)/.dev  ## the wheel on every Python here, and with the lowest declared versions
 	$(BIN)/python tests/project/smoke.py
 
-bench: $(VENV)/.dev  ## the short benchmarks: core, start-up, list length, tables, service
-	$(BIN)/python benchmarks/core.py
-	$(BIN)/python benchmarks/start_up.py
-	$(BIN)/python benchmarks/list_length.py
-	$(BIN)/python benchmarks/scale.py --rows 10 --rounds 1
-	$(BIN)/python benchmarks/service.py --seconds 15
+bench: $(VENV)/.dev  ## every limit of speed in one table, in five minutes; fails where one is broken
+	$(BIN)/python benchmarks/limits.py
+
+bench-large: $(VENV)/.dev java  ## the same with 50 million rows, Spark and longer turns
+	$(BIN)/python benchmarks/limits.py --large
 
 docs: $(VENV)/.dev java  ## the documentation site: strict, no network; then `surelist docs` opens it
 	$(BIN)/sphinx-build -q -W --keep-going -j 2 -d .cache/doctrees docs .cache/site/html

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 import surelist as sl
+from figures import Figure, show
 from surelist import bounds
 
 
@@ -37,14 +38,15 @@ def peak(call: Callable[[], object]) -> int:
     return most
 
 
-def main() -> None:
+def figures() -> list[Figure]:
     rng = np.random.default_rng(0)
-    print(f"{'job':<34}{'rows':>12}{'bare ms':>10}{'ours ms':>10}{'time x':>8}{'memory x':>10}")
+    found = []
     for n in (10**6, 10**7):
         scores = rng.random(n)
         labels = rng.random(n) < 0.19
         count = bounds.critical_count(n, 0.05, 0.1)
         policy = sl.calibrate(scores, labels, sl.Expected(5, 100))
+        threshold = policy.threshold
 
         def bare(scores=scores, labels=labels, count=count):
             chosen = scores[labels]
@@ -54,19 +56,37 @@ def main() -> None:
             return sl.calibrate(scores, labels, sl.Expected(5, 100)).threshold
 
         assert bare() == ours()
-        report("calibrate", n, bare, ours)
-        threshold = policy.threshold
-        report("select", n, lambda s=scores, t=threshold: s >= t, lambda s=scores, p=policy: p.select(s))
-    for n in (10**3, 10**6, 10**9):
-        (seconds,) = best(lambda n=n: bounds.critical_count(n, 0.05, 0.1), rounds=50)
-        print(f"{'critical_count(exact)':<34}{n:>12,}{'':>10}{1000 * seconds:>10.4f}")
+        found += compared("calibrate arrays", n, bare, ours, 2.5)
+        select = compared(
+            "select arrays", n, lambda s=scores, t=threshold: s >= t, lambda s=scores, p=policy: p.select(s),
+            2 if n == 10**6 else 1.7,
+        )  # fmt: skip
+        found += select
+    return [*found, unlabelled(rng)]
 
 
-def report(job: str, n: int, bare: Callable[[], object], ours: Callable[[], object]) -> None:
+def unlabelled(rng: np.random.Generator) -> Figure:
+    """20,000 calibration rows and ten million scores of others, beside one order statistic of those."""
+    scores, others = rng.random(20_000), rng.random(10**7)
+    labels = rng.random(20_000) < 0.4 * scores
+    slow, fast = best(
+        lambda: np.partition(others, 9 * 10**6),
+        lambda: sl.calibrate(scores, labels, sl.Expected(5, 100), unlabelled=others),
+        rounds=3,
+    )
+    return Figure("calibrate with unlabelled=", "10,000,000 scores", fast / slow, 2)
+
+
+def compared(
+    job: str, n: int, bare: Callable[[], object], ours: Callable[[], object], limit: float
+) -> list[Figure]:
     slow, fast = best(bare, ours)
-    memory = peak(ours) / peak(bare)
-    print(f"{job:<34}{n:>12,}{1000 * slow:>10.2f}{1000 * fast:>10.2f}{fast / slow:>8.2f}{memory:>10.2f}")
+    where = f"{n:,} rows"
+    return [
+        Figure(job, where, fast / slow, limit),
+        Figure(f"{job}, memory", where, peak(ours) / peak(bare), 1.3),
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    show(figures())

@@ -1,15 +1,13 @@
-"""Calibrate per group and select, at scale: time and peak memory beside hand-written queries.
+"""Calibrate per group and select from files: time and peak memory beside hand-written queries of the same engine.
 
-    python benchmarks/scale.py                      # 10 and 50 million rows of Parquet
-    python benchmarks/scale.py --rows 10 50 200 --spark
+    python benchmarks/scale.py                          # 20 million rows of Parquet; CSV; many small files
+    python benchmarks/scale.py --rows 20 50 --spark     # also Spark, local and on a cluster of two workers
 
-Every figure of one table comes from one run on one machine; compare ratios, not seconds. Each
-contestant runs in a process of its own; its times (on the wall, and of the processor, which
-others on the machine disturb less) are the best of the rounds and leave the imports out, its
-memory is the peak of the process (Spark: of its Java process too, on a cluster the driver's only;
-and no processor time). The cluster is one master and two workers of one core each on loopback. The
-thresholds of all contestants must be equal, or the run fails. The data live in a temporary
-folder that is removed at the end.
+Each engine runs in a process of its own and takes turns with its hand-written pair (count and order statistic;
+filter); the best round of each counts. Ratios are of processor seconds, which others on the machine disturb
+little, and of seconds on the wall. Memory is the peak of a process that calibrates and selects once, without
+the pair. Spark's processor seconds are those of its Java processes. Thresholds and lists of all
+contestants must be equal, or the run fails. The data live in a temporary folder that is removed at the end.
 """
 
 from __future__ import annotations
@@ -22,17 +20,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from figures import Figure, show
 
 GROUPS = {"a": (5, 60), "b": (3, 30), "c": (1, 10)}  # k and pool size per group
 MILLION = 1_000_000
 MASTER = "SURELIST_BENCHMARK_MASTER"
+FILES = 200  # small ones
+LIMITS = {"calibrate": 1.5, "select": 1.2}
 
 
-def make_data(path: Path, millions: int) -> None:
+def make_data(path: Path, millions: float, how: str = "FORMAT parquet") -> None:
     """score float64, label int8, group of three values."""
     import duckdb
 
@@ -40,42 +42,59 @@ def make_data(path: Path, millions: int) -> None:
         f"""COPY (
             SELECT score, (random() < score * score * 0.57)::TINYINT AS label,
                 CASE WHEN r < 0.6 THEN 'a' WHEN r < 0.9 THEN 'b' ELSE 'c' END AS "group"
-            FROM (SELECT random() AS score, random() AS r FROM range({millions * MILLION}))
-        ) TO '{path}' (FORMAT parquet)"""
+            FROM (SELECT random() AS score, random() AS r FROM range({round(millions * MILLION)}))
+        ) TO '{path}' ({how})"""
     )
 
 
-def surelist(data: str, output: str, counts: dict[str, int], engine: str, **options: Any) -> dict[str, float]:
+def calibrated(data: str, engine: str, **options: Any) -> Any:
     import surelist as sl
 
     target = {name: sl.Expected(*promise) for name, promise in GROUPS.items()}
-    policy = sl.calibrate_table(
+    return sl.calibrate_table(
         data, score="score", label="label", target=target, groups=sl.Groups("group", purpose="benchmark"),
-        read=sl.Read(engine=engine, **options),
+        read=sl.Read(engine=engine, **options),  # type: ignore[arg-type]
     )  # fmt: skip
-    sl.select_table(data, policy, output=output, read=sl.Read(engine=engine, **options))
-    return {str(name): threshold for name, threshold in policy.thresholds.items()}
 
 
-def duckdb_by_hand(data: str, output: str, counts: dict[str, int]) -> dict[str, float]:
-    """Counts, then the c-th largest qualified score per group, then the filter."""
+def selected(data: str, policy: Any, output: str, engine: str, **options: Any) -> int:
+    import surelist as sl
+
+    read = sl.Read(engine=engine, **options)  # type: ignore[arg-type]
+    return sl.select_table(data, policy, output=output, read=read).shortlisted
+
+
+def duckdb_source(data: str) -> str:
+    if data.endswith(".csv"):
+        return f"(SELECT score::DOUBLE AS score, label::TINYINT AS label, \"group\" FROM read_csv('{data}', all_varchar=true))"
+    return f"read_parquet('{data}/*.parquet')" if os.path.isdir(data) else f"read_parquet('{data}')"
+
+
+def duckdb_thresholds(data: str, counts: dict[str, int]) -> dict[str, float]:
+    """Counts, then the c-th largest qualified score per group."""
     import duckdb
 
-    connection = duckdb.connect()
-    source = f"read_parquet('{data}')"
+    connection, source = duckdb.connect(), duckdb_source(data)
     connection.sql(f'SELECT "group", count(*), sum(label) FROM {source} GROUP BY 1').fetchall()
-    thresholds = {}
-    for group, count in counts.items():
-        thresholds[group] = connection.sql(
+    return {
+        group: connection.sql(
             f"SELECT score FROM {source} WHERE label = 1 AND \"group\" = '{group}' "
             f"ORDER BY score DESC LIMIT 1 OFFSET {count - 1}"
         ).fetchall()[0][0]
+        for group, count in counts.items()
+    }
+
+
+def duckdb_select(data: str, thresholds: dict[str, float], output: str) -> None:
+    import duckdb
+
     chosen = " OR ".join(f"(\"group\" = '{g}' AND score >= {t!r}::DOUBLE)" for g, t in thresholds.items())
-    connection.sql(f"COPY (SELECT * FROM {source} WHERE {chosen}) TO '{output}' (FORMAT parquet)")
-    return thresholds
+    duckdb.connect().sql(
+        f"COPY (SELECT * FROM {duckdb_source(data)} WHERE {chosen}) TO '{output}' (FORMAT parquet)"
+    )
 
 
-def polars_by_hand(data: str, output: str, counts: dict[str, int]) -> dict[str, float]:
+def polars_thresholds(data: str, counts: dict[str, int]) -> dict[str, float]:
     """The same in polars, streaming."""
     import polars as pl
 
@@ -88,22 +107,178 @@ def polars_by_hand(data: str, output: str, counts: dict[str, int]) -> dict[str, 
         .agg(pl.col("score").sort(descending=True).get(places))
         .collect(engine="streaming")
     )
-    thresholds = dict(found.rows())
+    return dict(found.rows())
+
+
+def polars_select(data: str, thresholds: dict[str, float], output: str) -> None:
+    import polars as pl
+
     chosen = pl.any_horizontal(
         *((pl.col("group") == group) & (pl.col("score") >= t) for group, t in thresholds.items())
     )
-    table.filter(chosen).sink_parquet(output)
-    return thresholds
+    pl.scan_parquet(data).filter(chosen).sink_parquet(output)
 
 
-CONTESTANTS = {
-    "surelist": lambda *a: surelist(*a, engine="auto"),
-    "surelist, duckdb": lambda *a: surelist(*a, engine="duckdb"),
-    "polars by hand": polars_by_hand,
-    "duckdb by hand": duckdb_by_hand,
-    "surelist, spark local": lambda *a: surelist(*a, engine="spark", spark_master="local[*]"),
-    "surelist, spark cluster": lambda *a: surelist(*a, engine="spark", spark_master=os.environ[MASTER]),
+def spark_session(master: str | None) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("benchmark").master(master or "local[*]")
+    return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+
+
+def spark_thresholds(data: str, counts: dict[str, int]) -> dict[str, float]:
+    """The same in Spark SQL: sorted scores by group."""
+    spark = spark_session(os.environ.get(MASTER))
+    spark.read.parquet(data).createOrReplaceTempView("past")
+    spark.sql("SELECT `group`, count(*), sum(label) FROM past GROUP BY 1").collect()
+    return {
+        group: spark.sql(
+            f"SELECT score FROM past WHERE label = 1 AND `group` = '{group}' "
+            f"ORDER BY score DESC LIMIT 1 OFFSET {count - 1}"
+        ).collect()[0][0]
+        for group, count in counts.items()
+    }
+
+
+def spark_select(data: str, thresholds: dict[str, float], output: str) -> None:
+    chosen = " OR ".join(f"(`group` = '{g}' AND score >= {t!r}D)" for g, t in thresholds.items())
+    spark_session(os.environ.get(MASTER)).read.parquet(data).where(chosen).write.mode("overwrite").parquet(
+        output
+    )
+
+
+BY_HAND: dict[str, tuple[Callable[..., dict[str, float]], Callable[..., None]]] = {
+    "polars": (polars_thresholds, polars_select),
+    "duckdb": (duckdb_thresholds, duckdb_select),
+    "spark": (spark_thresholds, spark_select),
 }
+
+
+def processor_seconds() -> float:
+    """Of this process and of the Java processes of its session."""
+    used = time.process_time()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        if name == "java" and int(rest.split()[3]) == os.getsid(0):
+            used += sum(map(int, rest.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+    return used
+
+
+def in_turns(
+    engine: str, data: str, counts: dict[str, int], rounds: int, folder: str
+) -> dict[str, list[float]]:
+    """Best seconds of the processor and on the wall, of each of four jobs."""
+    import duckdb
+    import polars  # noqa: F401
+
+    import surelist.workflows.tables  # noqa: F401
+
+    find, filter = BY_HAND[engine]
+    options = {"spark_master": os.environ.get(MASTER)} if engine == "spark" else {}
+    outputs = [os.path.join(folder, f"{engine}-{who}.parquet") for who in ("hand", "ours")]
+    policy = calibrated(data, engine, **options)
+    thresholds = {str(name): value for name, value in policy.thresholds.items()}
+    assert find(data, counts) == thresholds
+    jobs: dict[str, Callable[[], Any]] = {
+        "calibrate, bare": lambda: find(data, counts),
+        "calibrate, ours": lambda: calibrated(data, engine, **options),
+        "select, bare": lambda: filter(data, thresholds, outputs[0]),
+        "select, ours": lambda: selected(data, policy, outputs[1], engine, **options),
+    }
+    best = {name: [float("inf")] * 2 for name in jobs}
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            used, began = processor_seconds(), time.perf_counter()
+            job()
+            took = processor_seconds() - used, time.perf_counter() - began
+            best[name] = [min(pair) for pair in zip(best[name], took, strict=True)]
+    wanted = duckdb.sql(f"SELECT count(*), sum(score) FROM {duckdb_source(outputs[0])}").fetchall()
+    assert (
+        duckdb.sql(f"SELECT count(*), sum(score) FROM {duckdb_source(outputs[1])}").fetchall()[0][0]
+        == wanted[0][0]
+    )
+    return best
+
+
+def once(engine: str, data: str, folder: str) -> float:
+    """Peak MiB of a process that calibrates and selects."""
+    selected(data, calibrated(data, engine), os.path.join(folder, "once.parquet"), engine)
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def child(job: str, *arguments: Any) -> Any:
+    """``in_turns`` or ``once`` in a process of its own."""
+    command = [sys.executable, "-W", "ignore", __file__, "--child", job, json.dumps(arguments)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def compared(engine: str, what: str, data: Path, rounds: int, folder: Path) -> list[Figure]:
+    counts = {str(each.group): each.steps[0].critical_count for each in calibrated(str(data), "auto").cutoffs}
+    best = child("in_turns", engine, str(data), counts, rounds, str(folder))
+    found = []
+    for job, limit in LIMITS.items():
+        cpu, wall = (
+            ours / bare for ours, bare in zip(best[f"{job}, ours"], best[f"{job}, bare"], strict=True)
+        )
+        found.append(Figure(f"{job}, {engine}", what, cpu, limit))
+        found.append(Figure(f"{job}, {engine}, on the wall", what, wall))
+    return found
+
+
+def figures(millions: list[int], rounds: int = 3, spark: bool = False) -> list[Figure]:
+    found = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for size in millions:
+            data, what = folder / f"{size}.parquet", f"{size} million rows"
+            make_data(data, size)
+            for engine in ("polars", "duckdb"):
+                found += compared(engine, what, data, rounds, folder)
+                found.append(
+                    Figure(f"peak MiB, {engine}", what, child("once", engine, str(data), str(folder)), 250)
+                )
+            if spark:
+                found += compared("spark", f"{what}, local", data, rounds, folder)
+                with cluster(folder):
+                    found += compared("spark", f"{what}, two workers", data, rounds, folder)
+            data.unlink()
+        found += small_files(folder, rounds) + text(folder, rounds)
+    return found
+
+
+def small_files(folder: Path, rounds: int) -> list[Figure]:
+    """Many of 5,000 rows each."""
+    many = folder / "many"
+    many.mkdir()
+    for number in range(FILES):
+        make_data(many / f"{number}.parquet", 0.005)
+    return [
+        each
+        for engine in ("polars", "duckdb")
+        for each in compared(engine, f"{FILES} small files", many, rounds, folder)
+    ]
+
+
+def text(folder: Path, rounds: int) -> list[Figure]:
+    """CSV beside one scan of it that reads the three columns."""
+    import duckdb
+
+    data = folder / "text.csv"
+    make_data(data, 2, "HEADER")
+    scan = f'SELECT "group", count(*), sum(label), max(score) FROM {duckdb_source(str(data))} GROUP BY 1'
+    bare, ours = float("inf"), float("inf")
+    for _ in range(rounds):
+        began = time.process_time()
+        duckdb.sql(scan).fetchall()
+        bare, began = min(bare, time.process_time() - began), time.process_time()
+        calibrated(str(data), "duckdb")
+        ours = min(ours, time.process_time() - began)
+    return [Figure("calibrate from CSV", "2 million rows", ours / bare, 1.3)]
 
 
 @contextmanager
@@ -142,107 +317,20 @@ def cluster(folder: Path) -> Iterator[None]:
             process.wait()
 
 
-def child(name: str, data: str, folder: str, counts: str, rounds: int) -> None:
-    """Run one contestant and print what it took."""
-    import duckdb  # noqa: F401
-    import polars  # noqa: F401
-
-    import surelist.workflows.tables  # noqa: F401
-
-    best, cpu, thresholds = float("inf"), float("inf"), {}
-    for _ in range(rounds):
-        start, used = time.perf_counter(), time.process_time()
-        thresholds = CONTESTANTS[name](data, os.path.join(folder, "out.parquet"), json.loads(counts))
-        best, cpu = min(best, time.perf_counter() - start), min(cpu, time.process_time() - used)
-    took = {"seconds": best, "cpu": cpu, "mib": peak_mib()}
-    print(json.dumps({**took, "thresholds": dict(sorted(thresholds.items()))}))
-
-
-def peak_mib() -> float:
-    """Peak memory of this process and, for Spark, of the Java process that it started."""
-    total = 0
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-        except OSError:
-            continue
-        ours = int(fields["Pid"]) == os.getpid()
-        if ours or (int(fields["PPid"]) == os.getpid() and fields["Name"].strip() == "java"):
-            total += int(fields["VmHWM"].split()[0])
-    return total / 1024
-
-
-def run(name: str, data: Path, folder: Path, counts: dict[str, int], rounds: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(dir=folder) as own:
-        arguments = [sys.executable, "-W", "ignore", __file__, "--child", name, str(data), own]
-        done = subprocess.run(
-            [*arguments, json.dumps(counts), str(rounds)], stdout=subprocess.PIPE, check=True, text=True
-        )
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-def critical_counts(data: Path) -> dict[str, int]:
-    """Given to the hand-written queries: they do not have to work out the statistics."""
-    import surelist as sl
-
-    target = {name: sl.Expected(*promise) for name, promise in GROUPS.items()}
-    policy = sl.calibrate_table(
-        data, score="score", label="label", target=target, groups=sl.Groups("group", purpose="benchmark")
-    )
-    return {str(cutoff.group): cutoff.steps[0].critical_count for cutoff in policy.cutoffs}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[10, 50], help="millions of rows")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, nargs="+", default=[20], help="millions of rows")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--spark", action="store_true", help="also Spark, local and on a cluster (slow)")
-    parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(*options.child[:4], int(options.child[4]))
+        job, arguments = options.child
+        print(json.dumps({"in_turns": in_turns, "once": once}[job](*json.loads(arguments))))
         return
-    names = [name for name in CONTESTANTS if options.spark or "spark" not in name]
-    head = [
-        "rows",
-        "contestant",
-        "seconds",
-        "x best by hand",
-        "CPU s",
-        "x best by hand",
-        "CPU ns per row",
-        "peak MiB",
-    ]
-    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
-    sizes = []
-    with (
-        tempfile.TemporaryDirectory() as temporary,
-        cluster(Path(temporary)) if options.spark else nullcontext(),
-    ):
-        folder = Path(temporary)
-        for millions in options.rows:
-            data = folder / f"{millions}.parquet"
-            make_data(data, millions)
-            counts = critical_counts(data)
-            found = {name: run(name, data, folder, counts, options.rounds) for name in names}
-            sizes.append(
-                f"{millions} million rows: {data.stat().st_size / millions / MILLION:.2f} bytes per row."
-            )
-            data.unlink()
-            assert len({json.dumps(each["thresholds"]) for each in found.values()}) == 1, found
-            by_hand = [each for name, each in found.items() if "hand" in name]
-            wall, cpu = (min(each[what] for each in by_hand) for what in ("seconds", "cpu"))
-            for name, each in found.items():
-                line = [f"{each['seconds']:.2f}", f"{each['seconds'] / wall:.2f}", "", "", ""]
-                if "spark" not in name:
-                    line[2:] = [
-                        f"{each['cpu']:.2f}",
-                        f"{each['cpu'] / cpu:.2f}",
-                        f"{1000 * each['cpu'] / millions:.0f}",
-                    ]
-                print(f"| {millions} million | {name} | {' | '.join(line)} | {each['mib']:.0f} |", flush=True)
-    print("\nParquet files, " + " ".join(sizes))
+    show(figures(options.rows, options.rounds, options.spark))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python benchmarks/start_up.py
 
-One run: both commands in turn, the smallest of each counted (other work on the machine only adds time).
-Wall-clock and CPU time, and their ratios; compiled modules are kept, as after any installation.
+Both commands in turn, the smallest of each counted (other work on the machine only adds time). Ratios of
+processor and of wall-clock time; compiled modules are kept, as after any installation.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from figures import Figure, show
+
 
 def measured(command: list[str], folder: Path) -> tuple[float, float]:
     """Wall-clock and CPU seconds of a command."""
@@ -27,30 +29,29 @@ def measured(command: list[str], folder: Path) -> tuple[float, float]:
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
+def figures(rounds: int = 15) -> list[Figure]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         surelist = [sys.executable, "-m", "surelist"]
         subprocess.run([*surelist, "demo", "--folder", "."], cwd=folder, capture_output=True, check=True)
-        commands = {
-            "import numpy, duckdb": [sys.executable, "-c", "import numpy, duckdb"],
-            "surelist select": [*surelist, "select", "new.csv", "--policy", "policy.json", "-o", "out.csv"],
-        }
-        taken = {
-            what: [measured(command, folder) for _ in range(rounds)] for what, command in commands.items()
-        }
-    print(f"{'':24}{'wall':>10}{'CPU':>10}   (seconds, smallest of {rounds})")
-    best = {what: [min(each[at] for each in own) for at in (0, 1)] for what, own in taken.items()}
-    for what, (wall, cpu) in best.items():
-        print(f"{what:24}{wall:>10.3f}{cpu:>10.3f}")
-    base, ours = best.values()
-    print(f"{'ratio':24}{ours[0] / base[0]:>10.2f}{ours[1] / base[1]:>10.2f}")
+        commands = (
+            [sys.executable, "-c", "import numpy, duckdb"],
+            [*surelist, "select", "new.csv", "--policy", "policy.json", "-o", "out.csv"],
+        )
+        turns = [[measured(command, folder) for command in commands] for _ in range(rounds)]
+    (base_wall, base_cpu), (wall, cpu) = (
+        [min(each) for each in zip(*own, strict=True)] for own in zip(*turns, strict=True)
+    )
+    where = "100 rows"
+    return [
+        Figure("surelist select, from the shell", where, cpu / base_cpu, 1.5),
+        Figure("surelist select, from the shell, on the wall", where, wall / base_wall),
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=15)
+    show(figures(parser.parse_args().rounds))
