@@ -217,7 +217,9 @@ def child(job: str, *arguments: Any) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compared(engine: str, what: str, data: Path, rounds: int, folder: Path) -> list[Figure]:
+def compared(
+    engine: str, what: str, data: Path, rounds: int, folder: Path, *, held: bool = True
+) -> list[Figure]:
     counts = {str(each.group): each.steps[0].critical_count for each in calibrated(str(data), "auto").cutoffs}
     best = child("in_turns", engine, str(data), counts, rounds, str(folder))
     found = []
@@ -225,7 +227,7 @@ def compared(engine: str, what: str, data: Path, rounds: int, folder: Path) -> l
         cpu, wall = (
             ours / bare for ours, bare in zip(best[f"{job}, ours"], best[f"{job}, bare"], strict=True)
         )
-        found.append(Figure(f"{job}, {engine}", what, cpu, limit))
+        found.append(Figure(f"{job}, {engine}", what, cpu, limit if held else None))
         found.append(Figure(f"{job}, {engine}, on the wall", what, wall))
     return found
 
@@ -243,9 +245,9 @@ def figures(millions: list[int], rounds: int = 3, spark: bool = False) -> list[F
                     Figure(f"peak MiB, {engine}", what, child("once", engine, str(data), str(folder)), 250)
                 )
             if spark:
-                found += compared("spark", f"{what}, local", data, rounds, folder)
+                found += compared("spark", f"{what}, local", data, rounds, folder, held=False)
                 with cluster(folder):
-                    found += compared("spark", f"{what}, two workers", data, rounds, folder)
+                    found += compared("spark", f"{what}, two workers", data, rounds, folder, held=False)
             data.unlink()
         found += small_files(folder, rounds) + text(folder, rounds)
     return found

@@ -46,3 +46,32 @@ def test_a_table_is_calibrated_on_in_two_passes_with_its_summary(kind, grouped, 
     policy = sl.calibrate_table(table, score="score", label="label", target=target, **where)
     assert len(asked) == PASSES[kind]
     assert policy.cutoffs == sl.calibrate(scores(kind), LABELS, target, **arrays).cutoffs
+
+
+def test_text_is_parsed_once(tmp_path, monkeypatch):
+    """The numbers of a CSV file are held for the second pass."""
+    path = tmp_path / "past.csv"
+    pl.DataFrame({"score": SCORES, "label": LABELS.astype(int), "group": GROUPS}).write_csv(path)
+    asked: list[str] = []
+    rows, held = DuckDB.rows, DuckDB.held
+
+    def noting(self: Any, frame: Any) -> Any:
+        asked.append(frame.to_native().explain())
+        return rows(self, frame)
+
+    def holding(self: Any, frame: Any) -> Any:
+        asked.append(frame.to_native().explain())
+        return held(self, frame)
+
+    said: list[str] = []
+    monkeypatch.setattr(DuckDB, "rows", noting)
+    monkeypatch.setattr(DuckDB, "held", holding)
+    target, groups = {name: sl.Expected(2, 50) for name in "ab"}, sl.Groups("group", purpose="a test")
+    policy = sl.calibrate_table(
+        path, score="score", label="label", target=target, groups=groups, progress=said.append
+    )
+    scans = [plan for plan in asked if "READ_CSV" in plan.upper()]
+    assert len(said) == len(asked) == 4  # how numbers are written, text, counts, scores around the thresholds
+    assert len(scans) == 2  # of which the first looks at a few rows
+    arrays = sl.calibrate(SCORES, LABELS, target, groups=sl.Groups(GROUPS, purpose="a test"))
+    assert policy.cutoffs == arrays.cutoffs

@@ -17,7 +17,7 @@ from surelist.errors import InvalidInput
 from surelist.score_summary import Bins, Reached, RowSummary, summarise
 from surelist.tables import bad_rows
 from surelist.tables.order_statistics import OrderStatistics
-from surelist.tables.roles import GROUP, ID, POOL, ROWS, SCORE, Columns, find_columns
+from surelist.tables.roles import GROUP, ID, POOL, ROWS, SCORE, STATE, Columns, find_columns
 from surelist.tables.sources import Table
 from surelist.tables.summary import QUALIFIED, BinCount, BinnedRows
 
@@ -47,13 +47,18 @@ class _Scores:
         self.columns, self.binned = columns, binned
         usable, good = columns.frame.filter(columns.usable), columns.label == 1
         self.frame = usable.filter(good).with_columns(**roles, **further).select(*roles, *further)
+        if binned.held:
+            state = nw.col(STATE)
+            usable, good = binned.frame.filter(state != bad_rows.UNUSABLE), state == bad_rows.QUALIFIED
+        else:  # by the names that files know: they may skip rows
+            usable = usable.with_columns(**roles)
         flag = nw.when(good).then(nw.lit(1)).otherwise(nw.lit(0))
         bins = {
             group: [(each.bin, each.rows, each.low, each.high) for each in lines if each.qualified]
             for group, lines in binned.lines.items()
         }
         self.order = OrderStatistics(
-            usable.with_columns(**roles, **{QUALIFIED: flag}).select(*roles, QUALIFIED), columns.rows,
+            usable.with_columns(**{QUALIFIED: flag}).select(*roles, QUALIFIED), columns.rows,
             score=SCORE, group=GROUP if columns.group is not None else None, qualified=QUALIFIED,
             around=binned.around, bins=bins,
         )  # fmt: skip

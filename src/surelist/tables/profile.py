@@ -6,8 +6,6 @@ this module; it makes no promise and changes nothing. What is wrong with rows is
 
 from __future__ import annotations
 
-import math
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +20,7 @@ from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.tables.column_facts import Column, describe_columns, text_of
 from surelist.tables.csv_text import first_line, header_of
-from surelist.tables.engines.duckdb import DuckDB, connect, literal, number_in, quoted
+from surelist.tables.engines.duckdb import connect, literal, number_in, quoted
 from surelist.tables.hints import Hints
 from surelist.tables.numbers import NumberStyle
 from surelist.tables.reading import is_text, style_of
@@ -61,18 +59,11 @@ class _Input:
     """A file as the table ``input``, to be asked in SQL."""
 
     def __init__(self, table: Table) -> None:
-        self._relation = table.frame.to_native()
-        small = table.paths and sum(map(_bytes_in, table.paths)) <= HELD
-        self._held = table.engine.hold(self._relation) if small and isinstance(table.engine, DuckDB) else None
+        self._relation = (table.engine.held(table.frame) if table.size <= HELD else table.frame).to_native()
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        asked = self._relation.query("input", sql) if self._held is None else self._held.execute(sql)
-        rows: list[tuple[Any, ...]] = asked.fetchall()
+        rows: list[tuple[Any, ...]] = self._relation.query("input", sql).fetchall()
         return rows
-
-
-def _bytes_in(path: str) -> float:
-    return os.path.getsize(path) if os.path.isfile(path) else math.inf
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import itertools
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,6 +67,12 @@ class Table:
     def file(self) -> bool:
         """Whether it is read from files."""
         return bool(self.paths)
+
+    @property
+    def size(self) -> float:
+        """Bytes of its files; infinite where that is not known."""
+        known = self.file and all(map(os.path.isfile, self.paths))
+        return sum(map(os.path.getsize, self.paths)) if known else math.inf
 
     @property
     def parsed(self) -> bool:

@@ -23,6 +23,8 @@ BIN, ROWS, LOW, HIGH, DIGITS, QUALIFIED, ROOT = (
 )
 MOST_LINES = 1 << 18  # that come back before groups are counted on their own: a column of names has more
 
+HELD = 256 << 20  # bytes of text that are parsed once: its numbers are kept for the second pass
+
 Thresholds = Mapping[Any, Sequence[float]]  # by group as the table has it; None without groups
 
 
@@ -50,11 +52,15 @@ class BinnedRows:
         keys = {} if columns.group is None else {GROUP: columns.group}
         score = nw.when(columns.usable).then(columns.score).otherwise(nw.lit(0.0))
         state = bad_rows.calibration_state(columns)
-        self._frame: Frame = columns.frame.with_columns(**keys, **{SCORE: score, STATE: state}).select(
-            *keys, SCORE, STATE
-        )
+        frame: Frame = columns.frame.with_columns(**keys, **{SCORE: score, STATE: state})
+        self.frame = frame.select(*keys, SCORE, STATE)
+        self.held = columns.table.text and columns.table.size <= HELD
+        if self.held:
+            columns.table.say("reading scores and labels")
+            with columns.table.reading():
+                self.frame = columns.table.engine.held(self.frame)
         self._keys = list(keys)
-        counted = self._counted(self._frame, _bin(USUAL), _digits(USUAL))
+        counted = self._counted(self.frame, _bin(USUAL), _digits(USUAL))
         rows = columns.rows(counted.head(MOST_LINES + 1) if keys else counted, "counting rows")
         if len(rows) > MOST_LINES:
             bad_rows.count_states(columns, columns.frame, state, keys)  # refuses a column of names
@@ -113,7 +119,7 @@ class BinnedRows:
         ]
         if coarse:
             scales = {group: self._own(group) for group in coarse}
-            frame = self._frame.filter(nw.col(STATE) != bad_rows.UNUSABLE)
+            frame = self.frame.filter(nw.col(STATE) != bad_rows.UNUSABLE)
             if self._keys:
                 frame = frame.filter(nw.col(GROUP).is_in(coarse))
             bins, digits = (
@@ -163,7 +169,7 @@ class BinnedRows:
         """The same of every group, by one more pass."""
         marks = _marks(thresholds)
         good = nw.when(nw.col(STATE) == bad_rows.QUALIFIED).then(nw.lit(1)).otherwise(nw.lit(0))
-        frame = self._frame.filter(nw.col(STATE) != bad_rows.UNUSABLE).with_columns(
+        frame = self.frame.filter(nw.col(STATE) != bad_rows.UNUSABLE).with_columns(
             **{QUALIFIED: good}, **marks
         )
         twice = {f"{name}_q": nw.col(name) * nw.col(QUALIFIED) for name in marks}

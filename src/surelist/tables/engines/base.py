@@ -129,6 +129,10 @@ class Engine(ABC):
         fetched = self._collect(frame)
         return {name: _values(fetched[name], name in numbers) for name in fetched.columns}
 
+    def held(self, frame: Frame) -> Frame:
+        """A copy that is quick to ask again, where the engine can keep one as long as the table."""
+        return frame
+
     def gathered(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
         """As ``columns``, of a small result whose order does not matter."""
         return self.columns(frame, numbers)

@@ -46,12 +46,10 @@ class DuckDB(Engine):
             self._database = connect()
         return self._database.cursor()
 
-    def hold(self, relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyConnection:
-        """A connection in which ``input`` is a copy of a relation, which goes with this table's database."""
-        name, cursor = f"held_{secrets.token_hex(8)}", self._connection()
+    def held(self, frame: Frame) -> Frame:
+        name, relation = f"held_{secrets.token_hex(8)}", frame.to_native()
         relation.create(name)
-        cursor.execute(f"CREATE TEMP VIEW input AS SELECT * FROM {name}")
-        return cursor
+        return nw.from_native(relation.query("input", f"SELECT * FROM {name}"))
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.to_native().fetchall()]
@@ -148,7 +146,7 @@ def _filled(values: Any, number: bool) -> Any:
 def number_in(text: str, style: NumberStyle = PLAIN) -> str:
     """The number in a text, as SQL; NULL where there is none."""
     if style.plain:
-        return f"TRY_CAST(trim({text}) AS DOUBLE)"
+        return f"coalesce(TRY_CAST({text} AS DOUBLE), TRY_CAST(trim({text}) AS DOUBLE))"
     bare = f"translate(regexp_replace({text}, {literal(style.noise)}, '', 'g'), '\u2212,', '-.')"
     if style.percent:
         bare = f"{bare} || 'e-2'"
@@ -158,8 +156,8 @@ def number_in(text: str, style: NumberStyle = PLAIN) -> str:
 def label_in(text: str) -> str:
     """The label in a text, as SQL: true is 1, false 0, NULL where blank, -1 where it is no number."""
     return (
-        f"CASE WHEN trim({text}) = '' THEN NULL WHEN lower(trim({text})) = 'true' THEN 1 "
-        f"WHEN lower(trim({text})) = 'false' THEN 0 "
+        f"CASE WHEN {text} = '0' THEN 0 WHEN {text} = '1' THEN 1 WHEN trim({text}) = '' THEN NULL "
+        f"WHEN lower(trim({text})) = 'true' THEN 1 WHEN lower(trim({text})) = 'false' THEN 0 "
         f"WHEN {text} IS NOT NULL THEN coalesce({number_in(text)}, -1) END"
     )
 

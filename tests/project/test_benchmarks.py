@@ -1,0 +1,51 @@
+"""The table of limits: a figure above its limit is said to be broken and fails the command; the page holds a table."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("limits")
+
+
+def test_a_broken_limit_is_said_and_fails(limits, monkeypatch, capsys):
+    figure = limits.Figure
+    kept = [figure("a", "here", 1.2, 1.2), figure("b", "there", 7.0)]
+    for figures, code in ((kept, 0), ([*kept, figure("c", "here", 1.21, 1.2)], 1)):
+        monkeypatch.setattr(limits, "measured", lambda large, figures=figures: figures)
+        monkeypatch.setattr("sys.argv", ["limits.py"])
+        with pytest.raises(SystemExit) as ended:
+            limits.main()
+        assert bool(ended.value.code) == bool(code)
+        assert capsys.readouterr().out.count("broken") == code
+
+
+def test_the_page_is_written_with_table_and_plot(limits, monkeypatch, tmp_path):
+    monkeypatch.setattr(limits, "DOCS", tmp_path)
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n{limits.BEGIN}\nold\n{limits.END}\nafter\n")
+    limits.write([limits.Figure("a", "here", 1.3, 1.2), limits.Figure("b", "there", 1.0, 2)], "make bench")
+    text = page.read_text()
+    assert "| a | here | 1.30 | 1.2 | **broken** |" in text
+    assert "| b | there | 1.00 | 2 | kept |" in text
+    assert text.startswith("before")
+    assert text.endswith("after\n")
+    assert "old" not in text
+    assert (tmp_path / "performance.png").stat().st_size > 1000
+
+
+def test_the_page_says_of_each_figure_whether_its_limit_is_kept():
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| [^|]+ \| [^|]+ \| ([0-9.-]+) \| ([0-9.]+) \| (\S+) \|$", text, re.M)
+    assert lines
+    for value, limit, verdict in lines:
+        assert verdict == ("**broken**" if float(value) > float(limit) else "kept")
