@@ -107,17 +107,27 @@ class Begun:
     schedule: tuple[int, ...]
 
 
+def begun_from(
+    source: Source, score: str, label: str, target: CountPromise, **options: Any
+) -> tuple[str, Campaign | NotCertifiable]:
+    """The rows' fingerprint, and a campaign that starts from them; a refusal is a look at the rows too."""
+    every = options.get("missing_labels", "error") == "error"
+    columns = read_columns(source.open(), {"score": score, "label": label}, every_label=every)
+    rows = rows_fingerprint(columns["score"], columns["label"] > 0) or ""
+    try:
+        return rows, Campaign(columns["score"], columns["label"], target, **options)
+    except NotCertifiable as refusal:
+        return rows, refusal
+
+
 def begin(
     source: Source, score: str, label: str, target: CountPromise, **options: Any
 ) -> tuple[str, Begun | NotCertifiable]:
-    """The rows' fingerprint, and a campaign that starts from them; a refusal is a look at the rows too."""
-    columns = read_columns(source.open(), {"score": score, "label": label})
-    rows = rows_fingerprint(columns["score"], columns["label"] > 0) or ""
-    try:
-        campaign = Campaign(columns["score"], columns["label"], target, **options)
-    except NotCertifiable as refusal:
-        return rows, refusal
-    return rows, Begun(campaign.dumps(), status(campaign), campaign.schedule)
+    """The same for the record: the campaign as its state in text, and where it stands."""
+    rows, made = begun_from(source, score, label, target, **options)
+    if isinstance(made, NotCertifiable):
+        return rows, made
+    return rows, Begun(made.dumps(), status(made), made.schedule)
 
 
 def resumed(state: str, steps: Sequence[Step]) -> Campaign:

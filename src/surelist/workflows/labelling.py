@@ -29,7 +29,7 @@ from surelist.workflows.label_tables import (
     open_collection,
     write_collection_list,
 )
-from surelist.workflows.lifecycle import LABELS
+from surelist.workflows.lifecycle import read_label
 
 ROW = "surelist_row"
 
@@ -140,7 +140,7 @@ def _start_from_export(export: Path, state: Path, decided: str, **options: Any) 
     table, rest = open_table(export), state.with_suffix(".rest.csv")
     _require_new(rest)
     texts = read_text(table, {"decided": decided})["decided"]
-    marks = [_mark(text, decided, line) for line, text in enumerate(texts)]
+    marks = [read_label(text, decided, line) for line, text in enumerate(texts)]
     left = [row for row, mark in enumerate(marks) if mark is None]
     if not left:
         raise InvalidInput(f"column {decided!r}", "every row has a decision; nothing is left to test.")
@@ -290,11 +290,4 @@ def _read_sheet(sheet: Path, label: str) -> tuple[list[int], list[float | None]]
     again = next((row for row in rows if rows.count(row) > 1), None) if len(set(rows)) < len(rows) else None
     if again is not None:
         raise InvalidInput(f"column {ROW!r}", f"row {again} appears twice in {sheet}.")
-    return rows, [_mark(text, label, line) for line, text in enumerate(columns["label"])]
-
-
-def _mark(text: str | None, name: str, line: int) -> float | None:
-    plain = "" if text is None else text.strip().lower()
-    if plain and plain not in LABELS:
-        raise InvalidInput(f"column {name!r}", expected="0, 1 or blank", got=f"{text!r} in row {line}")
-    return LABELS[plain] if plain else None
+    return rows, [read_label(text, label, line) for line, text in enumerate(columns["label"])]

@@ -10,7 +10,7 @@ import numpy as np
 from surelist._check import MissingLabels
 from surelist._dataclasses import dataclass
 from surelist._files import refuse_inputs, updating
-from surelist.errors import InvalidInput
+from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.campaign import Campaign
 from surelist.lifecycle.drift import Drift
 from surelist.lifecycle.drift import drift as drift_of_arrays
@@ -25,6 +25,7 @@ from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.rows import rows_with_ids, write_sheet
 from surelist.tables.shortlist import select_rows
 from surelist.tables.sources import open_table
+from surelist.workflows import campaign_record
 from surelist.workflows.source import NO_HINTS, Hints, Source
 
 UNREVIEWED = ("unreviewed", "unaudited")  # columns of reviews that never came
@@ -119,10 +120,10 @@ def start_campaign(
             f"{state} exists. Starting again on the same rows is not covered by the promise; give another "
             "name for a campaign on fresh rows.",
         )
-    columns = _labelled(past, score, label, missing_labels, hints)
-    campaign = Campaign(
-        columns["score"], columns["label"], target, missing_labels=missing_labels, **options
-    )  # fmt: skip
+    source, options = Source(past, hints=hints), {**options, "missing_labels": missing_labels}
+    _, campaign = campaign_record.begun_from(source, score, label, target, **options)
+    if isinstance(campaign, NotCertifiable):
+        raise campaign
     campaign.save(state)
     return campaign
 
@@ -183,7 +184,7 @@ class Reviewed:
 def review_pool(state: Path, reviews: Path, *, name: str, label: str, id: str, final: bool) -> Reviewed:
     """Take in reviews of a pool's shortlist; blank labels are reviews that have not come yet."""
     columns = read_text(reviews, {"label": label, "id": id})
-    labels = [_label(text, label, row) for row, text in enumerate(columns["label"])]
+    labels = [read_label(text, label, row) for row, text in enumerate(columns["label"])]
     with updating(state):
         campaign = Campaign.load(state)
         new = campaign.review(name, labels, ids=columns["id"])
@@ -251,15 +252,12 @@ def _number(text: Any, role: str, row: int) -> int | None:
     return 0 if number is None and role in UNREVIEWED else number
 
 
-def _label(text: str | None, column: str, row: int) -> float | None:
-    if text is None or not text.strip():
-        return None
-    label = LABELS.get(text.strip().lower())
-    if label is None:
-        raise InvalidInput(
-            f"column {column!r}", expected="0, 1 or nothing", got=f"{text!r} in data row {row + 1}"
-        )
-    return label
+def read_label(text: str | None, column: str, row: int) -> float | None:
+    """A label in a cell; None for a blank one."""
+    plain = "" if text is None else text.strip().lower()
+    if plain and plain not in LABELS:
+        raise InvalidInput(f"column {column!r}", expected="0, 1 or blank", got=f"{text!r} in row {row + 1}")
+    return LABELS[plain] if plain else None
 
 
 def _whole(text: Any, column: str, row: int) -> int | None:
