@@ -21,8 +21,8 @@ from surelist.lifecycle.stopping import StopTest
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
 from surelist.tables.reading import is_text, style_of
-from surelist.tables.rows import count_rows, rows_at, write_sheet
-from surelist.tables.sources import open_table
+from surelist.tables.rows import Row, count_rows, rows_at, write_sheet
+from surelist.tables.sources import Table, open_table
 from surelist.workflows.label_tables import (
     drawn_rows,
     label_table,
@@ -52,7 +52,7 @@ def next_labels(state: Path, output: Path, *, count: int | None, label: str) -> 
         table, columns = open_collection(work)
         fetched = drawn_rows(table, work, rows)
         check_scores(work, table, rows, fetched, columns["score"])
-        _write_sheet(output, table, rows, fetched, label)
+        write_rows(output, table, rows, fetched, label)
     return len(rows)
 
 
@@ -160,7 +160,7 @@ def next_items(state: Path, output: Path, *, count: int | None, label: str) -> i
                 "state", f"{state} was started without a table of the rest; ask() names its rows."
             )
         table = open_table(test.table)
-        _write_sheet(output, table, rows, rows_at(table, rows), label)
+        write_rows(output, table, rows, rows_at(table, rows), label)
     return len(rows)
 
 
@@ -261,19 +261,18 @@ def check_scores(work: Labelling, table: Any, rows: list[int], fetched: list[Any
             )
 
 
-def write_rows(output: Path, table: Any, rows: list[int], fetched: list[Any]) -> None:
-    """Drawn rows with their row number and all columns."""
-    body = [[row, *values] for row, values in zip(rows, fetched, strict=True)]
-    write_sheet(output, [ROW, *table.titles], body, table.paths)
-
-
-def _write_sheet(output: Path, table: Any, rows: list[int], fetched: list[Any], label: str) -> None:
-    kept = [index for index, name in enumerate(table.titles) if name != label]
+def write_rows(
+    output: Path, table: Table, rows: list[int], fetched: list[Row], label: str | None = None
+) -> None:
+    """Drawn rows with their row number and all columns; with a ``label``, one of that name to fill in."""
     if ROW in table.titles:
         raise InvalidInput(f"column {ROW!r}", "the table has one already; rename it.")
-    header = [ROW, *(table.titles[index] for index in kept), label]
+    kept = [index for index, name in enumerate(table.titles) if name != label]
+    added = [] if label is None else [label]
+    header = [ROW, *(table.titles[index] for index in kept), *added]
     body = [
-        [row, *(values[index] for index in kept), None] for row, values in zip(rows, fetched, strict=True)
+        [row, *(values[index] for index in kept), *(None for _ in added)]
+        for row, values in zip(rows, fetched, strict=True)
     ]
     write_sheet(output, header, body, table.paths)
 
