@@ -46,7 +46,7 @@ def with_receipt(answer: M, made: Written[Any]) -> M:
     return answer.model_copy(update={"receipt": receipt(made)})
 
 
-def entry_facts(entry: Entry[Event], *, hidden: bool) -> dict[str, Any]:
+def entry_facts(entry: Entry[Event], *, hidden: bool) -> dict[str, object]:
     """What an entry says; of marks that are still hidden only how many there are: a hash can be guessed."""
     return {"reviews": entry.facts["reviews"]} if hidden else entry.facts
 
@@ -60,16 +60,16 @@ def entry(made: Entry[Event], *, hidden: bool) -> EntryView:
 
 def policy(saved: SavedPolicy, candidates: int | None = None) -> PolicyView:
     """A policy; its promise as it stands beside a list of so many ``candidates``, or none."""
-    return PolicyView(**_policy(saved, candidates))
+    return PolicyView.model_validate(_policy(saved, candidates))
 
 
 def policy_file(saved: SavedPolicy, replayed: bool = False) -> PolicyFile:
     """A policy with its file; ``replayed`` where the request found it on record."""
-    known = _policy(saved, None) | {"receipt": receipt(Written(saved.entry, replayed))}
-    return PolicyFile(**known, policy=json.loads(saved.saved.policy))
+    again = {"receipt": receipt(Written(saved.entry, replayed)), "policy": json.loads(saved.saved.policy)}
+    return PolicyFile.model_validate(_policy(saved, None) | again)
 
 
-def _policy(saved: SavedPolicy, candidates: int | None) -> dict[str, Any]:
+def _policy(saved: SavedPolicy, candidates: int | None) -> dict[str, object]:
     made, looks = saved.policy, saved.saved.earlier_looks
     return {
         "hash": saved.hash, "name": saved.name, "note": saved.note, "file": saved.saved.file,
@@ -136,7 +136,7 @@ def standing(saved: SavedPolicy, watched: WatchedPromise) -> StandingView:
     )  # fmt: skip
 
 
-def selection(made: Written[SelectionMade] | Entry[SelectionMade]) -> dict[str, Any]:
+def selection(made: Written[SelectionMade] | Entry[SelectionMade]) -> dict[str, object]:
     """A selection, as plain values that are quick to write."""
     entry = made.entry if isinstance(made, Written) else made
     event, replayed = entry.event, isinstance(made, Written) and made.replayed

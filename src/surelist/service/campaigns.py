@@ -70,7 +70,7 @@ def terms_like(policy: Policy) -> tuple[float, float, float] | None:
     return float(rate * Fraction(size)), size, policy.alpha
 
 
-def asked_of(form: Mapping[str, Any]) -> dict[str, str]:
+def asked_of(form: Mapping[str, object]) -> dict[str, str]:
     """The terms as a person typed them."""
     return {name: str(form.get(name) or "").strip()[:2000] for name in DEFAULTS}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from surelist._names import OptionNames
 from surelist._numerals import count, number
@@ -58,7 +57,7 @@ def _plain(value: float) -> str:
     return f"{value:.8f}".rstrip("0").rstrip(".") if "e-" in text else number(value)
 
 
-def values_of(profile: Profile, label: str | None) -> dict[str, Any] | None:
+def values_of(profile: Profile, label: str | None) -> dict[str, object] | None:
     """The values of the label column with counts, where it is not 0 and 1: which ones mean qualified?
 
     With each goes whether it is no label at all unless somebody says so, such as n/a. None is chosen
@@ -75,7 +74,7 @@ def column_of(profile: Profile, name: str | None) -> Column | None:
     return next((each for each in profile.columns if each.name == name), None)
 
 
-def preview(profile: Profile, chosen: ChosenColumns, most: int = 30) -> dict[str, Any]:
+def preview(profile: Profile, chosen: ChosenColumns, most: int = 30) -> dict[str, object]:
     """The first rows, chosen columns first and named for what they are."""
     roles = {
         name: role for role in ("id", "group", "label", "score") if (name := getattr(chosen, role))

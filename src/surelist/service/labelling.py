@@ -46,7 +46,7 @@ DEFAULTS = {
 }  # fmt: skip
 
 
-def asked_of(form: Mapping[str, Any]) -> dict[str, str]:
+def asked_of(form: Mapping[str, object]) -> dict[str, str]:
     """The design as a person typed it."""
     return {name: str(form.get(name) or "") for name in DEFAULTS}
 
@@ -286,7 +286,7 @@ def answers_of(runtime: Runtime, view: View, ident: str) -> dict[int, bool]:
         return {int(row): outcomes[name] for name, row in work.groups().items() if name in outcomes}
 
 
-def shown(runtime: Runtime, view: View, ident: str) -> dict[str, Any]:
+def shown(runtime: Runtime, view: View, ident: str) -> dict[str, object]:
     """What the page of a labelling shows."""
     at = standing(view, ident)
     answered = len(answers_of(runtime, view, ident).keys() & set(at.now.waiting))

@@ -179,7 +179,7 @@ class PoolLine:
     gap: float | None
 
 
-def life(view: View, saved: SavedPolicy) -> dict[str, Any]:
+def life(view: View, saved: SavedPolicy) -> dict[str, object]:
     """What the page of a policy shows of its life."""
     newest = view.selections(saved.hash, SHOWN + 1)
     made = newest[:SHOWN][::-1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 from starlette.datastructures import FormData
@@ -188,12 +188,12 @@ def _read(fields: Mapping[str, str], name: str) -> float:
     return (share_in if name in PERCENT else number_in)(fields[name], name, WORDS[name])
 
 
-def _numbers(offer: Offer, fields: Mapping[str, str], *, others: bool) -> dict[str, Any]:
+def _numbers(offer: Offer, fields: Mapping[str, str], *, others: bool) -> dict[str, object]:
     """The numbers of a promise, by the names of ``OPTIONS``: those that its sentence asks for."""
     promise, choice = offer
     optional = set(promise.__struct_fields__) - set(kinds.required(promise)) - {"k", "recall"}
     asked = [each for each in parts(choice.words) if each.name]
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         each.field: _read(fields, each.name)
         for each in asked
         if each.field not in optional or fields[each.name].strip()
@@ -217,7 +217,7 @@ def _beside() -> str:
 EMPTY = {"missing_labels": "unqualified"}
 
 
-def _drawn(asked: Mapping[str, str]) -> dict[str, Any]:
+def _drawn(asked: Mapping[str, str]) -> dict[str, object]:
     """How labels were drawn: above a score and a share below it, or by a column of probabilities.
 
     The page asks nothing more of empty labels: one that was certain to be drawn counts as not qualified.

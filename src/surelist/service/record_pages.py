@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
@@ -43,7 +43,7 @@ async def record(
     return me.show("record.html", **found, asked=asked, before=before, kinds=KINDS)
 
 
-def _found(me: Visitor, view: View, asked: Search, before: int | None) -> dict[str, Any]:
+def _found(me: Visitor, view: View, asked: Search, before: int | None) -> dict[str, object]:
     history = History(me.runtime.registry, view.actor)
     entries = history.find(asked, before, PAGE + 1)
     older = None
@@ -64,7 +64,7 @@ def _found(me: Visitor, view: View, asked: Search, before: int | None) -> dict[s
     }  # fmt: skip
 
 
-def _details(facts: dict[str, Any]) -> str:
+def _details(facts: dict[str, object]) -> str:
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]} … ({count(len(text))} characters)"
 

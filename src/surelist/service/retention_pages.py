@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 from starlette.responses import Response
 
@@ -28,7 +26,7 @@ async def kept(me: Me) -> Response:
     return me.show("kept.html", **shown)
 
 
-def _kept(me: Visitor, view: View) -> dict[str, Any]:
+def _kept(me: Visitor, view: View) -> dict[str, object]:
     """The lists and uploads that this person may see, and how much else waits."""
     drafts = me.spool.drafts()
     mine = [each for each in drafts if each.owner == me.owner]
@@ -40,7 +38,7 @@ def _kept(me: Visitor, view: View) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _described(view: View, each: KeptList, entry: Entry[Reviewable]) -> dict[str, Any]:
+def _described(view: View, each: KeptList, entry: Entry[Reviewable]) -> dict[str, object]:
     counts, event, page = view.marks(each.id).counts(), entry.event, f"/selections/{entry.subject}"
     name = event.name or "".join(view.title(made) for made in of_kind([entry], SelectionMade))
     if isinstance(event, LabellingStarted):
@@ -55,7 +53,7 @@ def _described(view: View, each: KeptList, entry: Entry[Reviewable]) -> dict[str
     }  # fmt: skip
 
 
-def _upload(each: Draft) -> dict[str, Any]:
+def _upload(each: Draft) -> dict[str, object]:
     size = sum(path.stat().st_size for path in each.files if path.exists())
     return {
         "id": each.id, "name": each.filename, "kind": KINDS.get(each.kind, "an upload"),

@@ -51,8 +51,8 @@ def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -
     marks, mine, reviewer = view.marks(ident), view.actor.name, view.reviewer(ident)
     kept, work = reviewing.opened(me.spool, ident, marks, mine, reviewer)
     with work:
-        shown = reviewing.screen(work, marks, spot, reviewer)
-        current = reviewing.detail(work, marks, shown["current"], mine, reviewer)
+        shown, turn = reviewing.screen(work, marks, spot, reviewer)
+        current = reviewing.detail(work, marks, turn, mine, reviewer)
         last = work.candidate(done) if done is not None and 1 <= done <= work.length else None
         return me.show(
             "review.html", entry=entry, facts=entry.event, policy=saved and answers.policy(saved),
@@ -61,7 +61,7 @@ def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -
             progress=reviewing.counted(work) if asked else reviewing.progress(marks, work.length, reviewer),
             reviewers=marks.reviewers(), me=mine,
             until=until(kept.until), closed=view.reviews_closed(ident),
-            notes=view.notes(ident, current["id"]) if current else [],
+            notes=view.notes(ident, turn.id) if turn else [],
             done=last and {"id": last.id, "rank": last.rank, "mark": marks.by(last.id, mine)},
             columns=kept.columns, campaign=getattr(entry.event, "campaign", None),
         )  # fmt: skip

@@ -7,7 +7,6 @@ import io
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlencode
 
 from surelist._numerals import duration
@@ -59,7 +58,7 @@ def keep_of(asked: object, settings: Settings) -> int:
     return int(chosen)
 
 
-def about_pool(form: Mapping[str, Any], draft: Draft, seconds: int, longest: int) -> AboutList:
+def about_pool(form: Mapping[str, object], draft: Draft, seconds: int, longest: int) -> AboutList:
     """What a person calls a pool, for the record."""
     name = (str(form.get("name") or "").strip() or draft.filename.rsplit(".", 1)[0])[:longest]
     note = str(form.get("note") or "").strip()[:2000]
@@ -87,7 +86,7 @@ class Spot:
         )  # fmt: skip
         return Spot(asked, _whole(query.get("page")), _whole(query.get("at")))
 
-    def query(self, **changes: Any) -> str:
+    def query(self, **changes: object) -> str:
         """As an address; None leaves a part out."""
         asked = self.asked
         parts = {"show": asked.show, "q": asked.search, "sort": asked.sort, "down": "1" if asked.down else ""}
@@ -131,8 +130,10 @@ def known_list(spool: Spool, ident: str) -> KnownList:
         return KnownList(work.groups(), work.audited(), kept=True)
 
 
-def screen(work: Worklist, marks: Marks, spot: Spot, reviewer: str | None) -> dict[str, Any]:
-    """One page of the list and the candidate whose turn it is."""
+def screen(
+    work: Worklist, marks: Marks, spot: Spot, reviewer: str | None
+) -> tuple[dict[str, object], Candidate | None]:  # fmt: skip
+    """One page of the list, and the candidate whose turn it is."""
     ranks = work.ranks(spot.asked)
     place = _place(ranks, spot.at)
     page = spot.page or (place // PAGE + 1 if place is not None else 1)
@@ -144,10 +145,9 @@ def screen(work: Worklist, marks: Marks, spot: Spot, reviewer: str | None) -> di
     return {
         "lines": [_line(each, work, marks, reviewer) for each in work.candidates(shown)],
         "total": len(ranks), "page": page, "pages": pages, "at": at,
-        "current": work.candidate(at) if at is not None else None,
         "before": ranks[place - 1] if place else None,
         "after": ranks[place + 1] if place is not None and place + 1 < len(ranks) else None,
-    }  # fmt: skip
+    }, work.candidate(at) if at is not None else None  # fmt: skip
 
 
 def _place(ranks: Sequence[int], rank: int | None) -> int | None:
@@ -164,7 +164,7 @@ def next_after(work: Worklist, spot: Spot, rank: int) -> int | None:
     return ranks[place + 1] if place is not None and place + 1 < len(ranks) else None
 
 
-def _line(each: Candidate, work: Worklist, marks: Marks, reviewer: str | None) -> dict[str, Any]:
+def _line(each: Candidate, work: Worklist, marks: Marks, reviewer: str | None) -> dict[str, object]:
     status = marks.seen_by(each.id, reviewer)
     return {
         "rank": each.rank, "id": each.id, "score": each.cells[work.score] if work.score is not None else "",
@@ -174,7 +174,7 @@ def _line(each: Candidate, work: Worklist, marks: Marks, reviewer: str | None) -
 
 def detail(
     work: Worklist, marks: Marks, current: Candidate | None, me: str, reviewer: str | None
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """The candidate whose turn it is: all columns, and marks. Those of others once one has marked oneself."""
     if current is None:
         return None
@@ -189,14 +189,14 @@ def detail(
     }  # fmt: skip
 
 
-def progress(marks: Marks, total: int, reviewer: str | None) -> dict[str, Any]:
+def progress(marks: Marks, total: int, reviewer: str | None) -> dict[str, int]:
     """How far the review is, as far as a reviewer may know it."""
     counts = marks.counts(reviewer)
     reviewed = sum(counts.values())
     return {**counts, "reviewed": reviewed, "total": total, "left": max(0, total - reviewed)}
 
 
-def counted(work: Worklist) -> dict[str, Any]:
+def counted(work: Worklist) -> dict[str, int]:
     """The same of the candidates on this list alone."""
     counts = {status: len(work.ranks(Asked(status))) for status in ("yes", "no", "split", "seen")}
     reviewed = sum(counts.values())

@@ -144,11 +144,11 @@ class Runtime:
         """Settings as an admin chose them last, perhaps by another service on the same record."""
         self.settings = self.settings.with_chosen(live_settings.latest(self.registry).chosen)
 
-    async def work(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
+    async def work(self, job: Callable[..., T], *args: object, **named: object) -> T:
         """Run something slow on a thread, a few at a time; its heavy parts end when the client leaves."""
         return await self.heavy.run(partial(job, *args, **named))
 
-    async def read(self, job: Callable[..., T], *args: Any, **named: Any) -> T:
+    async def read(self, job: Callable[..., T], *args: object, **named: object) -> T:
         """Run a quick look at the record on a thread."""
         return await run_in_threadpool(job, *args, **named)
 

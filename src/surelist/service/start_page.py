@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from surelist.service import answers, campaign_views, policy_watch, reviewing
 from surelist.service.choices import until
@@ -22,7 +22,7 @@ SEARCHED = 2000  # of the latest ones
 STATES = {"": "all", "use": "in use", "withdrawn": "withdrawn", "retired": "retired"}
 
 
-def worklist(view: View, spool: Spool) -> dict[str, Any]:
+def worklist(view: View, spool: Spool) -> dict[str, object]:
     """Alarms, reviews that are due, and the latest policies with how they stand."""
     recent = list(islice((each for each in _newest(view) if each.in_use), RECENT))
     return {
@@ -46,7 +46,7 @@ def _newest(view: View) -> Iterator[SavedPolicy]:
         before = saved[-1].entry.seq
 
 
-def _due(view: View, spool: Spool) -> list[dict[str, Any]]:
+def _due(view: View, spool: Spool) -> list[dict[str, object]]:
     """Lists whose reviews are not finished: those that count, and those that are kept for reviewing."""
     kept = {each.id: each for each in spool.results()}
     waiting = view.unfinished([each.id for each in kept.values() if each.columns.id])

@@ -118,7 +118,7 @@ def _chosen(name: str, text: Any) -> Any:
     return int(said)
 
 
-def times(settings: Settings) -> list[dict[str, Any]]:
+def times(settings: Settings) -> list[dict[str, object]]:
     """For how long things are kept: what a person can choose from, the value in force among it."""
     return [
         {"name": name, "words": words, "hint": hint, "now": getattr(settings, name),
@@ -152,19 +152,18 @@ def _days(text: str) -> int | None:
     return int(text)
 
 
-def _described(view: View) -> dict[str, Any]:
+def _described(view: View) -> dict[str, object]:
     policies, tokens = view.policy_names(), access.list_tokens(view.registry)
     begun = view.registry.latest(SessionBegun, [token.id for token in tokens])
     logins = {ident: entry.at for ident, entry in begun.items()}
-    people = [_person(each, view, logins, policies) for each in tokens]
     return {
-        "people": [each for each in people if each["token"].usable],
-        "gone": [each for each in people if not each["token"].usable],
+        "people": [_person(each, view, logins, policies) for each in tokens if each.usable],
+        "gone": [_person(each, view, logins, policies) for each in tokens if not each.usable],
         "policies": policies, "roles": ROLES,
     }  # fmt: skip
 
 
-def _person(token: Token, view: View, logins: dict[str, str], policies: dict[str, str]) -> dict[str, Any]:
+def _person(token: Token, view: View, logins: dict[str, str], policies: dict[str, str]) -> dict[str, object]:
     theirs = {each: policies.get(each, each[:12]) for each in token.policies or ()}
     return {
         "token": token, "only": theirs, "policies": policies | theirs, "login": logins.get(token.id),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from fastapi import Depends
@@ -93,7 +93,7 @@ class Visitor:
             await self._real_view("viewer", all_policies=False)
 
     @property
-    def who(self) -> dict[str, Any] | None:
+    def who(self) -> dict[str, object] | None:
         """Who looks at the page and what they may, so that it offers nothing that would be refused."""
         if self._person is None:
             return None
@@ -125,7 +125,7 @@ class Visitor:
         """The request's Idempotency-Key, bound to what is asked."""
         return key_of(self.request.headers.get("idempotency-key"), *parts)
 
-    def show(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+    def show(self, name: str, status: int = 200, /, **values: object) -> HTMLResponse:
         html = _templates.get_template(name).render(
             csrf=access.csrf_token(self.cookie), path=self.request.url.path,
             login=not self.real.settings.open_to_all, keep=self.settings, sandbox=self.sandbox is not None,
@@ -207,7 +207,7 @@ def _came_from(request: Request) -> str | None:
 
 
 async def error_page(
-    request: Request, body: dict[str, Any], status: int, headers: dict[str, str]
+    request: Request, body: dict[str, object], status: int, headers: dict[str, str]
 ) -> Response:
     if status == 401 and request.url.path != "/login":
         return _login(request)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -66,7 +65,7 @@ def require_shown(form: FormData, value: Struct | None) -> None:
         )
 
 
-def result(saved: PolicySaved, policy: Policy, share: float, asked: AskedPromise) -> dict[str, Any]:
+def result(saved: PolicySaved, policy: Policy, share: float, asked: AskedPromise) -> dict[str, object]:
     """What the page says of a certified promise."""
     evidence, looks = saved.evidence, saved.earlier_looks
     length = policy.listed_per(policy.cutoffs[0]) if len(policy.cutoffs) == 1 else None
@@ -107,13 +106,13 @@ def curve_asked(asked: AskedPromise | None, pool_size: str | None, alpha: str | 
     ] if alpha is None else alpha
 
 
-def exploration(evidence: RowsEvidence) -> dict[str, Any]:
+def exploration(evidence: RowsEvidence) -> dict[str, object]:
     """The simultaneous curve: a promise may be chosen from it after looking."""
     highest = max(evidence.curves["simultaneous"].qualified, default=0.0)
     return {"chart": promise_chart(evidence), "highest": int(highest * 10) / 10}
 
 
-def comparison(chosen: list[SavedPolicy]) -> list[dict[str, Any]]:
+def comparison(chosen: list[SavedPolicy]) -> list[dict[str, object]]:
     """Policies fact by fact."""
     columns = [_facts(saved) for saved in chosen]
     names = list(dict.fromkeys(name for column in columns for name in column))
@@ -223,7 +222,7 @@ def pool_columns(policy: Policy, profile: Profile) -> ChosenColumns:
 
 def shortlist(
     policy: Policy, made: SelectionMade, kept: KeptList, names: list[str], rows: list[list[str]]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The first rows of a shortlist, each with the reason why it is there."""
     columns = kept.columns
     score, ident, group = (

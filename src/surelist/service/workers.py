@@ -50,7 +50,7 @@ class Workers:
         self.limits = limits
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
 
-    def run(self, gone: threading.Event, function: Callable[..., T], *args: Any, **named: Any) -> T:
+    def run(self, gone: threading.Event, function: Callable[..., T], *args: object, **named: object) -> T:
         """The result of ``function`` in a process; stopped when time is up or ``gone`` is set."""
         worker = self._ready()
         try:
@@ -90,7 +90,7 @@ def serving(workers: Workers, gone: threading.Event) -> Iterator[None]:
         _serving.reset(token)
 
 
-def run(function: Callable[..., T], *args: Any, **named: Any) -> T:
+def run(function: Callable[..., T], *args: object, **named: object) -> T:
     """``function`` in a worker process, for the request being served."""
     serving = _serving.get()
     assert serving is not None, "heavy work belongs to a request: call it through Runtime.work"

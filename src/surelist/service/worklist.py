@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
 from surelist._check import DecimalMark
@@ -42,7 +42,8 @@ CREATE TABLE list (
 """
 
 
-_read: dict[Path, dict[str, Sequence[Any]]] = {}  # by file: what was read of it
+T = TypeVar("T")
+_read: dict[Path, dict[str, Sequence[object]]] = {}  # by file: what was read of it
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ class Worklist:
         sql = f"SELECT rank FROM list ORDER BY {cell}{direction}, rank"
         return self._known(sql, lambda: array("q", [rank for (rank,) in self._file.execute(sql)]))
 
-    def _known(self, name: str, read: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    def _known(self, name: str, read: Callable[[], Sequence[T]]) -> Sequence[T]:
         """What the file says, read once: it never changes. The lists used last are remembered."""
         kept = _read.pop(self._path, None) or {}
         while len(_read) >= LISTS:
@@ -222,7 +223,7 @@ class Worklist:
         _read[self._path] = kept
         if name not in kept:
             kept[name] = read()
-        return kept[name]
+        return cast(Sequence[T], kept[name])
 
     def _cell(self, name: str) -> str:
         """A column as SQL, numbers as numbers."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,8 +29,8 @@ Rows = list[tuple[Any, ...]]
 class Connection(Protocol):
     """One open connection, used by one thread at a time."""
 
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows: ...
-    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None: ...
+    def execute(self, sql: str, values: Sequence[object] = ()) -> Rows: ...
+    def many(self, sql: str, rows: Sequence[Sequence[object]]) -> None: ...
     def begin(self) -> None:
         """Start a write transaction and take the append lock."""
 
@@ -60,7 +60,7 @@ def batched(values: Iterable[str]) -> Iterator[list[str]]:
     return (every[start : start + VALUES_AT_ONCE] for start in range(0, len(every), VALUES_AT_ONCE))
 
 
-def slots(values: Sequence[Any]) -> str:
+def slots(values: Sequence[object]) -> str:
     """A place in a statement for each."""
     return ", ".join("?" * len(values))
 
@@ -77,7 +77,7 @@ def hidden(address: str) -> str:
     return f"postgresql://{parts.get('host', '')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
 
 
-def _postgres_parts(address: str) -> dict[str, Any]:
+def _postgres_parts(address: str) -> Mapping[str, object]:
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
@@ -136,12 +136,12 @@ class Sqlite:
         shutil.copyfile(pending, f"{copied}-wal")
         self._inner = _sqlite(str(copied))
 
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+    def execute(self, sql: str, values: Sequence[object] = ()) -> Rows:
         _refuse_nul(values)
         with self._errors():
             return self._inner.execute(sql, values).fetchall()
 
-    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    def many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         for row in rows:
             _refuse_nul(row)
         with self._errors():
@@ -193,7 +193,7 @@ def _sqlite(path: str, *, uri: bool = False) -> sqlite3.Connection:
     )
 
 
-def _refuse_nul(values: Sequence[Any]) -> None:
+def _refuse_nul(values: Sequence[object]) -> None:
     """PostgreSQL has no NUL in text; both refuse it, so that a record can move from one to the other."""
     if any(isinstance(value, str) and "\0" in value for value in values):
         raise InvalidInput("text", "a NUL character cannot be kept on record. Leave it out.")
@@ -230,13 +230,13 @@ class Postgres:
                 f"-c default_transaction_read_only={'on' if read_only else 'off'}",
             )
 
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+    def execute(self, sql: str, values: Sequence[object] = ()) -> Rows:
         _refuse_nul(values)
         with self._errors():
             cursor = self._inner.execute(sql.replace("?", "%s"), values or None)
             return cursor.fetchall() if cursor.description else []
 
-    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    def many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         for row in rows:
             _refuse_nul(row)
         with self._errors(), self._inner.cursor() as cursor:
