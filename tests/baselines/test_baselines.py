@@ -287,7 +287,7 @@ def test_no_blind_policy_is_near_the_best_on_both_pools(k, m):
 
 
 def test_impossibility_needs_k_below_the_pool():
-    with pytest.raises(sl.InvalidInput, match="expected less than pool_size=5"):
+    with pytest.raises(sl.InvalidInput, match="expected less than the pool size, 5"):
         baselines.impossibility(5, 5)
 
 

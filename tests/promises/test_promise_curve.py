@@ -15,6 +15,7 @@ from surelist.promises.draws import Draw
 from surelist.promises.kinds.betting import other_numbers
 from surelist.promises.pools import PoolRows
 from surelist.promises.promise_curve import group_curves, promise_curve
+from surelist.reports.evidence import CurvePoints, OwnCurve, RowsEvidence
 from surelist.reports.pictures import promise_chart, promise_charts
 from tests.helpers.promise_kinds import GROUPS, KINDS, LABELS, POOLS, SCORES, policy_of
 
@@ -30,9 +31,13 @@ def labels_of(kind):
     return VALUES if kind.startswith("value") else LABELS
 
 
+def shown_of(**parts):
+    return RowsEvidence(0, 100, **{"curves": {}, "bins": [], **parts})
+
+
 def plain(made):
     parts = {name: list(getattr(made, name)) for name in ("list_size", "value", "threshold")}
-    return {**asdict(made), **parts}
+    return OwnCurve(**{**asdict(made), **parts})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -52,7 +57,7 @@ def test_which_kinds_have_a_curve_of_their_own(kind):
         assert length == pytest.approx(made.per * np.mean(policy.thresholds[None] <= SCORES))
     just_longer = made.value[made.list_size >= length - 1e-9]
     assert just_longer[0] >= promised or kind == "precision"  # the list that was chosen carries it
-    (shown,) = promise_charts({"own": plain(made)}, policy)
+    (shown,) = promise_charts(shown_of(own=plain(made)), policy)
     assert shown.marked
     assert shown.heads[1] == ("Listed of each pool, at most" if policy.by_rank else "Threshold")
     assert not (policy.by_rank and any(row[1].startswith("-") for row in shown.rows))
@@ -78,13 +83,13 @@ def test_the_points_of_recall_and_of_every_pool_are_what_calibration_says_there(
 def test_an_average_has_the_guarantee_curve_with_its_promise_marked():
     policy = policy_of("expected")
     curve = sl.guarantee_curve(SCORES, LABELS)
-    evidence = {"pool_size": 100, "curves": {"simultaneous": {name: list(getattr(curve, name)) for name in
-                ("list_size", "qualified", "threshold")}}}  # fmt: skip
+    points = [list(getattr(curve, name)) for name in ("list_size", "qualified", "threshold")]
+    evidence = shown_of(curves={"simultaneous": CurvePoints(*points)})
     shown = promise_chart(evidence, policy)
     assert (shown.guarantee, shown.marked) == (True, True)
     assert not promise_chart(evidence).marked
     assert promise_chart(None) is None
-    assert promise_chart({"pool_size": 100, "curves": {}}) is None
+    assert promise_chart(shown_of()) is None
 
 
 def threshold_of(target, **options):
@@ -171,8 +176,8 @@ def test_each_group_has_its_curve_at_its_share_of_the_error(kind):
             ]
             assert needed[0] <= held or k == 0
             assert needed[1] > held
-    shown = promise_charts({"by_group": {name: plain(each) for name, each in made.items()}, "curves": {}})
+    shown = promise_charts(shown_of(by_group={name: plain(each) for name, each in made.items()}))
     assert [each.group for each in shown] == ["north", "south"]
     assert all('class="mark"' in each.svg for each in shown)
     assert 'id="curve-1"' in shown[0].svg
-    assert promise_charts({"curves": {"exact": {}}, "pool_size": 100}, policy) == ()
+    assert promise_charts(shown_of(curves={"exact": CurvePoints([1.0], [0.5], [0.9])}), policy) == ()

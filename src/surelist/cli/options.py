@@ -179,10 +179,13 @@ class PromiseOption(click.Option):
     """A flag that says what is promised."""
 
 
+# fields of promises, beside what their flags set and the pool size
+FIELDS = ("by", "of", "spread", "start", "reject", "reject_recall", "middle")
+
 # headings in help texts, and their options in order; others are the command's own and come first
 HEADINGS = {
     "What is promised": (
-        "pool_size", "alpha", "also", "rule", "calibration_share", "start", "by", "of", "spread", "ties",
+        "pool_size", "alpha", "also", "rule", "calibration_share", *FIELDS, "ties",
     ),
     "Columns": ("score", "label", "id", "pool", "pool_column", "other_score"),
     "Groups": ("group", "target", "purpose", "group_cutoff", "group_split", "group_rows"),
@@ -231,15 +234,6 @@ def _promise_flag(name: str, field: str, promise: type[Promise]) -> Decorator:
     return click.option(flag(name), name, cls=PromiseOption, type=kind, metavar=metavar, help=promise.help)
 
 
-FIELDS = (
-    "by",
-    "of",
-    "spread",
-    "start",
-    "reject",
-    "reject_recall",
-    "middle",
-)  # of promises, beside what their flags set and the pool size
 reading_options = options("sheet", "header_row", "decimal", "on_bad_rows", "engine", "spark_master")
 
 
