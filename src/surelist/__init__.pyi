@@ -40,8 +40,11 @@ from surelist.promises.kinds.per_pool import PerPool as PerPool
 from surelist.promises.kinds.pool_average import PoolAverage as PoolAverage
 from surelist.promises.kinds.precision import Precision as Precision
 from surelist.promises.kinds.recall import Recall as Recall
+from surelist.promises.kinds.this_list import ThisList as ThisList
 from surelist.promises.kinds.triage import Triage as Triage
 from surelist.promises.kinds.value import Value as Value
+from surelist.promises.list_curve import ListCurve as ListCurve
+from surelist.promises.list_curve import list_curve as list_curve
 from surelist.promises.mean_rank import MeanRank as MeanRank
 from surelist.promises.mean_rank import mean_rank as mean_rank
 from surelist.promises.policy import Policy as Policy

@@ -55,6 +55,14 @@ PROOFS = {
         "promises/test_simulations.py::test_non_monotone_score_with_heavy_ties",
         "promises/test_list_length.py::test_exact_rule_is_close_to_the_oracle",
     ],
+    "this-list": [
+        "promises/test_this_list.py::test_both_tables_hold_at_once_over_every_order",
+        "promises/test_this_list.py::test_the_tables_use_most_of_alpha_where_n_is_much_larger_than_m",
+        "promises/test_this_list.py::test_one_list_by_fisher_over_every_split_of_rows_and_candidates",
+        "promises/test_this_list.py::test_a_share_is_said_and_false_at_most_alpha_of_the_time_whatever_the_share_of_the_population",
+        "promises/test_this_list.py::test_the_worst_point_by_simulation",
+        "promises/test_this_list.py::test_a_list_whose_end_is_tied_is_refused",
+    ],
     "triage": [
         "promises/test_triage.py::test_over_every_sample_of_a_small_world_a_list_falls_short_at_most_alpha_of_the_time",
         "promises/test_triage.py::test_the_worst_point_of_the_theory_by_simulation",

@@ -32,6 +32,7 @@ COMMANDS = {
     "show": ("certify", "show", "Print what a policy promises, its conditions and evidence."),
     "evaluate": ("certify", "evaluate", "Compare what a policy kept with its promise, on later labels."),
     "curve": ("certify", "curve", "For every list size: how many qualified are certified."),
+    "list": ("this_list", "list_", "How many of this very pool's list are qualified."),
     "plan": ("lifecycle", "plan", "How many calibration rows a target needs."),
     "watch": (
         "lifecycle",

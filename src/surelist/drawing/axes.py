@@ -237,6 +237,15 @@ def draw_shares(
     return _finish(axes, path)
 
 
+def draw_list(sizes: Any, at_least: Any, at_most: Any, ax: Any = None, path: File = None) -> Any:
+    """At least and at most how many of each length of a list are qualified."""
+    axes = _axes(ax, path)
+    axes.plot(sizes, at_least, color=COLOURS["exact"], drawstyle="steps-post", label="at least")
+    axes.plot(sizes, at_most, color=COLOURS["oracle"], drawstyle="steps-post", lw=1, label="at most")
+    _label(axes, "Qualified among the first n of this list", "n", "qualified")
+    return _finish(axes, path)
+
+
 def _axes(ax: Any, path: File) -> Any:
     """The axes to draw on. New ones are pyplot's, which notebooks show, unless the picture goes to a file."""
     return new_axes(shown=path is None) if ax is None else ax

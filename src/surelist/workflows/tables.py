@@ -10,11 +10,14 @@ from typing import Any, Literal
 from surelist import _check as check
 from surelist._check import MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
+from surelist.promises.calibrate import calibrate as calibrate_arrays
 from surelist.promises.conditions import Groups, Hash, refuse_earlier
 from surelist.promises.curve import GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as curve_of_arrays
 from surelist.promises.evaluation import Evaluation, evaluate
 from surelist.promises.evidence import rows_fingerprint
+from surelist.promises.grammar import one_target
+from surelist.promises.list_curve import list_curve
 from surelist.promises.options import CurveRule, Rule
 from surelist.promises.policy import Policy, as_policy
 from surelist.promises.sampled import NoisyLabels, SampledLabels
@@ -306,6 +309,19 @@ def curve(
     opened, names = Source(table, hints=hints).open(), {"score": score, "label": label}
     arrays = read_columns(opened, names, every_label=missing_labels == "error")
     return curve_of_arrays(arrays["score"], arrays["label"], pool_size, alpha, rule, missing_labels)
+
+
+def list_of(
+    pool: str | Path, past: str | Path, *, score: str, label: str, alpha: float = 0.1,
+    size: int | None = None, share: float | None = None, hints: Hints = NO_HINTS,
+) -> Any:  # fmt: skip
+    """How many of a pool's list are qualified: a curve of every length, or a policy of one that was fixed."""
+    rows = read_columns(Source(past, hints=hints).open(), {"score": score, "label": label}, every_label=True)
+    others = read_columns(Source(pool, hints=hints).open(), {"score": score}, any_order=True)["score"]
+    if size is None:
+        return list_curve(rows["score"], rows["label"], others, alpha=alpha)
+    target = one_target("this-list", {"size": size, "share": share})
+    return calibrate_arrays(rows["score"], rows["label"], target, alpha=alpha, unlabelled=others)
 
 
 def admit(path: Path, hints: Hints, adopted: Path) -> tuple[int, list[str], Origin | None]:

@@ -28,6 +28,7 @@ KINDS = {
     "pool-average": ("pool_average", "PoolAverage"),
     "value": ("value", "Value"),
     "false-share": ("false_share", "FalseShare"),
+    "this-list": ("this_list", "ThisList"),
     "at-least": ("at_least", "AtLeast"),
 }
 FIRST = next(iter(KINDS))
@@ -43,6 +44,7 @@ PROOFS = {
     "row-bets": ("betting", "RowBets"),
     "pool-bets": ("betting", "PoolBets"),
     "false-share": ("false_share", "ConformalList"),
+    "this-list": ("this_list", "ListHeld"),
     "block-sample": ("few_labels", "BlockSample"),
     "control-sample": ("few_labels", "ControlSample"),
     "prefix-sample": ("few_labels", "PrefixSample"),

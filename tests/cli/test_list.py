@@ -1,0 +1,35 @@
+"""``surelist list``: how many of this very pool's list are qualified."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import surelist as sl
+from surelist.cli import run
+from surelist.examples import population
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    rng = np.random.default_rng(6)
+    (scores, labels), (pool, _) = population(rng, 1_000), population(rng, 500)
+    pl.DataFrame({"score": scores, "qualified": labels.astype(int)}).write_csv(tmp_path / "past.csv")
+    pl.DataFrame({"score": pool}).write_csv(tmp_path / "pool.csv")
+    monkeypatch.chdir(tmp_path)
+    return scores, labels, pool
+
+
+def test_every_length_or_one_is_answered_as_in_python(files, capsys):
+    curve = sl.list_curve(*files)
+    assert run(["list", "pool.csv", "--rows", "past.csv", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [each["at_least"] for each in said["points"]] == curve.at_least.tolist()
+    assert [each["at_most"] for each in said["points"]] == curve.at_most.tolist()
+    assert run(["list", "pool.csv", "--rows", "past.csv", "--size", "50"]) == 0
+    assert "at least 31 qualified candidates are among them" in capsys.readouterr().out
+    assert run(["list", "pool.csv", "--rows", "past.csv", "--size", "50", "--share", "0.9"]) == 3
+    assert run(["list", "pool.csv", "--rows", "past.csv", "--share", "0.9"]) == 2
