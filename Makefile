@@ -32,6 +32,10 @@ exhaustive: $(VENV)/.dev java browser postgres curl  ## what `make test` tests b
 flaky: $(VENV)/.dev  ## does a test fail by chance? the fast ones 30 times, those of fresh randomness 200 times, at load 4
 	$(BIN)/python tests/flaky.py
 
+golden: $(VENV)/.dev  ## write pinned sentences, and outputs printed in README and docs, anew; then read `git diff`
+	$(BIN)/surelist promises > docs/combinations.md
+	$(BIN)/python -m pytest -q --renew tests/golden tests/project/test_docs.py -k "pinned or print_what"
+
 smoke: $(VENV)/.dev  ## the wheel on every Python here, and with the lowest declared versions
 	$(BIN)/python tests/project/smoke.py
 

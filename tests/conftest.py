@@ -15,6 +15,16 @@ pytest_plugins = [
 ]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--renew", action="store_true", help="Write golden files and printed outputs anew.")
+
+
+@pytest.fixture
+def renew(request: pytest.FixtureRequest) -> bool:
+    """Whether what is pinned is to be written anew instead of compared: `make golden`."""
+    return bool(request.config.getoption("--renew"))
+
+
 def pytest_collection_finish() -> None:
     """What is loaded stays: collections between thousands of tests need not walk through it."""
     gc.collect()

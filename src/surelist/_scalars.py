@@ -102,14 +102,14 @@ def as_fraction(value: Any, name: str) -> Fraction:
     return Fraction(repr(number))
 
 
-def as_choice(value: Any, choices: Iterable[str], name: str) -> str:
+def as_choice(value: Any, choices: Iterable[str], name: str, of_whom: str = "") -> str:
     options = list(choices)
     if isinstance(value, str) and value in options:
         return value
     listed = ", ".join(repr(option) for option in options)
     close = difflib.get_close_matches(str(value), options, n=1)
     hint = f"Did you mean {close[0]!r}?" if close else ""
-    raise InvalidInput(name, expected=f"one of {listed}", got=shown(value), remedy=hint)
+    raise InvalidInput(name, expected=f"one of {listed}{of_whom}", got=shown(value), remedy=hint)
 
 
 def real(value: Any, name: str) -> float:

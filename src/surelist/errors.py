@@ -374,7 +374,9 @@ def _explain(s: Shortfall) -> str:
     less = "a smaller share" if s.largest_share is not None else "a smaller k"
     looks = ""
     if s.simultaneous_rule:
-        looks = f"; on those, a campaign or {option('rule', 'simultaneous')} allows more than one look"
+        looks = (
+            f"; on those, a campaign{option('rule', 'simultaneous', before=' or ')} allows more than one look"
+        )
     parts.append(
         f"Trying again on the same rows ({less}, another rule, more rows added) is not covered by "
         f"the promise. Fresh rows are{looks}."

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -48,8 +50,9 @@ class Chance:
         return self.default_rng([self.seed, self.calls] if fresh else seed)
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What surelist says to a request: thresholds, counts, levels and list, or the refusal's numbers."""
+@contextmanager
+def recorded(request: dict[str, Any]) -> Iterator[Chance]:
+    """The request's own randomness, and no warnings."""
     chance = Chance(request["name"])
     with (
         warnings.catch_warnings(),
@@ -57,6 +60,21 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         patch("numpy.random.default_rng", chance.generator),
     ):
         warnings.simplefilter("ignore")
+        yield chance
+
+
+def policy_of(request: dict[str, Any]) -> sl.Policy | sl.NotCertifiable:
+    """The policy itself, or the refusal."""
+    with recorded(request) as chance:
+        try:
+            return _policy(request, chance.default_rng)
+        except sl.NotCertifiable as refusal:
+            return refusal
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """What surelist says to a request: thresholds, counts, levels and list, or the refusal's numbers."""
+    with recorded(request) as chance:
         try:
             return _said(_policy(request, chance.default_rng), request, chance.default_rng)
         except sl.NotCertifiable as refusal:

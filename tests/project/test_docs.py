@@ -28,7 +28,8 @@ def fits(printed: str, said: str) -> bool:
     return re.fullmatch(pattern, printed.strip(), re.S) is not None
 
 
-def shell(block: str, folder: Path) -> None:
+def shell(block: str, folder: Path, renew: bool) -> str:
+    """Run the block; as it is, or with what was printed where that was to be written anew."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
         lines = part.split("\n")
@@ -43,17 +44,21 @@ def shell(block: str, folder: Path) -> None:
             timeout=300, env={**os.environ, "PATH": path, "NO_COLOR": "1"},
         )  # fmt: skip
         assert run.returncode == 0 or said, f"{command}\n{run.stdout}"
-        if said:
+        if said and renew and not fits(run.stdout, said):
+            block = block.replace(said, run.stdout.strip())
+        elif said:
             assert fits(run.stdout, said), f"{command}\nprinted:\n{run.stdout}\nthe page says:\n{said}"
+    return block
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])
-def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
+def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch, renew):
+    """With --renew, outputs that no longer fit are written anew."""
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
-    printed = None
-    for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+    printed, text = None, page.read_text(encoding="utf-8")
+    for kind, body in BLOCK.findall(text):
         if kind == "python":
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
@@ -61,10 +66,15 @@ def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
             printed = out.getvalue()
             continue
         if kind == "text" and printed is not None:
-            assert fits(printed, body), f"printed:\n{printed}\nthe page says:\n{body}"
+            if renew and not fits(printed, body):
+                text = text.replace(body, f"{printed.strip()}\n", 1)
+            else:
+                assert fits(printed, body), f"printed:\n{printed}\nthe page says:\n{body}"
         elif kind == "console":
-            shell(body, tmp_path)
+            text = text.replace(body, shell(body, tmp_path, renew), 1)
         printed = None
+    if renew:
+        page.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])

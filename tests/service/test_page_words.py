@@ -157,7 +157,7 @@ def test_the_labelling_pages(local_client):
     [
         (InvalidInput("pool_size", expected="at least 1", got="0"), "Pool size: expected at least 1, got 0."),
         (InvalidInput("score", f"give every candidate a score{option('on_bad_rows', 'drop', before=', or ')}."),
-         "score: give every candidate a score."),
+         "Score: give every candidate a score."),
         (InvalidInput("unlabelled", f"scores of others are needed; pass {option('unlabelled')}."),
          "Scores of other candidates: scores of others are needed; pass “Scores of other candidates”."),
         (InvalidInput("labels", f"missing; {option('missing_labels', 'unqualified')} keeps them."),

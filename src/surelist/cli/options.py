@@ -287,14 +287,13 @@ class FlagNames(OptionNames):
 
     def written(self, known: str, value: str) -> str:
         """A flag and its value."""
-        return (
-            f"{known} {value if value.isalnum() or value in '.,' else json.dumps(value)}" if value else known
-        )
+        plain = value[:1].isalnum() or value in ".,"
+        return f"{known} {value if plain else json.dumps(value)}" if value else known
 
 
 def flag_names(words: Sequence[str] = ()) -> FlagNames:
     """The flags, where these words were given: k and share are whatever flag they came with."""
-    names = dict(_NAMES)
+    names = {**_NAMES, **{name: name for name in ("k", "share", "size", "recall", "labels")}}
     for command, flags in _ELSEWHERE.items():
         if " ".join(words).startswith(command):
             names |= flags

@@ -44,7 +44,7 @@ def require_proof(promise: Any, asked: Conditions) -> None:
     The error says what does not go together.
     """
     _require_evidence(promise, asked.evidence)
-    check.as_choice(asked.rule, promise.rules, f"rule (for {type(promise).__name__} targets)")
+    check.as_choice(asked.rule, promise.rules, "rule", f" for {type(promise).__name__}")
     if promise.others == "needed" and asked.others == "none" and asked.evidence != "labelling":
         raise InvalidInput(
             "unlabelled",

@@ -24,6 +24,8 @@ PAGE = PageNames({
     "decimal=,": "the field “Decimal mark”.", "decimal": None, "labels": "Labels", "rule": None,
     "unlabelled": "Scores of other candidates", "target": "The promise", "probability": "Probability",
     "lowest_rate": "The lowest probability", "pools": "Pool", "groups": "Group", "ids": "Candidate id",
+    "pool": "Pool", "group": "Group", "id": "Candidate id", "score": "Score", "share": "The share",
+    "audit_rate": "Reviewed of the others", "policy": "Policy",
     "scores": "Score", "start": "The list to begin with", "purpose=...": "a sentence",
 })  # fmt: skip
 

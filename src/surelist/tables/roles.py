@@ -119,7 +119,7 @@ def require_column(table: Table, role: str, name: str) -> str:
     close = difflib.get_close_matches(name, table.titles, n=1)
     hint = f"Did you mean {close[0]!r}?" if close else ""
     listed = ", ".join(repr(each) for each in table.titles[:20])
-    raise InvalidInput(role, f"{table.name} has no column {name!r}; the columns are {listed}.{hint}")
+    raise InvalidInput(role, f"{table.name} has no column {name!r}; the columns are {listed}.", remedy=hint)
 
 
 def _require_plain(table: Table, name: str, *, number: bool) -> None:
