@@ -7,7 +7,7 @@ TWO     = -n 2 --dist worksteal  # neighbours share their Spark, database and br
 PIP     = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE  # many processes start: each would compile everything again
 
-.PHONY: help demo check lint test exhaustive flaky smoke bench bench-large docs clean java browser postgres curl
+.PHONY: help demo check lint test exhaustive flaky golden smoke bench bench-large docs clean java browser postgres curl
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
