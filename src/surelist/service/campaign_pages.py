@@ -6,8 +6,7 @@ Pools are reviewed in the review workspace; plain forms that work without script
 from __future__ import annotations
 
 from fastapi import APIRouter
-from starlette.background import BackgroundTask
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.service import (
@@ -21,7 +20,7 @@ from surelist.service import (
 from surelist.service.calibrating import Past
 from surelist.service.choices import ChosenColumns
 from surelist.service.uploads import Draft
-from surelist.service.visitor import Me, Visitor, to
+from surelist.service.visitor import Me, Visitor, send, to
 
 KEPT_AS = ("csv", "jsonl", "parquet", "xlsx")
 router = APIRouter()
@@ -177,4 +176,4 @@ async def download(ident: str, pool: str, format: str, me: Me) -> Response:
     begun = await me.runtime.read(view.campaign, ident)
     name = downloading.file_name(begun.event.name, entry.event.name, entry.at, format)
     path = await me.runtime.work(downloading.campaign_list, me.spool, kept, format, entry.event)
-    return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
+    return send(path, name)

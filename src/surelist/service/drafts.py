@@ -10,9 +10,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from msgspec.structs import replace
-from starlette.background import BackgroundTask
 from starlette.datastructures import FormData, UploadFile
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError, error_body
 from surelist.service import (
@@ -29,7 +28,7 @@ from surelist.service import (
 from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome
 from surelist.service.record.view import View
 from surelist.service.uploads import Draft, Upload
-from surelist.service.visitor import Me, Visitor, to
+from surelist.service.visitor import Me, Visitor, send, to
 
 ELSEWHERE = {"campaign pool": "/campaigns/pools", "collection": "/collections"}  # uploads of other stories
 router = APIRouter()
@@ -114,7 +113,7 @@ async def problem_rows(ident: str, me: Me) -> Response:
         raise InvalidInput("columns", "choose a score and a label first.")
     path = await me.runtime.work(file_check.problem_rows, me.runtime, draft, columns)
     name = f"problems-{draft.filename.rsplit('.', 1)[0]}.xlsx"
-    return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
+    return send(path, name)
 
 
 @router.post("/drafts/{ident}/sheet")

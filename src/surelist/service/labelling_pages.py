@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.background import BackgroundTask
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from surelist.errors import InvalidInput, SurelistError
 from surelist.service import columns_form, drafts, file_check, labelling, reviewing, wizard
 from surelist.service.choices import ChosenColumns
-from surelist.service.visitor import Me, Visitor, to
+from surelist.service.visitor import Me, Visitor, send, to
 
 router = APIRouter()
 
@@ -102,7 +101,4 @@ async def download_list(ident: str, me: Me) -> Response:
     await me.runtime.read(view.labelling, ident)
     await me.form()
     path = await me.runtime.work(labelling.make_list, me.runtime, view, ident, me.key("list", ident))
-    return FileResponse(
-        path, filename=f"list-{ident}.csv", media_type="text/csv; charset=utf-8",
-        background=BackgroundTask(path.unlink, missing_ok=True),
-    )  # fmt: skip
+    return send(path, f"list-{ident}.csv", "text/csv; charset=utf-8")

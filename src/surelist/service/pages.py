@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from starlette.background import BackgroundTask
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from surelist.errors import InvalidInput
 from surelist.promises import policy_file
@@ -27,7 +26,7 @@ from surelist.service import (
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
 from surelist.service.uploads import list_of
-from surelist.service.visitor import SHOWN, Me, safe_path, to
+from surelist.service.visitor import SHOWN, Me, safe_path, send, to
 
 COMPARED = 8  # policies side by side
 router = APIRouter()
@@ -221,7 +220,7 @@ async def download(ident: str, format: str, me: Me, safe: bool = False) -> Respo
         path = await me.runtime.read(downloading.unchanged, me.spool, kept)
     else:
         path = await me.runtime.work(downloading.as_made, me.spool, kept, format)
-    return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
+    return send(path, name)
 
 
 @router.get("/selections/{ident}/report")
@@ -243,12 +242,7 @@ async def _pdf(me: Me, name: str, *known: Any) -> Response:
     path = await me.runtime.printing.run(
         lambda: downloading.report_pdf(me.spool, answers.report_html(*known))
     )
-    return FileResponse(
-        path,
-        media_type="application/pdf",
-        filename=name,
-        background=BackgroundTask(path.unlink, missing_ok=True),
-    )
+    return send(path, name, "application/pdf")
 
 
 @router.get("/template.{format}")
@@ -256,7 +250,7 @@ async def template(format: Literal["csv", "xlsx"], me: Me) -> Response:
     await me.view()
     path = await me.runtime.work(downloading.template, me.spool, format)
     name = f"past-candidates.{format}"
-    return FileResponse(path, filename=name, background=BackgroundTask(path.unlink, missing_ok=True))
+    return send(path, name)
 
 
 @router.get("/glossary")

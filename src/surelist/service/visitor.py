@@ -10,9 +10,10 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from fastapi import Depends
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.background import BackgroundTask
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from surelist._numerals import FILTERS
 from surelist._version import __version__
@@ -168,6 +169,12 @@ async def visiting(request: Request) -> AsyncIterator[Visitor]:
 
 
 Me = Annotated[Visitor, Depends(visiting)]
+
+
+def send(path: Path, name: str, media_type: str | None = None) -> FileResponse:
+    """A file to take home, which is removed once it was sent."""
+    removal = BackgroundTask(path.unlink, missing_ok=True)
+    return FileResponse(path, filename=name, media_type=media_type, background=removal)
 
 
 def to(path: str) -> RedirectResponse:
