@@ -229,6 +229,7 @@ def compared(
         )
         found.append(Figure(f"{job}, {engine}", what, cpu, limit if held else None))
         found.append(Figure(f"{job}, {engine}, on the wall", what, wall))
+        found.append(Figure(f"{job}, {engine}, processor seconds", what, best[f"{job}, ours"][0]))
     return found
 
 

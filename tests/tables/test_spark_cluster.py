@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -148,6 +149,63 @@ done = sl.select_table(table.withColumn("extra", slow), policy, output=output, p
 print("done", done.candidates, done.shortlisted, flush=True)
 spark.stop()
 """
+
+
+COUNTERS = """
+import json, sys, time, surelist as sl
+from pyspark.sql import SparkSession
+master, pool = sys.argv[1:]
+spark = (SparkSession.builder.master(master).appName("surelist-counters")
+    .config("spark.ui.enabled", "false").config("spark.executor.memory", "480m")
+    .config("spark.executor.cores", "1").config("spark.cores.max", "2")
+    .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    .config("spark.sql.files.maxPartitionBytes", "1m").config("spark.sql.files.openCostInBytes", "256k")
+    .config("spark.sql.shuffle.partitions", "2").getOrCreate())
+store, quantiles = spark._jsc.sc().statusStore(), spark.sparkContext._gateway.new_array(spark._jvm.double, 0)
+
+def counters():
+    time.sleep(2)  # what executors report arrives late
+    found = store.stageList(None, False, False, quantiles, None)
+    stages = [found.apply(place) for place in range(found.size())]
+    names = ("inputRecords", "shuffleWriteRecords", "shuffleWriteBytes")
+    read = [each for each in stages if each.inputRecords()]
+    return {"scans": len(read), **{name: sum(getattr(each, name)() for each in stages) for name in names}}
+
+table, before = spark.read.parquet(pool), counters()
+policy = sl.calibrate_table(table, score="score", label="label", target=sl.Expected(20, 100))
+between = counters()
+done = sl.select_table(table, policy)
+after = counters()
+plan = done.table._jdf.queryExecution().executedPlan().toString()
+print(json.dumps({
+    "calibrate": {name: between[name] - before[name] for name in before},
+    "select": {name: after[name] - between[name] for name in before},
+    "parts": [table.rdd.getNumPartitions(), done.table.rdd.getNumPartitions()], "plan": plan,
+}))
+spark.stop()
+"""
+
+
+@pytest.mark.exhaustive
+def test_bins_are_all_that_is_shuffled_and_a_selection_keeps_the_partitions(cluster, tmp_path):
+    """Two passes to calibrate: bins, then the one bin that matters; a shortlist is a filter of each part."""
+    pool, log = tmp_path / "pool", tmp_path / "driver.log"
+    write_pool(pool)
+    command = [sys.executable, "-W", "ignore", "-c", COUNTERS, cluster.url, str(pool)]
+    with log.open("wb") as file:
+        done = subprocess.run(command, stdout=-1, stderr=file, text=True, timeout=240)
+    assert done.returncode == 0, log.read_text()[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    calibrate, select, parts = found["calibrate"], found["select"], found["parts"]
+    assert (calibrate["scans"], calibrate["inputRecords"]) == (2, 2 * ROWS)
+    # at most two states in 2,048 bins from every part, and the scores of one bin
+    assert 2048 < calibrate["shuffleWriteRecords"] <= parts[0] * 2 * 2049 + ROWS / 1000
+    assert calibrate["shuffleWriteBytes"] < 60 * calibrate["shuffleWriteRecords"]
+    assert (select["scans"], select["inputRecords"]) == (2, 2 * ROWS)  # counts of the pool and of the list
+    assert select["shuffleWriteRecords"] <= parts[0] * 40
+    assert parts[0] == parts[1] > 1
+    assert "Exchange" not in found["plan"]
+    assert "PushedFilters: [IsNotNull(score), GreaterThanOrEqual(score," in found["plan"]
 
 
 @pytest.mark.exhaustive
