@@ -248,6 +248,54 @@ def _count(
     return written
 
 
+def correct(
+    runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool], key: Key | None
+) -> Entry[LabellingTold]:
+    """Labels in the place of others on record, as long as nothing rests on those."""
+    given = Told(list(labels), [int(each) for each in labels.values()])
+
+    def job() -> Written[LabellingTold]:
+        entry, before, marks = view.labelling(ident), view.progress(ident), view.marks(ident)
+        seq = marks.seq
+        now, _ = run(labelling_record.corrected, entry.event.state, before.marks, given)
+        _refuse_known(runtime, view, ident, marks.ever)
+        written = view.correct_labels(ident, given, now, before, seq, key).result()
+        with _LAYING_OUT:
+            if runtime.spool.result(ident) is not None and not laid_out(runtime, view, ident):
+                _lay_out(runtime, standing(view, ident))
+        return written
+
+    return view.once(key, lambda: policy_watch.retried(job)).entry
+
+
+def correct_one(
+    runtime: Runtime, view: View, ident: str, candidate: str, qualified: bool, key: Key | None
+) -> None:
+    """The same by the name of a candidate, as long as the collection is kept."""
+    at, kept = view.labelling(ident), runtime.spool.collection(ident)
+    if kept is None:
+        raise NotFound("candidates: they are no longer kept here.")
+    marks, column = view.progress(ident).marks, kept.columns.id or ROW
+    row = run(labelling_record.answered_row, at.event.state, marks, kept.upload.path, column, candidate)
+    correct(runtime, view, ident, {row: qualified}, key)
+
+
+def _refuse_known(runtime: Runtime, view: View, ident: str, marked: set[str]) -> None:
+    """What a correction chooses anew must not be chosen by answers that do not count yet."""
+    kept = stage_at_hand(runtime, view, ident) if marked else None
+    if kept is None:
+        return
+    waiting = set(standing(view, ident).now.waiting)
+    with Worklist(list_of(kept.upload)) as work:
+        known = [name for name, row in work.groups().items() if name in marked and int(row) in waiting]
+    if known:
+        raise InvalidInput(
+            "labels",
+            f"{len(known):,} of those who are asked for now were answered on the page already, and a "
+            "correction could choose others in their place. Let these answers count first.",
+        )
+
+
 class RowToLabel(NamedTuple):
     """A row to label now, with all its columns."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sized
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -61,6 +62,15 @@ class Labels(Options):
     labels: list[LabelledRow] = Field(min_length=1, max_length=100_000)
 
 
+class CorrectedRow(Options):
+    row: int = Field(ge=0)
+    qualified: bool
+
+
+class Corrections(Options):
+    labels: list[CorrectedRow] = Field(min_length=1, max_length=100_000)
+
+
 class LabellingName(Options):
     name: Name
     note: str = Field(default="", max_length=2000)
@@ -90,7 +100,7 @@ class AskedRow(BaseModel):
     columns: dict[str, str]
 
 
-BODIES = (Labels, LabellingName)
+BODIES = (Labels, Corrections, LabellingName)
 
 
 @router.post("/labellings", status_code=201, openapi_extra=TABLE_BODY)
@@ -143,15 +153,31 @@ async def next_rows(
 
 @router.post("/labellings/{ident}/labels", openapi_extra=body_schema(Labels))
 async def send_labels(ident: SelectionId, call: Maker) -> LabellingView:
-    """Labels of rows that are asked for now; they count at once and cannot change."""
+    """Labels of rows that are asked for now. They count at once; see `corrections` for one that was wrong."""
     await call.read(call.view.labelling, ident)
     body = await call.body(Labels, LABELS)
     labels = {each.row: each.qualified for each in body.labels}
-    if len(labels) < len(body.labels):
-        raise InvalidInput("labels", expected="one label per row", got="two of the same one")
+    _require_one_each(labels, body.labels)
     key = call.key("labels", ident, body.model_dump_json())
     counted = await call.work(labelling.take, call.runtime, call.view, ident, labels, key)
     return await call.work(_answer, call.view, ident, counted)
+
+
+@router.post("/labellings/{ident}/corrections", openapi_extra=body_schema(Corrections))
+async def correct_labels(ident: SelectionId, call: Maker) -> LabellingView:
+    """Labels in the place of others, while nothing rests on those. Both stay on record."""
+    await call.read(call.view.labelling, ident)
+    body = await call.body(Corrections, LABELS)
+    labels = {each.row: each.qualified for each in body.labels}
+    _require_one_each(labels, body.labels)
+    key = call.key("corrections", ident, body.model_dump_json())
+    counted = await call.work(labelling.correct, call.runtime, call.view, ident, labels, key)
+    return await call.work(_answer, call.view, ident, counted)
+
+
+def _require_one_each(labels: Sized, given: Sized) -> None:
+    if len(labels) < len(given):
+        raise InvalidInput("labels", expected="one label per row", got="two of the same one")
 
 
 @router.post("/labellings/{ident}/save", status_code=201, openapi_extra=body_schema(LabellingName))

@@ -85,6 +85,18 @@ async def tell(ident: str, me: Me) -> Response:
     return to(f"/labellings/{ident}")
 
 
+@router.post("/labellings/{ident}/correct")
+async def correct(ident: str, me: Me) -> Response:
+    """One answer in the place of another that nothing rests on."""
+    view = await me.view("operator", all_policies=True)
+    await me.runtime.read(view.labelling, ident)
+    form = await me.form()
+    candidate, qualified = str(form.get("candidate") or "").strip(), form.get("qualified") == "yes"
+    key = me.key("correct", ident, candidate, str(qualified))
+    await me.runtime.work(labelling.correct_one, me.runtime, view, ident, candidate, qualified, key)
+    return to(f"/labellings/{ident}")
+
+
 @router.post("/labellings/{ident}/save")
 async def save(ident: str, me: Me) -> Response:
     view = await me.view("operator", all_policies=True)

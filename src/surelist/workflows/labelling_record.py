@@ -70,6 +70,14 @@ class Answered:
         for row, label in zip(told.rows, told.labels, strict=True):
             self._marks[self._at[row]] = _SIGNS[label]
 
+    def correct(self, told: Told) -> None:
+        """Labels in the place of others, all or none of them, as long as nothing rests on those."""
+        self.work.describe()  # where all answers are in, the app has shown the result
+        if not self.work.correct(told.rows, told.labels):
+            raise InvalidInput("labels", "they are those on record already; there is nothing to correct.")
+        for row, label in zip(told.rows, told.labels, strict=True):
+            self._marks[self._at[row]] = _SIGNS[label]
+
     @property
     def marks(self) -> str:
         return "".join(self._marks)
@@ -107,6 +115,23 @@ def told(text: str, marks: str, answers: Told) -> tuple[str, LabellingStatus]:
             raise InvalidInput("labels", f"row {row:,} is not asked for now. Ask which are, and label those.")
     now.tell(answers)
     return now.marks, _status(now.work)
+
+
+def corrected(text: str, marks: str, labels: Told) -> tuple[str, LabellingStatus]:
+    """The marks after these corrections, and where the labelling stands then."""
+    now = Answered(text, marks)
+    now.correct(labels)
+    return now.marks, _status(now.work)
+
+
+def answered_row(text: str, marks: str, collection: Path, column: str, candidate: str) -> int:
+    """The row of a candidate whose answer counts; ``column`` has the names, or is the row number itself."""
+    told = list(Answered(text, marks).work.told)
+    names = told if column == ROW else [each[0] for each in rows_at(open_table(collection), told, [column])]
+    for row, name in zip(told, names, strict=True):
+        if str(name) == candidate:
+            return row
+    raise InvalidInput("candidate", f"no answer of {candidate[:80]!r} counts yet; there is none to correct.")
 
 
 def _status(work: Labelling) -> LabellingStatus:
@@ -147,5 +172,6 @@ def write_stage(text: str, marks: str, collection: Path, output: Path) -> int:
 
 
 __all__ = [
-    "ROW", "Answered", "LabellingStatus", "Told", "begin", "status", "told", "write_list", "write_stage"
+    "ROW", "Answered", "LabellingStatus", "Told", "answered_row", "begin", "corrected", "status",
+    "told", "write_list", "write_stage",
 ]  # fmt: skip

@@ -15,7 +15,12 @@ from surelist.service.record.bound import Bound, Outdated, Writing
 from surelist.service.record.chain import Entry
 from surelist.service.record.connections import Connection
 from surelist.service.record.event import Event
-from surelist.service.record.events import LabellingListed, LabellingStarted, LabellingTold
+from surelist.service.record.events import (
+    LabellingCorrected,
+    LabellingListed,
+    LabellingStarted,
+    LabellingTold,
+)
 from surelist.service.record.events.labellings import marks_hash
 from surelist.service.record.log import Key
 from surelist.service.record.writer import Batch
@@ -42,7 +47,8 @@ class Labellings(Bound):
         rows = self.registry.database.read(
             "SELECT l.seq, l.details, p.seq, p.marks FROM log l "
             "LEFT JOIN progress p ON p.labelling = l.subject "
-            "WHERE l.subject = ? AND l.action = 'labelling.told' ORDER BY l.seq DESC LIMIT 1",
+            "WHERE l.subject = ? AND l.action IN ('labelling.told', 'labelling.corrected') "
+            "ORDER BY l.seq DESC LIMIT 1",
             [labelling],
         )
         if not rows:
@@ -80,12 +86,28 @@ class Labellings(Bound):
         self, ident: str, told: Told, now: str, before: AnswersSoFar, key: Key | None = None
     ) -> Writing:
         """Answers that count from now on and lead to the marks ``now``; refused if others came meanwhile."""
+        event = LabellingTold(rows=told.rows, labels=told.labels, sha256=marks_hash(now))
+        return self._answer(ident, event, now, before, key)
 
+    def correct_labels(
+        self, ident: str, told: Told, now: str, before: AnswersSoFar, marked: int, key: Key | None = None
+    ) -> Writing:
+        """The same of answers that replace others; refused if anybody marked after the entry ``marked``."""
+        event = LabellingCorrected(rows=told.rows, labels=told.labels, sha256=marks_hash(now))
+        return self._answer(ident, event, now, before, key, marked)
+
+    def _answer(
+        self, ident: str, event: LabellingTold, now: str, before: AnswersSoFar, key: Key | None,
+        marked: int | None = None,
+    ) -> Writing:  # fmt: skip
         def check(batch: Batch) -> None:
             batch.flush()
-            newest = "SELECT seq FROM log WHERE subject = ? AND action = 'labelling.told' "
-            newest += "ORDER BY seq DESC LIMIT 1"
-            if batch.connection.execute(newest, [ident]) != ([(before.seq,)] if before.seq else []):
+            newest = "SELECT seq FROM log WHERE subject = ? "
+            newest += "AND action IN ('labelling.told', 'labelling.corrected') ORDER BY seq DESC LIMIT 1"
+            later = "SELECT 1 FROM reviews WHERE selection = ? AND seq > ? LIMIT 1"
+            if batch.connection.execute(newest, [ident]) != ([(before.seq,)] if before.seq else []) or (
+                marked is not None and batch.connection.execute(later, [ident, marked])
+            ):
                 raise Outdated("labels: somebody else has just sent others. Load the page again.")
 
         def keep(connection: Connection, entry: Entry[Event]) -> None:
@@ -95,7 +117,6 @@ class Labellings(Bound):
                 [ident, entry.seq, now],
             )
 
-        event = LabellingTold(rows=told.rows, labels=told.labels, sha256=marks_hash(now))
         return self.registry.append(self.may("operator"), ident, event, key=key, before=check, after=keep)
 
     def list_labelled(self, ident: str, event: LabellingListed, key: Key | None) -> Writing:

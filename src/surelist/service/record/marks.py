@@ -67,6 +67,11 @@ class Marks:
             return "split"
         return "open" if not opinions else "yes" if opinions == {True} else "no"
 
+    @property
+    def ever(self) -> set[str]:
+        """Whoever was marked at any time, also where it was taken back."""
+        return set(self._marks)
+
     def status(self, candidate: str) -> Status:
         """What is known: nobody has marked, all say yes, all say no, or they disagree."""
         return self._status.get(candidate, "open")

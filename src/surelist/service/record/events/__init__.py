@@ -15,7 +15,12 @@ from surelist.service.record.events.campaigns import (
     CampaignUpdated,
     CampaignWithdrawn,
 )
-from surelist.service.record.events.labellings import LabellingListed, LabellingStarted, LabellingTold
+from surelist.service.record.events.labellings import (
+    LabellingCorrected,
+    LabellingListed,
+    LabellingStarted,
+    LabellingTold,
+)
 from surelist.service.record.events.lists import (
     ListRemoved,
     NoteWritten,
@@ -36,7 +41,8 @@ Reviewable = SelectionMade | CampaignScreened | LabellingStarted
 
 __all__ = [
     "CampaignReviewed", "CampaignScreened", "CampaignStarted", "CampaignStep", "CampaignUpdated",
-    "CampaignWithdrawn", "LabellingListed", "LabellingStarted", "LabellingTold", "ListRemoved", "NoteWritten",
+    "CampaignWithdrawn", "LabellingCorrected", "LabellingListed", "LabellingStarted", "LabellingTold",
+    "ListRemoved", "NoteWritten",
     "PolicyDescribed", "PolicyRetired", "PolicySaved", "PolicyWithdrawn", "Reviewable", "ReviewsClosed",
     "ReviewsReceived", "RowsLooked", "SelectionDescribed", "SelectionMade", "SessionBegun", "SettingsChanged",
     "TokenChanged", "TokenCreated", "TokenRevoked",

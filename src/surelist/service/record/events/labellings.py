@@ -57,10 +57,26 @@ class LabellingTold(Event, frozen=True, kw_only=True):
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         work = story.labellings[entry.subject]
-        work.tell(Told(self.rows, self.labels))
+        self.take(work)
         story.told[entry.subject] = entry.seq
         if self.sha256 != marks_hash(work.marks):
             story.problem(entry, "the answers so far are not those it says")
+
+    def take(self, work: Answered) -> None:
+        work.tell(Told(self.rows, self.labels))
+
+
+class LabellingCorrected(LabellingTold, frozen=True, kw_only=True):
+    """Labels in the place of others that nothing rested on; both stay on record."""
+
+    action = "labelling.corrected"
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        yes, asked = count(self.labels.count(1)), counted(len(self.labels), "answer")
+        return [f"corrected {asked} of ", names.reviewed(subject), f": {yes} now qualified."]
+
+    def take(self, work: Answered) -> None:
+        work.correct(Told(self.rows, self.labels))
 
 
 class LabellingListed(Event, frozen=True, kw_only=True):
