@@ -1,4 +1,4 @@
-"""One set of helpers and fixtures for every room; the tests' folders mirror the rooms."""
+"""One set of helpers and fixtures for every package; the tests' folders mirror the packages."""
 
 import gc
 import sys

@@ -66,7 +66,7 @@ def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scor
 
 
 def as_numbers(values: Any, name: str = "scores", *, finite: bool = True) -> NDArray[Any]:
-    """The same in the type they came in: to be compared with a number only once they are float64."""
+    """Numbers in the type they came in: to be compared with a number only once they are float64."""
     array = _column(values, name)
     if array.dtype.kind in "OUST":
         array = _numbers(array, name)

@@ -274,7 +274,7 @@ class Shortfall:
     others: tuple[Shortfall, ...] = ()  # of the other groups that fall short
 
     def thinned_from(self, rows_before: int) -> Shortfall:
-        """The same where these rows are what thinning by weights kept of more."""
+        """A copy where these rows are what thinning by weights kept of more."""
         needed = self.rows_needed
         if needed is not None:
             needed = math.ceil(needed * rows_before / self.rows)

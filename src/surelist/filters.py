@@ -137,7 +137,7 @@ class Filter:
 
     @property
     def rank_reason(self) -> str:
-        """The same where the list goes by rank."""
+        """Who is shortlisted where the list goes by rank."""
         return f"among the best {-self.groups[0].thresholds[0].score:.0f} of its pool"
 
     def require_salt(self) -> None:

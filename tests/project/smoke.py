@@ -131,7 +131,7 @@ def jobs(*, only_alone: bool) -> None:
 
 
 def work() -> None:
-    """Every door once, small. Thresholds agree wherever the same rows come in."""
+    """Every front end once, small. Thresholds agree wherever the same rows come in."""
     import numpy as np
 
     import surelist as sl

@@ -101,6 +101,21 @@ def test_every_declared_proof_is_a_section_of_the_contract():
             assert f"{{#{proved.section}}}" in contract, (kind.__name__, proved.section)
 
 
+@pytest.mark.parametrize("page", ["docs/design.md", "CONTRIBUTING.md"])
+def test_names_in_the_architecture_exist(page):
+    """A file or folder, or a name that the code or the tests use."""
+    command = ["git", "ls-files", "src", "tests", "docs", "*.md"]
+    files = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.split()
+    code = "\n".join((ROOT / each).read_text(encoding="utf-8") for each in files if each.endswith(".py"))
+    folders = {str(parent) for each in files for parent in Path(each).parents}
+    places = {each.removesuffix(".py") for each in files} | set(files) | folders
+    for name in re.findall(r"`([\w/.]+)`", (ROOT / page).read_text(encoding="utf-8")):
+        last = re.split(r"[/.]", name.strip("/"))[-1]
+        is_place = any(f"/{each}".endswith(f"/{name.strip('/')}") for each in places)
+        known = is_place or ("/" not in name and re.search(rf"\b{last}\b", code))
+        assert known, f"{page}: {name}"
+
+
 def test_every_command_is_in_the_docs():
     from surelist.cli import COMMANDS
 

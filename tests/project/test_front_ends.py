@@ -1,4 +1,4 @@
-"""The table of doors in docs/promises.md is what the doors take."""
+"""The table of front ends in docs/promises.md is what they take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The floor plan, checked by folder: who may import whom, and what importing surelist costs."""
+"""The layers, checked by folder: who may import whom, and what importing surelist costs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVERYWHERE = {
     "_scipy",
     "_version",
 }
-# room: the rooms below it. A room is a folder of the package, or a module that lies in no folder.
+# layer: the layers below it. A layer is a folder of the package, or a module that lies in no folder.
 PLAN = {
     "errors": set(),
     "_check": set(),
@@ -102,7 +102,7 @@ def source_of(module: str) -> ast.Module:
     return ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text())
 
 
-def room_of(module: str) -> str:
+def layer_of(module: str) -> str:
     return module.partition(".")[0]
 
 
@@ -142,13 +142,13 @@ def found_in(modules: Iterable[str], search: Callable[[str], Iterable[str]]) -> 
 
 
 def strangers(module: str) -> set[str]:
-    """What a module imports of ours that lies in no room below its own."""
-    own = room_of(module)
+    """What a module imports of ours that lies in no layer below its own."""
+    own = layer_of(module)
     below = PLAN[own] | EVERYWHERE | {own}
-    return {each for each in own_modules(module) if room_of(each) not in below}
+    return {each for each in own_modules(module) if layer_of(each) not in below}
 
 
-def test_a_room_imports_only_rooms_below_it():
+def test_a_layer_imports_only_layers_below_it():
     assert found_in(modules(), strangers) == {}
 
 
@@ -168,13 +168,13 @@ def test_no_cycle_between_modules():
 
 
 def test_statistics_know_nothing_of_tables():
-    numbers_only = [each for each in modules() if room_of(each) in NUMBERS_ONLY]
+    numbers_only = [each for each in modules() if layer_of(each) in NUMBERS_ONLY]
     assert found_in(numbers_only, lambda each: {name.split(".")[0] for name in imported(each)} & TABLES) == {}
 
 
 def test_the_command_line_does_not_compute():
     for module in modules():
-        if room_of(module) == "cli":
+        if layer_of(module) == "cli":
             assert not {name.split(".")[0] for name in imported(module)} & {"numpy", "scipy"}, module
 
 
@@ -221,8 +221,8 @@ def test_a_module_that_asks_which_promise_it_is_is_noticed(code, monkeypatch):
     assert knows_a_promise("service.wizard")
 
 
-def test_every_module_lies_in_a_room_of_the_plan():
-    assert {room_of(module) for module in modules()} <= PLAN.keys()
+def test_every_module_lies_in_a_layer_of_the_plan():
+    assert {layer_of(module) for module in modules()} <= PLAN.keys()
 
 
 def definitions(*kinds: type[ast.AST]) -> Iterator[tuple[str, Any]]:

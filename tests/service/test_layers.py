@@ -6,7 +6,7 @@ import pytest
 
 from tests.project.test_layout import modules, own_modules
 
-DOORS = {
+FRONT_ENDS = {
     "service.api",
     "service.pages",
     "service.drafts",
@@ -17,9 +17,9 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("door", sorted(DOORS))
-def test_pages_and_api_reach_workflows_through_jobs_only(door):
-    assert not {each for each in own_modules(door) if each.startswith("workflows")}
+@pytest.mark.parametrize("front_end", sorted(FRONT_ENDS))
+def test_pages_and_api_reach_workflows_through_jobs_only(front_end):
+    assert not {each for each in own_modules(front_end) if each.startswith("workflows")}
 
 
 RECORD = [each for each in modules() if each == "service.record" or each.startswith("service.record.")]

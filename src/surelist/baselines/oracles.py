@@ -86,7 +86,7 @@ class CalibratedOracle:
 
     @property
     def bands(self) -> Bands:
-        """The same policy, to be applied to scores."""
+        """The policy, to be applied to scores."""
         over = math.nextafter(self.threshold, math.inf)
         return Bands("Perfectly calibrated oracle", (over, self.threshold), (1.0, self.share), self.guarantee)
 

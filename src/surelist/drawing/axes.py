@@ -226,7 +226,7 @@ def draw_shares(
     """Some shares side by side."""
     axes = _axes(ax, path)
     bars = axes.bar(range(len(shares)), list(shares.values()), width=0.5, color=COLOURS["exact"])
-    beside = 0.5 + max(0, 4 - len(shares)) / 2  # a single bar is no wall
+    beside = 0.5 + max(0, 4 - len(shares)) / 2  # a single bar is not as wide as the picture
     axes.set_xlim(-beside, len(shares) - 1 + beside)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
     axes.set_axisbelow(True)

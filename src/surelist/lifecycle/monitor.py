@@ -176,7 +176,7 @@ class Monitor(Displayed):
 
     @property
     def e_values(self) -> dict[str | None, float]:
-        """The same for each group; their average is ``e_value``."""
+        """The evidence for each group; their average is ``e_value``."""
         return {group: math.exp(min(700.0, bets.log_e_value)) for group, bets in self.bets.items()}
 
     @property

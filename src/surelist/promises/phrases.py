@@ -83,7 +83,7 @@ def qualified(k: float) -> str:
 
 
 def many_qualified(k: float) -> str:
-    """The same for a person who repeats it."""
+    """``5 qualified candidates``, for a person who repeats it."""
     return f"{numerals.number(k, 10)} qualified {'candidate' if k == 1 else 'candidates'}"
 
 

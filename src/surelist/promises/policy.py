@@ -86,7 +86,7 @@ class Policy(Displayed, Certificate, frozen=True):
 
     @cached_property
     def two_lines(self) -> TwoLines:
-        """The same in two lines that a person can repeat, and what they mean."""
+        """The promise in two lines that a person can repeat, and what they mean."""
         return two_lines(self)
 
     def promise_of(self, candidates: int | None) -> str:
@@ -97,7 +97,7 @@ class Policy(Displayed, Certificate, frozen=True):
         return self._nothing_of(candidates) or self.promise
 
     def two_lines_of(self, candidates: int | None) -> TwoLines:
-        """The same in two lines."""
+        """The promise about this many candidates, in two lines."""
         nothing = self._nothing_of(candidates)
         return self.two_lines if nothing is None else TwoLines(nothing, "", ())
 
@@ -331,15 +331,15 @@ class Policy(Displayed, Certificate, frozen=True):
         return cls(**{name: getattr(known, name) for name in known.__struct_fields__})
 
     def with_columns(self, **columns: str | None) -> Policy:
-        """The same policy, remembering which table columns it was calibrated on."""
+        """A copy that remembers which table columns it was calibrated on."""
         return replace(self, columns={k: v for k, v in columns.items() if v is not None})
 
     def read_from(self, *sentences: str) -> Policy:
-        """The same policy, remembering how the file of its calibration rows was read."""
+        """A copy that remembers how the file of its calibration rows was read."""
         return replace(self, reading=sentences or None)
 
     def withdraw(self, reason: str) -> Policy:
-        """The same thresholds, promising nothing any more; ``promise`` says why."""
+        """A copy with the thresholds, promising nothing any more; ``promise`` says why."""
         return replace(self, withdrawn=reason)
 
 

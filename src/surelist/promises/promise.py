@@ -340,7 +340,7 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     def shares_seen(
         self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
     ) -> tuple[ShareSeen, ...]:
-        """The same where a promise has several shares."""
+        """Their values where a promise has several shares."""
         return (self.share_seen(cutoff, policy, seen, everyone),)
 
     def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:

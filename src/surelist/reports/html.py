@@ -45,7 +45,7 @@ def render(summary: Mapping[str, Any]) -> str:
 
 
 def write_pdf(html: str, path: Path) -> None:
-    """The same as PDF (needs the ``pdf`` extra). Nothing is fetched: all of it is in the text."""
+    """The report as PDF (needs the ``pdf`` extra). Nothing is fetched: all of it is in the text."""
     try:
         import weasyprint
     except (ImportError, OSError) as error:  # OSError: the package is there, and Pango is not

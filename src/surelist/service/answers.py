@@ -183,5 +183,5 @@ def report_html(
 def report_page(
     saved: SavedPolicy, entry: Entry[SelectionMade] | None = None, reviews: dict[str, bool] | None = None
 ) -> HTMLResponse:
-    """The same as a page."""
+    """The answer as a page."""
     return HTMLResponse(report_html(saved, entry, reviews))

@@ -115,7 +115,7 @@ def _validated(body: bytes, model: type[M]) -> M:
 
 
 def body_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The same for OpenAPI."""
+    """The body as OpenAPI describes it."""
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 

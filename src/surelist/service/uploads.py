@@ -181,7 +181,7 @@ class Spool:
         return self._named(receiver.done())
 
     def store(self, source: BinaryIO, limit: int) -> Upload:
-        """The same from an open file."""
+        """Store an upload from an open file."""
         with self._receiving(limit) as (receiver, file):
             while piece := source.read(PIECE):
                 receiver.take(piece, file)

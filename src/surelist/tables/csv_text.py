@@ -68,7 +68,7 @@ def origin_of(path: str, header_row: int | None = None) -> Origin:
 
 
 def _with_row(text: str, delimiter: str | None, origin: Origin, row: int, path: str) -> Origin:
-    """The same with the names in this row."""
+    """A copy that takes the column names from this row."""
     lines = io.StringIO(text, newline="")
     above = [lines.readline().strip() for _ in range(1, row)]
     names = first_line(lines)
@@ -175,7 +175,7 @@ _NOT_IN_1252 = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
 
 
 def decoded(path: str, origin: Origin, output: Path) -> None:
-    """The same file in UTF-8, from the line of names on."""
+    """Write the file in UTF-8, from the line of names on."""
     with _bytes(path) as file, output.open("w", encoding="utf-8", newline="") as out:
         text = io.TextIOWrapper(file, encoding=origin.encoding, newline="")
         try:

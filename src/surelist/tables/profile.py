@@ -159,7 +159,7 @@ def ranked_rows(
 
 
 def convert(path: Path, output: Path) -> None:
-    """The same table in another format."""
+    """Write the table in another format."""
     table = open_table(path, "duckdb")
     with table.reading():
         table.engine.write(table.frame, str(output), file_format(output), ",")

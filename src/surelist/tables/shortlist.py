@@ -298,7 +298,7 @@ def _triage(columns: Columns, filter: Filter) -> nw.Expr:
 
 
 def _three_lists(columns: Columns, filter: Filter, result: Selection) -> Selection:
-    """The same with how many are on each of three lists."""
+    """A copy with how many are on each of three lists."""
     if filter.looked_from is None:
         return result
     usable = columns.frame.filter(columns.usable)

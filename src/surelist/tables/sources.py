@@ -85,7 +85,7 @@ class Table:
         return {} if self.origin is None else self.origin.formats
 
     def with_frame(self, frame: Frame) -> Table:
-        """The same table after a step."""
+        """A copy of the table with another frame."""
         return replace(self, frame=frame)
 
     def sheet_rows(self, rows: Sequence[int]) -> tuple[int, ...]:

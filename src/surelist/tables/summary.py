@@ -166,7 +166,7 @@ class BinnedRows:
         return Reached(rows + at_rows, qualified + at_qualified, rows, qualified)
 
     def count_reached(self, thresholds: Thresholds) -> dict[Any, list[Reached]]:
-        """The same of every group, by one more pass."""
+        """The summaries of every group, by one more pass."""
         marks = _marks(thresholds)
         good = nw.when(nw.col(STATE) == bad_rows.QUALIFIED).then(nw.lit(1)).otherwise(nw.lit(0))
         frame = self.frame.filter(nw.col(STATE) != bad_rows.UNUSABLE).with_columns(

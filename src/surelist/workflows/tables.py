@@ -285,7 +285,7 @@ def problems(source: Source, roles: Roles, missing_labels: MissingLabels = "erro
 
 
 def value_problems(source: Source, roles: Roles) -> tuple[Problem, ...]:
-    """The same where labels are amounts."""
+    """What calibration would refuse where labels are amounts."""
     try:
         read = read_columns(source.open(), {"score": roles.score}, numbers={"label": roles.label or ""})
         check.as_values(read["label"])
