@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import inspect
 import io
 import os
 import re
@@ -114,6 +115,17 @@ def test_names_in_the_architecture_exist(page):
         is_place = any(f"/{each}".endswith(f"/{name.strip('/')}") for each in places)
         known = is_place or ("/" not in name and re.search(rf"\b{last}\b", code))
         assert known, f"{page}: {name}"
+
+
+def test_public_functions_say_what_they_take_return_and_raise():
+    import surelist as sl
+
+    functions = [value for name in sl.__all__ if inspect.isfunction(value := getattr(sl, name))]
+    assert len({each.__name__ for each in functions}) > 10
+    for each in functions:
+        said = inspect.getdoc(each) or ""
+        for section in ("Parameters", "Returns", "Raises", "Examples"):
+            assert f"{section}\n{'-' * len(section)}\n" in said, f"{each.__name__}: {section}"
 
 
 def test_every_command_is_in_the_docs():

@@ -93,10 +93,20 @@ def drift(calibration_scores: Any, pool_scores: Any) -> Drift:
     a random calibration row, ties half. The p-value is exact up to ten million pairs of a row and a
     candidate, and within 0.01 of the exact one beyond; ties make it too large.
 
+    Parameters
+    ----------
+    calibration_scores, pool_scores : array_like
+        Scores of the calibration rows and of the pool, finite numbers.
+
     Returns
     -------
     Drift
         Effect sizes and a p-value; ``describe`` puts them in words.
+
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
 
     Examples
     --------

@@ -73,6 +73,11 @@ def plan(
     Plan
         A table of sizes; ``describe`` prints it, ``plot`` draws it.
 
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
+
     Examples
     --------
     >>> import surelist as sl

@@ -118,10 +118,28 @@ def guarantee_curve(
     after looking; ``calibrate`` with the same rows, alpha and ``rule="simultaneous"`` then
     gives the matching policy. A step function: nothing is interpolated.
 
+    Parameters
+    ----------
+    scores, labels : array_like
+        Of the calibration rows, as for ``calibrate``.
+    pool_size : float
+        Candidates in a pool.
+    alpha : float
+        How often the curve may be wrong anywhere.
+    rule : {"simultaneous", "dkw"}
+        ``dkw`` is the paper's rule.
+    missing_labels : {"error", "unqualified"}
+        Whether missing labels count as not qualified.
+
     Returns
     -------
     GuaranteeCurve
         List sizes, thresholds, and what is certified for each.
+
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
 
     Examples
     --------

@@ -157,10 +157,24 @@ def evaluate(
     another: leave it out where rows are independent. For other arguments see ``calibrate``. Do not use
     calibration rows.
 
+    Parameters
+    ----------
+    policy : Policy or path
+        What is judged.
+    scores, labels : array_like
+        Of rows that took no part in making it.
+    groups, ids, pools : array_like, optional
+        One per row, for policies by group, with ties broken by id, and about pools.
+
     Returns
     -------
     Evaluation
         Shares with exact intervals, and a verdict; ``consistent`` is None where rows cannot say.
+
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
 
     Examples
     --------

@@ -109,6 +109,11 @@ def merge_groups(groups: Any, *, fewest: int = 200, name: str = "other") -> Grou
     GroupMerge
         Callable: group names in, group names after merging out.
 
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
+
     Examples
     --------
     >>> import surelist as sl

@@ -89,6 +89,11 @@ def list_curve(scores: Any, labels: Any, pool: Any, *, alpha: float = 0.1) -> Li
     ListCurve
         ``list_size``, ``threshold``, ``at_least`` and ``at_most``, for every length that ties allow.
 
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
+
     Examples
     --------
     >>> import numpy as np

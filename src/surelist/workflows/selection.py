@@ -88,6 +88,13 @@ def select_table(
     Selection
         The shortlist and its counts.
 
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
+    MissingDependency
+        An optional package is needed, such as openpyxl for ``.xlsx``.
+
     Examples
     --------
     >>> import polars as pl

@@ -191,10 +191,24 @@ def read_table(
     The sheet and the text it is read from, how numbers in ``score`` are written and which cells hold
     none, and with ``pos_label`` how often each label occurs. Nothing is said of what is plain.
 
+    Parameters
+    ----------
+    table : path or table
+        As for ``calibrate_table``.
+    score, label : str, optional
+        Names of columns.
+    read : Read, optional
+        How a file is to be read.
+
     Returns
     -------
     Reading
         What was understood, and what was not.
+
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
 
     Examples
     --------
@@ -218,10 +232,26 @@ def evaluate_table(
     ``policy`` may be the path of its file. Columns and the labels that mean qualified are by default those
     it was calibrated on; ``pool`` says which pool a row is in.
 
+    Parameters
+    ----------
+    table : path or table
+        Labelled candidates, as for ``calibrate_table``.
+    policy : Policy or path
+        What is judged.
+    score, label, group, id, pool : str, optional
+        Names of columns.
+    read : Read, optional
+        How a file is to be read.
+
     Returns
     -------
     Evaluation
         Shares with exact intervals, and a verdict.
+
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
 
     Examples
     --------

@@ -30,10 +30,26 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
     every group). These rows must not be the calibration rows: targets estimated on the rows that
     certify them were false in 10-33 % at 10 %, and ``calibrate`` refuses them [theory: groups].
 
+    Parameters
+    ----------
+    labels : array_like
+        0 or 1 of rows that are not the calibration rows.
+    groups : array_like
+        The group of each row.
+    k : float
+        Qualified candidates that all groups together are promised.
+    pool_sizes : mapping of group to float
+        Candidates of each group in a pool.
+
     Returns
     -------
     dict
         A target per group, for ``calibrate``.
+
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
 
     Examples
     --------
