@@ -62,3 +62,11 @@ def test_alpha_above_one_half_asks_whether_the_other_way_was_meant(folder, capsy
         warnings.simplefilter("always")
         assert run(["curve", "past.csv", "--alpha", "0.95"]) == 0
     assert "did you mean 0.05?" in capsys.readouterr().err
+
+
+def test_a_number_per_pool_without_a_pool_size_names_the_promise_about_whole_pools(tmp_path, capsys):
+    (tmp_path / "past.csv").write_text("score,qualified,team\n0.1,0,a\n0.9,1,b\n")
+    words = ["calibrate", str(tmp_path / "past.csv"), "--pool", "team", "-o", str(tmp_path / "policy.json")]
+    assert run([*words, "--per-pool", "3"]) == 2
+    assert "--pool-size: expected a number" in (said := capsys.readouterr().err)
+    assert "Of whole pools, whatever their size: --next-pool." in said

@@ -507,3 +507,14 @@ def test_stages_and_the_length_of_the_list_are_counted():
         told = np.array([label for rows in [work.drawn] for label in labels[rows]])
         assert sum(each[3] for each in work.stages) <= told.sum()
         assert work.listed == work.select(scores).sum()
+
+
+def test_a_promise_to_every_pool_takes_no_pool_smaller_than_those_promised():
+    scores, labels = examples.population(np.random.default_rng(6), 2_000)
+    work = sl.Labelling(scores, sl.PerPool(3, 100), labels=300)
+    while len(rows := work.ask()):
+        work.tell(rows, labels[rows])
+    assert work.policy.select(scores[:100]).sum() > 3
+    with pytest.raises(sl.InvalidInput, match="covers pools of 100 or more candidates, got 99"):
+        work.policy.select(scores[:99])
+    assert work.select(scores).any()

@@ -148,6 +148,7 @@ def test_a_promise_of_rows_warns_where_pools_are_alike(local_client, rows):
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"promise": "precision", "share": 0.5}, "unlabelled: Precision needs scores of other candidates"),
+    ({"promise": "per-pool", "k": 3}, "Of whole pools, whatever their size: promise=next-pool."),
     ({"promise": "budget", "size": 10}, "pool_size: expected a number; a promise of budget needs size, pool_size"),
     ({"promise": "next-pool", "recall": 0.9}, "pass pool="),
     ({"promise": "per-pool", "k": 2, "by": "rank", "pool_size": 100}, "by: does not go with a promise of per-pool"),

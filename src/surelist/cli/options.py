@@ -282,7 +282,9 @@ class FlagNames(OptionNames):
     """What the command line calls what can be set."""
 
     def option(self, name: str, value: str) -> str | None:
-        """A flag, with its value."""
+        """A flag, with its value; a kind of promise is one of its own."""
+        if name == "promise" and value:
+            return flag(value)
         return self.written(self.table.get(name) or flag(name), value)
 
     def written(self, known: str, value: str) -> str:

@@ -225,7 +225,7 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
         verdict = self.verdict()
         if verdict.refusal is not None:
             raise verdict.refusal
-        step = Step(0, verdict.count, verdict.threshold, share=verdict.share)
+        step = Step(self.promise.smallest_pool, verdict.count, verdict.threshold, share=verdict.share)
         level = Level(self.alpha, "exact")
         return Cutoff(
             self.group, self.promise, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof

@@ -103,7 +103,9 @@ def one_target(kind: str, given: Mapping[str, Any]) -> Promise:
     for name in kinds.required(promise):
         if name not in numbers:
             with_it = ", ".join(kinds.required(promise))
-            raise InvalidInput(name, f"expected a number; a promise of {kind} needs {with_it}.")
+            whole = kinds.whole_pools_like(promise) if name == "pool_size" else None
+            more = f" Of whole pools, whatever their size: {option('promise', whole)}." if whole else ""
+            raise InvalidInput(name, f"expected a number; a promise of {kind} needs {with_it}.{more}")
     if "pool_size" in numbers:
         numbers["pool_size"] = _sizes(numbers["pool_size"])
     return promise(**{name: _whole(value) for name, value in numbers.items()})

@@ -240,7 +240,7 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool, common: bool) -> None:
         all((step.tie_break is not None) == ties for step in cutoff.steps),
         "tie breaks and salt do not go together",
     )
-    one = len(cutoff.steps) == 1 and cutoff.steps[0].pool_size == 0
+    one = len(cutoff.steps) == 1 and cutoff.steps[0].pool_size == cutoff.target.smallest_pool
     hold(proof.many_steps or (one and not ties), "its proof has one threshold, and goes with no tie")
     proof.check(cutoff)
     if proof.many_steps:

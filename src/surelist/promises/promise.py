@@ -169,6 +169,11 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         return None
 
     @property
+    def smallest_pool(self) -> int:
+        """The pool size of the first threshold; 0 where one threshold serves every pool."""
+        return 0
+
+    @property
     def listed(self) -> tuple[float, float] | None:
         """How many of how many are listed, where that itself is asked for."""
         return None

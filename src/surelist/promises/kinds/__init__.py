@@ -115,6 +115,12 @@ def short(promise: type[Promise]) -> str:
     return promise.alias
 
 
+def whole_pools_like(promise: type[Promise]) -> str | None:
+    """The kind like it whose units are whole pools."""
+    like = promise.in_whole_pools.partition("(")[0]
+    return next((kind for kind, (_, name) in KINDS.items() if name == like), None)
+
+
 def named(text: str) -> str | None:
     """The kind that a name stands for, its own or the short one."""
     if text in KINDS:

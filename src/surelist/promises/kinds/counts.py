@@ -53,11 +53,6 @@ class CountPromise(Promise, frozen=True):
     def needs(self) -> Needs:
         return Needs.COUNTS
 
-    @property
-    def smallest_pool(self) -> int:
-        """The pool size of the first threshold; 0 where one threshold serves every pool."""
-        return 0
-
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
         """The counts that its rule asks for, by pool size."""
         return (Requirement(self.smallest_pool, self.count_at(self.smallest_pool, rows, qualified, level)),)
