@@ -104,6 +104,10 @@ def _from_rows(cell: Cell, rng: np.random.Generator) -> Callable[[], float]:
             policy = calibrated(rng, found, asked, drawn, target, amounts=amounts)
         except sl.NotCertifiable:
             return 0.0
+        except sl.InvalidInput:
+            if cell.kind is sl.ThisList:  # its list ends among tied scores: no promise is made
+                return 0.0
+            raise
         score = "a" if policy.choice is None else policy.choice.chosen
         chances = [
             judges[type(cutoff.target)].false(

@@ -166,6 +166,24 @@ class FalseShareCase(Case):
 
 
 @dataclass(frozen=True)
+class ThisListCase(Case):
+    others: int = 25
+    fine: bool = True
+
+    def ask(self, found, asked, group):
+        return sl.ThisList(8)
+
+    def false(self, found, asked, cutoff, score, listed, extra):
+        """The chance that the pool's list holds fewer, given its scores: candidates are independent."""
+        counts, own = np.ones(1), found.a[extra]
+        for each in own[own >= cutoff.steps[0].threshold]:
+            here = found.a == each
+            good = (found.pool * found.good)[here].sum() / found.pool[here].sum()
+            counts = np.convolve(counts, [1 - good, good])
+        return float(counts[: cutoff.proof.held].sum())
+
+
+@dataclass(frozen=True)
 class PerPoolCase(Case):
     rows: int = 120
     fine: bool = True
@@ -238,5 +256,6 @@ CASES: dict[type, tuple[Any, ...]] = {
     sl.PoolAverage: (PoolCase(sl.PoolAverage(1), fixed=False), PoolCase(sl.PoolAverage(1, of="value"), fixed=False)),
     sl.Value: (ValueCase(),),
     sl.FalseShare: (FalseShareCase(),),
+    sl.ThisList: (ThisListCase(),),
     sl.AtLeast: (Case(),),
 }  # fmt: skip
