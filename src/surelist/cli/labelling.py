@@ -77,6 +77,7 @@ def label() -> None:
 @option("target", more=" Also women=at-least:K. One promise for all groups needs none.")
 @option("purpose")
 @options("engine", "spark_master")
+@click.option("--judge", metavar="COLUMN", help="Column with a model's verdicts, instead of --score.")
 @click.option("--block", type=int, help="Label rows of this many best candidates, without a pilot.")
 @state_option
 @as_json
@@ -90,8 +91,11 @@ def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> No
 
     if given["purpose"] is None and given["group"] is not None:
         raise click.UsageError("--group needs --purpose: what cutoffs per group are for.")
+    source = click.get_current_context().get_parameter_source("score")
+    if given["judge"] is not None and source is not click.core.ParameterSource.DEFAULT:
+        raise click.UsageError("--judge makes the score; leave --score out.")
     target = _target(given)
-    kept = ("labels", "alpha", "score", "id", "group", "purpose", "engine", "spark_master", "block")
+    kept = ("labels", "alpha", "score", "judge", "id", "group", "purpose", "engine", "spark_master", "block")
     work = labelling.start_labelling(collection, output, target, **{name: given[name] for name in kept})
     _say(json_, work.describe(), state=str(output), waiting=len(work.ask()))
 

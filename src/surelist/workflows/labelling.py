@@ -23,6 +23,8 @@ from surelist.tables.arrays import read_text
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.rows import Row, count_rows, rows_at, write_sheet
 from surelist.tables.sources import Table, open_table
+from surelist.workflows.judged import SCORE as JUDGED
+from surelist.workflows.judged import judged_table
 from surelist.workflows.label_tables import (
     drawn_rows,
     label_table,
@@ -35,10 +37,18 @@ ROW = "surelist_row"
 
 
 def start_labelling(
-    collection: Path, state: Path, target: Any, *, labels: int, score: str, **options: Any
-) -> Labelling:
-    """Draw what is to be labelled; an existing state is not overwritten."""
+    collection: Path, state: Path, target: Any, *, labels: int, score: str, judge: str | None = None,
+    **options: Any,
+) -> Labelling:  # fmt: skip
+    """Draw what is to be labelled; an existing state is not overwritten.
+
+    With ``judge`` the score is made from this column of verdicts, in a table beside the state.
+    """
     _require_new(state)
+    if judge is not None:
+        beside = state.with_suffix(".judged.csv")
+        _require_new(beside)
+        collection, score = judged_table(collection, judge, options.get("id"), beside), JUDGED
     work = label_table(Path(collection).absolute(), target, labels=labels, score=score, **options)
     work.save(state)
     return work
