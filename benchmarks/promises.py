@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 import surelist as sl
+from promises_lists import common, this_list, triage
 from promises_peers import false_share, precision, stopping
 from promises_tally import ALPHA, TRUTH, Floats, Judge, Tally, table
 from surelist.bounds.rank_chain import rank_chain
@@ -277,7 +278,7 @@ def speed_unlabelled(rng: np.random.Generator, runs: int) -> None:
 PARTS: dict[str, Callable[[np.random.Generator, int], None]] = {
     "pools": pools, "sampled": sampled, "precision": precision, "false_share": false_share,
     "stopping": stopping, "best_of": best_of, "budget": budget, "chain": chain, "alarm": alarm, "speed": speed,
-    "speed_unlabelled": speed_unlabelled,
+    "speed_unlabelled": speed_unlabelled, "common": common, "triage": triage, "this_list": this_list,
 }  # fmt: skip
 BESIDE_PEERS = ("precision", "false_share", "stopping")
 MARK = "<!-- from here on: python benchmarks/promises.py --peers docs/peers.md -->"
