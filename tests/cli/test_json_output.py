@@ -25,6 +25,8 @@ show p.json
 select demo/new.csv --policy p.json -o list.csv
 evaluate later/past.csv --policy p.json
 curve demo/past.csv --pool-size 100
+list demo/new.csv --rows demo/past.csv
+list demo/new.csv --rows demo/past.csv --size 50
 plan --expect 5 --pool-size 100 --base-rate 0.19 --auc 0.85 --sizes 300
 watch m.json pools.csv --policy p.json
 drift demo/past.csv demo/new.csv
