@@ -219,7 +219,7 @@ def test_errors_name_columns_not_arrays(rows, others, tmp_path):
         ({"target": sl.PoolAverage(2, of="value"), "label": "value"}, "pass pool=, one pool id per row"),
         ({"target": {"a": sl.Precision(0.5)}, "groups": sl.Groups("query", "x"), "unlabelled": others},
          "groups have no proof together"),
-        ({"target": sl.Expected(5, 100), "label": LABELS["audited"], "pool": "query"}, "leave pool= out"),
+        ({"target": sl.Expected(5, 100), "label": LABELS["audited"], "pool": "query"}, "^pool: .*Leave the pools out"),
         ({"target": sl.Expected(5, 100), "score": ["my score", "nothing"]}, "no column 'nothing'"),
         ({"target": sl.Expected(5, 100), "label": sl.SampledLabels("drawn", "nothing", lowest_rate=0.1)}, "'nothing'"),
         ({"target": sl.Budget(10, 100), "unlabelled": others.drop(columns="my score")}, "no column 'my score'"),
