@@ -141,6 +141,20 @@ def test_p_values_at_their_level_are_decided_in_whole_numbers():
     assert most_pads(Fraction(1, 2), 0, 3) == 3
 
 
+def test_a_level_is_lost_with_the_step_that_fails():
+    """The first prefix fails at all of alpha; the second would pass at it, and has no weight of its own."""
+    fails, would = Prefix(10, 5, 5), Prefix(20, 10, 0)
+    half, none = Fraction(1, 2), Fraction(0)
+    assert last_passing([would], [half], Fraction(1, 2), 0) == (0, half)
+    assert last_passing([fails, would], [half, none], Fraction(1, 2), 0) == (-1, none)
+    assert last_passing([fails, would], [none, half], Fraction(1, 2), 0) == (1, half)
+
+
+def test_prefixes_end_where_scores_change():
+    ends, cuts, best = ends_of(tuple(TIED))
+    assert (ends, cuts, best) == ([1, 4, 6, 8], [9.0, 7.0, 5.0, 3.0], 9.0)
+
+
 @pytest.mark.slow
 def test_what_is_left_of_a_draw_after_the_pilot_is_uniform():
     """The block's first row is each of the free rows equally often, whatever the pilot took."""
