@@ -152,7 +152,7 @@ def test_precision_starts_walks_and_files(tmp_path):
     assert planned.threshold in unlabelled
     assert searched.threshold in unlabelled
     assert planned.threshold not in scores
-    with pytest.raises(sl.NotCertifiable, match="start="):
+    with pytest.raises(sl.NotCertifiable, match="start where the list is surer"):
         sl.calibrate(scores, labels, sl.Precision(0.99, start=0.5), unlabelled=unlabelled)
     with pytest.raises(sl.InvalidInput, match="unlabelled"):
         sl.calibrate(scores, labels, sl.Precision(0.5))
