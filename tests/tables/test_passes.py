@@ -48,8 +48,10 @@ def test_a_table_is_calibrated_on_in_two_passes_with_its_summary(kind, grouped, 
     assert policy.cutoffs == sl.calibrate(scores(kind), LABELS, target, **arrays).cutoffs
 
 
-def test_text_is_parsed_once(tmp_path, monkeypatch):
-    """The numbers of a CSV file are held for the second pass."""
+@pytest.mark.parametrize("most", [1 << 30, 0], ids=["in memory", "on a disk"])
+def test_text_is_parsed_once(most, tmp_path, monkeypatch):
+    """The numbers of a CSV file are held for the second pass; those of a large one in a Parquet file."""
+    monkeypatch.setattr("surelist.tables.engines.duckdb.HELD", most)
     path = tmp_path / "past.csv"
     pl.DataFrame({"score": SCORES, "label": LABELS.astype(int), "group": GROUPS}).write_csv(path)
     asked: list[str] = []
@@ -59,9 +61,9 @@ def test_text_is_parsed_once(tmp_path, monkeypatch):
         asked.append(frame.to_native().explain())
         return rows(self, frame)
 
-    def holding(self: Any, frame: Any) -> Any:
+    def holding(self: Any, frame: Any, size: float = 0) -> Any:
         asked.append(frame.to_native().explain())
-        return held(self, frame)
+        return held(self, frame, size)
 
     said: list[str] = []
     monkeypatch.setattr(DuckDB, "rows", noting)
@@ -73,5 +75,6 @@ def test_text_is_parsed_once(tmp_path, monkeypatch):
     scans = [plan for plan in asked if "READ_CSV" in plan.upper()]
     assert len(said) == len(asked) == 4  # how numbers are written, text, counts, scores around the thresholds
     assert len(scans) == 2  # of which the first looks at a few rows
+    assert any("READ_PARQUET" in plan.upper() for plan in asked) == (most == 0)
     arrays = sl.calibrate(SCORES, LABELS, target, groups=sl.Groups(GROUPS, purpose="a test"))
     assert policy.cutoffs == arrays.cutoffs

@@ -159,7 +159,8 @@ def _score(
         # as a float 2^53 + 1 is 2^53: what was written tells them apart; engines look there only if needed
         exact = nw.col(name).str.contains(f"[{style_of(table, name).decimal}eE]|{_IS_2_TO_53}")
         within = (column < EXACT_INTEGER) & (column > -EXACT_INTEGER)
-        return column, column.is_finite() & (within | exact), column.is_finite() & ~within & ~exact
+        kept = nw.when(within).then(nw.lit(True)).otherwise(exact)
+        return column, column.is_finite() & kept, column.is_finite() & ~kept
     if kind.is_integer() or kind == nw.Decimal:
         exact = nw.when(~_beyond(column)).then(column)  # pyarrow refuses to cast others
         return exact.cast(nw.Float64), ~_beyond(column), _beyond(column)

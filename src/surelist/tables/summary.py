@@ -23,8 +23,6 @@ BIN, ROWS, LOW, HIGH, DIGITS, QUALIFIED, ROOT = (
 )
 MOST_LINES = 1 << 18  # that come back before groups are counted on their own: a column of names has more
 
-HELD = 256 << 20  # bytes of text that are parsed once: its numbers are kept for the second pass
-
 Thresholds = Mapping[Any, Sequence[float]]  # by group as the table has it; None without groups
 
 
@@ -54,11 +52,11 @@ class BinnedRows:
         state = bad_rows.calibration_state(columns)
         frame: Frame = columns.frame.with_columns(**keys, **{SCORE: score, STATE: state})
         self.frame = frame.select(*keys, SCORE, STATE)
-        self.held = columns.table.text and columns.table.size <= HELD
+        self.held = columns.table.text  # parsed once: its numbers are kept for the second pass
         if self.held:
             columns.table.say("reading scores and labels")
             with columns.table.reading():
-                self.frame = columns.table.engine.held(self.frame)
+                self.frame = columns.table.engine.held(self.frame, columns.table.size)
         self._keys = list(keys)
         counted = self._counted(self.frame, _bin(USUAL), _digits(USUAL))
         rows = columns.rows(counted.head(MOST_LINES + 1) if keys else counted, "counting rows")

@@ -129,8 +129,11 @@ class Engine(ABC):
         fetched = self._collect(frame)
         return {name: _values(fetched[name], name in numbers) for name in fetched.columns}
 
-    def held(self, frame: Frame) -> Frame:
-        """A copy that is quick to ask again, where the engine can keep one as long as the table."""
+    def held(self, frame: Frame, size: float = 0) -> Frame:
+        """A copy that is quick to ask again, where the engine can keep one as long as the table.
+
+        ``size``: bytes of the files it comes from; the copy of large ones is on a disk.
+        """
         return frame
 
     def gathered(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
