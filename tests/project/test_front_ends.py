@@ -10,6 +10,7 @@ import pytest
 
 from surelist.cli.calibrate import calibrate
 from surelist.promises.kinds import classes
+from surelist.promises.kinds import fields as promise_fields
 from surelist.promises.options import OPTIONS
 from surelist.service import promise_form
 from surelist.service.bodies import FORM_FILES
@@ -43,6 +44,7 @@ def test_every_cell_names_what_its_door_takes(row):
     assert set(re.findall(r"`(.*?)`", fields)) <= CalibrateOptions.model_fields.keys() | set(FORM_FILES)
     form = (TEMPLATES / "promise.html").read_text(encoding="utf-8")
     form += " ".join(f"{each.title} {each.words}{each.beside}" for kind in classes() for each in kind.page)
+    form += " ".join(each.words for each in promise_fields().values())
     form = re.sub(r"\s+", " ", form)
     shown = re.findall("“(.*?)”", page)
     assert shown or page == "no"
@@ -53,7 +55,7 @@ def test_every_cell_names_what_its_door_takes(row):
 def test_nothing_that_can_be_asked_is_left_out():
     said = " ".join(cell for row in ROWS for cell in row[2:4])
     for name in SPECIAL:
-        assert name in OPTIONS
+        assert name in OPTIONS | promise_fields()
         assert f"`--{name.replace('_', '-')}`" in said
         assert f"`{name}`" in said
 

@@ -25,6 +25,7 @@ from surelist.service.page_words import PARAMETERS
 
 DOCS = Path(__file__).parents[2] / "docs"
 FLAGS = {name: each for each in kinds.classes() for name, _ in each.flags}
+TABLE = OPTIONS | kinds.fields()
 OPTIONAL_IN_PYTHON = {"score", "label", "target"}  # required there: nothing is guessed
 
 
@@ -39,7 +40,7 @@ def test_python_defaults_and_choices_are_those_of_the_table(function):
     hints = get_type_hints(function)
     shared = 0
     for name, parameter in inspect.signature(function).parameters.items():
-        option = OPTIONS.get(described(name, function.__name__))
+        option = TABLE.get(described(name, function.__name__))
         if option is None or parameter.default is inspect.Parameter.empty:
             continue
         shared += 1
@@ -73,7 +74,7 @@ def test_the_command_line_says_what_the_table_says(command: str, option: click.O
     if isinstance(option, PromiseOption):
         assert option.help == FLAGS[name].help
         return
-    row = OPTIONS.get(described(name, command))
+    row = TABLE.get(described(name, command))
     if row is None or (command == "select" and name in Roles.__struct_fields__):
         return  # of this command alone; a pool's columns are by default those of calibration
     assert option.help == row.help
@@ -89,7 +90,7 @@ def test_openapi_says_what_the_table_says(model: Any):
     for name, said in schema.items():
         if name == "name":
             continue
-        row = OPTIONS[described(name, model.__name__.lower())]
+        row = TABLE[described(name, model.__name__.lower())]
         assert said["description"] == row.help
         assert said["default"] == (list(row.default) if row.default == () else row.default)
         if get_origin(row.kind) is Literal:
@@ -99,7 +100,7 @@ def test_openapi_says_what_the_table_says(model: Any):
 def test_every_option_has_a_door():
     at_the_command_line = {str(option.name) for _, option in commands()} | {"pool"}
     in_the_api = CalibrateOptions.model_fields.keys()
-    for name in OPTIONS:
+    for name in TABLE:
         assert name.rpartition(".")[2] in at_the_command_line | in_the_api, name
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import surelist as sl
 from surelist.examples import population
-from surelist.promises.kinds import KINDS, classes
+from surelist.promises.kinds import KINDS, classes, fields
 from surelist.promises.options import OPTIONS
 from surelist.promises.proved import proved_from
 from tests.service.test_api import CSV
@@ -220,7 +220,7 @@ def test_openapi_offers_every_option_that_is_not_of_files(local_client):
     schema = local_client.get("/api/v1/openapi.json").json()["paths"]["/api/v1/calibrate"]["post"]
     offered = {each["name"] for each in schema["parameters"]}
     of_files = {"unlabelled", "on_bad_rows", "engine", "spark_master", "reason", "rank", "header_row"}
-    assert {name for name in OPTIONS if "." not in name} - of_files <= offered
+    assert {name for name in OPTIONS | fields() if "." not in name} - of_files <= offered
     kinds = next(each["schema"]["enum"] for each in schema["parameters"] if each["name"] == "promise")
     assert kinds[:2] == ["expected", "per-pool"]
     assert set(kinds) == {name for name, kind in zip(KINDS, classes(), strict=True) if proved_from(kind)}

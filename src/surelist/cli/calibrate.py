@@ -18,10 +18,10 @@ from surelist.cli.certify import (
     summary_of,
 )
 from surelist.cli.options import (
-    FIELDS,
     HeadedCommand,
     as_json,
     asked,
+    field_options,
     hints_in,
     options,
     plot_option,
@@ -36,7 +36,8 @@ from surelist.cli.progress import PROGRESS
 @click.argument("past", type=click.Path(allow_dash=True))
 @options("score", "label")
 @promise_flags()
-@options("pool_size", "also", "pool", *FIELDS, "unlabelled", "other_score")
+@options("pool_size", "also", "pool", "unlabelled", "other_score")
+@field_options()
 @options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score")
 @options("false_positive", "false_negative", "longest")
 @options("alpha", "rule", "calibration_share", "group", "target", "purpose")

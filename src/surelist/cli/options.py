@@ -16,7 +16,7 @@ import click
 from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
-from surelist.promises.options import OPTIONS
+from surelist.promises.options import OPTIONS, Share, Sizes
 from surelist.promises.promise import Promise
 from surelist.promises.proved import proved_from
 
@@ -121,22 +121,11 @@ class ShareType(click.types.FloatParamType):
 
 
 SHARE = ShareType()
-_SHARES = {
-    "reject",
-    "reject_recall",
-    "middle",
-    "alpha",
-    "share",
-    "start",
-    "audit_rate",
-    "lowest_rate",
-    "calibration_share",
-}
 
 
 def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
     """One option as the table describes it; ``changes`` go to click, ``more`` to the end of the help."""
-    described = OPTIONS[name]
+    described = OPTIONS.get(name) or kinds.fields()[name]
     bare = name.rpartition(".")[2]
     settings: dict[str, Any] = {"help": described.help + more, "metavar": described.metavar}
     if described.kind is bool:
@@ -144,8 +133,7 @@ def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
     elif described.default == ():
         settings["multiple"] = True
     else:
-        kind = SHARE if bare in _SHARES else _type(described.kind)
-        settings.update(type=kind, default=described.default, show_default=True)
+        settings.update(type=_type(described.kind), default=described.default, show_default=True)
     settings.update(changes)
     return click.option(flag(bare), bare, **settings)
 
@@ -172,20 +160,23 @@ def flag(name: str) -> str:
 
 
 def _type(kind: Any) -> Any:
-    return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    return {Share: SHARE, Sizes: str}.get(kind, kind)
 
 
 class PromiseOption(click.Option):
     """A flag that says what is promised."""
 
 
-# fields of promises, beside what their flags set and the pool size
-FIELDS = ("by", "of", "spread", "start", "reject", "reject_recall", "middle")
+class FieldOption(click.Option):
+    """A field of promises that no such flag sets."""
+
 
 # headings in help texts, and their options in order; others are the command's own and come first
 HEADINGS = {
     "What is promised": (
-        "pool_size", "alpha", "also", "rule", "calibration_share", *FIELDS, "ties",
+        "pool_size", "alpha", "also", "rule", "calibration_share", "ties",
     ),
     "Columns": ("score", "label", "id", "pool", "pool_column", "other_score"),
     "Groups": ("group", "target", "purpose", "group_cutoff", "group_split", "group_rows"),
@@ -206,19 +197,19 @@ class HeadedCommand(click.Command):
         """Promises first, then what goes with them."""
         shown = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         left = {"help" if "--help" in each.opts else str(each.name): each for each in shown}
-        flags = [name for name, each in left.items() if isinstance(each, PromiseOption)]
+        flags, fields = (
+            [name for name, each in left.items() if isinstance(each, sort)]
+            for sort in (PromiseOption, FieldOption)
+        )
         sections: dict[str, list[Any]] = {"Options": []}
         for heading, names in HEADINGS.items():
-            listed = [*(flags if heading == "What is promised" else ()), *names]
+            listed = [*flags, *names, *fields] if heading == "What is promised" else names
             sections[heading] = [left.pop(name).get_help_record(ctx) for name in listed if name in left]
         sections["Options"] = [each.get_help_record(ctx) for each in left.values()]
         for heading, records in sections.items():
             if visible := [each for each in records if each is not None]:
                 with formatter.section(heading):
                     formatter.write_dl(visible)
-
-
-METAVARS = {"share": "SHARE", "recall": "SHARE"}  # of the field that a promise's flag sets; else a number
 
 
 def promise_flags(evidence: str = "rows") -> Decorator:
@@ -228,10 +219,22 @@ def promise_flags(evidence: str = "rows") -> Decorator:
 
 
 def _promise_flag(name: str, field: str, promise: type[Promise]) -> Decorator:
-    share = field in METAVARS
-    kind = SHARE if share else int if get_type_hints(promise)[field] in (int, int | None) else float
-    metavar = METAVARS.get(field, "K")
-    return click.option(flag(name), name, cls=PromiseOption, type=kind, metavar=metavar, help=promise.help)
+    described = kinds.fields_of(promise)[field]
+    whole = get_type_hints(promise)[field] in (int, int | None)
+    return click.option(
+        flag(name), name, cls=PromiseOption, type=int if whole else _type(described.kind),
+        metavar=described.metavar, help=promise.help,
+    )  # fmt: skip
+
+
+def field_options() -> Decorator:
+    """The fields of all promises, beside what their flags set."""
+    return options(*_own_fields(), cls=FieldOption)
+
+
+def _own_fields() -> list[str]:
+    by_flag = {field for _, _, field in _flags()}
+    return [name for name in kinds.fields() if name not in by_flag and name != "pool_size"]
 
 
 reading_options = options("sheet", "header_row", "decimal", "on_bad_rows", "engine", "spark_master")
@@ -271,7 +274,7 @@ _NAMES = {key: flag(key) for key in (name.rpartition(".")[2] for name in OPTIONS
 _NAMES |= {"groups": "--group", "ids": "--id", "pools": "--pool"}
 _NAMES |= {name: flag(name) for name in ("base_rate", "auc", "pilot", "sizes", "schedule", "monitor_alpha")}
 _NAMES |= {name: flag(name) for name in ("uncertified", "output", "plot", "looks", "block", "at_least")}
-_NAMES |= {name: flag(name) for name in ("policy", "port", "data", "found", "decided", "audit", "recall")}
+_NAMES |= {name: flag(name) for name in ("policy", "port", "data", "found", "decided", "audit")}
 # names that are flags of their own in some commands
 _ELSEWHERE = {"plan": {"pools": "--pools"}, "label start": {"labels": "--labels"}}
 _ELSEWHERE |= {"stop": {"recall": "--recall"}}
@@ -295,12 +298,13 @@ class FlagNames(OptionNames):
 
 def flag_names(words: Sequence[str] = ()) -> FlagNames:
     """The flags, where these words were given: k and share are whatever flag they came with."""
-    names = {**_NAMES, **{name: name for name in ("k", "share", "size", "recall", "labels")}}
+    names = dict(_NAMES)
     for command, flags in _ELSEWHERE.items():
         if " ".join(words).startswith(command):
             names |= flags
     given = {each.partition("=")[0] for each in words}
     flags_of_promises = _flags() if given else ()  # without words none was given, and no kind is imported
+    names |= {name: flag(name) for name in _own_fields()} if given else {}
     asked_by = [(flag(name), field) for _, name, field in flags_of_promises if flag(name) in given]
     names["target"] = asked_by[0][0] if len(asked_by) == 1 else "--target"
     if len(asked_by) == 1:

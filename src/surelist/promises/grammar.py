@@ -1,6 +1,6 @@
 """The one grammar in which command line, API and page say what they want: words to targets, roles and terms.
 
-Every name is one of ``OPTIONS``; which of them a promise takes, its kind says. Nothing here sees data.
+Every name is one of ``OPTIONS`` or a field of a kind of promise. Nothing here sees data.
 """
 
 from __future__ import annotations
@@ -13,26 +13,10 @@ from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Groups, Hash
+from surelist.promises.options import Sizes
 from surelist.promises.promise import Promise
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import GROUP_WARNING, Roles, Targets, Terms, make_terms
-
-NUMBERS = (
-    "k",
-    "pool_size",
-    "share",
-    "size",
-    "recall",
-    "start",
-    "spread",
-    "of",
-    "by",
-    "accept",
-    "reject",
-    "reject_recall",
-    "middle",
-)  # fields of promises
-PLAIN = {"of": "count", "by": "score"}
 
 PoolSize = float | str | tuple[float, float]
 
@@ -80,11 +64,12 @@ def target_asked(asked: Mapping[str, Any]) -> Targets:
         return group_targets(texts, kind, size)
     if texts:
         raise InvalidInput("target", f"targets by group need {option('group')}, the column with the group.")
-    given = {name: asked.get(name) for name in NUMBERS} | {"pool_size": size}
-    others = [said(text, None, None, "also", start=asked.get("start")) for text in also]
-    if any("start" in each.__struct_fields__ for each in others):
-        given["start"] = None
-    first = one_target(kind, {name: value for name, value in given.items() if value != PLAIN.get(name)})
+    plain = {name: option.default for name, option in kinds.fields().items()}
+    given = {name: asked.get(name, default) for name, default in plain.items()} | {"pool_size": size}
+    others = [said(text, None, None, "also", beside=given) for text in also]
+    taken = {name for each in others for name in kinds.optional(type(each))}
+    left = {name: value for name, value in given.items() if name not in taken and value != plain[name]}
+    first = one_target(kind, left)
     return [first, *others] if others else first
 
 
@@ -106,9 +91,13 @@ def one_target(kind: str, given: Mapping[str, Any]) -> Promise:
             whole = kinds.whole_pools_like(promise) if name == "pool_size" else None
             more = f" Of whole pools, whatever their size: {option('promise', whole)}." if whole else ""
             raise InvalidInput(name, f"expected a number; a promise of {kind} needs {with_it}.{more}")
-    if "pool_size" in numbers:
-        numbers["pool_size"] = _sizes(numbers["pool_size"])
-    return promise(**{name: _whole(value) for name, value in numbers.items()})
+    described = kinds.fields_of(promise)
+    return promise(
+        **{
+            name: _sizes(value) if described[name].kind is Sizes else _whole(value)
+            for name, value in numbers.items()
+        }
+    )
 
 
 def group_targets(
@@ -134,10 +123,13 @@ def group_targets(
 
 
 def said(
-    text: str, kind: str | None, pool_size: PoolSize | None, option: str, *, start: Any = None,
-    shown: str | None = None,
+    text: str, kind: str | None, pool_size: PoolSize | None, option: str, *,
+    beside: Mapping[str, Any] | None = None, shown: str | None = None,
 ) -> Promise:  # fmt: skip
-    """One promise in few words, such as pool:3/100: its name, and its numbers in the order of its fields."""
+    """One promise in few words, such as pool:3/100: its name, and its numbers in the order of its fields.
+
+    What it may have more is taken from ``beside``.
+    """
     prefix, colon, numbers = text.rpartition(":")
     kind = kinds.named(prefix) if colon else kind
     promise = None if kind is None else kinds.promise_class(kind)
@@ -150,13 +142,12 @@ def said(
     given: dict[str, Any] = dict(zip(fields, values, strict=False))
     if "pool_size" in fields:
         given.setdefault("pool_size", pool_size)
-    if "start" in fields:
-        given["start"] = start
+    described = kinds.fields_of(promise)
     read = {
-        name: value if name in ("pool_size", "start") else _number(value, option, shown or text)
+        name: value if described[name].kind is Sizes else _number(value, option, shown or text)
         for name, value in given.items()
     }
-    return one_target(kind, read)
+    return one_target(kind, {name: (beside or {}).get(name) for name in kinds.optional(promise)} | read)
 
 
 def grammar(before: str = "") -> str:

@@ -1,15 +1,17 @@
 """The one table of what can be asked for: names, defaults, choices and help of every front end.
 
 The command line, the API's models and the tests of signatures and docs read it; the kinds are the
-type hints of the Python functions. What the values mean together is checked in ``terms``.
+type hints of the Python functions. What the values mean together is checked in ``terms``. The fields of a
+promise are described the same way, in its kind; ``kinds.fields`` has those of all.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NewType
+
+from msgspec import Struct
 
 from surelist._check import DecimalMark, EngineName, MissingLabels, OnBadRows
-from surelist._dataclasses import dataclass
 
 Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein"]
 CurveRule = Literal["simultaneous", "dkw"]
@@ -23,15 +25,37 @@ LabelsOf = Literal["count", "value"]
 ListedBy = Literal["score", "rank"]
 
 
-@dataclass(frozen=True)
-class Option:
-    """One thing that can be asked for. ``kind`` is a type, or a ``Literal`` of its choices."""
+Share = NewType("Share", float)  # above 0, at most 1
+Sizes = NewType("Sizes", str)  # candidates in a pool: a number, or a range such as 50-200
+
+
+class Option(Struct, frozen=True):
+    """One thing that can be asked for. ``kind`` is a type, or a ``Literal`` of its choices.
+
+    ``words`` are what the page calls a field of a promise; of a choice, what stands beside its tick.
+    """
 
     default: Any
     kind: Any
     help: str
     metavar: str | None = None
+    words: str = ""
 
+
+def share_option(help: str, words: str = "") -> Option:
+    """A field of a promise that is a share."""
+    return Option(None, Share, help, "SHARE", words)
+
+
+# fields that several promises have
+K = Option(None, float, "Qualified candidates that are promised.", "K", "how many qualified you need")
+POOL_SIZE = Option(
+    None, Sizes, "Candidates in a pool; for promises per pool also a range, 50-200.", "M", "the pool size"
+)
+SHARE = share_option("For recall and precision: the share that is promised.", "the share to keep")
+LIST_SIZE = Option(
+    None, float, "For a budget: candidates that can be reviewed per pool.", "K", "how many you can review"
+)
 
 OPTIONS: dict[str, Option] = {
     "score": Option("score", str, "Column with the score."),
@@ -46,14 +70,6 @@ OPTIONS: dict[str, Option] = {
         "Column with a candidate's pool; without a pool size whole pools are counted, not rows.",
     ),
     "promise": Option("expected", str, "What is promised: the name of a kind."),
-    "k": Option(None, float, "Qualified candidates that are promised.", "K"),
-    "share": Option(None, float, "For recall and precision: the share that is promised.", "SHARE"),
-    "pool_size": Option(None, str, "Candidates in a pool; for promises per pool also a range, 50-200.", "M"),
-    "size": Option(None, float, "For a budget: candidates that can be reviewed per pool.", "K"),
-    "recall": Option(None, float, "For the next pool: the share of its own qualified that is kept.", "SHARE"),
-    "spread": Option(None, float, "For averages over whole pools: a guess of their standard deviation."),
-    "of": Option("count", LabelsOf, "value: labels are amounts of at least 0, and k is an amount."),
-    "by": Option("score", ListedBy, "For whole pools; rank: the best of each pool by rank are listed."),
     "also": Option(
         (),
         list[str],
@@ -63,22 +79,13 @@ OPTIONS: dict[str, Option] = {
     "other_score": Option(
         (), list[str], "Another score column: the best one is kept, alpha is shared. Repeat.", "COLUMN"
     ),
-    "start": Option(None, float, "For precision: the share of candidates on the first list tested.", "SHARE"),
-    "accept": Option(None, float, "For a triage: of the accepted, the share that is qualified.", "SHARE"),
-    "reject": Option(None, float, "For a triage: of the rejected, the share that is not qualified.", "SHARE"),
-    "reject_recall": Option(
-        None, float, "For a triage, instead: of all qualified, the share that is not rejected.", "SHARE"
-    ),
-    "middle": Option(
-        None, float, "For a triage with reject: the largest share of candidates to accept.", "SHARE"
-    ),
     "unlabelled": Option(None, str, "File with scores of other candidates, without labels.", "FILE"),
     "audit_rate": Option(
-        None, float, "Share of rows below audited_below that were labelled at random.", "RATE"
+        None, Share, "Share of rows below audited_below that were labelled at random.", "RATE"
     ),
     "audited_below": Option(None, float, "Every row at or above this score was labelled.", "SCORE"),
     "probability": Option(None, str, "Column with the probability at which each row was labelled.", "COLUMN"),
-    "lowest_rate": Option(None, float, "With probability: the lowest of them, fixed beforehand.", "RATE"),
+    "lowest_rate": Option(None, Share, "With probability: the lowest of them, fixed beforehand.", "RATE"),
     "lowest_score": Option(
         None, float, "With probability: rows below this score may have been labelled less often.", "SCORE"
     ),
@@ -101,10 +108,10 @@ OPTIONS: dict[str, Option] = {
         'Target of a group, e.g. "women=3.8/76", "women=pool:3/76" or "women=recall:0.9". Repeat.',
         "NAME=K/M",
     ),
-    "alpha": Option(0.1, float, "How often the promise may be false."),
+    "alpha": Option(0.1, Share, "How often the promise may be false."),
     "rule": Option("exact", Rule, "Expected: exact, dkw, simultaneous; per pool: exact, pac, bernstein."),
     "calibration_share": Option(
-        0.5, float, "Share of alpha spent on the calibration rows by pac and bernstein."
+        0.5, Share, "Share of alpha spent on the calibration rows by pac and bernstein."
     ),
     "purpose": Option(None, str, "What cutoffs per group are for; recorded in the policy."),
     "group_split": Option("bonferroni", GroupSplit, "How alpha is split; sidak is for disjoint groups."),
@@ -140,6 +147,6 @@ OPTIONS: dict[str, Option] = {
     "rank": Option(False, bool, "Add a column shortlist_rank: 1 is the best score of the list."),
     # of the curve, where they mean something else
     "curve.pool_size": Option(100.0, float, "Candidates in a pool."),
-    "curve.alpha": Option(0.1, float, "How often the curve may be wrong."),
+    "curve.alpha": Option(0.1, Share, "How often the curve may be wrong."),
     "curve.rule": Option("simultaneous", CurveRule, "dkw is the paper's rule."),
 }

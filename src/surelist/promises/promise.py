@@ -85,9 +85,10 @@ class Watched(Struct, frozen=True):
 class PageChoice(Struct, frozen=True):
     """How a page offers a promise: what the choice sends, its title, and a sentence with fields to fill in.
 
-    In a sentence ``{k|label}`` is a field of the promise, ``{precision=share|label}`` one that is typed under
-    another name, and ``{k}`` repeats what was typed above. A choice stays, by its ``family``, where other
-    columns are chosen. ``by_group`` are title and sentence where groups are promised something each.
+    In a sentence ``{k:5|label}`` is a field of the promise that shows 5 at first,
+    ``{precision=share:80|label}`` one that is typed under another name, and ``{k}`` repeats what was typed
+    above. A choice stays, by its ``family``, where other columns are chosen. ``by_group`` are title and
+    sentence where groups are promised something each.
     """
 
     name: str
@@ -95,6 +96,7 @@ class PageChoice(Struct, frozen=True):
     words: str
     family: str = ""
     amounts: bool = False  # for labels that are amounts
+    sets: dict[str, str] = {}  # fields that follow from the choice
     by_group: tuple[str, str] | None = None
     beside: str = ""  # another promise of the same list that can be asked for with it
 
@@ -103,6 +105,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     """What is promised. A kind overrides what differs; the defaults are those of most."""
 
     page: ClassVar[tuple[PageChoice, ...]] = ()  # what a person picks on the page; none: it is not there
+    labelled: ClassVar[PageChoice | None] = None  # the same where the app draws whom to label
     help: ClassVar[str]  # what it says, in a line
     flags: ClassVar[tuple[tuple[str, str], ...]] = ()  # of the command line, and the field that each sets
     alias: ClassVar[str] = ""  # its name in few words, such as pool:3/100

@@ -158,11 +158,11 @@ async def _promise_page(
     asked, offers = promise_form.shown_of(columns, draft.asked), promise_form.offers(columns)
     return me.show(
         "promise.html", 400 if problem else 200, draft=draft,
-        by_rank=any("by" in each.kind.__struct_fields__ for each in offers), groups=groups, looks=looks,
+        ticks=promise_form.ticks(offers), groups=groups, looks=looks,
         span=span, numbers=wizard.other_numbers(profile, columns),
         asked=asked.fields, needed=asked.groups, other_score=asked.other_score, problem=problem,
         wrong=getattr(problem, "field", None), shown=wizard.mark_of(columns), columns=columns,
-        offers=offers, pieces=promise_form.parts, percent=promise_form.PERCENT,
+        offers=offers, pieces=promise_form.parts, beside=promise_form.beside_parts,
     )  # fmt: skip
 
 

@@ -19,13 +19,12 @@ from msgspec.structs import replace
 from surelist.errors import InvalidInput
 from surelist.promises import kinds, policy_file
 from surelist.promises.grammar import one_target
-from surelist.promises.promise import About, Promise
-from surelist.promises.proved import proved_from
+from surelist.promises.promise import Promise
 from surelist.service import policy_watch, worklist
 from surelist.service.choices import ChosenColumns, until
 from surelist.service.errors import NotFound
 from surelist.service.jobs import escaped, made_upload, named, new_id
-from surelist.service.promise_form import number_in, share_in
+from surelist.service.promise_form import Offer, Part, kind_of, number_in, parts, share_in
 from surelist.service.record.chain import Entry
 from surelist.service.record.events import LabellingListed, LabellingStarted, LabellingTold, PolicySaved
 from surelist.service.record.labellings import AnswersSoFar
@@ -39,10 +38,21 @@ from surelist.workflows import labelling_record
 from surelist.workflows.labelling_record import ROW, LabellingStatus, Told
 
 _LAYING_OUT = threading.Lock()  # one list per stage, whoever asks for it first
+
+
+def offers() -> list[Offer]:
+    """The promises that can be made by labels of a draw."""
+    return [Offer(kind, kind.labelled) for kind in kinds.classes() if kind.labelled]
+
+
+def fields_of(offer: Offer) -> list[Part]:
+    """The fields of a promise that a person fills in."""
+    return [each for each in parts(offer.kind, offer.choice.words) if each.label]
+
+
 DEFAULTS = {
-    "score": "", "id": "", "promise": "expected", "k": "5", "pool_size": "100", "many": "100",
-    "share": "90", "purity": "90", "alpha": "10", "labels": "300", "name": "", "keep": "", "group": "",
-    "purpose": "",
+    "score": "", "id": "", "promise": kinds.FIRST, "alpha": "10", "labels": "300", "name": "", "keep": "",
+    "group": "", "purpose": "", **{each.name: each.shown for offer in offers() for each in fields_of(offer)},
 }  # fmt: skip
 
 
@@ -52,24 +62,14 @@ def asked_of(form: Mapping[str, object]) -> dict[str, str]:
 
 
 def _target(asked: Mapping[str, str]) -> Promise:
-    known = kinds.chosen(asked["promise"])
-    promise = known and kinds.promise_class(known[0])
-    if not known or not promise or not proved_from(promise, "labelling"):
+    offer = next((each for each in offers() if each.choice.name == asked["promise"]), None)
+    if offer is None:
         raise InvalidInput("promise", "choose what is to be promised.")
-    kind, field = known
-    if field == "share":
-        name = "purity" if promise.sample == "prefix" else "share"
-        return one_target(kind, {"share": share_in(asked[name], name, "the share asked for")})
-    if promise.about is About.COLLECTION:
-        return one_target(kind, {"k": _whole(asked["many"], "how many qualified you need")})
-    k = number_in(asked["k"], "k", "how many qualified you need")
-    return one_target(
-        kind, {"k": k, "pool_size": number_in(asked["pool_size"], "pool_size", "the pool size")}
-    )
+    return one_target(kind_of(offer.kind), {each.field: each.read(asked) for each in fields_of(offer)})
 
 
 def _whole(text: str, what: str) -> int:
-    value = number_in(text, "many", what)
+    value = number_in(text, "labels", what)
     if value != int(value):
         raise InvalidInput(what, expected="a whole number", got=repr(text[:40]))
     return int(value)

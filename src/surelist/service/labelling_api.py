@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sized
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from msgspec import structs
 from pydantic import BaseModel, Field
 
 from surelist.errors import InvalidInput
+from surelist.promises import kinds
+from surelist.promises.options import Option
 from surelist.service import answers, api, labelling, reviewing
 from surelist.service.api import Auditor, Maker, Reader, SelectionId
 from surelist.service.bodies import TABLE_BODY, body_schema
-from surelist.service.models import Name, Number, Options, PolicyFile, Receipt, option
+from surelist.service.models import Name, Options, PolicyFile, Receipt, option, with_fields
+from surelist.service.promise_form import Part
 from surelist.service.record.chain import Entry
 from surelist.service.record.event import Event
 from surelist.service.record.view import View
@@ -25,6 +28,16 @@ LABELS = 4 << 20  # bytes of labels in one request
 router = APIRouter(prefix="/api/v1", responses=api.router.responses)
 
 
+PARTS = [(offer, each) for offer in labelling.offers() for each in labelling.fields_of(offer)]
+
+
+def _option(choice: str, part: Part) -> Option:
+    """A field of the form as the API has it: shares are no percentages there."""
+    shown = float(part.shown) / (100 if part.percent else 1)
+    return Option(shown, part.option.kind if part.option else float, f"For `{choice}`: {part.label}.")
+
+
+@with_fields({each.name: _option(offer.choice.name, each) for offer, each in PARTS})
 class LabellingOptions(Options):
     """Columns of the collection, what is to be promised, and how many labels there can be."""
 
@@ -32,14 +45,9 @@ class LabellingOptions(Options):
     id: Name | None = Field(default=None, description="Column with candidate ids; row numbers without it.")
     group: Name | None = Field(default=None, description="Column with groups: the same is promised to each.")
     purpose: str = Field(default="", max_length=2000, description="With groups: why they are told apart.")
-    promise: Literal["expected", "at-least", "recall", "precision"] = "expected"
-    k: Number = Field(default=5, description="For `expected`: qualified on the list of an average pool.")
-    pool_size: Number = Field(default=100, description="For `expected`: candidates in a pool.")
-    many: int = Field(default=100, ge=1, description="For `at-least`: qualified on the list of these.")
-    share: float = Field(
-        default=0.9, gt=0, lt=1,
-        description="For `recall`: of the qualified among these. For `precision`: of the list.",
-    )  # fmt: skip
+    promise: str = Field(
+        default=kinds.FIRST, json_schema_extra={"enum": [each.choice.name for each in labelling.offers()]}
+    )
     alpha: float = Field(default=0.1, gt=0, lt=1)
     labels: int = Field(ge=1, le=10**6, description="How many candidates can be labelled.")
     name: Name = "labelling"
@@ -47,10 +55,16 @@ class LabellingOptions(Options):
     keep: int | None = Field(default=None, description="Seconds for which the candidates are kept.")
 
     def asked(self) -> dict[str, str]:
-        """As the form has it."""
-        shares = {"alpha": self.alpha, "share": self.share, "purity": self.share}
+        """As the form has it. A field may also be given by the name that its promise has for it."""
+        given = self.model_dump()
+        shares = {"alpha": self.alpha}
+        for _, part in PARTS:
+            if part.field in self.model_fields_set and part.name not in self.model_fields_set:
+                given[part.name] = given[part.field]
+            if part.percent:
+                shares[part.name] = given[part.name]
         percents = {name: f"{100 * value:.15g}" for name, value in shares.items()}
-        return {**labelling.asked_of(self.model_dump()), **percents}
+        return {**labelling.asked_of(given), **percents}
 
 
 class LabelledRow(Options):

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput, SurelistError
-from surelist.service import columns_form, drafts, file_check, labelling, reviewing, wizard
+from surelist.service import columns_form, drafts, file_check, labelling, promise_form, reviewing, wizard
 from surelist.service.choices import ChosenColumns
 from surelist.service.visitor import Me, Visitor, send, to
 
@@ -48,7 +48,8 @@ async def _design_page(me: Visitor, ident: str, problem: SurelistError | None = 
     return me.show(
         "labelling_design.html", 400 if problem else 200, draft=draft, profile=profile, asked=asked,
         first=columns_form.preview(profile, ChosenColumns(score=asked["score"], id=asked["id"])),
-        problem=problem, keep_choices=reviewing.keep_choices(me.settings),
+        offers=labelling.offers(), pieces=promise_form.parts, problem=problem,
+        keep_choices=reviewing.keep_choices(me.settings),
     )  # fmt: skip
 
 

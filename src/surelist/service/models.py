@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from surelist._check import DecimalMark, MissingLabels
-from surelist.promises import kinds
+from surelist.promises import kinds, options
 from surelist.promises.grammar import drawn_labels, roles_of, target_asked, terms_of
-from surelist.promises.options import (
-    OPTIONS,
-    CurveRule,
-    GroupCutoff,
-    GroupRows,
-    GroupSplit,
-    LabelsOf,
-    ListedBy,
-    Rule,
-    Ties,
-)
 from surelist.promises.proved import proved_from
 from surelist.promises.terms import Roles
 from surelist.service.calibrating import CalibrationRequest
@@ -39,7 +29,7 @@ class Options(BaseModel):
 
 def option(name: str, **limits: Any) -> Any:
     """A field as the table of options describes it."""
-    option = OPTIONS[name]
+    option = options.OPTIONS[name]
     default = list(option.default) if option.default == () else option.default
     return Field(default=default, description=option.help, **limits)
 
@@ -66,25 +56,35 @@ class PastOptions(FileOptions):
         return Hints(None, self.decimal, self.pos_label, self.neg_label)
 
 
+Model = TypeVar("Model", bound=BaseModel)
+# the types of fields of promises, by their kinds; a choice is its own
+TYPES: dict[Any, Any] = {
+    float: Number | None,
+    options.Share: Annotated[float, Field(gt=0, le=1)] | None,
+    options.Sizes: Number | PoolRange | None,
+}
+
+
+def with_fields(fields: Mapping[str, options.Option]) -> Callable[[type[Model]], type[Model]]:
+    """A model with more fields: those of promises, as their kinds describe them."""
+    described: dict[str, Any] = {
+        name: (TYPES.get(each.kind, each.kind), Field(default=each.default, description=each.help))
+        for name, each in fields.items()
+    }
+
+    def extended(model: type[Model]) -> type[Model]:
+        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **described)
+
+    return extended
+
+
+@with_fields(kinds.fields())
 class CalibrateOptions(PastOptions):
     """Columns and promise of a calibration."""
 
     promise: str = option("promise", json_schema_extra={"enum": FROM_ROWS})
-    k: Number | None = option("k")
-    pool_size: Number | PoolRange | None = option("pool_size")
     largest_pool: int | None = option("largest_pool", ge=1, le=10**9)
-    share: float | None = option("share", gt=0, lt=1)
-    size: Number | None = option("size")
-    recall: float | None = option("recall", gt=0, le=1)
     pool: Name | None = option("pool")
-    spread: Number | None = option("spread")
-    of: LabelsOf = option("of")
-    by: ListedBy = option("by")
-    start: float | None = option("start", gt=0, lt=1)
-    accept: float | None = option("accept", gt=0, lt=1)
-    reject: float | None = option("reject", gt=0, lt=1)
-    reject_recall: float | None = option("reject_recall", gt=0, lt=1)
-    middle: float | None = option("middle", gt=0, lt=1)
     also: list[str] = option("also", max_length=4)
     other_score: list[Name] = option("other_score", max_length=20)
     audit_rate: float | None = option("audit_rate", gt=0, le=1)
@@ -96,15 +96,15 @@ class CalibrateOptions(PastOptions):
     lowest_rate: float | None = option("lowest_rate", gt=0, le=1)
     lowest_score: Finite | None = option("lowest_score")
     alpha: float = option("alpha", gt=0, lt=1)
-    rule: Rule = option("rule")
+    rule: options.Rule = option("rule")
     calibration_share: float = option("calibration_share", gt=0, lt=1)
     group: Name | None = option("group")
     target: list[str] = option("target")
     purpose: str | None = option("purpose", max_length=2000)
-    group_split: GroupSplit = option("group_split")
-    group_rows: GroupRows = option("group_rows")
-    group_cutoff: GroupCutoff = option("group_cutoff")
-    ties: Ties = option("ties")
+    group_split: options.GroupSplit = option("group_split")
+    group_rows: options.GroupRows = option("group_rows")
+    group_cutoff: options.GroupCutoff = option("group_cutoff")
+    ties: options.Ties = option("ties")
     id: Name | None = option("id")
     name: Name = Field(default="policy", description="What people call the policy.")
 
@@ -117,7 +117,7 @@ class CalibrateOptions(PastOptions):
 class CurveOptions(PastOptions):
     pool_size: Number = option("curve.pool_size")
     alpha: float = option("curve.alpha", gt=0, lt=1)
-    rule: CurveRule = option("curve.rule")
+    rule: options.CurveRule = option("curve.rule")
 
     def split(self) -> tuple[Roles, dict[str, Any]]:
         """Which column is what, and everything else."""

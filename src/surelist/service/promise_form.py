@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple, get_args, get_origin
 
 from msgspec.structs import replace
 from starlette.datastructures import FormData
@@ -20,21 +20,13 @@ from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Conditions
 from surelist.promises.grammar import drawn_labels, one_target, roles_of, target_asked, terms_of
+from surelist.promises.options import Option, Share
 from surelist.promises.promise import PageChoice, Promise
 from surelist.promises.proved import proof_of
 from surelist.promises.terms import Targets
 from surelist.service.calibrating import CalibrationRequest
 from surelist.service.choices import AskedPromise, ChosenColumns, Labels
 
-# what the fields of the form are called
-WORDS = {
-    "k": "how many qualified you need", "pool_size": "the pool size", "share": "the share to keep",
-    "precision": "the share of the list", "budget": "how many you can review",
-    "also": "the share of the list", "start": "the list to begin with", "spread": "the spread",
-    "accept": "the share of the accepted", "reject": "the share of the rejected",
-    "reject_recall": "the share that is not rejected",
-}  # fmt: skip
-PERCENT = ("share", "precision", "start", "also", "accept", "reject", "reject_recall")
 LABELS: dict[Labels, str] = {
     "all": "an answer in every row",
     "unqualified": "an answer or nothing; nothing counts as not qualified",
@@ -50,12 +42,6 @@ COMMON_BEFORE = (
     "One cutoff for everybody has a proof for promises that were fixed before looking. Take fresh rows and "
     "fix them before, or a cutoff for each group."
 )
-DEFAULTS = {
-    "promise": "expected", "k": "5", "pool_size": "100", "share": "95", "alpha": "10", "purpose": "",
-    "rule": "exact", "spread": "", "by": "", "precision": "80", "start": "", "budget": "10", "also": "",
-    "audit_rate": "5", "audited_below": "", "probability": "", "lowest_rate": "",
-    "cutoff": "common", "all": "", "accept": "90", "reject": "90", "reject_recall": "",
-}  # fmt: skip
 
 
 class FieldError(InvalidInput):
@@ -88,7 +74,19 @@ class Part(NamedTuple):
     text: str
     name: str = ""
     field: str = ""  # of the promise
+    shown: str = ""  # at first
     label: str = ""
+    option: Option | None = None
+
+    @property
+    def percent(self) -> bool:
+        """Whether a share is typed in percent."""
+        return self.option is not None and self.option.kind is Share
+
+    def read(self, fields: Mapping[str, str]) -> float:
+        """What a person typed."""
+        words = self.option.words if self.option else self.name
+        return (share_in if self.percent else number_in)(fields[self.name], self.name, words)
 
 
 def offers(columns: ChosenColumns) -> list[Offer]:
@@ -107,13 +105,52 @@ def offers(columns: ChosenColumns) -> list[Offer]:
     ]
 
 
-def parts(words: str) -> list[Part]:
-    """A sentence in pieces: text, and fields to fill in or to repeat."""
-    found, last = [], 0
-    for field in re.finditer(r"{(\w+)(?:=(\w+))?(?:\|([^}]*))?}", words):
-        found += [Part(words[last : field.start()]), Part("", field[1], field[2] or field[1], field[3] or "")]
+def parts(kind: type[Promise], words: str) -> list[Part]:
+    """A sentence in pieces: text, and fields of a kind to fill in or to repeat."""
+    options, found, last = kinds.fields_of(kind), list[Part](), 0
+    for field in re.finditer(r"{(\w+)(?:=(\w+))?(?::([\w.]+))?(?:\|([^}]*))?}", words):
+        name, of, shown, label = field.groups(default="")
+        found.append(Part(words[last : field.start()]))
+        found.append(Part("", name, of or name, shown, label, options.get(of or name)))
         last = field.end()
     return [*found, Part(words[last:])]
+
+
+# the promise about the share of a list, which can be made beside another
+BESIDE = next(each for each in kinds.classes() if each.alias and each.others == "needed")
+
+
+def beside_parts(choice: PageChoice) -> list[Part]:
+    """The pieces of what can be asked for with a choice: the share of its list."""
+    return parts(BESIDE, choice.beside) if choice.beside else []
+
+
+def ticks(offered: Iterable[Offer]) -> list[tuple[str, str, str]]:
+    """Fields of these promises that are a tick on the form: name, what a tick means, and its label."""
+    options = {name: each for kind, _ in offered for name, each in kinds.fields_of(kind).items()}
+    return [
+        (name, next(choice for choice in get_args(each.kind) if choice != each.default), each.words)
+        for name, each in options.items()
+        if get_origin(each.kind) is Literal and each.words
+    ]
+
+
+def _every_field() -> dict[str, str]:
+    """The fields of every sentence and tick, with what they show at first."""
+    offered = [Offer(kind, choice) for kind in kinds.classes() for choice in kind.page]
+    shown = {name: "" for name, _, _ in ticks(offered)}
+    for kind, choice in offered:
+        sentences = [parts(kind, choice.words), beside_parts(choice)]
+        shown |= {each.name: each.shown for words in sentences for each in words if each.label}
+    return shown
+
+
+# what the form shows at first
+DEFAULTS = {
+    "promise": kinds.FIRST, "alpha": "10", "purpose": "", "rule": "exact", "audit_rate": "5",
+    "audited_below": "", "probability": "", "lowest_rate": "", "cutoff": "common", "all": "",
+    **_every_field(),
+}  # fmt: skip
 
 
 def shown_of(columns: ChosenColumns, asked: AskedPromise | None) -> AskedPromise:
@@ -173,10 +210,12 @@ def request_of(columns: ChosenColumns, asked: AskedPromise, *, others: bool) -> 
 def _group_target(
     kind: type[Promise], k: str, fields: Mapping[str, str], field: str, name: str
 ) -> Promise:  # fmt: skip
-    if "share" in kind.__struct_fields__:
-        return one_target(kind_of(kind), {"share": _read(fields, "share")})
-    needed = number_in(k, field, f"how many qualified you need of {name}")
-    return one_target(kind_of(kind), {"k": needed, "pool_size": _read(fields, "pool_size")})
+    options = kinds.fields_of(kind)
+    given = {each: Part("", each, each, option=options[each]) for each in kinds.required(kind)}
+    numbers = {each: part.read(fields) for each, part in given.items() if each != "k"}
+    if "k" in given:
+        numbers["k"] = number_in(k, field, f"{options['k'].words} of {name}")
+    return one_target(kind_of(kind), numbers)
 
 
 def kind_of(promise: type[Promise]) -> str:
@@ -184,34 +223,23 @@ def kind_of(promise: type[Promise]) -> str:
     return str(promise.__struct_config__.tag)
 
 
-def _read(fields: Mapping[str, str], name: str) -> float:
-    return (share_in if name in PERCENT else number_in)(fields[name], name, WORDS[name])
-
-
 def _numbers(offer: Offer, fields: Mapping[str, str], *, others: bool) -> dict[str, object]:
     """The numbers of a promise, by the names of ``OPTIONS``: those that its sentence asks for."""
     promise, choice = offer
-    optional = set(promise.__struct_fields__) - set(kinds.required(promise)) - {"k", "recall"}
-    asked = [each for each in parts(choice.words) if each.name]
+    optional = set(kinds.optional(promise)) - {"k", "recall"}
     found: dict[str, object] = {
-        each.field: _read(fields, each.name)
-        for each in asked
-        if each.field not in optional or fields[each.name].strip()
+        each.field: each.read(fields)
+        for each in parts(promise, choice.words)
+        if each.name and (each.field not in optional or fields[each.name].strip())
     }
-    if choice.amounts and "of" in promise.__struct_fields__:
-        found["of"] = "value"
-    if "by" in promise.__struct_fields__ and fields["by"] == "rank":
-        found["by"] = "rank"
-    if choice.beside and fields["also"].strip():
-        found["also"] = [f"{_beside()}:{_read(fields, 'also')!r}"]
+    found |= choice.sets
+    found |= {name: ticked for name, ticked, _ in ticks([offer]) if fields[name] == ticked}
+    for each in beside_parts(choice):
+        if each.name and fields[each.name].strip():
+            found[each.name] = [f"{BESIDE.alias}:{each.read(fields)!r}"]
     if not others and (promise.others == "needed" or "also" in found):
         raise FieldError("others", "This promise needs a file of other candidates' scores: choose one below.")
     return found
-
-
-def _beside() -> str:
-    """The short name of the promise about the share of a list, which can be made beside another."""
-    return next(each.alias for each in kinds.classes() if each.alias and each.others == "needed")
 
 
 EMPTY = {"missing_labels": "unqualified"}

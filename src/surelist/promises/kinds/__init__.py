@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from surelist._files import shaped
 from surelist.errors import PolicyFileError
+from surelist.promises.options import Option
 from surelist.promises.promise import Promise, Proof
 
 # the name of a kind in files, flags and addresses: where it lives
@@ -104,10 +105,33 @@ def classes() -> list[type[Promise]]:
     return [each for each in found if each is not None]
 
 
+@cache
+def fields_of(promise: type[Promise]) -> dict[str, Option]:
+    """The fields of a kind as it describes them."""
+    hints = get_type_hints(promise, include_extras=True)
+    return {
+        name: next(each for each in get_args(hints[name]) if isinstance(each, Option))
+        for name in promise.__struct_fields__
+    }
+
+
+def fields() -> dict[str, Option]:
+    """The fields of every kind by name; the first kind that has one describes it."""
+    found: dict[str, Option] = {}
+    for each in classes():
+        found |= {name: option for name, option in fields_of(each).items() if name not in found}
+    return found
+
+
 def required(promise: type[Promise]) -> tuple[str, ...]:
     """The fields without which a promise says nothing."""
     fields = promise.__struct_fields__
     return fields[: len(fields) - len(promise.__struct_defaults__)]
+
+
+def optional(promise: type[Promise]) -> tuple[str, ...]:
+    """The other fields."""
+    return promise.__struct_fields__[len(required(promise)) :]
 
 
 def short(promise: type[Promise]) -> str:

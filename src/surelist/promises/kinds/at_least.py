@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from surelist import _check as check
 from surelist.bounds.collection import block_count
 from surelist.promises import phrases
 from surelist.promises.conditions import LABELLED
-from surelist.promises.promise import About, Promise
+from surelist.promises.options import K
+from surelist.promises.promise import About, PageChoice, Promise
 
 
 class AtLeast(Promise, tag="at-least", frozen=True):
@@ -28,6 +29,12 @@ class AtLeast(Promise, tag="at-least", frozen=True):
     'at least 50 qualified candidates of this collection on the list'
     """
 
+    labelled = PageChoice(
+        "at-least",
+        "Enough among these candidates",
+        "A list of these very candidates that holds at least {many=k:100|Qualified candidates needed among "
+        "these} qualified ones.",
+    )
     help = "K qualified on the list of this collection."
     flags = (("at_least", "k"),)
     alias = "at-least"
@@ -35,7 +42,7 @@ class AtLeast(Promise, tag="at-least", frozen=True):
     sample = "block"
     proved_with = (LABELLED,)
 
-    k: int
+    k: Annotated[int, K]
 
     def __post_init__(self) -> None:
         check.set_value(self, "k", check.as_count(self.k, "k"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from surelist.bounds.pools import EThreshold, stake_for
 from surelist.errors import NotCertifiable
 from surelist.promises import phrases
 from surelist.promises.draws import Draw
+from surelist.promises.options import K, Option
 from surelist.promises.phrases import counted, number, percent, qualified
 from surelist.promises.pools import PoolRows, pool_rows
 from surelist.promises.promise import About, Level, Promise, Proof
@@ -36,6 +37,9 @@ SPREAD = (
     " A guess of how much that varies from pool to pool, its standard deviation: {spread|Standard deviation "
     "from pool to pool} (may stay empty; a bad guess makes lists longer, never false)."
 )
+GUESSED_SPREAD = Option(
+    None, float, "For averages over whole pools: a guess of their standard deviation.", words="the spread"
+)
 DEFAULT_SPREAD = 0.8  # of k: the guess where none was made
 
 
@@ -45,7 +49,7 @@ class OnAverage(Promise, frozen=True):
     about = About.AVERAGE
     single_list = phrases.ANY_LIST
     unit: ClassVar[Literal["pool", "row"]] = "pool"  # what is counted one by one
-    k: float
+    k: Annotated[float, K]
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from surelist.promises.conditions import BESIDE, Proved
 from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.expected import found_share
+from surelist.promises.options import LIST_SIZE, POOL_SIZE
 from surelist.promises.phrases import counted, number, number_down
 from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
@@ -49,7 +50,7 @@ class Budget(Promise, tag="budget", frozen=True):
         PageChoice(
             "budget",
             "I can review only",
-            "{budget=size|Candidates that can be reviewed} of {pool_size} candidates: how many qualified "
+            "{budget=size:10|Candidates that can be reviewed} of {pool_size} candidates: how many qualified "
             "ones are certain to be among them? The pool size is that above.",
         ),
     )
@@ -64,8 +65,8 @@ class Budget(Promise, tag="budget", frozen=True):
         Proved("shift", labels=("missing",), shift=("known",), others=("given",), pools=BESIDE),
     )
 
-    size: float
-    pool_size: float
+    size: Annotated[float, LIST_SIZE]
+    pool_size: Annotated[float, POOL_SIZE]
 
     def __post_init__(self) -> None:
         for name in ("size", "pool_size"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from surelist._numerals import of_every
 from surelist.bounds.precision import false_share_rank
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, Proved
+from surelist.promises.options import SHARE
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import About, Level, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
@@ -52,7 +53,7 @@ class FalseShare(Promise, tag="false-share", frozen=True):
         Proved("shift", labels=("missing",), shift=("known",), others=("given",), pools=BESIDE),
     )
 
-    share: float
+    share: Annotated[float, SHARE]
 
     def __post_init__(self) -> None:
         check.set_value(self, "share", check.as_alpha(self.share, "share"))

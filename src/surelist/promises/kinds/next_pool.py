@@ -7,7 +7,7 @@ anything [theory: pools].
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from surelist.filters import ranks_within
 from surelist.promises import phrases
 from surelist.promises.conditions import BY_GROUP, COMMON, DROPPED, SEVERAL, Proved
 from surelist.promises.curve import count_at_least, list_thresholds
+from surelist.promises.options import K, ListedBy, Option, share_option
 from surelist.promises.phrases import common_conditions, counted, number, percent, qualified
 from surelist.promises.pools import PoolRows
 from surelist.promises.promise import About, Level, Needs, PageChoice, Promise, Proof
@@ -31,6 +32,15 @@ if TYPE_CHECKING:
     from surelist.promises.evidence import Evidence
     from surelist.promises.promise_curve import CurveRows, PromiseCurve
 
+POOL_RECALL = share_option(
+    "For the next pool: the share of its own qualified that is kept.", "the share to keep"
+)
+LISTED_BY = Option(
+    "score",
+    ListedBy,
+    "For whole pools; rank: the best of each pool by rank are listed.",
+    words="Scores compare within a pool only: list each pool's best by rank (not for the average)",
+)
 POINTS = 200.0  # list lengths that a curve goes through
 LIKE_ONE_ANOTHER = (
     "The pools of the calibration rows and the next one are exchangeable: none of them is special. Inside a "
@@ -68,14 +78,14 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
         PageChoice(
             "next-pool",
             "In every pool",
-            "At least {k|Qualified candidates needed} qualified candidates on the shortlist of the next "
+            "At least {k:5|Qualified candidates needed} qualified candidates on the shortlist of the next "
             "pool, whatever its size.",
             "every pool",
         ),
         PageChoice(
             "pool-recall",
             "Miss few in every pool",
-            "Keep at least {share=recall|Percent of each pool's qualified candidates kept} % of the next "
+            "Keep at least {share=recall:95|Percent of each pool's qualified candidates kept} % of the next "
             "pool's own qualified candidates.",
             "share kept",
         ),
@@ -96,9 +106,9 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
                bad_rows=DROPPED, only=BY_GROUP),
     )  # fmt: skip
 
-    k: int | None = None
-    recall: float | None = None
-    by: Literal["score", "rank"] = "score"
+    k: Annotated[int | None, K] = None
+    recall: Annotated[float | None, POOL_RECALL] = None
+    by: Annotated[ListedBy, LISTED_BY] = "score"
 
     def __post_init__(self) -> None:
         check.as_choice(self.by, ("score", "rank"), "by")

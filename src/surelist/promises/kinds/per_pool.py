@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -32,6 +32,7 @@ from surelist.promises.conditions import (
 )
 from surelist.promises.groups import joint_alpha
 from surelist.promises.kinds.counts import CountPromise, Largest
+from surelist.promises.options import POOL_SIZE, K
 from surelist.promises.phrases import percent, qualified
 from surelist.promises.promise import About, Level, PageChoice, Promise, Watched
 from surelist.promises.state import Certificate, Cutoff, Requirement, Step
@@ -107,8 +108,8 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         LABELLED,
     )  # fmt: skip
 
-    k: int
-    pool_size: int | tuple[int, int]
+    k: Annotated[int, K]
+    pool_size: Annotated[int | tuple[int, int], POOL_SIZE]
 
     def __post_init__(self) -> None:
         size = self.pool_size

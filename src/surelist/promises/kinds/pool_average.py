@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated
 
 from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist.promises import phrases
 from surelist.promises.conditions import DROPPED, SEVERAL, Proved
-from surelist.promises.kinds.betting import DEFAULT_SPREAD, SPREAD, OnAverage
+from surelist.promises.kinds.betting import DEFAULT_SPREAD, GUESSED_SPREAD, SPREAD, OnAverage
+from surelist.promises.options import LabelsOf, Option
 from surelist.promises.promise import Needs, PageChoice
 
 
@@ -44,9 +45,10 @@ class PoolAverage(OnAverage, tag="pool-average", frozen=True):
         PageChoice(
             "pool-average",
             "A value on average",
-            "At least {k|Value needed} of value on the shortlist of an average pool." + SPREAD,
+            "At least {k:5|Value needed} of value on the shortlist of an average pool." + SPREAD,
             "average",
             amounts=True,
+            sets={"of": "value"},
         ),
     )
     help = "At least K qualified on average over whole pools; needs the pool column."
@@ -59,8 +61,10 @@ class PoolAverage(OnAverage, tag="pool-average", frozen=True):
         Proved("pools", labels=("missing",), bad_rows=DROPPED),
     )  # fmt: skip
 
-    spread: float | None = None
-    of: Literal["count", "value"] = "count"
+    spread: Annotated[float | None, GUESSED_SPREAD] = None
+    of: Annotated[
+        LabelsOf, Option("count", LabelsOf, "value: labels are amounts of at least 0, and k is an amount.")
+    ] = "count"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved
 from surelist.promises.judging import RowsSeen, ShareSeen
+from surelist.promises.options import SHARE, share_option
 from surelist.promises.phrases import counted, percent
 from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 STARTS = (0.02, 0.05, 0.12, 0.3)  # list shares where the walk begins if no plan says so
+START = share_option(
+    "For precision: the share of candidates on the first list tested.", "the list to begin with"
+)
 RATIO = 1.05  # a step of the walk makes the list this much longer
 
 
@@ -61,11 +65,17 @@ class Precision(Promise, tag="precision", frozen=True):
         PageChoice(
             "precision",
             "Of those listed",
-            "At least {precision=share|Percent of the list that is qualified} % of those listed are "
+            "At least {precision=share:80|Percent of the list that is qualified} % of those listed are "
             "qualified, in the long run. Begin with a list of {start|Percent of candidates on the first "
             "list} % of candidates: about half of what is hoped for, from a pilot, never from these labels "
             "(may stay empty, at a price).",
         ),
+    )
+    labelled = PageChoice(
+        "precision",
+        "A list that is mostly right",
+        "A list of these very candidates of which at least {purity=share:90|Percent of the list that is "
+        "qualified} % are qualified, as long as can be certified.",
     )
     help = "At least this share of the list is qualified; needs unlabelled scores."
     flags = (("precision", "share"),)
@@ -86,8 +96,8 @@ class Precision(Promise, tag="precision", frozen=True):
                only=("evidence",)),
     )  # fmt: skip
 
-    share: float
-    start: float | None = None
+    share: Annotated[float, replace(SHARE, words="the share of the list")]
+    start: Annotated[float | None, START] = None
 
     def __post_init__(self) -> None:
         check.set_value(self, "share", check.as_alpha(self.share, "share"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from surelist.promises.conditions import BESIDE, BY_GROUP, COMMON, DROPPED, HASH
 from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import MOST_ROWS, CountPromise, Largest
+from surelist.promises.options import SHARE
 from surelist.promises.phrases import percent
 from surelist.promises.promise import Level, PageChoice, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step
@@ -53,14 +54,20 @@ class Recall(CountPromise, tag="recall", frozen=True):
         PageChoice(
             "recall",
             "Miss few",
-            "Keep at least {share|Percent of qualified candidates kept} % of all qualified candidates.",
+            "Keep at least {share:95|Percent of qualified candidates kept} % of all qualified candidates.",
             "share kept",
             by_group=(
                 "Miss few, in each group",
-                "Keep at least {share|Percent of qualified candidates kept} % of the qualified candidates of "
-                "each group.",
+                "Keep at least {share:95|Percent of qualified candidates kept} % of the qualified candidates "
+                "of each group.",
             ),
         ),
+    )
+    labelled = PageChoice(
+        "recall",
+        "Miss few of these candidates",
+        "A list that holds at least {share:90|Percent of qualified candidates kept} % of the qualified ones "
+        "among these. Every label that is asked for has to come.",
     )
     help = "Keep this share of all qualified candidates."
     flags = (("recall", "share"),)
@@ -95,7 +102,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
         Proved("noise", labels=("noisy",), only=("labels",)),
     )  # fmt: skip
 
-    share: float
+    share: Annotated[float, SHARE]
 
     def __post_init__(self) -> None:
         check.set_value(self, "share", check.as_alpha(self.share, "share"))

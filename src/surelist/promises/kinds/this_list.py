@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from surelist.errors import InvalidInput
 from surelist.promises import phrases
 from surelist.promises.conditions import Proved
 from surelist.promises.kinds.false_share import scores_fingerprint
+from surelist.promises.options import LIST_SIZE, SHARE
 from surelist.promises.phrases import counted, number, percent, qualified
 from surelist.promises.promise import About, Level, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
@@ -59,8 +60,8 @@ class ThisList(Promise, tag="this-list", frozen=True):
 
     proved_with = (Proved("this-list", labels=("missing",), others=("given",)),)
 
-    size: int
-    share: float | None = None
+    size: Annotated[int, LIST_SIZE]
+    share: Annotated[float | None, SHARE] = None
 
     def __post_init__(self) -> None:
         check.set_value(self, "size", check.as_count(self.size, "size"))

@@ -7,7 +7,7 @@ look at the rest.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from surelist.promises import phrases
 from surelist.promises.conditions import Proved
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.precision import grid
+from surelist.promises.options import share_option
 from surelist.promises.phrases import counted, percent
 from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+ACCEPT = share_option(
+    "For a triage: of the accepted, the share that is qualified.", "the share of the accepted"
+)
+REJECT = share_option(
+    "For a triage: of the rejected, the share that is not qualified.", "the share of the rejected"
+)
+REJECT_RECALL = share_option(
+    "For a triage, instead: of all qualified, the share that is not rejected.",
+    "the share that is not rejected",
+)
+LARGEST = share_option("For a triage with reject: the largest share of candidates to accept.")
 MIDDLE = 0.5  # of candidates may be accepted at most, and the others rejected
 RATIO = 1.02  # a step makes a list this much longer
 FIRST = 3.0  # times as many rows on the first list as could pass at all
@@ -67,8 +79,8 @@ class Triage(Promise, tag="triage", frozen=True):
         PageChoice(
             "triage",
             "Accept, look, reject",
-            "Put everyone on one of three lists: of the accepted at least {accept|Percent of the accepted "
-            "that is qualified} % are qualified; of the rejected at least {reject|Percent of the rejected "
+            "Put everyone on one of three lists: of the accepted at least {accept:90|Percent of the accepted "
+            "that is qualified} % are qualified; of the rejected at least {reject:90|Percent of the rejected "
             "that is not qualified} % are not, or, with that field empty, at least {reject_recall|Percent of "
             "all qualified that is not rejected} % of all qualified are not rejected. People look at the "
             "rest.",
@@ -84,10 +96,10 @@ class Triage(Promise, tag="triage", frozen=True):
 
     proved_with = (Proved("triage", labels=("thinned",), others=("given",)),)
 
-    accept: float
-    reject: float | None = None
-    reject_recall: float | None = None
-    middle: float | None = None
+    accept: Annotated[float, ACCEPT]
+    reject: Annotated[float | None, REJECT] = None
+    reject_recall: Annotated[float | None, REJECT_RECALL] = None
+    middle: Annotated[float | None, LARGEST] = None
 
     def __post_init__(self) -> None:
         if (self.reject is None) == (self.reject_recall is None):

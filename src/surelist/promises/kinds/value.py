@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 from surelist import _numerals as numerals
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved
-from surelist.promises.kinds.betting import DEFAULT_SPREAD, SPREAD, OnAverage
+from surelist.promises.kinds.betting import DEFAULT_SPREAD, GUESSED_SPREAD, SPREAD, OnAverage
+from surelist.promises.options import POOL_SIZE
 from surelist.promises.promise import PageChoice
 
 
@@ -34,8 +36,8 @@ class Value(OnAverage, tag="value", frozen=True):
         PageChoice(
             "value",
             "A value on average",
-            "At least {k|Value needed} of value on the shortlist of an average pool of "
-            "{pool_size|Candidates in a pool} candidates." + SPREAD,
+            "At least {k:5|Value needed} of value on the shortlist of an average pool of "
+            "{pool_size:100|Candidates in a pool} candidates." + SPREAD,
             "average",
             amounts=True,
         ),
@@ -51,8 +53,8 @@ class Value(OnAverage, tag="value", frozen=True):
         Proved("shift", labels=("missing",), shift=("known",), scores=SEVERAL, pools=BESIDE),
     )
 
-    pool_size: float
-    spread: float | None = None
+    pool_size: Annotated[float, POOL_SIZE]
+    spread: Annotated[float | None, GUESSED_SPREAD] = None
 
     @property
     def amounts(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -30,6 +30,7 @@ from surelist.promises.conditions import (
 from surelist.promises.curve import certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import Largest, RatePromise, by_count
+from surelist.promises.options import POOL_SIZE, K
 from surelist.promises.phrases import counted, qualified
 from surelist.promises.promise import Level, PageChoice, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step
@@ -60,17 +61,23 @@ class Expected(RatePromise, tag="expected", frozen=True):
         PageChoice(
             "expected",
             "On average",
-            "At least {k|Qualified candidates needed} qualified candidates on the shortlist of an average "
-            "pool of {pool_size|Candidates in a pool}.",
+            "At least {k:5|Qualified candidates needed} qualified candidates on the shortlist of an average "
+            "pool of {pool_size:100|Candidates in a pool}.",
             "average",
             by_group=(
                 "On average, for each group",
                 "At least this many qualified candidates of each group, in an average pool of "
-                "{pool_size|Candidates in a pool} candidates of all groups:",
+                "{pool_size:100|Candidates in a pool} candidates of all groups:",
             ),
             beside=" If a precision is needed too: of those listed at least "
-            "{also|Percent of the list that is qualified, also} % qualified (may stay empty).",
+            "{also=share|Percent of the list that is qualified, also} % qualified (may stay empty).",
         ),
+    )
+    labelled = PageChoice(
+        "expected",
+        "For future pools like these",
+        "At least {k:5|Qualified candidates needed} qualified candidates on the shortlist of an average "
+        "pool of {pool_size:100|Candidates in a pool}.",
     )
     help = "At least K qualified in an average pool."
     flags = (("expect", "k"),)
@@ -113,8 +120,8 @@ class Expected(RatePromise, tag="expected", frozen=True):
         Proved("noise", labels=("noisy",), others=("given",), only=("labels", "others")),
     )  # fmt: skip
 
-    k: float
-    pool_size: float
+    k: Annotated[float, K]
+    pool_size: Annotated[float, POOL_SIZE]
 
     def __post_init__(self) -> None:
         for name in ("k", "pool_size"):
