@@ -18,9 +18,8 @@ from scipy import special
 
 import surelist as sl
 from surelist.bounds.collection import block_rate_count
-from surelist.lifecycle.block_design import choose_block, lay_out
-from surelist.lifecycle.block_draw import block_sizes
-from surelist.lifecycle.labelling_enough import need
+from surelist.lifecycle.block_design import choose_block, lay_out, need
+from surelist.lifecycle.labelling_design import block_sizes
 
 ALPHA, FALLBACK = 0.1, 0.15
 POPULATIONS = (

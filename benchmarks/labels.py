@@ -152,11 +152,9 @@ def blocks() -> None:
 
     Exact for every block that may be chosen: no labels are drawn. Before, blocks grew by 6 % each.
     """
-    from surelist.bounds.block_level import about_level
-    from surelist.bounds.collection import block_rate_count
-    from surelist.lifecycle.block_design import lay_out
-    from surelist.lifecycle.block_draw import block_sizes
-    from surelist.lifecycle.labelling_enough import need
+    from surelist.bounds.collection import about_level, block_rate_count
+    from surelist.lifecycle.block_design import lay_out, need
+    from surelist.lifecycle.labelling_design import block_sizes
 
     size, share = 20_000, ALPHA * 0.85
     print(f"{'k of 100':<9}{'labels':>7}{'level, even blocks':>20}{'tight':>8}{'rows needed':>13}")

@@ -19,7 +19,7 @@ _NAMES = {
     "lifecycle.campaign": "Campaign",
     "lifecycle.drift": "Drift drift",
     "lifecycle.labelling": "Labelling",
-    "lifecycle.labelling_judge": "judge_scores",
+    "lifecycle.labelling_start": "judge_scores",
     "lifecycle.monitor": "Monitor",
     "lifecycle.plan": "Plan",
     "lifecycle.planning": "plan",

@@ -18,7 +18,7 @@ from surelist.lifecycle.campaign import Campaign as Campaign
 from surelist.lifecycle.drift import Drift as Drift
 from surelist.lifecycle.drift import drift as drift
 from surelist.lifecycle.labelling import Labelling as Labelling
-from surelist.lifecycle.labelling_judge import judge_scores as judge_scores
+from surelist.lifecycle.labelling_start import judge_scores as judge_scores
 from surelist.lifecycle.monitor import Monitor as Monitor
 from surelist.lifecycle.plan import Plan as Plan
 from surelist.lifecycle.planning import plan as plan

@@ -8,7 +8,7 @@ import pytest
 from surelist.bounds.counts import critical_count
 from surelist.bounds.sequential import FirstCrossing, first_crossing_counts
 from surelist.errors import InvalidInput
-from surelist.lifecycle.schedule import spending
+from surelist.lifecycle.campaign_state import spending
 
 LOOKS = [20, 31, 50, 90, 91, 200]
 

@@ -12,7 +12,7 @@ import surelist as sl
 from surelist.bounds.sequential import first_crossing_counts
 from surelist.examples import population
 from surelist.lifecycle import campaign as campaigns
-from surelist.lifecycle.schedule import spending
+from surelist.lifecycle.campaign_state import spending
 from surelist.workflows.watching import draw_audit
 from tests.helpers.simulated_pools import pools
 

@@ -7,10 +7,14 @@ import pytest
 from scipy import stats
 
 import surelist as sl
-from surelist.bounds.block_level import about_counts, about_level, pool_rates
-from surelist.bounds.collection import block_pool_count, block_rate_count
-from surelist.lifecycle.block_design import lay_out
-from surelist.lifecycle.labelling_enough import need
+from surelist.bounds.collection import (
+    about_counts,
+    about_level,
+    block_pool_count,
+    block_rate_count,
+    pool_rates,
+)
+from surelist.lifecycle.block_design import lay_out, need
 
 pytestmark = pytest.mark.slow
 

@@ -9,10 +9,10 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.bounds.sequential import first_crossing_counts
 from surelist.errors import UnreviewedWarning
+from surelist.lifecycle import bounded as _score_counts
 from surelist.lifecycle import reviewed as reviews
-from surelist.lifecycle import score_sketch as _score_counts
-from surelist.lifecycle.schedule import fourfold, spending
-from surelist.lifecycle.score_sketch import ScoreCounts
+from surelist.lifecycle.bounded import ScoreCounts
+from surelist.lifecycle.campaign_state import fourfold, spending
 from tests.helpers.simulated_pools import binormal, pools
 
 TARGET = sl.Expected(5, 100)

@@ -13,7 +13,7 @@ import pytest
 from scipy import special
 
 import surelist as sl
-from surelist.bounds.collection_precision import Prefix, last_passing, may_fail, most_pads, passes
+from surelist.bounds.collection_lists import Prefix, last_passing, may_fail, most_pads, passes
 from surelist.lifecycle.labelling_design import Sample, Stage
 from surelist.lifecycle.labelling_precision import PrecisionDesign, score_ends
 from surelist.lifecycle.labelling_start import ArrayCollection

@@ -12,7 +12,7 @@ import pytest
 from scipy import special
 
 import surelist as sl
-from surelist.bounds.collection_recall import (
+from surelist.bounds.collection_lists import (
     allowed_hits,
     at_least,
     chance_missed,

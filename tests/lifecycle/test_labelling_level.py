@@ -14,9 +14,8 @@ import pytest
 import surelist as sl
 from surelist import examples
 from surelist.bounds.collection import block_count, block_rate_count
-from surelist.lifecycle.block_draw import draw_blocks, set_aside
 from surelist.lifecycle.labelling_block import BlockDesign
-from surelist.lifecycle.labelling_design import BlockDraws, Sample, Stage
+from surelist.lifecycle.labelling_design import BlockDraws, Sample, Stage, draw_blocks, set_aside
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.bounds import betting
 from surelist.lifecycle import drift as drift_module
-from surelist.lifecycle.monitor_file import Outcomes
-from surelist.lifecycle.pools_seen import CHARACTERS, Memory, natural
+from surelist.lifecycle.bounded import CHARACTERS, Memory, natural
+from surelist.lifecycle.claims import Outcomes
 from tests.helpers import simulated_pools
 
 

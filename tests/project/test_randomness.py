@@ -16,7 +16,7 @@ from scipy.stats import binom
 import surelist as sl
 from surelist._randomness import fresh_bits, fresh_bytes
 from surelist.examples import population
-from surelist.lifecycle.audit_draw import coins
+from surelist.lifecycle.reviewed import coins
 from surelist.promises.draws import Draw
 from surelist.ties import Salt
 from tests.helpers.randomness import seeded

@@ -15,6 +15,10 @@ E P(T >= X), which needs the law of X only where P(T >= .) is neither 0 nor 1.
 
 A count of ``n + 1`` means that no outcome certifies. Near ties with alpha the collection's own
 count is decided in integers; the other two err by one count to the safe side.
+
+``tightened`` and ``about_level`` are for laying blocks out, never for certifying: a count is a whole number,
+so the level that a block's test reaches lies somewhat below its share of alpha; a little smaller block with
+the same count reaches it, and its list is shorter.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,11 +38,15 @@ from surelist.bounds.counts import Rate
 from surelist.errors import InvalidInput
 
 Floats = NDArray[np.float64]
+Rates = tuple[Floats, Floats]  # points and their weights
 Survival = Callable[[Floats], Floats]
 
 REACH = 9.0  # standard deviations beyond which a tail is below the rounding of the rest
 MOST_POINTS = 1 << 15  # ranks summed one by one; beyond, in groups bounded from both sides
 GROUPS = 1 << 11
+NODES = 24  # of a rough quadrature
+SPREAD = 7.0  # standard deviations gone through
+LEFT = 1e-3  # of alpha, left for what this does not see
 
 
 def block_count(block: int, qualified: int, drawn: int, alpha: Rate) -> int:
@@ -216,3 +224,65 @@ def log_hypergeometric(x: float | Floats, total: int, marked: float | Floats, dr
         - log_binomial(np.asarray(float(drawn)), float(total), p)
     )
     return np.where(possible, log, -np.inf)
+
+
+@cache
+def _nodes() -> tuple[Floats, Floats]:
+    x, weights = np.polynomial.legendre.leggauss(NODES)
+    return np.asarray(x), np.asarray(weights)
+
+
+def _beta_nodes(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Points and weights, one more axis at the end, for a Beta law; b = 0 is a point at 1."""
+    a, b = a[..., None], np.maximum(b, 1e-9)[..., None]
+    mean = a / (a + b)
+    spread = np.sqrt(mean * (1 - mean) / (a + b + 1))
+    low, high = np.maximum(mean - SPREAD * spread, 1e-12), np.minimum(mean + SPREAD * spread, 1 - 1e-12)
+    x, weights = _nodes()
+    at = low + (high - low) * (x + 1) / 2
+    log = (a - 1) * np.log(at) + (b - 1) * np.log1p(-at)
+    dense = np.exp(log - log.max(axis=-1, keepdims=True)) * weights
+    return at, dense / dense.sum(axis=-1, keepdims=True)
+
+
+def pool_rates(k: int, pool_size: int) -> Rates:
+    """The rate at the k-th best qualified candidate of a future pool."""
+    at, weights = _beta_nodes(np.array([float(k)]), np.array([pool_size - k + 1.0]))
+    return at[0], weights[0]
+
+
+def about_level(size: int, blocks: Floats, drawn: int, rates: Rates, counts: Floats) -> Floats:
+    """P(at least ``counts`` of ``drawn`` are qualified and above the boundary), for each block.
+
+    ``rates``: points and weights of the rate above the boundary (one point for an average over pools).
+    """
+    share, weights = _beta_nodes(blocks + 1.0, size - blocks)
+    chance = np.minimum(1.0, rates[0] / share[..., None])
+    others = np.maximum(drawn - counts + 1, 1e-9)
+    tails = special.betainc(counts[:, None, None], others[:, None, None], chance)
+    level: Floats = np.einsum("ijk,ij,k->i", tails, weights, rates[1])
+    return level
+
+
+def about_counts(size: int, blocks: Floats, drawn: int, rates: Rates, alpha: float) -> Floats:
+    """About the critical count of each block; drawn + 1 where there is none."""
+    low, high = np.zeros(len(blocks)), np.full(len(blocks), drawn + 1.0)
+    while (high - low > 1).any():
+        middle = np.floor((low + high) / 2)
+        holds = about_level(size, blocks, drawn, rates, np.maximum(middle, 1.0)) <= alpha
+        low, high = np.where(holds & (middle > 0), low, middle), np.where(holds & (middle > 0), middle, high)
+    return high
+
+
+def tightened(size: int, blocks: list[int], drawn: int, rates: Rates, alpha: float) -> list[int]:
+    """The smallest blocks with the same critical counts, each once."""
+    upper = np.asarray(blocks, dtype=np.float64)
+    counts = about_counts(size, upper, drawn, rates, alpha)
+    possible = counts <= drawn
+    lower, upper = np.maximum(0.4 * upper, drawn), upper.copy()
+    for _ in range(18):
+        middle = (lower + upper) / 2
+        holds = about_level(size, middle, drawn, rates, counts) <= alpha * (1 - LEFT)
+        lower, upper = np.where(holds, lower, middle), np.where(holds, middle, upper)
+    tight = np.where(possible, np.ceil(upper), np.asarray(blocks))
+    return sorted({int(each) for each in tight.tolist()})

@@ -1,14 +1,17 @@
 """How a labelling is laid out: pilot, block, shares of alpha; and how the pilot's labels choose the block.
 
 Nothing here decides a level: any choice made from the pilot alone is valid [theory: few-labels]. It decides
-how short the list comes out. A small block needs few labels per qualified row found in it, but it must hold
-enough of them. The pilot's labels give a posterior for the curve "chance to be qualified at a rank" (a
-logistic line on the normal scale of ranks); the block is the one with the shortest expected list under it.
+how short the list comes out, and whether it could ever come out at all (``require_enough``, which takes
+every label to turn out as well as can be). A small block needs few labels per qualified row found in it,
+but it must hold enough of them. The pilot's labels give a posterior for the curve "chance to be qualified
+at a rank" (a logistic line on the normal scale of ranks); the block is the one with the shortest expected
+list under it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -16,14 +19,18 @@ from numpy.typing import NDArray
 
 from surelist._dataclasses import dataclass
 from surelist._scipy import special
-from surelist.bounds.block_level import Rates, tightened
-from surelist.lifecycle.block_draw import block_sizes
-
-Floats = NDArray[np.float64]
+from surelist.bounds.collection import Rates, tightened
+from surelist.bounds.control_sample import control_rule
+from surelist.bounds.counts import critical_count
+from surelist.errors import InvalidInput
+from surelist.lifecycle.labelling_design import Asked, Floats, block_sizes
+from surelist.promises.phrases import counted, percent
+from surelist.promises.promise import About, Promise
 
 WIDE = 8.0  # the pilot's block, as a multiple of the qualified rows that the target needs
 FEWEST = 40  # labels below which a pilot costs more than it brings
 MOST_APART = 100_000  # rows set aside for the pilot; more would not be used
+SEARCHED = 20_000  # candidates up to which the fewest labels are searched for; beyond, some that could
 
 
 @dataclass(frozen=True)
@@ -57,18 +64,15 @@ class Layout:
     fallback: float  # share of alpha of the pilot's own block
 
 
+def need(target: Promise, size: int) -> Need:
+    """How many qualified rows of the collection the target asks for, as a share of it."""
+    return Need(*target.block_need(size))
+
+
 def lay_out(
-    size: int,
-    labels: int,
-    need: Need,
-    *,
-    alpha: float,
-    future: bool,
-    pilot: float,
-    fallback: float,
-    aside: float,
-    block: int | None,
-) -> Layout:
+    size: int, labels: int, need: Need, *, alpha: float, future: bool, pilot: float = 0.25,
+    fallback: float = 0.15, aside: float = 0.1, block: int | None = None,
+) -> Layout:  # fmt: skip
     """The design for ``size`` candidates and ``labels`` labels; ``block`` given: no pilot."""
     smallest = math.ceil(1.02 * need.mean * size) + 1
     if labels >= size:
@@ -96,15 +100,9 @@ def _tight(size: int, blocks: list[int], drawn: int, need: Need, alpha: float) -
 
 
 def choose_block(
-    shares: Floats,
-    labels: NDArray[np.bool_],
-    size: int,
-    blocks: tuple[int, ...],
-    drawn: int,
-    need: Need,
-    alpha: float,
-    otherwise: float,
-) -> int:
+    shares: Floats, labels: NDArray[np.bool_], size: int, blocks: Sequence[int], drawn: int, need: Need,
+    alpha: float, otherwise: float,
+) -> int:  # fmt: skip
     """Number of the block with the shortest expected list, given the pilot's labels at rank ``shares``.
 
     ``otherwise`` is the share of the collection that is listed if the block's test certifies nothing.
@@ -115,7 +113,7 @@ def choose_block(
     ends = sizes / size
     counts = need.count(size, sizes, drawn, alpha)
     wanted = counts / drawn * ends  # qualified rows, as a share of all, at the threshold
-    expected = np.full(len(blocks), 0.0)
+    expected = np.zeros(len(sizes))
     for weight, curve in zip(weights, curves, strict=True):
         held = np.interp(ends, at, curve)
         chance = np.clip(held / ends, 1e-12, 1 - 1e-12)
@@ -123,7 +121,7 @@ def choose_block(
         listed = np.minimum(np.interp(wanted, curve, at), ends)
         expected += weight * (certified * listed + (1 - certified) * otherwise)
     expected[counts > drawn] = np.inf
-    return int(np.argmin(expected)) if np.isfinite(expected).any() else len(blocks) - 1
+    return int(np.argmin(expected)) if np.isfinite(expected).any() else len(sizes) - 1
 
 
 @cache
@@ -158,3 +156,71 @@ def _posterior(shares: Floats, labels: NDArray[np.bool_]) -> tuple[Floats, Float
     likely = likely[weights[likely] > 1e-4]
     chosen = weights[likely]
     return chosen / chosen.sum(), held[likely]
+
+
+def _laid_out(asked: Asked, labels: int) -> Layout:
+    """The design of this many labels."""
+    target, size = asked.target, asked.size
+    if target.sample == "control":
+        return Layout(0, 0, 0, (size,), labels, 0.0)
+    future = target.about is not About.COLLECTION
+    return lay_out(size, labels, need(target, size), alpha=asked.alpha, future=future, **asked.options)
+
+
+def require_enough(asked: Asked) -> Layout:
+    """The design, where it can certify; else an error with a number of labels that could."""
+    layout = _laid_out(asked, asked.labels)
+    if _could(asked, layout):
+        return layout
+    enough, groups = _enough(asked), len(asked.collection.sizes)
+    given = counted(asked.labels, "label") + (f" in each of {groups} groups" if groups > 1 else "")
+    promise = f"{asked.target.describe()} at alpha {percent(asked.alpha)}"
+    way_out = (
+        f"no number of labels of these {counted(asked.size, 'candidate')} could; ask for less, or bring more"
+        if enough is None
+        else f"{enough * groups:,} could, if enough of them are qualified"
+    )
+    raise InvalidInput("labels", f"{given} cannot certify {promise}, however they turn out; {way_out}.")
+
+
+def _could(asked: Asked, layout: Layout) -> bool:
+    """Whether labels that all turn out qualified would certify; of the blocks the widest needs the fewest."""
+    target, size, alpha = asked.target, asked.size, asked.alpha
+    if target.sample == "control":  # twice what the binomial rule needs: it fails at alpha squared
+        if layout.labels >= 2 * _binomial(asked):
+            return True
+        return control_rule(size, layout.labels, target.kept_share, alpha).needed is not None
+    pilot, share = layout.pilot_labels, alpha * layout.fallback
+    if (
+        share
+        and pilot
+        and target.block_count(layout.apart or size, layout.pilot_block, pilot, share) <= pilot
+    ):
+        return True
+    free, main = size - (layout.apart or pilot), alpha * (1 - layout.fallback)
+    known = pilot if target.about is About.COLLECTION else 0
+    counts = (target.block_count(free, each, layout.labels, main, known) for each in layout.blocks[::-1])
+    return any(count <= layout.labels for count in counts)
+
+
+def _binomial(asked: Asked) -> int:
+    """The fewest qualified ones with which the binomial rule keeps a share: share^n <= alpha."""
+    share = asked.target.kept_share
+    count = max(1, math.ceil(math.log(asked.alpha) / math.log(float(share))) - 1)
+    while critical_count(count, share, asked.alpha) > count:
+        count += 1
+    return count
+
+
+def _enough(asked: Asked) -> int | None:
+    """A number of labels that could: the fewest, or in large collections those of the binomial rule."""
+    size, control = asked.size, asked.target.sample == "control"
+    low, high = asked.labels, min(size, _binomial(asked) if control else 2 * asked.labels)
+    while not _could(asked, _laid_out(asked, high)):
+        if high == size:
+            return None
+        low, high = high, min(size, 2 * high)
+    while high - low > 1 and (size <= SEARCHED or not control):
+        middle = (low + high) // 2
+        low, high = (low, middle) if _could(asked, _laid_out(asked, middle)) else (middle, high)
+    return high

@@ -9,7 +9,6 @@ then thresholds may fall too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -24,32 +23,24 @@ from surelist._check import MissingLabels
 from surelist._files import Versions, hold
 from surelist._version import __version__
 from surelist.bounds.sequential import FirstCrossing
-from surelist.drawing.display import Display, Displayed
+from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
-from surelist.lifecycle import campaign_file, campaign_text
-from surelist.lifecycle.audit_draw import coins
-from surelist.lifecycle.campaign_file import CampaignState
-from surelist.lifecycle.campaign_policy import policy_of
+from surelist.lifecycle import campaign_state as looks
+from surelist.lifecycle import campaign_text
+from surelist.lifecycle.bounded import ScoreCounts, as_name
+from surelist.lifecycle.campaign_state import CampaignState, Epoch, Update, pool_of, rate_of
 from surelist.lifecycle.monitor import Monitor
-from surelist.lifecycle.monitor_file import in_file, state_text
-from surelist.lifecycle.pools_seen import as_name
-from surelist.lifecycle.reviewed import UNKNOWN, PoolReviews, Screened, as_candidates, as_draws, require_list
-from surelist.lifecycle.schedule import (
-    EVERYONE,
-    Epoch,
-    Update,
-    as_schedule,
-    as_target,
-    pool_of,
-    rate_of,
-    refusal,
-    replay,
-    shortest_list,
-    spending,
-    surely_at_boundary,
+from surelist.lifecycle.reviewed import (
+    UNKNOWN,
+    PoolReviews,
+    Screened,
+    as_candidates,
+    as_draws,
+    coins,
+    require_list,
 )
-from surelist.lifecycle.score_sketch import ScoreCounts
+from surelist.lifecycle.state import Kept, in_file, state_text
 from surelist.promises import kinds
 from surelist.promises.evidence import fingerprint_of
 from surelist.promises.kinds.counts import CountPromise
@@ -58,7 +49,7 @@ from surelist.promises.policy import Policy
 UNCERTIFIED = ("refuse", "everyone")
 
 
-class Campaign(Displayed):
+class Campaign(Kept):
     """Screens pools under one promise and learns from reviews [theory: reviews].
 
     Parameters
@@ -96,28 +87,21 @@ class Campaign(Displayed):
     """
 
     def __init__(
-        self,
-        scores: Any,
-        labels: Any,
-        target: CountPromise,
-        *,
-        alpha: float = 0.1,
-        schedule: Sequence[int] | None = None,
-        monitor_alpha: float = 0.05,
-        uncertified: Literal["refuse", "everyone"] = "refuse",
-        missing_labels: MissingLabels = "error",
+        self, scores: Any, labels: Any, target: CountPromise, *, alpha: float = 0.1,
+        schedule: Sequence[int] | None = None, monitor_alpha: float = 0.05,
+        uncertified: Literal["refuse", "everyone"] = "refuse", missing_labels: MissingLabels = "error",
         audit_rate: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         check.require_one_index(scores=scores, labels=labels)
         array = check.as_scores(scores)
         qualified, missing = check.as_labels(labels, missing=missing_labels)
         check.require_rows(array, "scores")
         check.require_length(qualified, len(array), "labels")
-        target = as_target(target, audited=audit_rate is not None)
+        target = looks.as_target(target, audited=audit_rate is not None)
         state = CampaignState(
             target=msgspec.to_builtins(target),
             alpha=check.as_level(alpha),
-            schedule=list(as_schedule(schedule, len(array), target)),
+            schedule=list(looks.as_schedule(schedule, len(array), target)),
             monitor_alpha=check.as_level(monitor_alpha, "monitor_alpha"),
             uncertified=cast(Any, check.as_choice(uncertified, UNCERTIFIED, "uncertified")),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -126,18 +110,16 @@ class Campaign(Displayed):
             missing=missing,
             audit_rate=None if audit_rate is None else check.as_alpha(audit_rate, "audit_rate"),
         )
-        self._resume(target, state, FirstCrossing(rate_of(target)), Versions())
+        self._resume(target, state, FirstCrossing(rate_of(target)))
         self._qualified.add(array[qualified])
         self._listed.add(array)
         self._look()
         if self.chosen is None and uncertified == "refuse":
-            raise refusal(target, self.budgets[0], self.updates[0], int(np.count_nonzero(qualified)))
+            raise looks.refusal(target, self.budgets[0], self.updates[0], int(np.count_nonzero(qualified)))
 
-    def _resume(
-        self, target: CountPromise, state: CampaignState, walk: FirstCrossing, versions: Versions
-    ) -> None:
-        """Go on from ``state``; ``walk`` has seen its looks, ``versions`` its file."""
-        self._given, self._walk, self._versions = state, walk, versions
+    def _resume(self, target: CountPromise, state: CampaignState, walk: FirstCrossing) -> None:
+        """Go on from ``state``; ``walk`` has seen its looks."""
+        self._given, self._walk, self._versions = state, walk, Versions()
         self.target, self.alpha, self.schedule = target, state.alpha, tuple(state.schedule)
         self.monitor_alpha, self.uncertified = state.monitor_alpha, state.uncertified
         self.audit_rate = state.audit_rate
@@ -161,37 +143,21 @@ class Campaign(Displayed):
             watched=reviews.watched, watch=None if self.monitor is None else self.monitor.state,
         )  # fmt: skip
 
-    def save(self, path: str | Path) -> None:
-        """Write the state as JSON; never half-written, and never over what someone else wrote."""
-        with self.saving(path):
-            pass
-
-    def saving(self, path: str | Path) -> AbstractContextManager[None]:
-        """``save`` once the block has ended well, for what has to appear before the state counts it."""
-        return self._versions.replacing(Path(path), self.dumps())
-
     def dumps(self) -> str:
         """The state as text; ``loads`` goes on from it."""
         return state_text(self.state)
 
     @classmethod
-    def load(cls, path: str | Path) -> Campaign:
-        """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
-        versions = Versions()
-        campaign = cls.loads(versions.read(Path(path)), path)
-        campaign._versions = versions
-        return campaign
-
-    @classmethod
     def loads(cls, text: str, name: str | Path = "campaign") -> Campaign:
         """Go on where ``dumps`` stopped, with the same checks."""
         with in_file(name):
-            state = campaign_file.loads(text, Path(name))
-            target = as_target(kinds.read_promise(state.target), audited=state.audit_rate is not None)
-            walk, chosen = replay(state.schedule, state.updates, state.alpha, rate_of(target), state.may_fall)
+            state = looks.loads(text, name)
+            target = looks.as_target(kinds.read_promise(state.target), audited=state.audit_rate is not None)
+            rate, may_fall = rate_of(target), state.audit_rate is not None
+            walk, chosen = looks.replay(state.schedule, state.updates, state.alpha, rate, may_fall)
             hold(state.chosen == chosen, "the threshold in force belongs to another update")
             campaign = cls.__new__(cls)
-            campaign._resume(target, state, walk, Versions())
+            campaign._resume(target, state, walk)
             hold(campaign.promise == state.promise, "the promise does not say what the evidence says")
         return campaign
 
@@ -228,17 +194,17 @@ class Campaign(Displayed):
     @property
     def policy(self) -> Policy:
         """The threshold in force as a policy, with the looks that back it."""
-        return policy_of(self)
+        return campaign_text.policy_of(self)
 
     @property
     def promise(self) -> str:
         """What is promised now, or why nothing is."""
-        return EVERYONE if self.chosen is None else self.policy.promise
+        return looks.EVERYONE if self.chosen is None else self.policy.promise
 
     @property
     def budgets(self) -> list[float]:
         """Cumulative alpha by look, from the schedule."""
-        return spending(self.alpha, len(self.schedule))
+        return looks.spending(self.alpha, len(self.schedule))
 
     def screen(self, scores: Any, *, ids: Any = None, pool: Any = None) -> NDArray[np.bool_]:
         """Shortlist a new pool: True for every candidate on the list, who is to be reviewed.
@@ -393,7 +359,7 @@ class Campaign(Displayed):
             self._listed.drop_below(threshold)
         listed = self.rows if threshold is None else self._listed.at_least(threshold)
         size = pool_of(self.target) * listed / self.rows
-        rows_at_boundary = surely_at_boundary(self.rows, self.target, self.alpha) - self.reviews.missing
-        floor = shortest_list(self._qualified, self._listed, rows_at_boundary, self.rows, self.target)
+        rows_at_boundary = looks.surely_at_boundary(self.rows, self.target, self.alpha) - self.reviews.missing
+        floor = looks.shortest_list(self._qualified, self._listed, rows_at_boundary, self.rows, self.target)
         self.updates.append(Update(self.pools, self.rows, count, threshold, size, floor))
         self.epochs.append(Epoch(drawn=0 if audit else None))

@@ -1,4 +1,4 @@
-"""What a monitor tests, and what it is fed: claims about rates, and reviews of pools in numbers.
+"""What a monitor tests, is fed and keeps: claims about rates, reviews of pools in numbers, its state.
 
 Missing reviews are never taken for an outcome: they count as whatever speaks for the promise in the
 alarm, and both ways in the interval [theory: watching, recall-alarm].
@@ -8,19 +8,112 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import astuple
 
 from surelist import _check as check
+from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
+from surelist._files import hold
 from surelist._names import option
+from surelist._version import __version__
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
-from surelist.lifecycle.monitor_file import Outcomes
+from surelist.lifecycle.bounded import Memory
+from surelist.lifecycle.state import FORMAT
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 from surelist.promises.state import Cutoff
+
+
+class Outcomes(Struct, frozen=True, forbid_unknown_fields=True):
+    """What reviews have shown. Missing reviews are counted apart, never taken for an outcome.
+
+    ``successes`` are known, ``unreviewed`` might be. Of an audit: ``missed`` candidates turned out
+    qualified though unlisted, ``unaudited`` ones were drawn and not reviewed.
+    """
+
+    trials: int = 0
+    successes: int = 0
+    unreviewed: int = 0
+    missed: int = 0
+    unaudited: int = 0
+
+    def __add__(self, other: Outcomes) -> Outcomes:
+        return Outcomes(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __sub__(self, other: Outcomes) -> Outcomes:
+        return Outcomes(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+
+class Tally(Struct, forbid_unknown_fields=True):
+    """The counts of one group: in all, and before the threshold last changed."""
+
+    group: str | None
+    total: Outcomes = field(default_factory=Outcomes)
+    before: Outcomes = field(default_factory=Outcomes)
+    log_wealth: list[float] = field(default_factory=list)  # of the bets, where this is in a file
+
+    @property
+    def since(self) -> Outcomes:
+        """The counts since the threshold last changed."""
+        return self.total - self.before
+
+
+class Alarm(Struct, frozen=True, forbid_unknown_fields=True):
+    """When the alarm was raised; it stays raised."""
+
+    pools: int
+    review_id: str | None
+    e_value: float
+
+    def describe(self, alpha: float) -> str:
+        last = f", the last one {self.review_id!r}," if self.review_id is not None else ""
+        return (
+            f"the reviews of {counted(self.pools, 'pool')}{last} speak against it (evidence "
+            f"{numerals.number(self.e_value, 3)}, alarm at {numerals.number(1 / alpha, 3)}; a false alarm "
+            f"has probability at most {percent(alpha)}). Something has changed, or the calibration was among "
+            "the rare ones that fail. Recalibrate on fresh rows."
+        )
+
+
+class Watch(Struct, forbid_unknown_fields=True):
+    """All that a monitor knows, the policy aside."""
+
+    alpha: float
+    audit_rate: float | None
+    pools: int
+    tallies: list[Tally]
+    alarm: Alarm | None
+    memory: Memory
+
+
+class MonitorFile(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A monitor's state and the policy it watches."""
+
+    format: Literal[1] = FORMAT
+    kind: Literal["surelist monitor"] = "surelist monitor"
+    version: str = __version__
+    policy: dict[str, Any]
+    watch: Watch
+
+
+def verify(watch: Watch) -> None:
+    """What can be checked without the policy."""
+    hold(0 < watch.alpha < 1 and watch.pools >= 0, "the monitor's level or count of pools is impossible")
+    hold(watch.audit_rate is None or 0 < watch.audit_rate <= 1, "the audit rate is impossible")
+    for tally in watch.tallies:
+        whole = min(astuple(tally.before) + astuple(tally.since)) >= 0
+        fitting = tally.total.successes + tally.total.unreviewed <= tally.total.trials
+        hold(
+            whole and fitting and len(tally.log_wealth) == len(betting.DROPS),
+            "the monitor's counts are impossible",
+        )
+    if watch.alarm is not None:
+        hold(watch.alarm.e_value * watch.alpha >= 1 - 1e-9, "the alarm's e-value is below its level")
 
 
 @dataclass(frozen=True)

@@ -20,28 +20,27 @@ from surelist._files import Versions
 from surelist._randomness import fresh_generator
 from surelist._version import __version__
 from surelist.drawing import axes
-from surelist.drawing.display import Display, Displayed
+from surelist.drawing.display import Display
 from surelist.errors import InvalidInput, NotCertifiable
-from surelist.lifecycle import labelling_file, labelling_text
-from surelist.lifecycle.labelling_design import MISSING, WAITING, Design, Finding, Ints, ScoredCollection
-from surelist.lifecycle.labelling_file import DESIGNS, LabellingState
-from surelist.lifecycle.labelling_start import (
-    ArrayCollection,
-    as_rows,
-    as_share,
-    as_targets,
-    correct_labels,
-    marks_of,
-    policy_columns,
-    spelled,
+from surelist.lifecycle import labelling_start as given
+from surelist.lifecycle import labelling_state
+from surelist.lifecycle.labelling_design import (
+    MISSING,
+    WAITING,
+    Asked,
+    Design,
+    Finding,
+    Ints,
+    ScoredCollection,
 )
-from surelist.lifecycle.monitor_file import in_file, state_text
+from surelist.lifecycle.labelling_state import DESIGNS, LabellingState
+from surelist.lifecycle.state import Kept, in_file, state_text
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.promises.terms import require_purpose
 
 
-class Labelling(Displayed):
+class Labelling(Kept):
     """Asks for the labels of chosen candidates and certifies a list from them.
 
     Parameters
@@ -89,26 +88,18 @@ class Labelling(Displayed):
         aside: float = 0.1,
         block: int | None = None,
     ) -> None:
-        collection = ArrayCollection(scores, ids, groups)
+        collection = given.ArrayCollection(scores, ids, groups)
         options = {"pilot": pilot, "fallback": fallback, "aside": aside, "block": block}
         self._begin(collection, target, alpha, labels, purpose, None, options)
 
     @classmethod
     def of(
-        cls,
-        collection: ScoredCollection,
-        target: Promise | Mapping[Any, Promise],
-        *,
-        alpha: float,
-        labels: int,
-        purpose: str | None = None,
-        columns: dict[str, str] | None = None,
-        **options: Any,
-    ) -> Labelling:
+        cls, collection: ScoredCollection, target: Promise | Mapping[Any, Promise], *, alpha: float,
+        labels: int, purpose: str | None = None, columns: dict[str, str] | None = None, **options: Any,
+    ) -> Labelling:  # fmt: skip
         """A labelling of a collection that lives elsewhere, such as a table."""
         work = cls.__new__(cls)
-        given = {"pilot": 0.25, "fallback": 0.15, "aside": 0.1, "block": None} | options
-        work._begin(collection, target, alpha, labels, purpose, columns, given)
+        work._begin(collection, target, alpha, labels, purpose, columns, options)
         return work
 
     def _begin(
@@ -118,28 +109,25 @@ class Labelling(Displayed):
         alpha, labels = check.as_level(alpha, calls=2), check.as_count(labels, "labels")
         sizes = collection.sizes
         require_purpose(purpose, groups_given=None not in sizes, level=4)
-        targets = as_targets(target, list(sizes))
+        targets = given.as_targets(target, list(sizes))
         for name in ("pilot", "fallback", "aside"):
-            as_share(options[name], name)
+            given.as_share(options.get(name, 0), name)
         if labels < len(sizes):
             raise InvalidInput("labels", expected=f"at least {len(sizes)}, one per group", got=f"{labels}")
         rng = fresh_generator()  # what it gives is recorded
         designs = []
         for number, (group, size) in enumerate(sizes.items()):
             share = min(labels // len(sizes) + (number < labels % len(sizes)), size)
-            target = targets[group]
-            start = DESIGNS[target.sample or "block"].start
-            designs.append(start(collection, group, target, alpha / len(sizes), share, options, rng))
-        self._resume(
-            LabellingState(
-                alpha=alpha, labels=labels, created=datetime.now(UTC).isoformat(timespec="seconds"),
-                purpose=purpose, columns=columns, designs=designs,
-            ),
-            Versions(),
-        )  # fmt: skip
+            asked = Asked(collection, group, targets[group], alpha / len(sizes), share, options)
+            designs.append(DESIGNS[asked.target.sample or "block"].start(asked, rng))
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        state = LabellingState(
+            alpha=alpha, labels=labels, created=created, purpose=purpose, columns=columns, designs=designs
+        )
+        self._resume(state)
 
-    def _resume(self, state: LabellingState, versions: Versions) -> None:
-        self._state, self._versions = state, versions
+    def _resume(self, state: LabellingState) -> None:
+        self._state, self._versions = state, Versions()
         self._where: dict[int, tuple[Design, int]] = {}
         for design in state.designs:
             self._where.update({row: (design, at) for at, row in enumerate(design.sample.rows)})
@@ -210,8 +198,8 @@ class Labelling(Displayed):
         Rows in any order and in parts. A label that contradicts an earlier one is an error. A missing
         label counts as not qualified; for ``Recall``, which needs every label, it is an error.
         """
-        numbers = as_rows(rows)
-        marks = marks_of(labels, len(numbers))
+        numbers = given.as_rows(rows)
+        marks = given.marks_of(labels, len(numbers))
         asked = [set(design.stages[-1].asked) for design in self._state.designs]
         stage = {id(design): places for design, places in zip(self._state.designs, asked, strict=True)}
         new: list[tuple[Design, int, str]] = []
@@ -222,8 +210,9 @@ class Labelling(Displayed):
             if known != WAITING and known != mark:
                 raise InvalidInput(
                     "labels",
-                    f"row {row} was {spelled(known)} before and is {spelled(mark)} now. The first stays; "
-                    "correct() replaces it while nothing rests on it. After that only a fresh draw helps.",
+                    f"row {row} was {given.spelled(known)} before and is {given.spelled(mark)} now. The "
+                    "first stays; correct() replaces it while nothing rests on it. After that only a fresh "
+                    "draw helps.",
                 )
             if known == WAITING:
                 if at not in stage[id(design)]:
@@ -250,7 +239,7 @@ class Labelling(Displayed):
         Those of a pilot until a label of the block has come, all others until the result was shown
         (``policy``, ``describe`` and displays of a finished labelling). After that a fresh draw is the way.
         """
-        return correct_labels(self._state, self._where, as_rows(rows), labels)
+        return self._state.correct(self._where, given.as_rows(rows), labels)
 
     @property
     def told(self) -> dict[int, int | None]:
@@ -273,15 +262,15 @@ class Labelling(Displayed):
                 f"{waiting:,} labels are still to come in this stage; ask() says which. A promise made "
                 "before would be another look.",
             )
-        designs = self._state.designs
         self.see()
-        cutoffs = tuple(design.cutoff() for design in designs)
-        grouped = designs[0].group is not None
+        cutoffs = tuple(design.cutoff() for design in self._state.designs)
+        grouped, named = cutoffs[0].group is not None, self.columns
+        kept = named and {role: named[role] for role in ("score", "group", "id") if role in named}
         return Policy(
             cutoffs=cutoffs, alpha=self.alpha, rule="exact", created=self._state.created,
             version=__version__, purpose=self._state.purpose,
             group_split="bonferroni" if grouped else None, group_rows="own" if grouped else None,
-            columns=policy_columns(self.columns),
+            columns=kept,
         )  # fmt: skip
 
     def select(self, scores: Any, groups: Any = None) -> NDArray[np.bool_]:
@@ -303,7 +292,7 @@ class Labelling(Displayed):
 
     def describe(self) -> str:
         """The design, what has come so far, and what is to be done."""
-        lines = labelling_text.describe(self._state.designs)
+        lines = self._state.describe()
         try:
             lines += ["", self.policy.describe()] if self.done else []
         except NotCertifiable as error:
@@ -313,7 +302,8 @@ class Labelling(Displayed):
     @property
     def stages(self) -> list[tuple[str | None, int, int, int]]:
         """Stage by stage: the group, how many labels have come, of how many, and how many are qualified."""
-        return labelling_text.stages(self._state.designs)
+        designs = self._state.designs
+        return [(design.group, *design.counts(stage)) for design in designs for stage in design.stages]
 
     @property
     def listed(self) -> int | None:
@@ -322,12 +312,17 @@ class Labelling(Displayed):
         return sum(filter(None, counts)) if counts and None not in counts else None
 
     def _display(self) -> Display:
-        return labelling_text.display(self._state.designs, self.describe())
+        return self._state.display(self.describe())
 
     def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
         """Labels by rank, and the threshold where there is one (needs the ``plots`` extra)."""
         ends = [verdict.listed for verdict in self._verdicts() if verdict.listed is not None]
-        return axes.draw_labels(labelling_text.answers(self._state.designs), ends, ax, path)
+        answers = [
+            (design.sample.ranks[at] + 1, design.sample.labels[at] == "1")
+            for design, at in self._where.values()
+            if design.sample.labels[at] in "01"
+        ]
+        return axes.draw_labels(answers, ends, ax, path)
 
     @property
     def drawn(self) -> list[int]:
@@ -346,23 +341,9 @@ class Labelling(Displayed):
     @classmethod
     def loads(cls, text: str, name: str | Path = "labelling") -> Labelling:
         """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
-        with in_file(name):
-            state = labelling_file.loads(text, Path(name))
         work = cls.__new__(cls)
-        work._resume(state, Versions())
-        return work
-
-    def save(self, path: str | Path) -> None:
-        """Write the state as JSON; never half-written, and never over what someone else wrote."""
-        with self._versions.replacing(Path(path), state_text(self._state)):
-            pass
-
-    @classmethod
-    def load(cls, path: str | Path) -> Labelling:
-        """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
-        versions = Versions()
-        work = cls.loads(versions.read(Path(path)), path)
-        work._versions = versions
+        with in_file(name):
+            work._resume(labelling_state.loads(text, name))
         return work
 
     @property

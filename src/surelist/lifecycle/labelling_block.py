@@ -7,27 +7,26 @@ tested from the longest to shorter ones, and the first that fails ends it [theor
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
-import msgspec
 import numpy as np
 
 from surelist._files import hold
-from surelist.lifecycle import block_draw
-from surelist.lifecycle.block_design import choose_block
+from surelist.lifecycle.block_design import choose_block, need, require_enough
 from surelist.lifecycle.labelling_design import (
+    NOBODY,
+    Asked,
     BlockDraws,
     Design,
     Finding,
-    Sample,
-    ScoredCollection,
     Stage,
+    draw_blocks,
+    set_aside,
     wrapped,
 )
-from surelist.lifecycle.labelling_enough import need, require_enough
 from surelist.promises.kinds.few_labels import BlockSample
 from surelist.promises.phrases import number, percent
-from surelist.promises.promise import About, Promise
+from surelist.promises.promise import About
 
 
 class BlockDesign(Design, tag="block"):
@@ -47,29 +46,24 @@ class BlockDesign(Design, tag="block"):
     within: list[int] | None = None
 
     @classmethod
-    def start(
-        cls, collection: ScoredCollection, group: str | None, target: Promise, alpha: float, labels: int,
-        options: dict[str, Any], rng: np.random.Generator,
-    ) -> BlockDesign:  # fmt: skip
-        """Draw everything that may be asked of one group."""
-        size = collection.sizes[group]
-        future = target.about is not About.COLLECTION
-        layout = require_enough(target, size, labels, alpha, options, len(collection.sizes))
-        pilot, apart, within = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), None
+    def start(cls, asked: Asked, rng: np.random.Generator) -> Self:
+        layout = require_enough(asked)
+        pilot = apart = NOBODY
+        within = None
         if layout.pilot_labels:
-            part = block_draw.set_aside(size, layout.apart, rng) if future else None
-            pilot = block_draw.draw_part(part, layout.pilot_block, layout.pilot_labels, rng).ranks
+            future = asked.target.about is not About.COLLECTION
+            part = set_aside(asked.size, layout.apart, rng) if future else None
+            inside = set_aside(layout.pilot_block, layout.pilot_labels, rng)
+            pilot = inside if part is None else part[inside]
             apart = pilot if part is None else part
-            within = None if part is None else np.searchsorted(part, pilot).tolist()
-        main = block_draw.draw_blocks(apart, list(layout.blocks), layout.labels, rng)
+            within = None if part is None else inside.tolist()
+        main = draw_blocks(apart, list(layout.blocks), layout.labels, rng)
         ranks = np.sort(np.concatenate([pilot, main.ranks]))
-        draw = BlockDraws.located(main, ranks)
-        asked = np.searchsorted(ranks, pilot).tolist()
+        draw, first = BlockDraws.located(main, ranks), np.searchsorted(ranks, pilot).tolist()
         return cls(
-            group=group, target=msgspec.to_builtins(target), alpha=alpha, size=size, apart=layout.apart,
-            pilot_block=layout.pilot_block, fallback=layout.fallback, blocks=list(layout.blocks),
-            drawn=layout.labels, sample=Sample.fetch(collection, group, ranks), draw=draw, within=within,
-            stages=[Stage("pilot", asked) if asked else Stage("block", draw.of(0), 0)],
+            **asked.sampled(ranks), apart=layout.apart, pilot_block=layout.pilot_block,
+            fallback=layout.fallback, blocks=list(layout.blocks), drawn=layout.labels, draw=draw,
+            within=within, stages=[Stage("pilot", first) if first else Stage("block", draw.of(0), 0)],
         )  # fmt: skip
 
     @property
@@ -96,15 +90,10 @@ class BlockDesign(Design, tag="block"):
         otherwise = 1.0
         if fallback is not None and fallback.listed is not None:
             otherwise = (ranks[whole.index(fallback.listed - 1)] + 1) / size
+        good = np.array([self.sample.labels[at] == "1" for at in self.pilot])
+        places, alpha = (np.array(ranks) + 0.5) / size, self.alpha * (1 - self.fallback)
         chosen = choose_block(
-            (np.array(ranks) + 0.5) / size,
-            np.array([self.sample.labels[at] == "1" for at in self.pilot]),
-            self._free,
-            tuple(self.blocks),
-            self.drawn,
-            need(target, self.size),
-            self.alpha * (1 - self.fallback),
-            otherwise,
+            places, good, self._free, self.blocks, self.drawn, need(target, self.size), alpha, otherwise
         )
         return Stage("block", self.draw.of(chosen), chosen)
 

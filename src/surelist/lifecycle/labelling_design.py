@@ -3,13 +3,22 @@
 A design holds the rows that were drawn at its start (``Sample``), the draws that later stages may take from
 (``BlockDraws``), and its stages so far. It belongs to one group, or to everyone. ``labelling`` is the state
 machine and knows no design; each design is one class in a module of its own.
+
+Everything that will ever be asked is drawn at the start and recorded, for every block of ranks that labels
+might choose, by random numbers only: nothing can be redrawn, and nothing but the drawn rows has to be kept.
+The sample of the next larger block keeps a random part of the one before: as many rows as a uniform sample
+of the larger block has in the smaller one (hypergeometric). So every block's sample is uniform, and a row
+is in the samples of neighbouring blocks only, from the block where it ``enters`` to the one where it
+``leaves``.
 """
 
 from __future__ import annotations
 
 import textwrap
-from typing import Any, ClassVar, Protocol
+from itertools import pairwise
+from typing import Any, ClassVar, Protocol, Self
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
@@ -17,7 +26,6 @@ from numpy.typing import NDArray
 from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.errors import NotCertifiable
-from surelist.lifecycle.block_draw import RankDraw
 from surelist.promises import kinds
 from surelist.promises.conditions import Conditions
 from surelist.promises.phrases import counted
@@ -26,7 +34,10 @@ from surelist.promises.proved import proof_of, proved_from
 from surelist.promises.state import Cutoff, Step, refuse
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
+RATIO = 1.06  # between neighbouring blocks
+NOBODY = np.zeros(0, dtype=np.int64)
 WAITING, MISSING = "?", "-"
 MISSING_LABELS = Conditions(evidence="labelling", labels="missing")
 
@@ -61,14 +72,6 @@ class Sample(Struct, forbid_unknown_fields=True):
     ranks: list[int]
     labels: str
 
-    @classmethod
-    def fetch(cls, collection: ScoredCollection, group: str | None, ranks: Ints) -> Sample:
-        """The rows at these ranks, rising."""
-        fetched = collection.at(group, ranks)
-        return cls(
-            fetched.rows.tolist(), fetched.ids, fetched.scores.tolist(), ranks.tolist(), WAITING * len(ranks)
-        )
-
     def marked(self, places: list[int], mark: str = "1") -> list[int]:
         """Those of the places with this label."""
         return [at for at in places if self.labels[at] == mark]
@@ -88,6 +91,51 @@ class Sample(Struct, forbid_unknown_fields=True):
         hold(self.ranks == sorted(set(self.ranks)), "its ranks are out of order")
         hold(not self.ranks or 0 <= self.ranks[0] <= self.ranks[-1] < size, "a rank is impossible")
         hold(self.scores == sorted(self.scores, reverse=True), "its scores are out of order")
+
+
+@dataclass(frozen=True)
+class RankDraw:
+    """Ranks in the whole collection, rising; ``enters`` and ``leaves`` are numbers of blocks."""
+
+    ranks: Ints
+    enters: Ints
+    leaves: Ints
+
+
+def set_aside(size: int, rows: int, rng: np.random.Generator) -> Ints:
+    """Ranks of ``rows`` random rows of the collection, rising."""
+    return np.sort(rng.choice(size, rows, replace=False, shuffle=False)).astype(np.int64)
+
+
+def draw_blocks(apart: Ints, blocks: list[int], drawn: int, rng: np.random.Generator) -> RankDraw:
+    """Uniform samples of ``drawn`` rows of every block of the rows that were *not* set aside."""
+    sample = rng.choice(blocks[0], drawn, replace=False, shuffle=False)
+    inside = {int(rank): 0 for rank in sample}  # rank to the block where it entered
+    done: list[tuple[int, int, int]] = []
+    for number, (before, block) in enumerate(pairwise(blocks), start=1):
+        fresh = int(rng.hypergeometric(block - before, before, drawn))
+        names = np.fromiter(inside, dtype=np.int64)
+        for rank in rng.choice(names, fresh, replace=False, shuffle=False).tolist():
+            done.append((rank, inside.pop(rank), number - 1))
+        shell = rng.choice(block - before, fresh, replace=False, shuffle=False) + before
+        inside.update((int(rank), number) for rank in shell)
+    done.extend((rank, entered, len(blocks) - 1) for rank, entered in inside.items())
+    table = np.array(sorted(done), dtype=np.int64).reshape(-1, 3)
+    return RankDraw(_around(apart, table[:, 0]), table[:, 1], table[:, 2])
+
+
+def _around(apart: Ints, ranks: Ints) -> Ints:
+    """Ranks among the rows that were not set aside to ranks in the whole collection."""
+    before = np.searchsorted(apart - np.arange(len(apart)), ranks, side="right")
+    return ranks + before
+
+
+def block_sizes(smallest: int, largest: int, ratio: float = RATIO) -> list[int]:
+    """The blocks that may be chosen: each a little larger than the one before."""
+    sizes = [min(smallest, largest)]
+    while sizes[-1] < largest:
+        sizes.append(min(largest, max(sizes[-1] + 1, round(sizes[-1] * ratio))))
+    return sizes
 
 
 class BlockDraws(Struct, forbid_unknown_fields=True):
@@ -137,6 +185,37 @@ class Stage(Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What a design starts from: whom it may ask of one group (None: of everyone), and how many."""
+
+    collection: ScoredCollection
+    group: str | None
+    target: Promise
+    alpha: float
+    labels: int
+    options: dict[str, Any]  # of the design of a block
+
+    @property
+    def size(self) -> int:
+        return self.collection.sizes[self.group]
+
+    def sampled(self, ranks: Ints) -> dict[str, Any]:
+        """What every design records: what was asked, and the rows at these ranks, rising."""
+        fetched = self.collection.at(self.group, ranks)
+        sample = Sample(
+            fetched.rows.tolist(), fetched.ids, fetched.scores.tolist(), ranks.tolist(), WAITING * len(ranks)
+        )
+        target = msgspec.to_builtins(self.target)
+        return {
+            "group": self.group,
+            "target": target,
+            "alpha": self.alpha,
+            "size": self.size,
+            "sample": sample,
+        }
+
+
+@dataclass(frozen=True)
 class Finding:
     """A threshold with its proof, or the refusal. ``listed``: candidates on the list, or about."""
 
@@ -169,6 +248,11 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
 
     pilots: ClassVar[tuple[str, ...]] = ("pilot",)  # stages that only choose what follows
 
+    @classmethod
+    def start(cls, asked: Asked, rng: np.random.Generator) -> Self:
+        """Draw everything that may be asked of one group."""
+        raise NotImplementedError
+
     @property
     def promise(self) -> Promise:
         return kinds.read_promise(self.target)
@@ -186,6 +270,11 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
     def asked_before(self, stage: int) -> set[int]:
         """Places that earlier stages than this one asked for."""
         return {at for each in self.stages[:stage] for at in each.asked}
+
+    @property
+    def asked(self) -> list[int]:
+        """Places that all stages so far asked for, best first."""
+        return sorted(self.asked_before(len(self.stages)))
 
     def advance(self) -> None:
         """Go on to the next stage once the labels of this one are here."""
@@ -237,8 +326,7 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
 
     def labelled(self) -> Labelled:
         """Rows asked for in all, and how many of them are qualified."""
-        places = list(self.asked_before(len(self.stages)))
-        return Labelled(len(places), len(self.sample.marked(places)))
+        return Labelled(len(self.asked), len(self.sample.marked(self.asked)))
 
     def refused(self, reason: str, count: int) -> Finding:
         counts = self.labelled()

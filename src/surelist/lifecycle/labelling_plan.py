@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist._scipy import special
-from surelist.lifecycle.block_design import Layout, Need, choose_block, lay_out
-from surelist.lifecycle.labelling_enough import need
+from surelist.lifecycle.block_design import Layout, Need, choose_block, lay_out, need
 from surelist.lifecycle.plan import Needed, PlanRow
 from surelist.lifecycle.populations import Population
 from surelist.promises.promise import Promise
@@ -29,17 +28,7 @@ def labelling_row(
 ) -> PlanRow:
     """Chance to certify and expected list length with ``labels`` chosen labels."""
     wanted = need(target, COLLECTION)
-    layout = lay_out(
-        COLLECTION,
-        min(labels, COLLECTION),
-        wanted,
-        alpha=alpha,
-        future=True,
-        pilot=0.25,
-        fallback=0.15,
-        aside=0.1,
-        block=None,
-    )
+    layout = lay_out(COLLECTION, min(labels, COLLECTION), wanted, alpha=alpha, future=True)
     rates = np.linspace(0.0, population.base_rate, 4001)
     shares = np.maximum.accumulate(population.listed(rates))
     rng = np.random.default_rng(seed)
@@ -63,14 +52,8 @@ def _one(
     if layout.pilot_labels:
         at = np.sort(rng.random(layout.pilot_labels)) * layout.pilot_block / layout.apart
         good = rng.random(len(at)) < _chance(at, shares, rates)
-        needed = float(
-            wanted.count(
-                layout.apart,
-                np.array([float(layout.pilot_block)]),
-                layout.pilot_labels,
-                alpha * layout.fallback,
-            )[0]
-        )
+        wide, share = np.array([float(layout.pilot_block)]), alpha * layout.fallback
+        needed = float(wanted.count(layout.apart, wide, layout.pilot_labels, share)[0])
         hits = at[good]
         otherwise = float(hits[int(np.ceil(needed)) - 1]) if len(hits) >= needed else None
         chosen = choose_block(

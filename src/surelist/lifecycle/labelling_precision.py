@@ -2,44 +2,50 @@
 
 The list is everyone down to the last prefix that passes but those labelled not qualified, everyone labelled
 qualified, and *pads*: rows that may join unseen in place of those that left [theory: collection-precision].
-Where no prefix passes it is those labelled qualified and their pads. Plans come from
-``labelling_precision_plan``.
+Where no prefix passes it is those labelled qualified and their pads.
+
+Where to look closer, which block to sample and which prefixes to test is chosen from labels known before, in
+any way at all; these plans were tuned for the number of qualified candidates on the list
+(``benchmarks/budget.py``).
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import NamedTuple, Self
 
-import msgspec
 import numpy as np
 
 from surelist._files import hold
 from surelist._scalars import as_fraction
-from surelist.bounds.collection_precision import Prefix, last_passing, most_pads
-from surelist.lifecycle.block_draw import block_sizes, draw_blocks
+from surelist._scipy import special
+from surelist.bounds.collection_lists import Prefix, last_passing, most_pads
 from surelist.lifecycle.labelling_design import (
+    NOBODY,
+    Asked,
     BlockDraws,
-    Design,
     Finding,
-    Sample,
+    Ints,
     ScoredCollection,
     Stage,
+    block_sizes,
+    draw_blocks,
     wrapped,
 )
-from surelist.lifecycle.labelling_pilot import Curve, pilot_ranks
-from surelist.lifecycle.labelling_precision_plan import closer_look, pilot_size, plan_block
+from surelist.lifecycle.labelling_ranked import Block, Curve, RankedDesign, pilot_ranks
 from surelist.promises.kinds.few_labels import PrefixSample
 from surelist.promises.phrases import counted, number, percent
-from surelist.promises.promise import Promise
 
 STEP = 1.04  # between neighbouring prefixes
 TOP = 2  # times the labels: so many of the best are kept by name, to be labelled one after another
 PARTS = 100  # weights are whole numbers that add up to this
+SHARES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0)  # of the labels left, for the block
+FAR = 1.5  # times the labels left: lists longer than this cannot be labelled one by one
+SHORTEST = 20  # of a prefix that is worth a plan
 
 
-class PrecisionDesign(Design, tag="precision"):
+class PrecisionDesign(RankedDesign, tag="precision"):
     """Prefixes end at ``ends`` (ranks), which are ends of scores: everyone down to there has ``cuts`` or
     more.
 
@@ -47,74 +53,65 @@ class PrecisionDesign(Design, tag="precision"):
     all of it. A stage's ``chosen`` is the number of an end.
     """
 
-    labels: int
     best: float  # the highest score
     ends: list[int]
     cuts: list[float]
-    draws: list[BlockDraws]
     whole: list[int]
 
     pilots = ("pilot", "closer look")
+    orders = (
+        ["pilot", "closer look", "block", "below"],
+        ["pilot", "closer look", "below"],
+        ["pilot", "block", "below"],
+        ["pilot", "below"],
+    )
 
     @classmethod
-    def start(
-        cls, collection: ScoredCollection, group: str | None, target: Promise, alpha: float, labels: int,
-        options: dict[str, Any], rng: np.random.Generator,
-    ) -> PrecisionDesign:  # fmt: skip
-        """Draw everything that may be asked of one group."""
-        size = collection.sizes[group]
-        ends, cuts, best = score_ends(collection, group)
-        pilot = pilot_ranks(size, pilot_size(labels, size), labels, rng)
+    def start(cls, asked: Asked, rng: np.random.Generator) -> Self:
+        size, labels = asked.size, asked.labels
+        ends, cuts, best = score_ends(asked.collection, asked.group)
+        first = size if labels >= size else max(1, int(0.08 * labels), min(100, labels // 5))
+        pilot = pilot_ranks(size, first, labels, rng)
         whole = [min(size, max(1, math.ceil(labels / 5))), min(size, labels)]
-        drawn = [draw_blocks(np.zeros(0, dtype=np.int64), blocks_of(ends, each), each, rng) for each in whole]
+        drawn = [draw_blocks(NOBODY, blocks_of(ends, each), each, rng) for each in whole]
         top = np.arange(min(size, TOP * labels))
         ranks = np.unique(np.concatenate([pilot, top, *(each.ranks for each in drawn)]))
         draws = [BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in drawn]
-        asked = np.searchsorted(ranks, pilot).tolist()
+        stages = [Stage("pilot", np.searchsorted(ranks, pilot).tolist())]
         return cls(
-            group=group, target=msgspec.to_builtins(target), alpha=alpha, size=size, labels=labels, best=best,
-            ends=ends, cuts=cuts, draws=draws, whole=whole, sample=Sample.fetch(collection, group, ranks),
-            stages=[Stage("pilot", asked)],
+            **asked.sampled(ranks), labels=labels, best=best, ends=ends, cuts=cuts, draws=draws, whole=whole,
+            stages=stages,
         )  # fmt: skip
 
     def next_stage(self) -> Stage | None:
-        left = self.labels - len(self.asked_before(len(self.stages)))
-        if left <= 0 or self.stages[-1].name == "below":
+        left, name = self.left, self.stages[-1].name
+        if left <= 0 or name == "below":
             return None
-        if self.stages[-1].name == "block":
+        if name == "block":
             return self._below(left)
-        share = float(self.promise.kept_share)
-        curve = self._curve()
-        if self.stages[-1].name == "pilot":
-            look = closer_look(curve, self.ends, self.labels, left, share)
-            if look is not None:
-                return self._drawn("closer look", *look)
-        plan = plan_block(curve, self.ends, left, share, self.alpha)
+        share, curve, ends = float(self.promise.kept_share), self.curve(), np.array(self.ends)
+        look = closer_look(curve, ends, self.labels, left, share) if name == "pilot" else None
+        if look is not None:
+            return self.drawn("closer look", *look)
+        plan = plan_block(curve, ends, left, share, self.alpha)
         if plan is None:
             return self._below(left)
-        stage = self._drawn("block", plan.end, plan.labels)
+        stage = self.drawn("block", plan.end, plan.labels)
         stage.steps, stage.weights = plan.steps, plan.weights
         return stage
 
-    def _curve(self) -> Curve:
-        known = sorted(self.asked_before(len(self.stages)))
-        ranks = np.array([self.sample.ranks[at] for at in known])
-        return Curve.of(
-            self.size, self.labels, ranks, np.array([self.sample.labels[at] == "1" for at in known])
-        )
+    def block(self, name: str, chosen: int) -> Block | None:
+        if name not in ("closer look", "block"):
+            return None
+        draw, end = int(name == "block"), self.ends[chosen]
+        whole = self.whole[draw]
+        return Block(0, end, draw, blocks_of(self.ends, whole).index(max(end, whole)))
 
-    def _drawn(self, name: str, end: int, labels: int) -> Stage:
-        before = self.asked_before(len(self.stages))
-        return Stage(name, sorted(self._fresh(name, end, before)[:labels]), end)
+    def samples(self) -> list[tuple[int, int]]:
+        return [(whole, len(blocks_of(self.ends, whole))) for whole in self.whole]
 
-    def _fresh(self, name: str, end: int, before: set[int]) -> list[int]:
-        """Places that a stage may ask for: a uniform sample of a prefix, in random order, but for those
-        that were asked for before. It was drawn without them in mind: what is left is a uniform sample of
-        the others."""
-        which = 0 if name == "closer look" else 1
-        draw, whole, ranks = self.draws[which], self.whole[which], self.sample.ranks
-        block = blocks_of(self.ends, whole).index(max(self.ends[end], whole))
-        return [at for at in draw.of(block) if at not in before and ranks[at] < self.ends[end]]
+    def offers(self, chosen: int) -> bool:
+        return 0 <= chosen < len(self.ends)
 
     def _below(self, left: int) -> Stage | None:
         """The best of those nobody has asked for, from the end of the list on."""
@@ -152,7 +149,7 @@ class PrecisionDesign(Design, tag="precision"):
         end, prefix, level = self._passed()
         tested = self._tested() if end else 0  # where nothing passed, no test counted anybody
         before = self.asked_before(tested or 0)
-        asked = sorted(self.asked_before(len(self.stages)))
+        asked = self.asked
         later = [at for at in asked if at not in before]
         good, ranks = self.sample.marked(asked), self.sample.ranks
         dropped = sum(ranks[at] < end for at in self.sample.marked(later, "0"))
@@ -181,63 +178,34 @@ class PrecisionDesign(Design, tag="precision"):
         return on, off
 
     def verify(self) -> None:
-        super().verify()
-        ends, names = self.ends, [stage.name for stage in self.stages]
-        hold(len(ends) == len(self.cuts) > 0 and ends == sorted(set(ends)), "its prefixes are out of order")
+        ends, cuts = self.ends, self.cuts
+        hold(len(ends) == len(cuts) > 0 and ends == sorted(set(ends)), "its prefixes are out of order")
         hold(ends[0] > 0 and ends[-1] == self.size, "its prefixes do not fit the collection")
-        hold(
-            self.cuts == sorted(self.cuts, reverse=True) and self.best >= self.cuts[0],
-            "its cuts are impossible",
-        )
-        hold(len(self.draws) == len(self.whole) == 2, "it has other draws than its design")
-        for draw, whole in zip(self.draws, self.whole, strict=True):
-            blocks = blocks_of(ends, whole)
-            draw.verify(self.sample, len(blocks))
-            sizes = [len(draw.of(block)) for block in range(len(blocks))]
-            hold(sizes == [min(whole, self.size)] * len(blocks), "a block's sample has another size")
-        known = ("pilot", "closer look", "block", "below")
-        hold(
-            names[0] == "pilot" and names == [each for each in known if each in names],
-            "its stages are others",
-        )
-        for at, stage in enumerate(self.stages):
-            self._verify_stage(stage, self.asked_before(at))
-        hold(len(self.asked_before(len(names))) <= self.labels, "it asks for more labels than it may")
-
-    def _verify_stage(self, stage: Stage, before: set[int]) -> None:
-        if stage.name in ("closer look", "block"):
-            hold(
-                stage.chosen is not None and 0 <= stage.chosen < len(self.ends), "a block is none of its own"
-            )
-            fresh = self._fresh(stage.name, stage.chosen or 0, before)
-            hold(
-                stage.asked == sorted(fresh[: len(stage.asked)]),
-                "a stage asks for other rows than were drawn",
-            )
-        if stage.name == "block":
+        hold(cuts == sorted(cuts, reverse=True) and self.best >= cuts[0], "its cuts are impossible")
+        hold(len(self.whole) == 2, "it has other draws than its design")
+        super().verify()
+        tested = self._tested()
+        if tested is not None:
+            stage = self.stages[tested]
             steps, weights = stage.steps, stage.weights
             hold(len(steps) == len(weights) > 0 and steps == sorted(set(steps)), "its tests are out of order")
             hold(steps[0] >= 0 and steps[-1] <= (stage.chosen or 0), "its tests go beyond its block")
             hold(min(weights) >= 0 and sum(weights) <= PARTS, "its weights are more than alpha")
 
+    def about(self, stage: Stage, asked: str) -> str:
+        best = f"the best {number(self.ends[stage.chosen or 0])}"
+        tests = f"{counted(len(stage.steps), 'list')}, the shortest first, at {percent(self.alpha)} in all"
+        return {
+            "pilot": f"Pilot: {asked} from all ranks, to choose what follows.",
+            "closer look": f"A closer look: {asked}, drawn at random from {best}, to choose what follows.",
+            "block": f"Block: {asked}, drawn at random from {best}, which were chosen before. Their labels "
+            f"test {tests}.",
+            "below": f"The {asked} that come next in the ranking: those that qualify are listed by name.",
+        }[stage.name]
+
     def describe(self) -> list[str]:
-        lines = super().describe()
-        for stage in self.stages:
-            asked = counted(len(stage.asked), "candidate")
-            texts = {
-                "pilot": f"Pilot: {asked} from all ranks, to choose what follows.",
-                "closer look": f"A closer look: {asked}, drawn at random from the best "
-                f"{number(self.ends[stage.chosen or 0])}, to choose what follows.",
-                "block": f"Block: {asked}, drawn at random from the best "
-                f"{number(self.ends[stage.chosen or 0])}, which were chosen before. Their labels test "
-                f"{counted(len(stage.steps), 'list')}, the shortest first, at {percent(self.alpha)} in all.",
-                "below": f"The {asked} that come next in the ranking: those that qualify are listed by name.",
-            }
-            lines += [*wrapped(texts[stage.name]), self.came(stage)]
-        left = self.labels - len(self.asked_before(len(self.stages)))
-        if self.waiting and left > 0 and self.stages[-1].name != "below":
-            lines += wrapped(f"Then {counted(left, 'label')} more.")
-        return lines
+        more = self.waiting and self.left > 0 and self.stages[-1].name != "below"
+        return super().describe() + (wrapped(f"Then {counted(self.left, 'label')} more.") if more else [])
 
 
 def blocks_of(ends: list[int], whole: int) -> list[int]:
@@ -260,3 +228,85 @@ def score_ends(collection: ScoredCollection, group: str | None) -> tuple[list[in
         ends.tolist(), last.tolist(), inside.tolist(), strict=True
     )}  # fmt: skip
     return sorted(moved), [moved[end] for end in sorted(moved)], float(scores[0])
+
+
+class BlockPlan(NamedTuple):
+    """The block's end and how many labels it gets; the prefixes tested and the share of alpha that each
+    brings."""
+
+    end: int
+    labels: int
+    steps: list[int]
+    weights: list[int]
+
+
+def _longest(curve: Curve, ends: Ints, share: float) -> int:
+    """The longest prefix that holds the share, about; 0 for none."""
+    fits = np.flatnonzero((curve.down_to(ends) >= share * ends) & (ends >= SHORTEST))
+    return int(ends[fits[-1]]) if len(fits) else 0
+
+
+def _number(ends: Ints, rank: float) -> int:
+    """The first end at this rank or beyond."""
+    return min(int(np.searchsorted(ends, rank)), len(ends) - 1)
+
+
+def closer_look(curve: Curve, ends: Ints, labels: int, left: int, share: float) -> tuple[int, int] | None:
+    """Where far more qualify than can be labelled: the end of a prefix to look at once more, and with how
+    many."""
+    longest, look = _longest(curve, ends, share - 0.07), int(0.2 * labels)
+    return (_number(ends, FAR * longest), look) if longest > FAR * left and look else None
+
+
+def plan_block(curve: Curve, ends: Ints, left: int, share: float, alpha: float) -> BlockPlan | None:
+    """The block and its tests; None: label from the top."""
+    longest = _longest(curve, ends, share)
+    if longest > FAR * left:
+        return _steps(ends, _number(ends, longest), left, ((0.3 * longest, 40), (0.55 * longest, 60)))
+    return _short(curve, ends, left, share, alpha)
+
+
+def _steps(ends: Ints, end: int, labels: int, starts: tuple[tuple[float, int], ...]) -> BlockPlan:
+    """Every prefix from the first start to the block's end; each start brings its share of alpha."""
+    numbers = [min(_number(ends, rank), end) for rank, _ in starts]
+    steps = list(range(min(numbers), end + 1))
+    weights = [0] * len(steps)
+    for step, (_, weight) in zip(numbers, starts, strict=True):
+        weights[step - steps[0]] += weight
+    return BlockPlan(end, labels, steps, weights)
+
+
+def _short(curve: Curve, ends: Ints, left: int, share: float, alpha: float) -> BlockPlan | None:
+    """Of all blocks and shares of the labels the one with the most qualified on the list, if it is worth
+    it."""
+    z = -float(special.ndtri(alpha))
+    everyone = min(curve.size, left + int(curve.labelled_above(left)))
+    best, made = float(curve.down_to(everyone)), None
+    free = ends - curve.labelled_above(ends)
+    allowed = (1 - share) * (free + curve.found)
+    bad = np.maximum(0, free - curve.down_to(ends) * free / ends)
+    for end in range(int(np.searchsorted(ends, SHORTEST)), len(ends)):
+        inside = slice(0, end + 1)
+        for part in SHARES:
+            labels = int(part * left)
+            if labels >= free[end] or labels < 1:
+                continue
+            rate = labels / free[end]
+            limit = np.clip(allowed[inside] / np.maximum(free[inside], 1), 1e-9, 1)
+            drawn = rate * free[inside]
+            spread = np.sqrt(drawn * limit * (1 - limit) * (1 - rate))
+            score = (drawn * limit - rate * bad[inside]) / np.maximum(spread, 1e-9)
+            # too few rows to pass at all, or nothing to test
+            score[((1 - limit) ** drawn > alpha) | (allowed[inside] >= free[inside])] = -9
+            sure = np.flatnonzero((score >= z + 0.5) & (ends[inside] >= SHORTEST))
+            if not len(sure):
+                continue
+            start = int(ends[sure[np.argmax(score[sure])]])
+            last = int(ends[np.flatnonzero(score >= z)[-1]])
+            beyond = min(curve.size, last + left - labels)
+            held = curve.down_to(np.array([last, ends[end], beyond]))
+            value = float(held[2] + rate * (held[1] - held[0])) - 1e-9 * float(ends[end])
+            if value > 1.03 * best:
+                best = value
+                made = _steps(ends, end, labels, ((start, 70), (math.sqrt(start * last), 30)))
+    return made

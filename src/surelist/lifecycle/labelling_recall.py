@@ -2,164 +2,140 @@
 
 One sample: the drops that it allows [theory: collection-recall]. Two draws: how many qualify at the top,
 and how far up from the bottom they may be missed [theory: collection-recall-block]. Either way whoever is
-labelled not qualified leaves the list and whoever is labelled qualified stays on it. Plans come from
-``labelling_recall_plan``.
+labelled not qualified leaves the list and whoever is labelled qualified stays on it.
+
+Any choice made from labels that are known before is valid. One uniform sample is the better design where it
+certifies; two draws are where qualified ones are rare.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import NamedTuple, Self
 
-import msgspec
 import numpy as np
 
+from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist._scalars import as_fraction
-from surelist.bounds.collection_recall import (
-    allowed_hits,
-    at_least,
-    largest_block,
-    levels,
-    may_miss,
-    most_left_out,
-)
-from surelist.bounds.control_sample import control_rule
-from surelist.lifecycle.block_draw import RankDraw, block_sizes, draw_blocks
+from surelist._scipy import special
+from surelist.bounds import collection_lists as lists
+from surelist.bounds.control_sample import binomial_drops, control_rule
+from surelist.lifecycle.block_design import require_enough
 from surelist.lifecycle.labelling_design import (
+    NOBODY,
+    Asked,
     BlockDraws,
-    Design,
     Finding,
-    Sample,
-    ScoredCollection,
+    Floats,
+    RankDraw,
     Stage,
+    block_sizes,
+    draw_blocks,
     wrapped,
 )
-from surelist.lifecycle.labelling_enough import require_enough
-from surelist.lifecycle.labelling_pilot import Curve, pilot_ranks
-from surelist.lifecycle.labelling_recall_plan import (
-    PREFERRED,
-    Tail,
-    best_allowed,
-    expected_uniform,
-    plan_first,
-)
+from surelist.lifecycle.labelling_ranked import Block, Curve, RankedDesign, pilot_ranks
 from surelist.promises.kinds.few_labels import ControlSample, TwoDraws
 from surelist.promises.phrases import counted, number, percent
-from surelist.promises.promise import Promise
 
 UNIFORM, FIRST, SECOND = "control sample", "first draw", "second draw"
 STEP = 1.04  # between neighbouring blocks
 FEWEST = 100  # labels below which a pilot says nothing
 PILOT = 0.05  # of the labels
+HITS = np.arange(30)  # that may be allowed below the cut
+CHANCES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+SHARES = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8)  # of the labels left, for the first draw
+MARGIN = 1.2  # times the hits that certify anything have to be expected of one uniform sample
+PREFERRED = 2.0  # one uniform sample is taken up to this multiple of what two draws are expected to list
 
 
-class RecallDesign(Design, tag="control"):
+class RecallDesign(RankedDesign, tag="control"):
     """Blocks of ``sizes`` rows, from the top for the first draw and from the bottom for the second.
 
     The sample of a block of at most ``labels`` rows is all of it; the rows just above each bottom block are
-    kept too. A stage's ``chosen`` is the number of a size.
+    kept too.
     """
 
-    labels: int
     sizes: list[int]
-    draws: list[BlockDraws]
+
+    orders = (["pilot", UNIFORM], [UNIFORM], ["pilot", FIRST, SECOND])
 
     @classmethod
-    def start(
-        cls, collection: ScoredCollection, group: str | None, target: Promise, alpha: float, labels: int,
-        options: dict[str, Any], rng: np.random.Generator,
-    ) -> RecallDesign:  # fmt: skip
-        """Draw everything that may be asked of one group."""
-        size = collection.sizes[group]
-        pilot = np.zeros(0, dtype=np.int64)
+    def start(cls, asked: Asked, rng: np.random.Generator) -> Self:
+        size, labels, pilot = asked.size, asked.labels, NOBODY
         if FEWEST <= labels < size:
             pilot = pilot_ranks(size, int(PILOT * labels), labels, rng)
         else:
-            require_enough(target, size, labels, alpha, options, len(collection.sizes))
+            require_enough(asked)
         sizes = block_sizes(1, size, STEP)
         blocks = [labels, *(each for each in sizes if each > labels)]
-        top, bottom = (draw_blocks(np.zeros(0, dtype=np.int64), blocks, labels, rng) for _ in range(2))
+        top, bottom = (draw_blocks(NOBODY, blocks, labels, rng) for _ in range(2))
         bottom = RankDraw(size - 1 - bottom.ranks, bottom.enters, bottom.leaves)
         edges = np.array([max(0, size - each - 1) for each in sizes])
         ranks = np.unique(np.concatenate([pilot, top.ranks, bottom.ranks, edges, [0]]))
         draws = [BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in (top, bottom)]
-        made = cls(
-            group=group, target=msgspec.to_builtins(target), alpha=alpha, size=size, labels=labels,
-            sizes=sizes, draws=draws, sample=Sample.fetch(collection, group, ranks),
-            stages=[Stage("pilot", np.searchsorted(ranks, pilot).tolist())],
-        )  # fmt: skip
+        stages = [Stage("pilot", np.searchsorted(ranks, pilot).tolist())]
+        made = cls(**asked.sampled(ranks), labels=labels, sizes=sizes, draws=draws, stages=stages)
         if not len(pilot):
-            made.stages = [made._drawn(UNIFORM, len(sizes) - 1, labels)]
+            made.stages = [made.drawn(UNIFORM, len(sizes) - 1, labels)]
         return made
 
     def next_stage(self) -> Stage | None:
-        left = self.labels - len(self.asked_before(len(self.stages)))
+        left = self.left
         if left <= 0 or self.stages[-1].name in (UNIFORM, SECOND):
             return None
         share, alpha = self.promise.kept_share, as_fraction(self.alpha, "alpha")
-        curve = self._curve()
+        curve = self.curve()
         if self.stages[-1].name == FIRST:
             return self._second(curve, left, share)
-        first = plan_first(curve, np.array(self._ends()), left, share, alpha)
+        ends = self.sizes[:-1:6]  # of the first draw, those that are tried
+        first = plan_first(curve, ends, left, share, alpha)
         if expected_uniform(curve, left, share, self.alpha) < PREFERRED * first.expected:
-            return self._drawn(UNIFORM, len(self.sizes) - 1, left)
-        return self._drawn(FIRST, self.sizes.index(self._ends()[first.end]), first.labels)
+            return self.drawn(UNIFORM, len(self.sizes) - 1, left)
+        return self.drawn(FIRST, self.sizes.index(ends[first.end]), first.labels)
 
-    def _ends(self) -> list[int]:
-        """Ends of the first draw that are tried: some of the sizes."""
-        return self.sizes[:-1:6]
+    def block(self, name: str, chosen: int) -> Block | None:
+        if name == "pilot":
+            return None
+        rows = self.sizes[chosen]
+        later = [each for each in self.sizes if each > self.labels]
+        sample = later.index(rows) + 1 if rows > self.labels else 0
+        return Block(0, rows, 0, sample) if name == FIRST else Block(self.size - rows, self.size, 1, sample)
+
+    def samples(self) -> list[tuple[int, int]]:
+        return 2 * [(self.labels, 1 + sum(each > self.labels for each in self.sizes))]
+
+    def offers(self, chosen: int) -> bool:
+        return 0 <= chosen < len(self.sizes)
 
     def _second(self, curve: Curve, left: int, share: Fraction) -> Stage:
         """The block at the bottom: the largest that certifies the hits that are best allowed."""
         kept, level = self._kept()
         tail, top = Tail.of(curve), self.sizes[self.stages[1].chosen or 0]
-        missable, found = may_miss(share, kept), curve.found
+        missable, found = lists.may_miss(share, kept), curve.found
         listed = np.asarray(curve.labelled_above(tail.ranks), dtype=np.float64) - found
         _, allowed = best_allowed(curve, tail, missable, left, level, top, found, listed)
-        before = sorted(self.asked_before(len(self.stages)))
+        before = self.asked
         known = np.array([self.sample.ranks[at] for at in before])
         free = np.array([each - int((known >= self.size - each).sum()) for each in self.sizes])
-        most = largest_block(int(free[-1]), missable, min(left, int(free[-1])), allowed, level)
+        most = lists.largest_block(int(free[-1]), missable, min(left, int(free[-1])), allowed, level)
         fits = np.flatnonzero((free <= most) & (self.size - np.array(self.sizes) >= top))
-        return self._drawn(SECOND, int(fits[-1]) if len(fits) else 0, left)
-
-    def _curve(self) -> Curve:
-        known = sorted(self.asked_before(len(self.stages)))
-        ranks = np.array([self.sample.ranks[at] for at in known])
-        good = np.array([self.sample.labels[at] == "1" for at in known])
-        return Curve.of(self.size, self.labels, ranks, good)
-
-    def _drawn(self, name: str, block: int, labels: int) -> Stage:
-        before = self.asked_before(len(self.stages))
-        return Stage(name, sorted(self._fresh(name, block, before)[:labels]), block)
-
-    def _fresh(self, name: str, block: int, before: set[int]) -> list[int]:
-        """Places that a stage may ask for: a uniform sample of its block, in random order, but for those that
-        were asked for before. It was drawn without them in mind: what is left is uniform too."""
-        draw, rows, ranks = self.draws[0 if name == FIRST else 1], self.sizes[block], self.sample.ranks
-        later = [each for each in self.sizes if each > self.labels]
-        places = draw.of(later.index(rows) + 1 if rows > self.labels else 0)
-        low, high = (0, rows) if name == FIRST else (self.size - rows, self.size)
-        return [at for at in places if at not in before and low <= ranks[at] < high]
-
-    def _inside(self, places: set[int], low: int, high: int) -> int:
-        return sum(low <= self.sample.ranks[at] < high for at in places)
+        return self.drawn(SECOND, int(fits[-1]) if len(fits) else 0, left)
 
     def _top(self) -> tuple[int, int, int]:
         """Of the first draw: free rows of its block, rows drawn, and how many of them qualify."""
         stage = self.stages[1]
         end = self.sizes[stage.chosen or 0]
-        free = end - self._inside(self.asked_before(1), 0, end)
+        free = end - self.inside(self.asked_before(1), 0, end)
         return free, len(stage.asked), len(self.sample.marked(stage.asked))
 
     def _kept(self) -> tuple[int, Fraction]:
         """Qualified rows that the list keeps for sure before the second draw, and that draw's level."""
         free, drawn, hits = self._top()
-        counting, level = levels(as_fraction(self.alpha, "alpha"), census=drawn == free)
+        counting, level = lists.levels(as_fraction(self.alpha, "alpha"), census=drawn == free)
         known = len(self.sample.marked([*self.asked_before(1)]))
-        return known + at_least(hits, free, drawn, counting), level
+        return known + lists.at_least(hits, free, drawn, counting), level
 
     def verdict(self) -> Finding:
         return self._uniform() if self.stages[-1].name == UNIFORM else self._two_draws()
@@ -183,10 +159,10 @@ class RecallDesign(Design, tag="control"):
         stage = self.stages[-1]
         rows, hits = self.sizes[stage.chosen or 0], self.sample.marked(stage.asked)
         begin = self.size - rows
-        free = rows - self._inside(self.asked_before(2), begin, self.size)
+        free = rows - self.inside(self.asked_before(2), begin, self.size)
         kept, level = self._kept()
-        missable = may_miss(self.promise.kept_share, kept + len(hits))
-        allowed = allowed_hits(free, missable, len(stage.asked), level)
+        missable = lists.may_miss(self.promise.kept_share, kept + len(hits))
+        allowed = lists.allowed_hits(free, missable, len(stage.asked), level)
         if allowed < 0:
             return self.refused(
                 f"{len(hits):,} of the {len(stage.asked):,} drawn from the lowest {rows:,} qualify, beside "
@@ -204,59 +180,38 @@ class RecallDesign(Design, tag="control"):
     def _listing(self, cut: int, count: int, proof: ControlSample | TwoDraws) -> Finding:
         """Everyone above the cut but those labelled not qualified, and those labelled qualified below it."""
         counts, (on, off) = self.labelled(), self.named()
-        listed = cut - self._inside({*off}, 0, cut) + self._inside({*on}, cut, self.size)
+        listed = cut - self.inside({*off}, 0, cut) + self.inside({*on}, cut, self.size)
         scores, ranks = self.sample.scores, self.sample.ranks
         threshold = scores[ranks.index(cut - 1)] if cut else math.nextafter(scores[0], math.inf)
         return Finding(threshold, count, counts.rows, counts.qualified, listed, proof)
 
     def named(self) -> tuple[list[int], list[int]]:
-        asked = sorted(self.asked_before(len(self.stages)))
+        asked = self.asked
         return self.sample.marked(asked), self.sample.marked(asked, "0")
 
     def verify(self) -> None:
-        super().verify()
-        sizes, names = self.sizes, [stage.name for stage in self.stages]
+        sizes = self.sizes
         hold(sizes == block_sizes(1, self.size, STEP), "its blocks are others")
+        super().verify()
         edges = {0, *(self.size - each - 1 for each in sizes if each < self.size)}
         hold(edges <= set(self.sample.ranks), "the ends of its blocks are not in its sample")
-        known = (["pilot"], ["pilot", UNIFORM], [UNIFORM], ["pilot", FIRST], ["pilot", FIRST, SECOND])
-        hold(names in known, "its stages are not those of its design")
-        hold(len(self.draws) == 2, "it has other draws than its design")
-        blocks = 1 + sum(each > self.labels for each in sizes)
-        for draw in self.draws:
-            draw.verify(self.sample, blocks)
-            held = [len(draw.of(block)) for block in range(blocks)]
-            hold(held == [min(self.labels, self.size)] * blocks, "a block's sample has another size")
-        for at, stage in enumerate(self.stages):
-            if stage.name != "pilot":
-                hold(
-                    stage.chosen is not None and 0 <= stage.chosen < len(sizes), "a block is none of its own"
-                )
-                fresh = self._fresh(stage.name, stage.chosen or 0, self.asked_before(at))
-                hold(
-                    stage.asked == sorted(fresh[: len(stage.asked)]),
-                    "a stage asks for others than were drawn",
-                )
-        if names[-1] == UNIFORM:
+        if self.stages[-1].name == UNIFORM:
             hold(self.stages[-1].chosen == len(sizes) - 1, "its sample is not of everyone")
-        if SECOND in names:
+        if self.stages[-1].name == SECOND:
             top, rows = (sizes[stage.chosen or 0] for stage in self.stages[1:])
             hold(self.size - rows >= top, "its second draw begins above the end of its first")
-        hold(len(self.asked_before(len(names))) <= self.labels, "it asks for more labels than it may")
+
+    def about(self, stage: Stage, asked: str) -> str:
+        rows = number(self.sizes[stage.chosen or 0])
+        return {
+            "pilot": f"Pilot: {asked} from all ranks, to choose what follows.",
+            UNIFORM: f"A control sample: {asked}, drawn at random from all who are not labelled yet.",
+            FIRST: f"The first draw: {asked} from the best {rows}, to count who qualifies there.",
+            SECOND: f"The second draw: {asked} from the lowest {rows}, to end the list.",
+        }[stage.name]
 
     def describe(self) -> list[str]:
-        lines = super().describe()
-        for stage in self.stages:
-            asked, rows = counted(len(stage.asked), "candidate"), self.sizes[stage.chosen or 0]
-            texts = {
-                "pilot": f"Pilot: {asked} from all ranks, to choose what follows.",
-                UNIFORM: f"A control sample: {asked}, drawn at random from all who are not labelled yet.",
-                FIRST: f"The first draw: {asked} from the best {number(rows)}, to count who qualifies there.",
-                SECOND: f"The second draw: {asked} from the lowest {number(rows)}, to end the list.",
-            }
-            lines += [*wrapped(texts[stage.name]), self.came(stage)]
-        if self.waiting:
-            lines += wrapped(self._at_best())
+        lines = super().describe() + (wrapped(self._at_best()) if self.waiting else [])
         listing = "The list will be everyone above its end but those labelled not qualified, and everyone "
         return [*lines, *wrapped(listing + "labelled qualified. Every label is needed.")]
 
@@ -265,7 +220,7 @@ class RecallDesign(Design, tag="control"):
         share = self.promise.kept_share
         rates = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
         left_out = {
-            rate: most_left_out(self.size, int(rate * self.size), self.labels, share, self.alpha)
+            rate: lists.most_left_out(self.size, int(rate * self.size), self.labels, share, self.alpha)
             for rate in rates
         }
         half = [rate for rate, rows in left_out.items() if rows >= self.size / 2]
@@ -276,3 +231,92 @@ class RecallDesign(Design, tag="control"):
             f"At best: with {counted(self.labels, 'label')} no rule can leave out half of these candidates "
             f"unless {least} of them qualify."
         )
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Qualified rows below each rank, about; with a little for what a tail without a hit may hide."""
+
+    ranks: Floats
+    below: Floats
+
+    @classmethod
+    def of(cls, curve: Curve) -> Tail:
+        steps, everyone = np.diff(curve.held), float(curve.held[-1])
+        empty = np.flatnonzero(steps < 1e-9)
+        start = int(curve.edges[empty[0]]) if len(empty) else curve.size
+        seen = max(1, int((curve.ranks >= start).sum()))
+        hidden = min(0.3 * (curve.size - start) / seen, 0.02 * max(everyone, 1.0)) if len(empty) else 0.0
+        ranks = np.linspace(0, curve.size, 2001)
+        share = (curve.size - np.maximum(ranks, start)) / max(1, curve.size - start)
+        return cls(ranks, everyone - curve.down_to(ranks) + hidden * share)
+
+    def cut(self, wanted: Floats) -> Floats:
+        """The rank below which so many qualified ones lie."""
+        return np.asarray(np.interp(-wanted, -self.below, self.ranks))
+
+
+def expected_uniform(curve: Curve, left: int, share: Fraction, alpha: float) -> float:
+    """Of one uniform sample of everyone who is not labelled; infinite where it is not likely to certify."""
+    tail, rate = Tail.of(curve), left / max(1, curve.size - len(curve.ranks))
+    hits = int(rate * max(0.0, float(tail.below[0]) - curve.found))
+    drops = binomial_drops(max(1, hits), share, alpha)
+    if drops[int(hits / MARGIN)] < 0:
+        return float("inf")
+    drop = int(drops[hits])
+    cut = tail.cut(special.gammaincinv(drop + 1, CHANCES) / rate)
+    return float(np.mean(cut * (1 - rate)) + hits)
+
+
+def best_allowed(
+    curve: Curve, tail: Tail, missable: int, drawn: int, level: Fraction, top: int, found: float,
+    listed: Floats,
+) -> tuple[float, int]:  # fmt: skip
+    """The expected list, and the hits to allow below the cut: the block of each is the largest that
+    certifies.
+
+    ``listed``: rows above each rank of the tail that are labelled and will not be listed.
+    """
+    share = special.betaincinv(HITS + 1, missable + 1, 1 - float(level))
+    begins = np.maximum(curve.size - drawn / share, top)
+    rate = np.minimum(1.0, drawn / np.maximum(curve.size - begins, 1))
+    quantiles = special.gammaincinv(HITS[None, :] + 1, CHANCES[:, None])
+    cuts = np.maximum(begins, tail.cut(quantiles / rate))
+    cost = np.where(cuts <= 0, found, cuts - np.interp(cuts, tail.ranks, listed)).mean(axis=0)
+    best = int(np.argmin(cost))
+    return float(cost[best]), int(HITS[best])
+
+
+class FirstDraw(NamedTuple):
+    """Two draws: the number of the first one's end, its labels, and the list to expect."""
+
+    end: int
+    labels: int
+    expected: float
+
+
+def plan_first(curve: Curve, ends: list[int], left: int, share: Fraction, alpha: Fraction) -> FirstDraw:
+    """The first draw with the shortest list to expect."""
+    tail, best = Tail.of(curve), FirstDraw(0, 0, float("inf"))
+    for which, end in enumerate(ends):
+        free = end - int(curve.labelled_above(end))
+        known = int(np.count_nonzero(curve.good & (curve.ranks < end)))
+        for labels in sorted({min(free, int(part * left)) for part in SHARES}):
+            if not labels:
+                continue
+            census = labels == free
+            counting, level = lists.levels(alpha, census=census)
+            hits = labels * max(0.0, float(curve.down_to(end)) - known) / free
+            low = hits
+            if not census:
+                spread = np.sqrt(max(hits, 0.5) * (1 - labels / free))
+                low = max(0.0, hits + float(special.ndtri(float(counting))) * spread) * free / labels
+            missable = lists.may_miss(share, int(curve.found + low))
+            labelled = curve.labelled_above(tail.ranks) + np.minimum(tail.ranks / end, 1) * labels
+            listed = labelled - (curve.found + hits)
+            cost, _ = best_allowed(
+                curve, tail, missable, left - labels, level, end, curve.found + hits, listed
+            )
+            if cost < 0.999 * best.expected:
+                best = FirstDraw(which, labels, cost)
+    return best

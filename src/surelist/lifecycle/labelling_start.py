@@ -1,8 +1,15 @@
-"""What comes in: a collection in memory as ranks, targets, rows and labels as people give them;
-corrections."""
+"""What comes in: a collection in memory as ranks, a judge's verdicts as scores, targets, rows and labels as
+people give them.
+
+A judge's verdicts are what a language model said about every row, for people to check a few of. They decide
+nothing but the order in which rows are listed, so a promise about people's labels stays exact whatever the
+judge is worth. Equal verdicts are ties: they are put in an order by a hash of the ids, which is fixed before
+anybody labels.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,13 +19,15 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist._names import option
 from surelist.errors import InvalidInput
-from surelist.lifecycle.labelling_design import MISSING, WAITING, Design, Fetched, Ints
-from surelist.lifecycle.labelling_file import Correction, LabellingState
+from surelist.lifecycle.labelling_design import MISSING, Fetched, Ints
 from surelist.promises.conditions import Conditions
 from surelist.promises.promise import Promise
 from surelist.promises.proved import require_proof
 
 BINS = 1 << 17
+YES = ("1", "1.0", "true", "yes", "y", "pass", "passed", "correct", "c", "accept", "accepted", "positive")
+NO = ("0", "0.0", "false", "no", "n", "fail", "failed", "incorrect", "i", "reject", "rejected", "negative")
+PARTLY = ("p", "partial", "partly", "unsure", "maybe")
 
 
 class ArrayCollection:
@@ -77,39 +86,59 @@ def rows_at_ranks(scores: NDArray[np.float64], ranks: Ints) -> Ints:
     return np.asarray(rows[ranks - skipped])
 
 
-def policy_columns(columns: dict[str, str] | None) -> dict[str, str] | None:
-    """What a policy remembers of a table: its columns, not where it was or who read it."""
-    if columns is None:
-        return None
-    return {role: name for role, name in columns.items() if role in ("score", "group", "id")}
+def judge_scores(verdicts: Any, ids: Any = None) -> NDArray[np.float64]:
+    """Scores from a judge's verdicts, for ``Labelling``: the better the verdict, the higher; no two alike.
+
+    Parameters
+    ----------
+    verdicts
+        One for each row: yes or no in words, booleans, 0 and 1, or any numbers (higher is better).
+    ids
+        One for each row, all different; row numbers otherwise. They break ties.
+
+    Returns
+    -------
+    numpy.ndarray
+        One number for each row: the rank of its verdict among all, and below 1 its place among equal ones.
+
+    Raises
+    ------
+    InvalidInput
+        A verdict is neither yes nor no nor a number; says in which row.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> scores = sl.judge_scores(["yes", "no", "yes"])
+    >>> bool(scores[0] > scores[1] < scores[2] != scores[0])
+    True
+    """
+    listed = verdicts.tolist() if hasattr(verdicts, "tolist") else list(verdicts)
+    values = np.array([_value(each, row) for row, each in enumerate(listed)], dtype=np.float64)
+    check.require_rows(values, "verdicts")
+    names = [str(row) for row in range(len(values))] if ids is None else check.as_ids(ids, len(values))
+    digests = np.array([hashlib.sha256(name.encode()).hexdigest() for name in names])
+    order = np.lexsort((digests, values))
+    places = np.empty(len(values))
+    places[order] = np.arange(len(values))
+    levels = np.unique(values, return_inverse=True)[1]
+    return np.asarray(levels.ravel() + places / len(values))
 
 
-def correct_labels(
-    state: LabellingState, where: Mapping[int, tuple[Design, int]], rows: list[int], labels: Any
-) -> int:
-    """Replace labels that were told, all or none of them; what they chose is chosen anew."""
-    flags, _ = check.as_labels(labels) if rows else (np.zeros(0, dtype=np.bool_), 0)
-    check.require_length(flags, len(rows), "labels")
-    changes = []
-    for row, mark in zip(rows, ("1" if each else "0" for each in flags.tolist()), strict=True):
-        design, at = where.get(row, (None, 0))
-        if design is None or design.sample.labels[at] == WAITING:
-            raise InvalidInput("rows", f"row {row} has no label yet; there is none to correct.")
-        was = design.sample.labels[at]
-        why = "the result was shown with it" if state.seen else design.decided(at)
-        if was != mark and why is not None:
-            raise InvalidInput(
-                "labels",
-                f"row {row} was {spelled(was)}, and {why}. It can no longer be corrected; a label that was "
-                "wrong means starting again with a fresh draw.",
-            )
-        if was != mark:
-            changes.append((design, row, at, mark))
-    come = sum(design.sample.labels[at] != WAITING for design, at in where.values())
-    for design, row, at, mark in changes:
-        state.corrected.append(Correction(row, design.sample.labels[at], mark, come))
-        design.correct(at, mark)
-    return len(changes)
+def _value(verdict: Any, row: int) -> float:
+    plain = check.plain(verdict)
+    if isinstance(plain, str):
+        word = plain.strip().lower()
+        for words, value in ((YES, 1.0), (NO, 0.0), (PARTLY, 0.5)):
+            if word in words:
+                return value
+        try:
+            plain = float(word)
+        except ValueError:
+            plain = None
+    if not isinstance(plain, (bool, int, float)) or not np.isfinite(plain):
+        raise InvalidInput("verdicts", f"expected yes, no or a number, got {verdict!r} in row {row}.")
+    return float(plain)
 
 
 def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, Promise]:

@@ -1,16 +1,17 @@
 """Does the promise still hold? An anytime-valid alarm from reviewed pools.
 
-The bets and their proof live in ``bounds.betting``, state and its file in ``monitor_file``, the
-check of scores without labels in ``drift``.
+The bets and their proof live in ``bounds.betting``, what is tested and kept in ``claims``, the check of
+scores without labels in ``drift``.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from msgspec.structs import replace
@@ -20,13 +21,14 @@ from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist._files import Versions, hold
 from surelist.drawing import axes
-from surelist.drawing.display import Display, Displayed
+from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
-from surelist.lifecycle import monitor_file
-from surelist.lifecycle.audit_draw import coins
-from surelist.lifecycle.claims import Claim, claims_of, reviews_of
-from surelist.lifecycle.monitor_file import Alarm, Tally, Watch, in_file
-from surelist.lifecycle.pools_seen import Memory, as_name
+from surelist.lifecycle import claims
+from surelist.lifecycle.bounded import Memory, as_name
+from surelist.lifecycle.claims import Alarm, Claim, MonitorFile, Tally, Watch, claims_of
+from surelist.lifecycle.reviewed import coins
+from surelist.lifecycle.state import Kept, in_file, parse_state, state_text
+from surelist.promises import policy_file
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.policy import Policy, as_policy
 
@@ -34,7 +36,7 @@ Standing = Literal["holding", "too early to say", "alarm"]
 UNKNOWN = ", whatever the missing reviews would say; in the alarm they speak for the promise."
 
 
-class Monitor(Displayed):
+class Monitor(Kept):
     """Watches one policy: feed complete reviewed pools in order, read ``e_value`` and ``alarm``.
 
     Tests "the promised rate holds" for every group by betting [theory: watching]. If it
@@ -98,15 +100,9 @@ class Monitor(Displayed):
         self._versions = Versions()
 
     def observe(
-        self,
-        *,
-        qualified: Any,
-        pool_size: Any,
-        unreviewed: Any = 0,
-        missed: Any = None,
-        unaudited: Any = 0,
+        self, *, qualified: Any, pool_size: Any, unreviewed: Any = 0, missed: Any = None, unaudited: Any = 0,
         review_id: Any = None,
-    ) -> bool:
+    ) -> bool:  # fmt: skip
         """Count one pool; True if it is new, False if this review was counted before.
 
         qualified
@@ -126,7 +122,7 @@ class Monitor(Displayed):
         given = {"qualified": qualified, "pool_size": pool_size, "unreviewed": unreviewed, "missed": missed,
                  "unaudited": unaudited}  # fmt: skip
         shared = self._policy.group_rows == "all" and not isinstance(pool_size, Mapping)
-        reviews = reviews_of(self.claims, shared, given)
+        reviews = claims.reviews_of(self.claims, shared, given)
         name = None if review_id is None else as_name(review_id, "review_id")
         if name is not None and self._counted_before(name, " ".join(review.note for review in reviews)):
             return False
@@ -307,7 +303,7 @@ class Monitor(Displayed):
         ]
         return Watch(self.alpha, self.audit_rate, self.pools, tallies, self.raised, self._memory)
 
-    def resume(self, state: Watch) -> Monitor:
+    def resume(self, state: Watch) -> Self:
         """Go on from ``state``, which another monitor of the same policy had."""
         hold([tally.group for tally in state.tallies] == list(self.tallies),
              "the monitor's groups are not those of the policy")  # fmt: skip
@@ -319,20 +315,18 @@ class Monitor(Displayed):
         hold(self.alarm or not self.speaks_against, "the alarm was taken out")
         return self
 
-    def save(self, path: str | Path) -> None:
-        """Write the state as JSON; never half-written, and never over what someone else wrote."""
-        with self._versions.replacing(Path(path), monitor_file.dumps(self._policy, self.state)):
-            pass
+    def dumps(self) -> str:
+        """The state and the policy watched, as text; ``loads`` goes on from it."""
+        return state_text(MonitorFile(policy=policy_file.to_dict(self._policy), watch=self.state))
 
-    @staticmethod
-    def load(path: str | Path) -> Monitor:
-        """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
-        versions = Versions()
-        with in_file(path):
-            policy, state = monitor_file.loads(versions.read(Path(path)), Path(path))
-            monitor = Monitor(policy, state.alpha, audit_rate=state.audit_rate).resume(state)
-        monitor._versions = versions
-        return monitor
+    @classmethod
+    def loads(cls, text: str, name: str | Path = "monitor") -> Self:
+        """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
+        with in_file(name):
+            file = parse_state(text, MonitorFile, name)
+            policy, watch = Policy.loads(json.dumps(file.policy), name=str(name)), file.watch
+            claims.verify(watch)
+            return cls(policy, watch.alpha, audit_rate=watch.audit_rate).resume(watch)
 
     def threshold_changed(self, policy: Policy) -> None:
         """Go on under a policy with the same promises and another threshold.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._names import option
+from surelist._randomness import fresh_generator
 from surelist.errors import InvalidInput, UnreviewedWarning
 
 Floats = NDArray[np.float64]
@@ -106,6 +107,14 @@ def as_draws(listed: NDArray[np.bool_], drawn: NDArray[np.bool_]) -> str:
     return "".join(signs.tolist())
 
 
+def coins(candidates: int) -> Floats:
+    """One number from 0 to 1 per candidate, fresh at every call; drawn are those below the audit rate.
+
+    Whoever draws records it.
+    """
+    return fresh_generator().random(candidates)
+
+
 def require_list(
     scores: Floats, size: int, threshold: Any, in_force: float | None, draws: str | None = None, *,
     audit: bool = False,
@@ -154,11 +163,7 @@ class PoolReviews:
     """
 
     def __init__(
-        self,
-        screened: Iterable[Screened] = (),
-        waiting: Iterable[str] = (),
-        missing: int = 0,
-        watched: int | None = None,
+        self, screened: Iterable[Screened], waiting: Iterable[str], missing: int, watched: int | None
     ) -> None:
         self.kept = {each.pool: each for each in screened}
         self.waiting = deque(waiting)

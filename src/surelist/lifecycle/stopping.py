@@ -22,11 +22,11 @@ from surelist._randomness import fresh_generator
 from surelist._version import __version__
 from surelist.bounds.stop_sample import RestLooks, most_left, rest_looks
 from surelist.drawing import axes
-from surelist.drawing.display import Display, Displayed
+from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
-from surelist.lifecycle.labelling_file import Correction, verify_corrections
 from surelist.lifecycle.labelling_start import marks_of
-from surelist.lifecycle.monitor_file import in_file, parse_state, state_text
+from surelist.lifecycle.labelling_state import Correction, verify_corrections
+from surelist.lifecycle.state import FORMAT, Kept, in_file, parse_state, state_text
 from surelist.promises.phrases import counted, percent
 
 LOOKS = 10
@@ -38,7 +38,7 @@ class StopState(Struct, kw_only=True, forbid_unknown_fields=True):
     ``labels``: 0, 1, - (missing: a hit) or x (not relevant, and taken back after its look: a hit still).
     """
 
-    format: Literal[1] = 1
+    format: Literal[1] = FORMAT
     kind: Literal["surelist stop test"] = "surelist stop test"
     found: int
     rest: int
@@ -53,7 +53,7 @@ class StopState(Struct, kw_only=True, forbid_unknown_fields=True):
     corrected: list[Correction] = field(default_factory=list)
 
 
-class StopTest(Displayed):
+class StopTest(Kept):
     """May the review stop? Draws from the rest, look by look, until the recall is certified.
 
     Parameters
@@ -84,15 +84,9 @@ class StopTest(Displayed):
     """
 
     def __init__(
-        self,
-        found: int,
-        rest: int,
-        recall: float,
-        *,
-        alpha: float = 0.05,
-        looks: int = LOOKS,
+        self, found: int, rest: int, recall: float, *, alpha: float = 0.05, looks: int = LOOKS,
         table: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         found = 0 if check.plain(found) == 0 else check.as_count(found, "found")
         rest, looks = check.as_count(rest, "rest"), check.as_count(looks, "looks")
         plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_level(alpha), looks)
@@ -103,10 +97,10 @@ class StopTest(Displayed):
             found=found, rest=rest, recall=float(recall), alpha=float(alpha), looks=looks,
             table=table, created=created, order=order, labels="",
         )  # fmt: skip
-        self._resume(state, plan, Versions())
+        self._resume(state, plan)
 
-    def _resume(self, state: StopState, plan: RestLooks, versions: Versions) -> None:
-        self._state, self._plan, self._versions = state, plan, versions
+    def _resume(self, state: StopState, plan: RestLooks) -> None:
+        self._state, self._plan, self._versions = state, plan, Versions()
 
     @property
     def table(self) -> str | None:
@@ -325,38 +319,29 @@ class StopTest(Displayed):
             "that is not relevant after all stays a hit of the looks it was counted in."
         ]
 
-    def save(self, path: str | Path) -> None:
-        """Write the state as JSON; never half-written, and never over what someone else wrote."""
-        with self._versions.replacing(Path(path), state_text(self._state)):
-            pass
+    def dumps(self) -> str:
+        """The state as text; ``loads`` goes on from it."""
+        return state_text(self._state)
 
     @classmethod
-    def load(cls, path: str | Path) -> StopTest:
-        """Go on where ``save`` stopped; anything unknown or contradictory is an error."""
-        versions = Versions()
-        with in_file(path):
-            state = parse_state(versions.read(Path(path)), StopState, Path(path))
+    def loads(cls, text: str, name: str | Path = "stop test") -> StopTest:
+        """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
+        with in_file(name):
+            state = parse_state(text, StopState, name)
             hold(state.found >= 0 < state.rest and state.looks > 0, "its counts are impossible")
             hold(0 < state.alpha < 1 and 0 < state.recall < 1, "a level is impossible")
             plan = _plan(state.found, state.rest, state.recall, state.alpha, state.looks)
-            order = state.order
+            order, labels = state.order, state.labels
             hold(len(set(order)) == len(order) == plan.sizes[-1], "its draw has another size")
-            hold(
-                min(order, default=0) >= 0 and max(order, default=0) < state.rest,
-                "an item is none of the rest",
-            )
-            hold(
-                set(state.labels) <= set("01-x") and len(state.labels) <= len(order),
-                "its labels are impossible",
-            )
+            inside = min(order, default=0) >= 0 and max(order, default=0) < state.rest
+            hold(inside, "an item is none of the rest")
+            hold(set(labels) <= set("01-x") and len(labels) <= len(order), "its labels are impossible")
             test = cls.__new__(cls)
-            test._resume(state, plan, versions)
-            verify_corrections(state.corrected, set(order[: len(state.labels)]))
+            test._resume(state, plan)
+            verify_corrections(state.corrected, set(order[: len(labels)]))
             certified = test._certified_at
-            hold(
-                certified is None or len(state.labels) == plan.sizes[certified],
-                "labels came after the test had ended",
-            )
+            ended = certified is None or len(labels) == plan.sizes[certified]
+            hold(ended, "labels came after the test had ended")
         return test
 
 

@@ -19,9 +19,8 @@ from surelist._dataclasses import dataclass, field, replace
 from surelist.errors import InvalidInput, NotCertifiable, UnreviewedWarning
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_text
-from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.campaign import Campaign
-from surelist.lifecycle.reviewed import as_draws
+from surelist.lifecycle.reviewed import as_draws, coins
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.two_lines import TwoLines

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from surelist.errors import InvalidInput
-from surelist.lifecycle.labelling_judge import judge_scores
+from surelist.lifecycle.labelling_start import judge_scores
 from surelist.tables.arrays import read_text
 from surelist.tables.rows import count_rows, rows_at, write_sheet
 from surelist.tables.sources import open_table

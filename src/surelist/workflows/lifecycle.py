@@ -12,12 +12,12 @@ from surelist._dataclasses import dataclass
 from surelist._files import refuse_inputs, updating
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.campaign import Campaign
+from surelist.lifecycle.campaign_state import Update
 from surelist.lifecycle.drift import Drift
 from surelist.lifecycle.drift import drift as drift_of_arrays
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.plan import Plan
 from surelist.lifecycle.planning import plan as plan_arrays
-from surelist.lifecycle.schedule import Update
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise

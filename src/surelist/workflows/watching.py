@@ -12,8 +12,8 @@ from msgspec import Struct, structs
 from surelist._dataclasses import dataclass
 from surelist._names import OptionNames
 from surelist.errors import InvalidInput
-from surelist.lifecycle.audit_draw import coins
 from surelist.lifecycle.monitor import Monitor, Standing
+from surelist.lifecycle.reviewed import coins
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_columns
 from surelist.tables.rows import rows_at, write_sheet

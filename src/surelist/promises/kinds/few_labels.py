@@ -8,13 +8,20 @@ be like them. ``lifecycle.labelling`` draws, asks and finds the thresholds.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from surelist._files import hold
 from surelist._numerals import about, count, of_every
 from surelist._scalars import as_fraction
-from surelist.bounds.collection_precision import Prefix, most_pads, passes
-from surelist.bounds.collection_recall import allowed_hits, at_least, levels, may_miss
+from surelist.bounds.collection_lists import (
+    Prefix,
+    allowed_hits,
+    at_least,
+    levels,
+    may_miss,
+    most_pads,
+    passes,
+)
 from surelist.bounds.control_sample import control_rule
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.at_least import AtLeast
@@ -58,19 +65,52 @@ ABOUT = {
 THESE_ALONE = "It is about these very candidates and this list; nothing is assumed about scores."
 
 
-class BlockSample(Proof, tag="block-sample", frozen=True):
+class LabelledSample(Proof, frozen=True):
+    """What the labels of drawn rows of a collection prove, about that collection unless it says otherwise."""
+
+    about: ClassVar[About | None] = About.COLLECTION
+    work = "labelling"
+    drawn_by = "labels of candidates who were drawn by chance"
+    sample: ClassVar[str]  # what its targets are labelled for
+    missing: ClassVar[str] = MISSING_COUNTS  # what is said of labels that did not come
+
+    group: str | None
+    collection: int
+
+    @property
+    def collection_size(self) -> int:
+        return self.collection
+
+    @property
+    def these(self) -> str:
+        of = "" if self.group is None else f" of group {self.group!r}"
+        return f"these {counted(self.collection, 'candidate')}{of}"
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return f"wrong with probability at most {percent(policy.alpha)} over the draw of those labelled"
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        return (LABELS_RIGHT, BY_NAME, self.missing, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
+
+    def whom(self, policy: Certificate) -> str:
+        return THESE_ALONE
+
+    def check(self, cutoff: Cutoff) -> None:
+        hold(cutoff.group == self.group, "its proof is of another group")
+        hold(cutoff.target.sample == self.sample, "its proof does not go with its target")
+
+
+class BlockSample(LabelledSample, tag="block-sample", frozen=True):
     """``count`` qualified among ``drawn`` random rows of the best ``block`` of ``size`` rows.
 
     ``alpha`` is the share of this test; ``known`` qualified rows of the pilot score at or above the
     threshold as well. ``stage`` says whose block it is; the shares of both stages add up to the level.
     """
 
-    work = "labelling"
-    drawn_by = "labels of candidates who were drawn by chance"
+    about = None
+    sample = "block"
     estimated_from = "the candidates that labels were drawn from"
 
-    group: str | None
-    collection: int
     size: int
     block: int
     drawn: int
@@ -79,14 +119,9 @@ class BlockSample(Proof, tag="block-sample", frozen=True):
     count: int
     stage: Literal["block", "pilot"]
 
-    @property
-    def collection_size(self) -> int:
-        return self.collection
-
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         if cutoff.target.about is About.COLLECTION:
-            of = f"of these {counted(self.collection, 'candidate')}{_of(self.group)}"
-            return f"{of} the shortlist holds at least {number(_at_least(cutoff).k)} qualified"
+            return f"of {self.these} the shortlist holds at least {number(_at_least(cutoff).k)} qualified"
         whose = "the shortlist" if self.group is None else f"for group {self.group!r} the shortlist"
         return promise_of(cutoff).claimed(whose, by_group=self.group is not None)
 
@@ -116,9 +151,8 @@ class BlockSample(Proof, tag="block-sample", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
+        super().check(cutoff)
         target, rows = cutoff.target, cutoff.rows
-        hold(cutoff.group == self.group, "its proof is of another group")
-        hold(target.sample == "block", "its proof does not go with its target")
         hold(0 < self.alpha <= cutoff.level.alpha, "its share of alpha is impossible")
         hold(self.drawn <= rows and 0 <= self.known <= rows - self.drawn, "the row counts differ")
         hold(0 < self.drawn <= self.block <= self.size <= self.collection, "its block does not fit")
@@ -141,40 +175,36 @@ class BlockSample(Proof, tag="block-sample", frozen=True):
 
     def whom(self, policy: Certificate) -> str:
         if policy.cutoffs[0].target.about is About.COLLECTION:
-            return THESE_ALONE
+            return super().whom(policy)
         return "It is about candidates who come as those of the collection came, with the same score."
 
 
-class ControlSample(Proof, tag="control-sample", frozen=True):
-    """``relevant`` qualified among ``drawn`` random rows; ``dropped`` of them lie below the threshold.
+class KeptSample(LabelledSample, frozen=True):
+    """A share of all qualified is kept by everyone at or above the threshold but those labelled not
+    qualified, *and* those labelled qualified."""
 
-    The list is everyone at or above the threshold but those labelled not qualified, *and* those labelled
-    qualified.
-    """
+    sample = "control"
+    missing = EVERY_LABEL
 
-    about = About.COLLECTION
-    work = "labelling"
-    drawn_by = "labels of candidates who were drawn by chance"
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return (
+            f"the shortlist, with everyone labelled qualified on it, keeps at least "
+            f"{percent(float(cutoff.target.kept_share))} of all qualified of {self.these}"
+        )
 
-    group: str | None
-    collection: int
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        keeps, of = of_every(float(cutoff.target.kept_share)), count(self.collection)
+        with_them = "with everyone labelled qualified on it"
+        return f"the list, {with_them}, keeps at least {keeps} qualified candidates among these {of}"
+
+
+class ControlSample(KeptSample, tag="control-sample", frozen=True):
+    """``relevant`` qualified among ``drawn`` random rows; ``dropped`` of them lie below the threshold."""
+
     drawn: int
     relevant: int
     dropped: int
     known: int = 0  # labelled before, and no part of the sample
-
-    @property
-    def collection_size(self) -> int:
-        return self.collection
-
-    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return _keeps(self, cutoff)
-
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return f"wrong with probability at most {percent(policy.alpha)} over the draw of those labelled"
-
-    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        return (LABELS_RIGHT, BY_NAME, EVERY_LABEL, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (
@@ -183,38 +213,22 @@ class ControlSample(Proof, tag="control-sample", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        target, rows = cutoff.target, cutoff.rows
-        hold(cutoff.group == self.group, "its proof is of another group")
-        hold(target.sample == "control", "its proof does not go with its target")
-        hold(
-            rows == self.drawn + self.known and self.relevant <= cutoff.qualified <= rows,
-            "the row counts differ",
-        )
-        hold(0 < self.drawn <= self.collection - self.known, "more were drawn than there are")
-        allowed = control_rule(
-            self.collection - self.known, self.drawn, target.kept_share, cutoff.level.alpha
-        ).drops[self.relevant]
+        super().check(cutoff)
+        rows, free = cutoff.rows, self.collection - self.known
+        same = rows == self.drawn + self.known and self.relevant <= cutoff.qualified <= rows
+        hold(same, "the row counts differ")
+        hold(0 < self.drawn <= free, "more were drawn than there are")
+        rule = control_rule(free, self.drawn, cutoff.target.kept_share, cutoff.level.alpha)
+        allowed = rule.drops[self.relevant]
         hold(0 <= self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
 
-    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return _keeps_plainly(self, cutoff)
 
-    def whom(self, policy: Certificate) -> str:
-        return THESE_ALONE
-
-
-class TwoDraws(Proof, tag="two-draws", frozen=True):
+class TwoDraws(KeptSample, tag="two-draws", frozen=True):
     """Of the ``free_top`` rows of the best ``top`` that nobody had labelled ``drawn_top`` were, and
     ``hits_top`` qualify, beside ``known`` others; then ``drawn`` of the ``free`` rows ranked below
     ``begin`` were, ``hits`` qualify, and ``dropped`` of those lie below the list's end.
     """
 
-    about = About.COLLECTION
-    work = "labelling"
-    drawn_by = "labels of candidates who were drawn by chance"
-
-    group: str | None
-    collection: int
     known: int
     top: int
     free_top: int
@@ -226,18 +240,8 @@ class TwoDraws(Proof, tag="two-draws", frozen=True):
     hits: int
     dropped: int
 
-    @property
-    def collection_size(self) -> int:
-        return self.collection
-
-    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return _keeps(self, cutoff)
-
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         return f"wrong with probability at most {percent(policy.alpha)} over the draws of those labelled"
-
-    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        return (LABELS_RIGHT, BY_NAME, EVERY_LABEL, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (
@@ -247,8 +251,7 @@ class TwoDraws(Proof, tag="two-draws", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        hold(cutoff.group == self.group, "its proof is of another group")
-        hold(cutoff.target.sample == "control", "its proof does not go with its target")
+        super().check(cutoff)
         top = 0 <= self.hits_top <= self.drawn_top <= self.free_top <= self.top <= self.begin
         bottom = 0 <= self.dropped <= self.hits <= self.drawn <= self.free <= self.collection - self.begin
         hold(top and bottom, "its draws are impossible")
@@ -260,14 +263,8 @@ class TwoDraws(Proof, tag="two-draws", frozen=True):
         allowed = allowed_hits(self.free, may_miss(cutoff.target.kept_share, kept), self.drawn, level)
         hold(self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
 
-    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return _keeps_plainly(self, cutoff)
 
-    def whom(self, policy: Certificate) -> str:
-        return THESE_ALONE
-
-
-class PrefixSample(Proof, tag="prefix-sample", frozen=True):
+class PrefixSample(LabelledSample, tag="prefix-sample", frozen=True):
     """Of the ``free`` rows of the best ``prefix`` of a collection ``drawn`` were labelled, and ``failed``
     of those are not qualified or have no label: passed at ``alpha``, beside ``known`` qualified rows.
 
@@ -276,12 +273,8 @@ class PrefixSample(Proof, tag="prefix-sample", frozen=True):
     their pads.
     """
 
-    about = About.COLLECTION
-    work = "labelling"
-    drawn_by = "labels of candidates who were drawn by chance"
+    sample = "prefix"
 
-    group: str | None
-    collection: int
     prefix: int
     free: int
     drawn: int
@@ -293,23 +286,12 @@ class PrefixSample(Proof, tag="prefix-sample", frozen=True):
     pads: int
     listed: int
 
-    @property
-    def collection_size(self) -> int:
-        return self.collection
-
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        of = f"these {counted(self.collection, 'candidate')}{_of(self.group)}"
+        of = self.these
         if not self.listed:
             return f"nothing is promised of {of}: the list is empty"
         share = percent(float(cutoff.target.kept_share))
         return f"at least {share} of the {counted(self.listed, 'candidate')} listed of {of} are qualified"
-
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return f"wrong with probability at most {percent(policy.alpha)} over the draw of those labelled"
-
-    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        missing = "A label that did not come counts as not qualified."
-        return (LABELS_RIGHT, BY_NAME, missing, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
 
     def evidence(self, cutoff: Cutoff) -> str:
         pads = f", and {counted(self.pads, 'unseen one')}" if self.pads else ""
@@ -322,31 +304,22 @@ class PrefixSample(Proof, tag="prefix-sample", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        target = cutoff.target
-        hold(cutoff.group == self.group, "its proof is of another group")
-        hold(target.sample == "prefix", "its proof does not go with its target")
-        hold(
-            0 <= self.failed <= self.drawn <= self.free <= self.prefix <= self.collection,
-            "its prefix is impossible",
-        )
+        super().check(cutoff)
+        share = cutoff.target.kept_share
+        possible = 0 <= self.failed <= self.drawn <= self.free <= self.prefix <= self.collection
+        hold(possible, "its prefix is impossible")
         hold(self.drawn + self.known <= cutoff.rows <= self.collection, "the row counts differ")
-        hold(
-            self.dropped >= 0 and self.known + self.found <= cutoff.qualified, "more qualified than there are"
-        )
-        share = target.kept_share
+        fits = self.dropped >= 0 and self.known + self.found <= cutoff.qualified
+        hold(fits, "more qualified than there are")
         hold(0 <= self.pads <= most_pads(share, self.dropped, self.found), "more joined unseen than may")
         hold(self.listed <= self.prefix + cutoff.qualified + self.pads, "more are listed than there can be")
         if self.prefix:
             hold(0 < self.alpha <= cutoff.level.alpha, "its share of alpha is impossible")
-            prefix = Prefix(self.free, self.drawn, self.failed)
-            hold(
-                passes(prefix, share, self.known, as_fraction(self.alpha, "alpha")), "its list does not pass"
-            )
+            prefix, level = Prefix(self.free, self.drawn, self.failed), as_fraction(self.alpha, "alpha")
+            hold(passes(prefix, share, self.known, level), "its list does not pass")
         else:
-            hold(
-                self.dropped == self.known == 0 and self.listed == self.found + self.pads,
-                "its list is another",
-            )
+            same = self.dropped == self.known == 0 and self.listed == self.found + self.pads
+            hold(same, "its list is another")
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
         if not self.listed:
@@ -354,29 +327,8 @@ class PrefixSample(Proof, tag="prefix-sample", frozen=True):
         of = f"the {count(self.listed)} listed of these {count(self.collection)} candidates"
         return f"at least {of_every(float(cutoff.target.kept_share))} of {of} are qualified"
 
-    def whom(self, policy: Certificate) -> str:
-        return THESE_ALONE
-
-
-def _keeps(proof: ControlSample | TwoDraws, cutoff: Cutoff) -> str:
-    of = f"these {counted(proof.collection, 'candidate')}{_of(proof.group)}"
-    return (
-        f"the shortlist, with everyone labelled qualified on it, keeps at least "
-        f"{percent(float(cutoff.target.kept_share))} of all qualified of {of}"
-    )
-
-
-def _keeps_plainly(proof: ControlSample | TwoDraws, cutoff: Cutoff) -> str:
-    keeps, of = of_every(float(cutoff.target.kept_share)), count(proof.collection)
-    with_them = "with everyone labelled qualified on it"
-    return f"the list, {with_them}, keeps at least {keeps} qualified candidates among these {of}"
-
 
 def _at_least(cutoff: Cutoff) -> AtLeast:
     hold(isinstance(cutoff.target, AtLeast), "its proof does not go with its target")
     assert isinstance(cutoff.target, AtLeast)
     return cutoff.target
-
-
-def _of(group: str | None) -> str:
-    return "" if group is None else f" of group {group!r}"

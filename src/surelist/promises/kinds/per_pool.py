@@ -13,8 +13,7 @@ from surelist import _check as check
 from surelist import bounds
 from surelist._names import option
 from surelist._numerals import about, number
-from surelist.bounds.block_level import pool_rates
-from surelist.bounds.collection import block_pool_count
+from surelist.bounds.collection import block_pool_count, pool_rates
 from surelist.bounds.looking_back import short_pools
 from surelist.errors import InvalidInput
 from surelist.promises import phrases

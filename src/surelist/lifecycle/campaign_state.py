@@ -1,20 +1,31 @@
-"""When a campaign looks at its rows, what each look may spend, and what it records."""
+"""A campaign's state and its file: when it looks at its rows, what each look may spend, what was recorded.
+
+Strict, versioned JSON, under 1 MB whatever the history. What is read adds up; ``campaign`` builds from it,
+replays the looks and compares the promise.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from surelist import _check as check
 from surelist._files import hold
+from surelist._version import __version__
+from surelist.bounds._tails import smallest
 from surelist.bounds.counts import binomial_tail
 from surelist.bounds.sequential import FirstCrossing
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
-from surelist.lifecycle.score_sketch import ScoreCounts
+from surelist.lifecycle import claims
+from surelist.lifecycle.bounded import Memory, ScoreCounts, Scores
+from surelist.lifecycle.claims import Watch
+from surelist.lifecycle.reviewed import AUDITED, BOTH, LISTED, Screened
+from surelist.lifecycle.state import FORMAT, parse_state
 from surelist.promises.conditions import Conditions
 from surelist.promises.kinds.counts import CountPromise, estimate_rows
 from surelist.promises.promise import Level, Promise
@@ -54,6 +65,40 @@ class Epoch(Struct, forbid_unknown_fields=True):
     def list_size(self, pool_size: float) -> float | None:
         """The average list so far, per pool of this size; None before the first pool."""
         return pool_size * self.shortlisted / self.candidates if self.candidates else None
+
+
+class CampaignState(Struct, kw_only=True, forbid_unknown_fields=True):
+    """All that a campaign knows, in the order of its file; the defaults are those of a new one."""
+
+    format: Literal[1] = FORMAT
+    kind: Literal["surelist campaign"] = "surelist campaign"
+    promise: str = ""
+    target: dict[str, Any]
+    alpha: float
+    schedule: list[int]
+    monitor_alpha: float
+    uncertified: Literal["refuse", "everyone"]
+    created: str
+    version: str = __version__
+    fingerprint: str
+    rows: int
+    pools: int = 0
+    chosen: int | None = None
+    updates: list[Update] = field(default_factory=list)
+    epochs: list[Epoch] = field(default_factory=list)
+    qualified: Scores = field(default_factory=Scores)
+    listed: Scores = field(default_factory=Scores)
+    screened: list[Screened] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    missing: int = 0
+    watched: int | None = None
+    memory: Memory = field(default_factory=Memory)
+    watch: Watch | None = None
+    audit_rate: float | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        return self.updates[-1].threshold
 
 
 def as_target(target: Any, *, audited: bool) -> CountPromise:
@@ -157,14 +202,7 @@ def surely_at_boundary(rows: int, target: CountPromise, alpha: float) -> int:
     highest threshold that meets the target.
     """
     rate = float(rate_of(target))
-    low, high = 0, rows
-    while low < high:
-        middle = (low + high + 1) // 2
-        if 1 - binomial_tail(rows, rate, middle) <= alpha:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return smallest(lambda count: 1 - binomial_tail(rows, rate, count) > alpha, 1, rows) - 1
 
 
 def shortest_list(
@@ -180,3 +218,58 @@ def shortest_list(
     highest = qualified.nth_largest(count) if count > 0 else None
     share = 0.0 if highest is None else listed.at_least(highest) / rows
     return pool_of(target) * max(float(rate_of(target)), share)
+
+
+def loads(text: str, path: str | Path) -> CampaignState:
+    """A campaign's state from its file's text; what does not add up is an error. ``path`` is for errors."""
+    state = parse_state(text, CampaignState, path)
+    hold(0 < state.alpha < 1 and 0 < state.monitor_alpha < 1, "a level is impossible")
+    hold(len(state.epochs) == len(state.updates) > 0, "an update lacks its pools")
+    hold(sum(epoch.pools for epoch in state.epochs) == state.pools, "the pools do not add up")
+    audit, start = state.audit_rate is not None, state.updates[0].rows
+    hold(not audit or 0 < (state.audit_rate or 0) < 1, "the audit rate is impossible")
+    hold(all((epoch.drawn is not None) == audit for epoch in state.epochs), "an audit of a part of the pools")
+    taken = sum((epoch.drawn or 0) if audit else epoch.candidates for epoch in state.epochs)
+    hold(start + taken == state.rows, "the rows do not add up")
+    hold(0 <= state.missing <= state.rows, "more reviews are missing than there are rows")
+    _verify_scores(state)
+    for each in state.screened:
+        _verify_screened(each, state)
+    hold(set(state.waiting) <= {each.pool for each in state.screened}, "an unknown pool waits for reviews")
+    if state.watch is not None:
+        claims.verify(state.watch)
+        hold(state.watch.alpha == state.monitor_alpha, "two levels of the monitor")
+    return state
+
+
+def _verify_scores(state: CampaignState) -> None:
+    for each in (state.qualified, state.listed):
+        hold(len(each.scores) == len(each.counts) and min(each.counts, default=1) > 0,
+             "scores and counts do not go together")  # fmt: skip
+        hold(each.scores == sorted(set(each.scores)), "the scores are not in order")
+        low = state.audit_rate is None and not _at_least(each.scores, state.threshold)
+        hold(not low, "rows below the threshold are in the evidence")
+    hold(state.qualified.total <= state.listed.total <= state.rows, "more scores than rows")
+    if state.chosen is not None:
+        hold(0 <= state.chosen < len(state.updates), "the threshold in force belongs to another update")
+        needed = state.updates[state.chosen].count
+        hold(state.qualified.total >= needed, "too few rows are qualified for the threshold")
+
+
+def _verify_screened(each: Screened, state: CampaignState) -> None:
+    hold(len(each.ids) == len(each.scores) == len(each.labels) <= each.size, "a pool's list is uneven")
+    hold(set(each.labels) <= set("01?"), "a review is neither 0, 1 nor ?")
+    hold(each.look is None or 0 <= each.look < len(state.updates), "a pool of no update")
+    limit = None if each.look is None else state.updates[each.look].threshold
+    listed = each.scores
+    hold((each.draws is None) == (state.audit_rate is None), "a pool lacks its draws")
+    if each.draws is not None:
+        hold(len(each.draws) == len(each.ids) and set(each.draws) <= {LISTED, BOTH, AUDITED}, "uneven draws")
+        listed = [score for score, draw in zip(each.scores, each.draws, strict=True) if draw != AUDITED]
+        others = [score for score, draw in zip(each.scores, each.draws, strict=True) if draw == AUDITED]
+        hold(not others or (limit is not None and max(others) < limit), "someone listed is in the audit")
+    hold(_at_least(listed, limit), "a listed score is too low")
+
+
+def _at_least(scores: list[float], limit: float | None) -> bool:
+    return limit is None or not scores or min(scores) >= limit

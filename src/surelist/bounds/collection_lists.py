@@ -1,0 +1,142 @@
+"""Lists of a collection from a label budget: which prefixes are precise enough, how far up from the bottom
+qualified ones may be missed.
+
+*Precision* [theory: collection-precision]. Of a prefix with F *free* rows, those nobody had labelled when the
+sample was drawn, n were drawn and y of them are not qualified (or have no label); k rows of the collection
+were known to be qualified before. The claim is that at most w = floor((1-q)(F+k)) free rows of the prefix are
+not qualified, and its p-value
+
+    P(Hyp(F, w+1, n) <= y),   0 where w >= F.
+
+Prefixes are tested from the shortest on, in the order fixed before the labels (the fallback procedure):
+every step has a weight, a share of alpha; a step may use the weights since the last one that failed.
+
+*Recall in two draws*, where qualified ones are rare [theory: collection-recall-block]. The first draw counts
+qualified rows at the top, the second is of a block at the bottom. With R_low qualified rows on the list for
+sure, a list that misses more than a share 1-r of all misses more than u = floor((1-r)/r R_low). Of ``free``
+rows of the bottom block n were drawn; met from the bottom, before the (u+1)-th qualified row that was *not*
+drawn, there are at most d drawn qualified ones with probability at most
+
+    P(Hyp(free, u+1+d, n) <= d),   0 where free - n <= u.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from surelist._dataclasses import dataclass
+from surelist.bounds._tails import safe, smallest
+from surelist.bounds.collection import block_tail, log_hypergeometric
+
+NEAR = 1e-7  # a p-value this close to its level, relatively, is decided in whole numbers
+COUNTING = Fraction(1, 5)  # of alpha, for the count of the first draw
+
+
+def _cdf(count: int, total: int, marked: int, drawn: int) -> float:
+    """P(Hyp(total, marked, drawn) <= count)."""
+    low, high = max(0, drawn + marked - total), min(count, marked, drawn)
+    if high < low:
+        return 0.0
+    x = np.arange(low, high + 1, dtype=np.float64)
+    return min(1.0, float(np.exp(log_hypergeometric(x, total, float(marked), drawn)).sum()))
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """A prefix of the ranking: free rows, how many of them were drawn, how many of those did not turn out
+    qualified."""
+
+    free: int
+    drawn: int
+    failed: int
+
+
+def may_fail(share: Fraction, free: int, known: int) -> int:
+    """w: so many free rows of a prefix may be not qualified for the list to hold its share."""
+    return math.floor((1 - share) * (free + known))
+
+
+def passes(prefix: Prefix, share: Fraction, known: int, level: Fraction) -> bool:
+    """Whether the p-value of a prefix is at most its level, exactly."""
+    marked = may_fail(share, prefix.free, known) + 1
+    if marked > prefix.free:
+        return True
+    p = _cdf(prefix.failed, prefix.free, marked, prefix.drawn)
+    if abs(p - float(level)) > NEAR * float(level):
+        return p <= float(level)
+    return 1 - block_tail(prefix.free, marked, prefix.drawn, prefix.failed + 1) <= level
+
+
+def last_passing(
+    prefixes: Sequence[Prefix], weights: Sequence[Fraction], share: Fraction, known: int
+) -> tuple[int, Fraction]:
+    """The last prefix that passes (-1: none) and the level it passed at; the weights add up to alpha at
+    most."""
+    level, best = Fraction(0), (-1, Fraction(0))
+    for number, (prefix, weight) in enumerate(zip(prefixes, weights, strict=True)):
+        level += weight
+        if level > 0 and passes(prefix, share, known, level):
+            best = number, level
+        else:
+            level = Fraction(0)
+    return best
+
+
+def most_pads(share: Fraction, dropped: int, found: int) -> int:
+    """How many unseen rows, whatever they are, may join a list that ``dropped`` rows which its test counted
+    as its own and not qualified have left, and ``found`` qualified ones that no test counted have
+    joined."""
+    return math.floor((share * dropped + (1 - share) * found) / share)
+
+
+def levels(alpha: Fraction, *, census: bool) -> tuple[Fraction, Fraction]:
+    """Of the count at the top and of the block at the bottom: independent draws that add up to alpha."""
+    counting = Fraction(0) if census else alpha * COUNTING
+    return counting, (alpha - counting) / (1 - counting)
+
+
+def chance_missed(allowed: int, free: int, missable: int, drawn: int) -> float:
+    """The chance that a cut above ``allowed`` drawn qualified rows misses more than ``missable`` others."""
+    if free - drawn <= missable:
+        return 0.0
+    marked = min(free, missable + 1 + allowed)
+    return _cdf(marked - missable - 1, free, marked, drawn)
+
+
+def allowed_hits(free: int, missable: int, drawn: int, level: Fraction) -> int:
+    """How many drawn qualified rows may lie below the cut; -1: nothing is certified, ``drawn``: all of
+    them."""
+    limit = safe(float(level))
+    return smallest(lambda d: chance_missed(d, free, missable, drawn) > limit, 0, drawn) - 1
+
+
+def largest_block(free: int, missable: int, drawn: int, allowed: int, level: Fraction) -> int:
+    """The most free rows, up to ``free``, of which ``drawn`` certify that ``allowed`` may lie below the
+    cut."""
+    limit = safe(float(level))
+    return smallest(lambda f: chance_missed(allowed, f, missable, drawn) > limit, drawn + 1, free) - 1
+
+
+def at_least(hits: int, free: int, drawn: int, level: Fraction) -> int:
+    """Qualified rows among ``free``, given ``hits`` of ``drawn``, except with probability ``level``."""
+    if not hits or drawn >= free:
+        return hits
+    limit = safe(float(level))
+    return smallest(lambda k: 1 - _cdf(hits - 1, free, k, drawn) > limit, hits, free - (drawn - hits))
+
+
+def may_miss(share: Fraction, kept: int) -> int:
+    """u: a list that keeps ``kept`` and misses more than its share of all misses more than this."""
+    return math.floor((1 - share) / share * kept)
+
+
+def most_left_out(size: int, qualified: int, drawn: int, share: Fraction, alpha: float) -> int:
+    """The floor: how many of ``size`` candidates any exact rule can leave unlisted and unlabelled at best,
+    with ``drawn`` labels and ``qualified`` qualified ones: C(F-n, u+1) / C(F, u+1) <= alpha."""
+    missable = math.floor((1 - share) * qualified)
+    most = largest_block(size, missable, min(drawn, size), 0, Fraction(alpha))
+    return max(0, most - min(drawn, size))

@@ -1,0 +1,124 @@
+"""A labelling's state as plain values, and its file: what adds up, what may be corrected, how far it is.
+
+It holds row numbers, ids, scores and labels of drawn rows only. ``labelling`` builds from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from msgspec import Struct, field
+
+from surelist import _check as check
+from surelist._files import hold
+from surelist._version import __version__
+from surelist.drawing.display import Display
+from surelist.errors import InvalidInput
+from surelist.lifecycle.labelling_block import BlockDesign
+from surelist.lifecycle.labelling_design import WAITING, Design
+from surelist.lifecycle.labelling_precision import PrecisionDesign
+from surelist.lifecycle.labelling_recall import RecallDesign
+from surelist.lifecycle.labelling_start import spelled
+from surelist.lifecycle.state import FORMAT, parse_state
+from surelist.promises.phrases import counted
+
+AnyDesign = BlockDesign | RecallDesign | PrecisionDesign
+DESIGNS: dict[str, type[AnyDesign]] = {  # by what a kind says that it is labelled for
+    "block": BlockDesign,
+    "control": RecallDesign,
+    "prefix": PrecisionDesign,
+}
+
+
+class Correction(Struct, frozen=True, forbid_unknown_fields=True):
+    """A label that was corrected: what it was, what it is said to be, and how many had come by then."""
+
+    row: int
+    was: str
+    now: str
+    labels: int
+
+
+class LabellingState(Struct, kw_only=True, forbid_unknown_fields=True):
+    """All that a labelling knows, in the order of its file. ``seen``: its result was shown."""
+
+    format: Literal[1] = FORMAT
+    kind: Literal["surelist labelling"] = "surelist labelling"
+    alpha: float
+    labels: int
+    created: str
+    version: str = __version__
+    purpose: str | None
+    columns: dict[str, str] | None
+    designs: list[AnyDesign]
+    corrected: list[Correction] = field(default_factory=list)
+    seen: bool = False
+
+    def describe(self) -> list[str]:
+        """The design of every group and how many labels are here; what to label next."""
+        lines = [line for design in self.designs for line in design.describe()]
+        waiting = sum(len(design.waiting) for design in self.designs)
+        return [*lines, f"Next: label {counted(waiting, 'candidate')}."] if waiting else lines
+
+    def display(self, full: str) -> Display:
+        """How far it is, group by group; ``full`` is all there is to say."""
+        waiting = sum(len(design.waiting) for design in self.designs)
+        received = sum(design.counts(design.stages[-1])[0] for design in self.designs)
+        facts = [(design.group or "promise", design.promise.describe()) for design in self.designs]
+        line = f"{received:,} of {received + waiting:,} labels of this stage are here"
+        line += f"; {counted(waiting, 'candidate')} to label next" if waiting else ": all of them"
+        # with all of them, what comes after the design: the promise, or why there is none
+        said = f"{line}." if waiting else full.partition("\n\n")[2].partition("\n")[0]
+        return Display(line, said, facts, folded=[("In full", full.splitlines())])
+
+    def correct(self, where: Mapping[int, tuple[Design, int]], rows: list[int], labels: Any) -> int:
+        """Replace labels that were told, all or none of them; what they chose is chosen anew."""
+        flags, _ = check.as_labels(labels) if rows else (np.zeros(0, dtype=np.bool_), 0)
+        check.require_length(flags, len(rows), "labels")
+        changes = []
+        for row, mark in zip(rows, ("1" if each else "0" for each in flags.tolist()), strict=True):
+            design, at = where.get(row, (None, 0))
+            if design is None or design.sample.labels[at] == WAITING:
+                raise InvalidInput("rows", f"row {row} has no label yet; there is none to correct.")
+            was = design.sample.labels[at]
+            why = "the result was shown with it" if self.seen else design.decided(at)
+            if was != mark and why is not None:
+                raise InvalidInput(
+                    "labels",
+                    f"row {row} was {spelled(was)}, and {why}. It can no longer be corrected; a label that "
+                    "was wrong means starting again with a fresh draw.",
+                )
+            if was != mark:
+                changes.append((design, row, at, mark))
+        come = sum(design.sample.labels[at] != WAITING for design, at in where.values())
+        for design, row, at, mark in changes:
+            self.corrected.append(Correction(row, design.sample.labels[at], mark, come))
+            design.correct(at, mark)
+        return len(changes)
+
+
+def loads(text: str, path: str | Path) -> LabellingState:
+    """A labelling's state; what does not add up is an error."""
+    state = parse_state(text, LabellingState, path)
+    level = 0 < state.alpha < 1
+    hold(level and state.labels > 0 and bool(state.designs), "its level or labels are impossible")
+    groups = [each.group for each in state.designs]
+    hold(len(set(groups)) == len(groups), "a group appears twice")
+    hold(len(groups) == 1 or None not in groups, "only some designs name a group")
+    verify_corrections(state.corrected, {row for design in state.designs for row in design.sample.rows})
+    for each in state.designs:
+        hold(each.alpha == state.alpha / len(groups), "a group's alpha is not its share of alpha")
+        same = isinstance(each, DESIGNS[each.promise.sample or "block"])
+        hold(same, "its design is not that of its target")
+        each.verify()
+    return state
+
+
+def verify_corrections(corrected: list[Correction], rows: Collection[int]) -> None:
+    """Every correction is of a label that may have been told."""
+    for each in corrected:
+        hold(each.row in rows, "a correction is of none of its rows")
+        hold({each.was, each.now} <= set("01-") and each.labels > 0, "a correction is impossible")
