@@ -23,7 +23,7 @@ from surelist.bounds.collection import Rates, tightened
 from surelist.bounds.control_sample import control_rule
 from surelist.bounds.counts import critical_count
 from surelist.errors import InvalidInput
-from surelist.lifecycle.labelling_design import Asked, Floats, block_sizes
+from surelist.lifecycle.labelling_design import Floats, LabelRequest, block_sizes
 from surelist.promises.phrases import counted, percent
 from surelist.promises.promise import About, Promise
 
@@ -158,7 +158,7 @@ def _posterior(shares: Floats, labels: NDArray[np.bool_]) -> tuple[Floats, Float
     return chosen / chosen.sum(), held[likely]
 
 
-def _laid_out(asked: Asked, labels: int) -> Layout:
+def _laid_out(asked: LabelRequest, labels: int) -> Layout:
     """The design of this many labels."""
     target, size = asked.target, asked.size
     if target.sample == "control":
@@ -167,7 +167,7 @@ def _laid_out(asked: Asked, labels: int) -> Layout:
     return lay_out(size, labels, need(target, size), alpha=asked.alpha, future=future, **asked.options)
 
 
-def require_enough(asked: Asked) -> Layout:
+def require_enough(asked: LabelRequest) -> Layout:
     """The design, where it can certify; else an error with a number of labels that could."""
     layout = _laid_out(asked, asked.labels)
     if _could(asked, layout):
@@ -183,7 +183,7 @@ def require_enough(asked: Asked) -> Layout:
     raise InvalidInput("labels", f"{given} cannot certify {promise}, however they turn out; {way_out}.")
 
 
-def _could(asked: Asked, layout: Layout) -> bool:
+def _could(asked: LabelRequest, layout: Layout) -> bool:
     """Whether labels that all turn out qualified would certify; of the blocks the widest needs the fewest."""
     target, size, alpha = asked.target, asked.size, asked.alpha
     if target.sample == "control":  # twice what the binomial rule needs: it fails at alpha squared
@@ -203,7 +203,7 @@ def _could(asked: Asked, layout: Layout) -> bool:
     return any(count <= layout.labels for count in counts)
 
 
-def _binomial(asked: Asked) -> int:
+def _binomial(asked: LabelRequest) -> int:
     """The fewest qualified ones with which the binomial rule keeps a share: share^n <= alpha."""
     share = asked.target.kept_share
     count = max(1, math.ceil(math.log(asked.alpha) / math.log(float(share))) - 1)
@@ -212,7 +212,7 @@ def _binomial(asked: Asked) -> int:
     return count
 
 
-def _enough(asked: Asked) -> int | None:
+def _enough(asked: LabelRequest) -> int | None:
     """A number of labels that could: the fewest, or in large collections those of the binomial rule."""
     size, control = asked.size, asked.target.sample == "control"
     low, high = asked.labels, min(size, _binomial(asked) if control else 2 * asked.labels)

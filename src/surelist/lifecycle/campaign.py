@@ -40,7 +40,7 @@ from surelist.lifecycle.reviewed import (
     coins,
     require_list,
 )
-from surelist.lifecycle.state import Kept, in_file, state_text
+from surelist.lifecycle.state import Saved, in_file, state_text
 from surelist.promises import kinds
 from surelist.promises.evidence import fingerprint_of
 from surelist.promises.kinds.counts import CountPromise
@@ -49,7 +49,7 @@ from surelist.promises.policy import Policy
 UNCERTIFIED = ("refuse", "everyone")
 
 
-class Campaign(Kept):
+class Campaign(Saved):
     """Screens pools under one promise and learns from reviews [theory: reviews].
 
     Parameters

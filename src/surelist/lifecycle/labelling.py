@@ -27,20 +27,20 @@ from surelist.lifecycle import labelling_state
 from surelist.lifecycle.labelling_design import (
     MISSING,
     WAITING,
-    Asked,
     Design,
     Finding,
     Ints,
+    LabelRequest,
     ScoredCollection,
 )
 from surelist.lifecycle.labelling_state import DESIGNS, LabellingState
-from surelist.lifecycle.state import Kept, in_file, state_text
+from surelist.lifecycle.state import Saved, in_file, state_text
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.promises.terms import require_purpose
 
 
-class Labelling(Kept):
+class Labelling(Saved):
     """Asks for the labels of chosen candidates and certifies a list from them.
 
     Parameters
@@ -118,7 +118,7 @@ class Labelling(Kept):
         designs = []
         for number, (group, size) in enumerate(sizes.items()):
             share = min(labels // len(sizes) + (number < labels % len(sizes)), size)
-            asked = Asked(collection, group, targets[group], alpha / len(sizes), share, options)
+            asked = LabelRequest(collection, group, targets[group], alpha / len(sizes), share, options)
             designs.append(DESIGNS[asked.target.sample or "block"].start(asked, rng))
         created = datetime.now(UTC).isoformat(timespec="seconds")
         state = LabellingState(

@@ -15,10 +15,10 @@ from surelist._files import hold
 from surelist.lifecycle.block_design import choose_block, need, require_enough
 from surelist.lifecycle.labelling_design import (
     NOBODY,
-    Asked,
     BlockDraws,
     Design,
     Finding,
+    LabelRequest,
     Stage,
     draw_blocks,
     set_aside,
@@ -46,7 +46,7 @@ class BlockDesign(Design, tag="block"):
     within: list[int] | None = None
 
     @classmethod
-    def start(cls, asked: Asked, rng: np.random.Generator) -> Self:
+    def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
         layout = require_enough(asked)
         pilot = apart = NOBODY
         within = None

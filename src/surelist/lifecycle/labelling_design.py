@@ -185,7 +185,7 @@ class Stage(Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
-class Asked:
+class LabelRequest:
     """What a design starts from: whom it may ask of one group (None: of everyone), and how many."""
 
     collection: ScoredCollection
@@ -249,7 +249,7 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
     pilots: ClassVar[tuple[str, ...]] = ("pilot",)  # stages that only choose what follows
 
     @classmethod
-    def start(cls, asked: Asked, rng: np.random.Generator) -> Self:
+    def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
         """Draw everything that may be asked of one group."""
         raise NotImplementedError
 

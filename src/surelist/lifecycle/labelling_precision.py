@@ -23,17 +23,17 @@ from surelist._scipy import special
 from surelist.bounds.collection_lists import Prefix, last_passing, most_pads
 from surelist.lifecycle.labelling_design import (
     NOBODY,
-    Asked,
     BlockDraws,
     Finding,
     Ints,
+    LabelRequest,
     ScoredCollection,
     Stage,
     block_sizes,
     draw_blocks,
     wrapped,
 )
-from surelist.lifecycle.labelling_ranked import Block, Curve, RankedDesign, pilot_ranks
+from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_ranks
 from surelist.promises.kinds.few_labels import PrefixSample
 from surelist.promises.phrases import counted, number, percent
 
@@ -67,7 +67,7 @@ class PrecisionDesign(RankedDesign, tag="precision"):
     )
 
     @classmethod
-    def start(cls, asked: Asked, rng: np.random.Generator) -> Self:
+    def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
         size, labels = asked.size, asked.labels
         ends, cuts, best = score_ends(asked.collection, asked.group)
         first = size if labels >= size else max(1, int(0.08 * labels), min(100, labels // 5))
@@ -100,12 +100,12 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         stage.steps, stage.weights = plan.steps, plan.weights
         return stage
 
-    def block(self, name: str, chosen: int) -> Block | None:
+    def block(self, name: str, chosen: int) -> RankBlock | None:
         if name not in ("closer look", "block"):
             return None
         draw, end = int(name == "block"), self.ends[chosen]
         whole = self.whole[draw]
-        return Block(0, end, draw, blocks_of(self.ends, whole).index(max(end, whole)))
+        return RankBlock(0, end, draw, blocks_of(self.ends, whole).index(max(end, whole)))
 
     def samples(self) -> list[tuple[int, int]]:
         return [(whole, len(blocks_of(self.ends, whole))) for whole in self.whole]

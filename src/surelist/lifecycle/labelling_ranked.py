@@ -85,7 +85,7 @@ class Curve:
         return int(np.count_nonzero(self.good))
 
 
-class Block(NamedTuple):
+class RankBlock(NamedTuple):
     """Ranks that a stage takes a uniform sample of, and where that was drawn: which draw, which sample."""
 
     low: int
@@ -105,7 +105,7 @@ class RankedDesign(Design):
 
     orders: ClassVar[tuple[list[str], ...]]  # of stages, when all are through
 
-    def block(self, name: str, chosen: int) -> Block | None:
+    def block(self, name: str, chosen: int) -> RankBlock | None:
         """The block that a stage of this name samples; None: it takes no sample."""
         raise NotImplementedError
 

@@ -25,17 +25,17 @@ from surelist.bounds.control_sample import binomial_drops, control_rule
 from surelist.lifecycle.block_design import require_enough
 from surelist.lifecycle.labelling_design import (
     NOBODY,
-    Asked,
     BlockDraws,
     Finding,
     Floats,
+    LabelRequest,
     RankDraw,
     Stage,
     block_sizes,
     draw_blocks,
     wrapped,
 )
-from surelist.lifecycle.labelling_ranked import Block, Curve, RankedDesign, pilot_ranks
+from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_ranks
 from surelist.promises.kinds.few_labels import ControlSample, TwoDraws
 from surelist.promises.phrases import counted, number, percent
 
@@ -62,7 +62,7 @@ class RecallDesign(RankedDesign, tag="control"):
     orders = (["pilot", UNIFORM], [UNIFORM], ["pilot", FIRST, SECOND])
 
     @classmethod
-    def start(cls, asked: Asked, rng: np.random.Generator) -> Self:
+    def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
         size, labels, pilot = asked.size, asked.labels, NOBODY
         if FEWEST <= labels < size:
             pilot = pilot_ranks(size, int(PILOT * labels), labels, rng)
@@ -95,13 +95,17 @@ class RecallDesign(RankedDesign, tag="control"):
             return self.drawn(UNIFORM, len(self.sizes) - 1, left)
         return self.drawn(FIRST, self.sizes.index(ends[first.end]), first.labels)
 
-    def block(self, name: str, chosen: int) -> Block | None:
+    def block(self, name: str, chosen: int) -> RankBlock | None:
         if name == "pilot":
             return None
         rows = self.sizes[chosen]
         later = [each for each in self.sizes if each > self.labels]
         sample = later.index(rows) + 1 if rows > self.labels else 0
-        return Block(0, rows, 0, sample) if name == FIRST else Block(self.size - rows, self.size, 1, sample)
+        return (
+            RankBlock(0, rows, 0, sample)
+            if name == FIRST
+            else RankBlock(self.size - rows, self.size, 1, sample)
+        )
 
     def samples(self) -> list[tuple[int, int]]:
         return 2 * [(self.labels, 1 + sum(each > self.labels for each in self.sizes))]

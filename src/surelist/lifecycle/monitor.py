@@ -27,7 +27,7 @@ from surelist.lifecycle import claims
 from surelist.lifecycle.bounded import Memory, as_name
 from surelist.lifecycle.claims import Alarm, Claim, MonitorFile, Tally, Watch, claims_of
 from surelist.lifecycle.reviewed import coins
-from surelist.lifecycle.state import Kept, in_file, parse_state, state_text
+from surelist.lifecycle.state import Saved, in_file, parse_state, state_text
 from surelist.promises import policy_file
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.policy import Policy, as_policy
@@ -36,7 +36,7 @@ Standing = Literal["holding", "too early to say", "alarm"]
 UNKNOWN = ", whatever the missing reviews would say; in the alarm they speak for the promise."
 
 
-class Monitor(Kept):
+class Monitor(Saved):
     """Watches one policy: feed complete reviewed pools in order, read ``e_value`` and ``alarm``.
 
     Tests "the promised rate holds" for every group by betting [theory: watching]. If it

@@ -1,6 +1,6 @@
 """What is kept between two calls, as a file: strict, versioned JSON, no code in it, never half-written.
 
-A state is a msgspec Struct that says its kind and format; ``Kept`` is what monitors, campaigns, labellings
+A state is a msgspec Struct that says its kind and format; ``Saved`` is what monitors, campaigns, labellings
 and stop tests have in common.
 """
 
@@ -21,7 +21,7 @@ FORMAT: Literal[1] = 1
 Shape = TypeVar("Shape")
 
 
-class Kept(Displayed):
+class Saved(Displayed):
     """Its state as text and as a file."""
 
     _versions: Versions  # of its file that it has read or written

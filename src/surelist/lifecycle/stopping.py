@@ -26,7 +26,7 @@ from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_start import marks_of
 from surelist.lifecycle.labelling_state import Correction, verify_corrections
-from surelist.lifecycle.state import FORMAT, Kept, in_file, parse_state, state_text
+from surelist.lifecycle.state import FORMAT, Saved, in_file, parse_state, state_text
 from surelist.promises.phrases import counted, percent
 
 LOOKS = 10
@@ -53,7 +53,7 @@ class StopState(Struct, kw_only=True, forbid_unknown_fields=True):
     corrected: list[Correction] = field(default_factory=list)
 
 
-class StopTest(Kept):
+class StopTest(Saved):
     """May the review stop? Draws from the rest, look by look, until the recall is certified.
 
     Parameters
