@@ -20,9 +20,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import surelist as sl
-from surelist.paper import methods
-from surelist.paper.evaluate import Candidates, average
 from surelist.paper.experiments import EXPERIMENTS, fitting_settings, one_run
+from surelist.paper.methods import BINS, UMB, fit
 from surelist.paper.reproduce import people
 from surelist.paper.screening import Scored, Setup, split, train
 
@@ -156,7 +155,7 @@ def loops(calibration, test, uniforms, places):
         "Isotonic": loop_css(scores, labels, math.ceil(n * TARGET.rate)),
         "Oracle": loop_css(people, wins, math.ceil(len(people) * TARGET.rate)),
     }
-    for name, bins in zip(methods.UMB, methods.BINS, strict=True):
+    for name, bins in zip(UMB, BINS, strict=True):
         rules[name] = loop_umb(scores, labels, bins)
     platt = sl.baselines.platt(scores, labels)
 
@@ -175,12 +174,10 @@ def loops(calibration, test, uniforms, places):
 def arrays(calibration, test, uniforms, places):
     """The same setting as the experiments do it."""
     calibration, test = (_noisy(each, two) for each, two in zip((calibration, test), uniforms, strict=True))
-    drawn = test.take(places)
-    shape = (-1, SETUP.pool_size)
-    fitted = methods.fit(calibration.scores, calibration.qualified, TARGET, SETUP.alpha)
+    fitted = fit(calibration, TARGET, SETUP.alpha)
     fitted.bands["Oracle"] = sl.baselines.oracle_threshold(test.scores, test.qualified, TARGET)
-    whole = Candidates(test.scores.reshape(shape), test.qualified.reshape(shape))
-    return [average(fitted, each, SETUP.k) for each in (whole, Candidates(drawn.scores, drawn.qualified))]
+    whole = np.arange(len(test.scores)).reshape(-1, SETUP.pool_size)
+    return [fitted.average(test.take(each), SETUP.k) for each in (whole, places)]
 
 
 def _noisy(people, uniforms):

@@ -10,7 +10,6 @@ from scipy import stats
 
 import surelist as sl
 from surelist.paper import methods, synthetic
-from surelist.paper.evaluate import Candidates, average
 from surelist.paper.experiments import EXPERIMENTS, fitting_settings, one_run
 from surelist.paper.screening import Scored, Setup, split, train
 
@@ -80,24 +79,23 @@ def test_noise_is_beta_on_the_share_asked_for():
     assert before.noisy(0.0, rng, minority_only=False) is before
 
 
-def slow_average(fitted, pools, k):
+def slow_average(fitted, pools, member, k):
     """Loops over pools and candidates, chances by the definitions of the bands."""
     found = {}
     for name in [*fitted.bands, *fitted.pool_rules]:
         size = wins = 0.0
-        for row in range(len(pools)):
-            member = pools.member[row] if pools.member is not None else np.ones(len(pools.scores[row]), bool)
+        for row, inside in enumerate(np.ones(pools.scores.shape, bool) if member is None else member):
             if name in fitted.pool_rules:
-                chance = fitted.pool_rules[name](pools.scores[row][member], k, None).chance
+                chance = fitted.pool_rules[name](pools.scores[row][inside], k, None).chance
             else:
                 bands = fitted.bands[name]
                 chance = [
                     next((c for t, c in zip(bands.thresholds, bands.chances, strict=True) if s >= t), 0.0)
-                    for s in pools.scores[row][member]
+                    for s in pools.scores[row][inside]
                 ]
             size += sum(chance)
-            wins += sum(c for c, y in zip(chance, pools.qualified[row][member], strict=True) if y)
-        found[name] = (size / len(pools), wins / len(pools))
+            wins += sum(c for c, y in zip(chance, pools.qualified[row][inside], strict=True) if y)
+        found[name] = (size / len(pools.scores), wins / len(pools.scores))
     return found
 
 
@@ -106,13 +104,14 @@ def test_evaluation_against_loops(grouped):
     rng = np.random.default_rng(6)
     scores = np.round(rng.random(4000), 2)
     labels = rng.random(4000) < scores / 2
-    fitted = methods.fit(scores, labels, sl.Expected(5, 100), 0.1)
+    fitted = methods.fit(Scored(scores, labels, labels), sl.Expected(5, 100), 0.1)
     fitted.bands["everyone"] = methods.EVERYONE
     shape = (30, 100)
     pool = np.round(rng.random(shape), 2)
-    candidates = Candidates(pool, rng.random(shape) < pool / 2, rng.random(shape) < 0.4 if grouped else None)
-    expected = slow_average(fitted, candidates, 2.5)
-    found = average(fitted, candidates, 2.5)
+    candidates = Scored(pool, rng.random(shape) < pool / 2, rng.random(shape) < 0.4)
+    member = candidates.minority if grouped else None
+    expected = slow_average(fitted, candidates, member, 2.5)
+    found = fitted.average(candidates, 2.5, member)
     assert set(found) == set(expected) == {*methods.METHODS, "everyone"} - {"Oracle"}
     for name, (size, wins) in expected.items():
         assert (found[name].size, found[name].qualified) == pytest.approx((size, wins), abs=1e-9), name
@@ -120,10 +119,12 @@ def test_evaluation_against_loops(grouped):
 
 def test_a_refusal_lists_everyone_and_is_recorded():
     scores = np.linspace(0, 1, 200)
-    fitted = methods.fit(scores, scores > 0.9, sl.Expected(9, 100), 0.1)
+    rows = Scored(scores, scores > 0.9, scores > 0.9)
+    fitted = methods.fit(rows, sl.Expected(9, 100), 0.1)
     assert {"CSS", "Exact", *methods.UMB} <= fitted.refused
     assert fitted.bands["CSS"] is methods.EVERYONE
-    assert methods.fit_css(scores, scores > 0.9, sl.Expected(9, 100), 0.1).refused
+    fitted.add_css("blind", rows, sl.Expected(9, 100), 0.1)
+    assert "blind" in fitted.refused
 
 
 @pytest.mark.slow
@@ -162,7 +163,8 @@ def test_groups_are_certified_as_calibrate_does(people):
     for rule, method in (("dkw", "CSS"), ("exact", "Exact")):
         policy = sl.calibrate(scores, labels, targets, groups=sl.Groups(group, "a test"), rule=rule)
         for name, target in targets.items():
-            fitted = methods.fit(scores[group == name], labels[group == name], target, SETUP.group_alpha)
+            rows = Scored(scores, labels, labels).take(group == name)
+            fitted = methods.fit(rows, target, SETUP.group_alpha)
             assert fitted.bands[method].thresholds == (policy.thresholds[name],)
     assert Setup(group_level="each").group_alpha == 0.1
     assert Setup().group_alpha == 0.05

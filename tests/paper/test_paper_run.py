@@ -17,12 +17,11 @@ from click.testing import CliRunner
 
 import surelist as sl
 from surelist.cli.paper import paper
-from surelist.paper import page, runner
-from surelist.paper.claims import claims
+from surelist.paper import page
+from surelist.paper.claims import claims, expected_level, summarise
 from surelist.paper.experiments import Measurement
-from surelist.paper.reproduce import people, reproduce
+from surelist.paper.reproduce import JOURNAL, people, reproduce
 from surelist.paper.screening import Setup
-from surelist.paper.summary import expected_level, summarise
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +89,7 @@ def test_the_same_command_again_repeats_nothing_and_changes_nothing(small):
 
 def test_more_runs_go_on_from_fewer(small, tmp_path):
     folder, _ = small
-    (tmp_path / runner.JOURNAL).write_bytes((folder / runner.JOURNAL).read_bytes())
+    (tmp_path / JOURNAL).write_bytes((folder / JOURNAL).read_bytes())
     result = invoke("noise", "--rows", "60000", "--runs", "4", "--jobs", "1", "--out", str(tmp_path))
     assert "Going on: 3 of 4" in result.stderr
     assert len(table(tmp_path)) == 4 * 66
@@ -101,7 +100,7 @@ def test_an_interruption_loses_nothing(small, tmp_path):
     folder, _ = small
     command = [sys.executable, "-m", "surelist", "paper", "run", "all", *SMALL, "--out", str(tmp_path)]
     process = subprocess.Popen([*command, "--jobs", "2"], stderr=subprocess.PIPE, text=True)
-    journal = tmp_path / runner.JOURNAL
+    journal = tmp_path / JOURNAL
     deadline = time.monotonic() + 120
     while not (journal.exists() and journal.read_text().count("\n") > 2) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -157,7 +156,7 @@ def test_with_two_runs_there_are_no_verdicts(small):
 
 
 def read_rows(folder):
-    lines = (folder / runner.JOURNAL).read_text().splitlines()[1:]
+    lines = (folder / JOURNAL).read_text().splitlines()[1:]
     return [Measurement(*values) for line in lines for values in json.loads(line)]
 
 

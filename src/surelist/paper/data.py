@@ -11,7 +11,6 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -90,30 +89,10 @@ def load(paths: Sequence[Path]) -> People:
     return People(features, qualified, minority, names, ", ".join(path.name for path in paths))
 
 
-def columns_of(file: Path) -> list[str]:
-    """Column names of a CSV or Parquet file, in capitals."""
-    try:
-        with duckdb.connect() as engine:
-            columns = engine.execute(f"DESCRIBE SELECT * FROM {_table(file)}").fetchall()
-    except duckdb.Error as error:
-        raise InvalidInput("data", f"cannot read {file.name}: {_first_line(error)}") from error
-    return [str(row[0]).upper() for row in columns]
-
-
-def features_in(columns: Sequence[str]) -> dict[str, str]:
-    """The paper's features among these columns, each with the name it has there."""
-    features = {}
-    for name in FEATURES:
-        for column in (name, RENAMED.get(name, name)):
-            if column in columns:
-                features[name] = column
-                break
-    return features
-
-
 def require_task(columns: Sequence[str], file: str, fewest: int = FEWEST_FEATURES) -> dict[str, str]:
-    """The features in these columns, or an error that says what a person file would have."""
-    features = features_in(columns)
+    """The paper's features, each with its name among these columns; an error says what a person file has."""
+    known = {name: next((c for c in (name, RENAMED.get(name)) if c in columns), None) for name in FEATURES}
+    features = {name: column for name, column in known.items() if column is not None}
     lacking = [name for name in ("AGEP", RACE, LABEL) if name not in columns]
     if lacking or len(features) < fewest:
         missing = lacking or [name for name in FEATURES if name not in features]
@@ -151,47 +130,33 @@ def is_person_file(name: str) -> bool:
 
 
 def _read(file: Path, origin: Path) -> tuple[NDArray[np.int16], tuple[str, ...], NDArray[np.bool_]]:
-    features = require_task(columns_of(file), origin.name)
-    wanted = [f'TRY_CAST("{column}" AS SMALLINT) AS "{name}"' for name, column in features.items()]
-    wanted.append(f'TRY_CAST("{LABEL}" AS SMALLINT) AS "{LABEL}"')
+    """Features, their names and who is employed. A blank is 0; what else is no number is an error."""
+    name = str(file).replace("'", "''")
+    table = f"read_csv('{name}', header=true, all_varchar=true)"
+    if file.suffix.lower() == ".parquet":
+        table = f"read_parquet('{name}')"
     try:
         with duckdb.connect() as engine:
-            _require_numbers(engine, file, origin, [*features.values(), LABEL])
-            table = engine.execute(f"SELECT {', '.join(wanted)} FROM {_table(file)}").fetchnumpy()
+            described = engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
+            features = require_task([str(row[0]).upper() for row in described], origin.name)
+            columns = features | {LABEL: LABEL}
+            for column in columns.values():
+                wrong = engine.execute(
+                    f"SELECT row, found FROM (SELECT row_number() OVER () AS row, "
+                    f'trim(CAST("{column}" AS VARCHAR)) AS found FROM {table}) '
+                    "WHERE found <> '' AND TRY_CAST(found AS SMALLINT) IS NULL LIMIT 1"
+                ).fetchone()
+                if wrong:
+                    raise InvalidInput(
+                        "data",
+                        f"{origin.name}, column {column}: expected whole numbers or blanks, got {wrong[1]!r} "
+                        f"at row {wrong[0] - 1}.",
+                    )
+            wanted = [f'TRY_CAST("{column}" AS SMALLINT) AS "{each}"' for each, column in columns.items()]
+            read = engine.execute(f"SELECT {', '.join(wanted)} FROM {table}").fetchnumpy()
     except duckdb.Error as error:
-        raise InvalidInput("data", f"cannot read {origin.name}: {_first_line(error)}") from error
-    filled = {name: _blank_as_zero(column) for name, column in table.items()}
-    matrix = np.stack([filled[name] for name in features], axis=1)
-    return matrix, tuple(features), filled[LABEL] == 1
-
-
-def _require_numbers(engine: Any, file: Path, origin: Path, columns: list[str]) -> None:
-    """A blank is a blank; anything else that is not a number is an error with its row."""
-    for column in columns:
-        text = f'trim(CAST("{column}" AS VARCHAR))'
-        wrong = engine.execute(
-            f"SELECT row, found FROM (SELECT row_number() OVER () AS row, {text} AS found "
-            f"FROM {_table(file)}) WHERE found <> '' AND TRY_CAST(found AS SMALLINT) IS NULL LIMIT 1"
-        ).fetchone()
-        if wrong:
-            raise InvalidInput(
-                "data",
-                f"{origin.name}, column {column}: expected whole numbers or blanks, got {wrong[1]!r} at "
-                f"row {wrong[0] - 1}.",
-            )
-
-
-def _blank_as_zero(column: Any) -> NDArray[np.int16]:
-    values = np.ma.filled(column, 0).astype(np.int16)
-    return np.maximum(values, 0)  # -1 marks a blank in prepared files
-
-
-def _table(file: Path) -> str:
-    name = str(file).replace("'", "''")
-    if file.suffix.lower() == ".parquet":
-        return f"read_parquet('{name}')"
-    return f"read_csv('{name}', header=true, all_varchar=true)"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
+        first = str(error).strip().splitlines()[0]
+        raise InvalidInput("data", f"cannot read {origin.name}: {first}") from error
+    # -1 marks a blank in prepared files
+    filled = {each: np.maximum(np.ma.filled(column, 0).astype(np.int16), 0) for each, column in read.items()}
+    return np.stack([filled[each] for each in features], axis=1), tuple(features), filled[LABEL] == 1

@@ -14,9 +14,8 @@ import numpy as np
 import surelist as sl
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
-from surelist.paper import methods
 from surelist.paper.data import People
-from surelist.paper.evaluate import Candidates, Outcome, average
+from surelist.paper.methods import DIVERSITY, NO_DIVERSITY, Fitted, Outcome, fit
 from surelist.paper.screening import GROUPS, Scored, Setup, split, train
 
 
@@ -33,9 +32,6 @@ class Experiment:
     @property
     def varies_size(self) -> bool:
         return self.name.endswith("size")
-
-    def noise(self, setting: float) -> float:
-        return 0.0 if self.varies_size else setting
 
 
 NOISE = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -78,11 +74,10 @@ class Measurement:
 
 def fitting_settings(experiment: Experiment, population: People, setup: Setup) -> tuple[float, ...]:
     """The settings this population is large enough for; an error if there is none."""
-    rng = np.random.default_rng(0)
-    halves = split(population, experiment.grouped, setup, rng)
-    available = len(halves.calibration)
+    calibration = split(population, experiment.grouped, setup, np.random.default_rng(0)).calibration
+    available = len(calibration)
     if experiment.name == "diversity-size":
-        available = int(0.97 * np.count_nonzero(population.minority[halves.calibration]))
+        available = int(0.97 * np.count_nonzero(population.minority[calibration]))
     needed = experiment.settings if experiment.varies_size else (float(setup.calibration_rows),)
     if available < min(needed):
         raise InvalidInput(
@@ -94,25 +89,22 @@ def fitting_settings(experiment: Experiment, population: People, setup: Setup) -
 
 
 def one_run(
-    population: People,
-    experiment: Experiment,
-    run: int,
-    seed: int,
-    settings: tuple[float, ...],
-    setup: Setup,
+    population: People, experiment: Experiment, run: int, seed: int, settings: tuple[float, ...], setup: Setup
 ) -> list[Measurement]:
     """All settings of one run."""
-    rng = np.random.default_rng([seed, experiment.number, run])
-    halves = split(population, experiment.grouped, setup, rng)
+    numbers = [seed, experiment.number, run]
+    halves = split(population, experiment.grouped, setup, np.random.default_rng(numbers))
     classifier = train(population, halves.train)
     calibration = classifier.score(population, halves.calibration)
     test = classifier.score(population, halves.test)
     targets = _targets(test, experiment.grouped, setup)
     rows = []
     for setting in settings:
-        index = experiment.settings.index(setting)
-        draws = np.random.default_rng([seed, experiment.number, run, index])
-        rows += _one_setting(experiment, setting, run, calibration, test, targets, setup, draws)
+        rng = np.random.default_rng([*numbers, experiment.settings.index(setting)])
+        chosen = calibration.take(_calibration_rows(experiment, setting, calibration, setup))
+        noise = 0.0 if experiment.varies_size else setting
+        both = [each.noisy(noise, rng, experiment.grouped) for each in (chosen, test)]
+        rows += _measured((experiment.name, setting, run), both[0], both[1], targets, setup, rng)
     return rows
 
 
@@ -126,41 +118,6 @@ def _targets(test: Scored, grouped: bool, setup: Setup) -> dict[str, sl.Expected
     return {group: targets[code] for code, group in enumerate(GROUPS)}
 
 
-def _one_setting(
-    experiment: Experiment, setting: float, run: int, calibration: Scored, test: Scored,
-    targets: dict[str, sl.Expected], setup: Setup, rng: np.random.Generator,
-) -> list[Measurement]:  # fmt: skip
-    chosen = calibration.take(_calibration_rows(experiment, setting, calibration, setup))
-    noise = experiment.noise(setting)
-    chosen = chosen.noisy(noise, rng, experiment.grouped)
-    test = test.noisy(noise, rng, experiment.grouped)
-    drawn = test.take(rng.integers(len(test.scores), size=(setup.pools, setup.pool_size)))
-    table = _as_pools(test, setup.pool_size)
-    rows = []
-    for group, target in targets.items():
-        fitted = _fit(chosen, test, group, target, setup)
-        expected = average(fitted, _group(table, group), target.k)
-        pools = average(fitted, _group(drawn, group), target.k)
-        rows += [
-            _row(experiment, setting, run, name, group, fitted, target.k, expected[name], pools[name])
-            for name in expected
-        ]
-    return rows + (_totals(rows, setup.k) if experiment.grouped else [])
-
-
-def _fit(chosen: Scored, test: Scored, group: str, target: sl.Expected, setup: Setup) -> methods.Fitted:
-    """Every method on one group's rows; the oracle knows the test half; CSS blind to groups beside."""
-    if group == "all":
-        fitted = methods.fit(chosen.scores, chosen.qualified, target, setup.alpha)
-        return fitted.beside(methods.oracle(test.scores, test.qualified, target))
-    rows, truth = (people.take(people.minority == (group == "minority")) for people in (chosen, test))
-    fitted = methods.fit(rows.scores, rows.qualified, target, setup.group_alpha)
-    everyone = sl.Expected(setup.k, setup.pool_size)
-    blind = methods.fit_css(chosen.scores, chosen.qualified, everyone, setup.alpha)
-    known = methods.oracle(truth.scores, truth.qualified, target)
-    return fitted.renamed("CSS", methods.DIVERSITY).beside(known).beside(blind)
-
-
 def _calibration_rows(experiment: Experiment, setting: float, available: Scored, setup: Setup) -> Any:
     if experiment.name == "calibration-size":
         return slice(0, int(setting))
@@ -171,46 +128,52 @@ def _calibration_rows(experiment: Experiment, setting: float, available: Scored,
     return np.sort(np.concatenate([majority, minority]))
 
 
-def _as_pools(people: Scored, pool_size: int) -> Scored:
-    shape = (-1, pool_size)
-    return Scored(
-        people.scores.reshape(shape), people.qualified.reshape(shape), people.minority.reshape(shape)
-    )
+def _measured(
+    which: tuple[str, float, int], chosen: Scored, test: Scored, targets: dict[str, sl.Expected],
+    setup: Setup, rng: np.random.Generator,
+) -> list[Measurement]:  # fmt: skip
+    """Every method in every group, and both groups together, on the whole test half and on drawn pools."""
+    drawn = test.take(rng.integers(len(test.scores), size=(setup.pools, setup.pool_size)))
+    whole = test.take(np.arange(len(test.scores)).reshape(-1, setup.pool_size))
+    rows = []
+    for group, target in targets.items():
+        fitted = _fit(chosen, test, group, target, setup)
+        expected, pools = (
+            fitted.average(each, target.k, None if group == "all" else each.minority == (group == "minority"))
+            for each in (whole, drawn)
+        )
+        rows += [
+            _row(which, name, group, name not in fitted.refused, target.k, expected[name], pools[name])
+            for name in expected
+        ]
+    if "all" in targets:
+        return rows
+    together = []
+    for method in dict.fromkeys(row.method for row in rows):
+        both = [row for row in rows if row.method == method]
+        expected_sum = Outcome(sum(row.ss for row in both), sum(row.qualified for row in both))
+        pools_sum = Outcome(sum(row.ss_pools for row in both), sum(row.qualified_pools for row in both))
+        certified = all(row.certified for row in both)
+        together.append(_row(which, method, "all", certified, setup.k, expected_sum, pools_sum))
+    return rows + together
 
 
-def _group(pools: Scored, group: str) -> Candidates:
-    member = None if group == "all" else pools.minority == (group == "minority")
-    return Candidates(pools.scores, pools.qualified, member)
+def _fit(chosen: Scored, test: Scored, group: str, target: sl.Expected, setup: Setup) -> Fitted:
+    """Every method on one group's rows; the oracle knows the test half; CSS blind to groups beside."""
+    grouped, rows, truth = group != "all", chosen, test
+    if grouped:
+        rows, truth = (people.take(people.minority == (group == "minority")) for people in (chosen, test))
+    fitted = fit(rows, target, setup.group_alpha if grouped else setup.alpha, DIVERSITY if grouped else "CSS")
+    fitted.bands["Oracle"] = sl.baselines.oracle_threshold(truth.scores, truth.qualified, target)
+    if grouped:
+        fitted.add_css(NO_DIVERSITY, chosen, sl.Expected(setup.k, setup.pool_size), setup.alpha)
+    return fitted
 
 
 def _row(
-    experiment: Experiment, setting: float, run: int, method: str, group: str,
-    fitted: methods.Fitted, k: float, expected: Outcome, pools: Outcome,
+    which: tuple[str, float, int], method: str, group: str, certified: bool, k: float,
+    expected: Outcome, pools: Outcome,
 ) -> Measurement:  # fmt: skip
-    return Measurement(
-        experiment.name, setting, run, method, group, method not in fitted.refused, k,
-        _enough(expected.qualified, k), expected.size, expected.qualified,
-        _enough(pools.qualified, k), pools.size, pools.qualified,
-    )  # fmt: skip
-
-
-def _enough(qualified: float, k: float) -> int:
-    return int(qualified >= k - 1e-9)  # the oracle reaches k exactly, up to rounding
-
-
-def _totals(rows: list[Measurement], k: float) -> list[Measurement]:
-    """Both groups together, per method."""
-    combined = []
-    for method in dict.fromkeys(row.method for row in rows):
-        both = [row for row in rows if row.method == method]
-        hits = sum(row.qualified for row in both)
-        drawn = sum(row.qualified_pools for row in both)
-        first = both[0]
-        totals = Measurement(
-            first.experiment, first.setting, first.run, method, "all",
-            all(row.certified for row in both), k,
-            _enough(hits, k), sum(row.ss for row in both), hits,
-            _enough(drawn, k), sum(row.ss_pools for row in both), drawn,
-        )  # fmt: skip
-        combined.append(totals)
-    return combined
+    eq, eq_pools = (int(each.qualified >= k - 1e-9) for each in (expected, pools))
+    # the oracle reaches k exactly, up to rounding
+    return Measurement(*which, method, group, certified, k, eq, *expected, eq_pools, *pools)

@@ -16,7 +16,6 @@ import zipfile
 from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
 
 from surelist._dataclasses import dataclass
 from surelist._files import writing
@@ -55,11 +54,9 @@ class Download:
 def state_list(text: str) -> list[str]:
     """``"DE,hi"`` to ``["de", "hi"]``; anything that is no state is an error."""
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
-    if not names:
-        raise InvalidInput("states", expected="two-letter states such as DE,HI", got="none")
-    for name in names:
-        if name not in STATES:
-            raise InvalidInput("states", expected="two-letter states such as DE,HI", got=repr(name))
+    wrong = [repr(name) for name in names if name not in STATES]
+    if wrong or not names:
+        raise InvalidInput("states", expected="two-letter states such as DE,HI", got=[*wrong, "none"][0])
     return list(dict.fromkeys(names))
 
 
@@ -127,39 +124,25 @@ def _receive(url: str, part: Path) -> bool:
         request.add_header("Range", f"bytes={have}-")
         request.add_header("If-Range", tag.read_text(encoding="utf-8"))
     with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-        _refuse_html(answer, url)
-        going_on = answer.status == 206
-        total = _announced(answer, have if going_on else 0)
-        _remember_tag(answer, tag)
+        headers, going_on = answer.headers, answer.status == 206
+        if "html" in (headers.get("Content-Type") or "").lower():
+            shown = " ".join(answer.read(300).decode("utf-8", "replace").split())[:120]
+            raise FetchError(f"fetch: {url} answered a web page instead of an archive: {shown!r}. Try later.")
+        # a strong ETag or the date identifies the version that a resume must go on with
+        name = headers.get("ETag") or ""
+        version = name if name and not name.startswith("W/") else headers.get("Last-Modified")
+        tag.unlink(missing_ok=True)
+        if version:
+            tag.write_text(version, encoding="utf-8")
         with open(part, "ab" if going_on else "wb") as file:
             while block := answer.read(BLOCK):
                 file.write(block)
-    return total is None or part.stat().st_size == total
-
-
-def _announced(answer: Any, have: int) -> int | None:
-    length = answer.headers.get("Content-Length")
-    return None if length is None else have + int(length)
-
-
-def _refuse_html(answer: Any, url: str) -> None:
-    if "html" in (answer.headers.get("Content-Type") or "").lower():
-        shown = " ".join(answer.read(300).decode("utf-8", "replace").split())[:120]
-        raise FetchError(f"fetch: {url} answered a web page instead of an archive: {shown!r}. Try later.")
+    length = headers.get("Content-Length")
+    return length is None or part.stat().st_size == int(length) + (have if going_on else 0)
 
 
 def _tag_file(part: Path) -> Path:
     return part.with_suffix(".tag")
-
-
-def _remember_tag(answer: Any, tag: Path) -> None:
-    """A strong ETag or the date identifies the version that a resume must go on with."""
-    name = answer.headers.get("ETag") or ""
-    value = name if name and not name.startswith("W/") else answer.headers.get("Last-Modified")
-    if value:
-        tag.write_text(value, encoding="utf-8")
-    else:
-        tag.unlink(missing_ok=True)
 
 
 def _check(part: Path, url: str) -> None:
@@ -176,18 +159,13 @@ def _check(part: Path, url: str) -> None:
                 with archive.open(name) as file:
                     header = next(csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig")), [])
                 require_task([column.upper() for column in header], name, fewest=len(FEATURES))
-    except zipfile.BadZipFile as error:
-        _forget(part)
+    except (zipfile.BadZipFile, InvalidInput) as error:
+        part.unlink(missing_ok=True)
+        if isinstance(error, InvalidInput):
+            raise
         raise FetchError(f"fetch: {url} did not send a complete ZIP archive ({error}). Try again.") from error
-    except InvalidInput:
-        _forget(part)
-        raise
-    _tag_file(part).unlink(missing_ok=True)
-
-
-def _forget(part: Path) -> None:
-    part.unlink(missing_ok=True)
-    _tag_file(part).unlink(missing_ok=True)
+    finally:
+        _tag_file(part).unlink(missing_ok=True)
 
 
 def _sha256(path: Path) -> str:

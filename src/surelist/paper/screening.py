@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,7 @@ class Setup:
         return self.alpha / len(GROUPS) if self.group_level == "split" else self.alpha
 
 
-@dataclass(frozen=True)
-class Halves:
+class Halves(NamedTuple):
     """Row numbers of one run: for training, for calibration (in random order), for the pools."""
 
     train: Index
@@ -48,7 +47,7 @@ class Halves:
 
 @dataclass(frozen=True)
 class Scored:
-    """People with their scores before noise."""
+    """People with their scores."""
 
     scores: Floats
     qualified: Mask
@@ -73,8 +72,13 @@ class Scored:
 def split(population: People, grouped: bool, setup: Setup, rng: np.random.Generator) -> Halves:
     """Leave people out until the wanted share is qualified (per group), then cut in two halves."""
     kept = np.zeros(len(population), dtype=np.bool_)
+    odds = setup.qualified_share / (1 - setup.qualified_share)
     for part in (population.minority, ~population.minority) if grouped else (True,):
-        kept[_downsample(population.qualified, part, setup.qualified_share, rng)] = True
+        wins, rest = (np.flatnonzero(each & part) for each in (population.qualified, ~population.qualified))
+        keep = min(len(wins), round(len(rest) * odds))
+        other = min(len(rest), round(keep / odds)) if keep == len(wins) else len(rest)
+        for there, count in ((wins, keep), (rest, other)):  # everyone of the kind there is too little of
+            kept[rng.choice(there, count, replace=False)] = True
     order = rng.permutation(np.flatnonzero(kept))
     half = len(order) // 2
     first, second = order[:half], order[half:]
@@ -114,13 +118,3 @@ def train(population: People, rows: Index) -> Classifier:
     fitted.fit((features - centre) / scale, population.qualified[rows])
     weights = fitted.coef_[0] / scale
     return Classifier(weights, float(fitted.intercept_[0] - weights @ centre))
-
-
-def _downsample(qualified: Mask, part: Any, share: float, rng: np.random.Generator) -> Index:
-    """Everyone of the kind there is too little of, and as many of the other as the share allows."""
-    wins, rest = np.flatnonzero(qualified & part), np.flatnonzero(~qualified & part)
-    odds = share / (1 - share)
-    keep = min(len(wins), round(len(rest) * odds))
-    other = min(len(rest), round(keep / odds)) if keep == len(wins) else len(rest)
-    chosen = [rng.choice(wins, keep, replace=False), rng.choice(rest, other, replace=False)]
-    return np.concatenate(chosen)
