@@ -6,9 +6,16 @@ import re
 from pathlib import Path
 
 import surelist as sl
-from surelist.drawing.charts import HEIGHT, RIGHT, Line, guarantee_chart, reliability_chart
-from surelist.drawing.steps import step_chart
-from surelist.drawing.timeline import linear_chart, logarithmic_chart
+from surelist.drawing.charts import (
+    HEIGHT,
+    RIGHT,
+    Line,
+    guarantee_chart,
+    linear_chart,
+    logarithmic_chart,
+    reliability_chart,
+    step_chart,
+)
 from surelist.reports import history, pictures
 from surelist.reports.evidence import CurvePoints, OwnCurve, RowsEvidence
 

@@ -10,8 +10,7 @@ import pytest
 
 import surelist as sl
 from surelist.examples import population
-from surelist.reports.audit import score_bins
-from surelist.reports.within_groups import orders_within_groups
+from surelist.reports.audit import orders_within_groups, score_bins
 from surelist.workflows import report
 
 pytestmark = pytest.mark.slow

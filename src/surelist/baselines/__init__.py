@@ -15,19 +15,26 @@ Examples
 89
 """
 
-from surelist.baselines.binning import umb
-from surelist.baselines.impossible import Impossibility, impossibility
+from surelist.baselines.methods import (
+    AverageCalibration,
+    PlattMap,
+    average_calibration,
+    isotonic,
+    platt,
+    umb,
+    uncalibrated,
+)
 from surelist.baselines.oracles import (
     CalibratedOracle,
+    Impossibility,
     calibrated_oracle,
     coarsen,
     dominates,
+    impossibility,
     omniscient,
     oracle_threshold,
 )
-from surelist.baselines.regression import AverageCalibration, average_calibration
 from surelist.baselines.results import NO_GUARANTEE, Bands, PoolShortlists
-from surelist.baselines.unguaranteed import PlattMap, isotonic, platt, uncalibrated
 
 __all__ = [
     "NO_GUARANTEE",

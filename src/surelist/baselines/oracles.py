@@ -1,4 +1,7 @@
-"""The oracles [theory: oracles]: what could be done if the true probabilities were known."""
+"""The oracles [theory: oracles]: what could be done if the true probabilities were known.
+
+``impossibility`` shows why no calibrated score can promise the best list for every pool (Proposition 1).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 
 from surelist import _check as check
 from surelist._dataclasses import dataclass
-from surelist.baselines.results import Bands, Floats, PoolShortlists, as_pools
+from surelist.baselines.results import Bands, Floats, PoolShortlists, as_pools, labelled_rows
 from surelist.errors import InvalidInput
 from surelist.promises.kinds.expected import Expected
 
@@ -146,16 +149,13 @@ def oracle_threshold(scores: Any, labels: Any, target: Expected) -> Bands:
     Needs the labels of the population the pools come from, which is why it is an oracle: the
     ceil(N k/m)-th largest qualified score of all N.
     """
-    check.require_one_index(scores=scores, labels=labels)
-    array = check.as_scores(scores)
-    qualified, _ = check.as_labels(labels)
-    check.require_length(qualified, len(array), "labels")
+    array, qualified = labelled_rows(scores, labels)
     needed = math.ceil(len(array) * target.rate)
     hits = array[qualified]
     if needed > len(hits):
         raise InvalidInput(
             "k",
-            expected=f"at most {target.pool_size * len(hits) / max(1, len(array)):g}",
+            expected=f"at most {target.pool_size * len(hits) / len(array):g}",
             got=f"{target.k:g}",
         )
     threshold = float(np.partition(hits, len(hits) - needed)[len(hits) - needed])
@@ -173,3 +173,58 @@ def _finite_range(values: Any, masses: Any) -> tuple[Floats, Floats]:
         raise InvalidInput("masses", expected="probabilities that sum to 1", got=f"a sum of {rho.sum():g}")
     distinct, index = np.unique(mu, return_inverse=True)
     return distinct, np.bincount(index, weights=rho).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Impossibility:
+    """For every expected list size of the blind policy: how far it misses, at worst of the two pools.
+
+    ``size_miss`` in candidates, ``qualified_miss`` in qualified candidates;
+    ``size_bound`` and ``qualified_bound`` are Proposition 1's, ``qualified_sharp`` the best
+    possible constant. ``oracle_sizes`` are the best lists of the two pools.
+    """
+
+    k: float
+    pool_size: int
+    oracle_sizes: tuple[float, float]
+    list_size: Floats
+    size_miss: Floats
+    qualified_miss: Floats
+
+    @property
+    def size_bound(self) -> float:
+        return (self.pool_size - self.k) / 2
+
+    @property
+    def qualified_bound(self) -> float:
+        return self.k / 2 * (1 - self.k / self.pool_size)
+
+    @property
+    def qualified_sharp(self) -> float:
+        return self.k * (self.pool_size - self.k) / (self.pool_size + self.k)
+
+
+def impossibility(k: float = 5, pool_size: int = 100, points: int = 1001) -> Impossibility:
+    """Run the construction of Proposition 1 over all list sizes a blind policy may choose.
+
+    Two kinds of candidates: a is qualified for certain, b with probability k/m. A perfectly calibrated
+    score other than the true probabilities cannot tell them apart, so whatever a policy does with it, it
+    does to a pool of only a and to a pool of only b alike. The best list has k candidates in the first
+    pool and all m in the second.
+
+    The oracle lists are computed, not assumed: ``omniscient`` on a pool of only a and on a
+    pool of only b. A policy that sees equal scores gives everyone the same chance, so it is
+    described by its expected list size. 0 < k < m.
+    """
+    k, m = check.as_positive(k, "k"), check.as_count(pool_size, "pool_size")
+    if not k < m:
+        raise InvalidInput("k", expected=f"less than the pool size, {m}", got=f"{k:g}")
+    truth = np.array([np.ones(m), np.full(m, k / m)])  # P(Y=1|x) in the two pools
+    best = omniscient(truth, k).size
+    grid = np.linspace(0, m, check.as_count(points, "points"))
+    sizes = np.union1d(grid, [(m + k) / 2, 2 * k * m / (m + k)])
+    size_miss = np.abs(sizes[:, None] - best).max(axis=1)
+    qualified = sizes[:, None] * truth[:, 0]
+    qualified_miss = np.abs(qualified - best * truth[:, 0]).max(axis=1)
+    oracle_sizes = (float(best[0]), float(best[1]))
+    return Impossibility(k, m, oracle_sizes, sizes, size_miss, qualified_miss)

@@ -48,11 +48,7 @@ class Bands:
 
     def expected(self, scores: Any, labels: Any, pool_size: float) -> tuple[float, float]:
         """Expected list size and qualified candidates in pools drawn from these candidates."""
-        check.require_one_index(scores=scores, labels=labels)
-        array = check.as_scores(scores)
-        qualified, _ = check.as_labels(labels)
-        check.require_rows(array, "scores")
-        check.require_length(qualified, len(array), "labels")
+        array, qualified = labelled_rows(scores, labels)
         chance = self.chance(array)
         scale = pool_size / len(array)
         return float(chance.sum()) * scale, float(chance[qualified].sum()) * scale
@@ -99,3 +95,13 @@ def as_pools(values: Any, name: str = "scores") -> Floats:
             name, expected="one pool, or one pool per row", got=f"an array of shape {array.shape}"
         )
     return check.as_scores(array.ravel(), name).reshape(array.shape)
+
+
+def labelled_rows(scores: Any, labels: Any) -> tuple[Floats, Mask]:
+    """Scores and who is qualified, one of each per row."""
+    check.require_one_index(scores=scores, labels=labels)
+    array = check.as_scores(scores)
+    qualified, _ = check.as_labels(labels)
+    check.require_rows(array, "scores")
+    check.require_length(qualified, len(array), "labels")
+    return array, qualified

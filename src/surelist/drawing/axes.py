@@ -115,10 +115,10 @@ def draw_curves(
     together = "Each point holds by itself" if "exact" in curves else "All points hold at once"
     if mark is not None:
         axes.plot(*mark, "o", ms=8, color=ALARM, label=f"{mark[1]:.3g} certified on a list of {mark[0]:.3g}")
-    title = f"{together}, wrong at most {100 * alpha:g}% of the time"
-    _label(axes, title, f"candidates on the list, of {pool_size:g}", "qualified among them (certified)")
     axes.set_xlim(left=0)
-    return _finish(axes, path)
+    title = f"{together}, wrong at most {100 * alpha:g}% of the time"
+    list_title, y_title = f"candidates on the list, of {pool_size:g}", "qualified among them (certified)"
+    return _finish(axes, path, title, list_title, y_title)
 
 
 def draw_plan(
@@ -140,8 +140,7 @@ def draw_plan(
         axes.annotate("enough", (enough, axes.get_ylim()[1]), xytext=(3, -10), textcoords="offset points",
                       color="#666666", fontsize=8)  # fmt: skip
     axes.set_xscale("log")
-    _label(axes, title, "calibration rows", "expected list length")
-    return _finish(axes, path)
+    return _finish(axes, path, title, "calibration rows", "expected list length")
 
 
 def draw_labels(
@@ -156,8 +155,7 @@ def draw_labels(
         axes.axvline(end, color=COLOURS["oracle"], ls="--", lw=1, label="end of the list")
     axes.set_xscale("log")
     axes.set_yticks([0, 1], ["not qualified", "qualified"])
-    _label(axes, f"{len(points):,} labels", "rank by score, best first", "")
-    return _finish(axes, path)
+    return _finish(axes, path, f"{len(points):,} labels", "rank by score, best first", "")
 
 
 def draw_looks(hits: Numbers, looks: Numbers, title: str, ax: Any = None, path: File = None) -> Any:
@@ -165,8 +163,7 @@ def draw_looks(hits: Numbers, looks: Numbers, title: str, ax: Any = None, path: 
     axes = _axes(ax, path)
     axes.step(range(len(hits)), hits, where="post", color=COLOURS["exact"], label="hits so far")
     axes.plot(looks, range(len(looks)), "v", color=ALARM, label="certified at this look with at most so many")
-    _label(axes, title, "items drawn", "relevant among them")
-    return _finish(axes, path)
+    return _finish(axes, path, title, "items drawn", "relevant among them")
 
 
 def draw_campaign(
@@ -185,8 +182,7 @@ def draw_campaign(
         axes.axvline(alarm, color=ALARM, lw=1.2, label="alarm")
     if spans[-1].end > 100:
         axes.set_xscale("log")
-    _label(axes, title, "pools screened", f"candidates on the list, of {pool_size:g}")
-    return _finish(axes, path)
+    return _finish(axes, path, title, "pools screened", f"candidates on the list, of {pool_size:g}")
 
 
 def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: Any = None, path: File = None) -> Any:
@@ -200,8 +196,7 @@ def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: Any = None, 
         axes.scatter(*zip(*known, strict=True), marker="_", s=900, color=ALARM, label="promised")
     axes.set_xticks(at, [each.name.replace("$", r"\$") for each in rates])
     axes.set_xlim(-0.5, len(rates) - 0.5)
-    _label(axes, title, "", y_title)
-    return _finish(axes, path)
+    return _finish(axes, path, title, "", y_title)
 
 
 def draw_scores(
@@ -216,8 +211,7 @@ def draw_scores(
         axes.axvline(threshold, color=ALARM, lw=1, ls=":", label=None if at else "threshold")
         if share is not None:
             axes.plot([threshold], [share], "o", ms=7, color=ALARM)
-    _label(axes, "Calibration rows by score", "score", "share at or above it")
-    return _finish(axes, path)
+    return _finish(axes, path, "Calibration rows by score", "score", "share at or above it")
 
 
 def draw_shares(
@@ -233,8 +227,7 @@ def draw_shares(
     if len(shares) <= 30:
         axes.bar_label(bars, [f"{100 * share:.3g}%" for share in shares.values()])
         axes.set_xticks(range(len(shares)), [name.replace("$", r"\$") for name in shares])
-    _label(axes, title, "", y_title)
-    return _finish(axes, path)
+    return _finish(axes, path, title, "", y_title)
 
 
 def draw_list(sizes: Any, at_least: Any, at_most: Any, ax: Any = None, path: File = None) -> Any:
@@ -242,8 +235,7 @@ def draw_list(sizes: Any, at_least: Any, at_most: Any, ax: Any = None, path: Fil
     axes = _axes(ax, path)
     axes.plot(sizes, at_least, color=COLOURS["exact"], drawstyle="steps-post", label="at least")
     axes.plot(sizes, at_most, color=COLOURS["oracle"], drawstyle="steps-post", lw=1, label="at most")
-    _label(axes, "Qualified among the first n of this list", "n", "qualified")
-    return _finish(axes, path)
+    return _finish(axes, path, "Qualified among the first n of this list", "n", "qualified")
 
 
 def _axes(ax: Any, path: File) -> Any:
@@ -251,14 +243,11 @@ def _axes(ax: Any, path: File) -> Any:
     return new_axes(shown=path is None) if ax is None else ax
 
 
-def _label(axes: Any, title: str, x_title: str, y_title: str) -> None:
+def _finish(axes: Any, path: File, title: str, x_title: str, y_title: str) -> Any:
     axes.set_title(title, loc="left", fontsize=10)
     axes.set_xlabel(x_title)
     axes.set_ylabel(y_title)
     axes.set_ylim(bottom=0)
-
-
-def _finish(axes: Any, path: File) -> Any:
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False)
     if path is not None:

@@ -17,9 +17,8 @@ from surelist._numerals import about, number, percent
 
 WIDTH, HEIGHT = 720, 380
 LEFT, RIGHT, TOP, BOTTOM = 96, 44, 20, 76
-
-
 X_TITLE = "Candidates on the shortlist"
+TICKS = (1, 2, 5, 10, 20, 50, 100, 1000, 10**4, 10**6, 10**9)
 POINTER = (  # moved by a script, to the point that is read out
     '<g class="hover" visibility="hidden"><line class="hover-line"/><circle class="hover-dot" r="6"/></g>'
 )
@@ -62,10 +61,10 @@ def guarantee_chart(
     frame = Frame(pool_size, most or round_up(max(highest, mark[1] if mark else 0.0, 1e-9)))
     parts = [axes(frame, X_TITLE, axis or y_title)]
     for line in lines:
-        parts.append(
-            f'<path class="line line-{line.style}" d="{_steps(frame, line)}" '
-            f"{read_out(line.name, X_TITLE, y_title, _points(frame, line))}/>"
-        )
+        points = [(frame.x(x), frame.y(y), x, y) for x, y in zip(line.x, line.y, strict=True)]
+        path = f"M{frame.x(0):.1f} {frame.y(0):.1f}{_stepped(points, frame.x(frame.x_max))}"
+        said = _read_out(line.name, X_TITLE, y_title, points)
+        parts.append(f'<path class="line line-{line.style}" d="{path}" {said}/>')
     parts += [
         f'<circle class="ring line-{line.style}" cx="{frame.x(line.ring[0]):.1f}" '
         f'cy="{frame.y(line.ring[1]):.1f}" r="7"/>'
@@ -107,6 +106,81 @@ def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability
     return svg(name, "How labels follow scores", f"Share qualified by score. {spoken}.", parts)
 
 
+def linear_chart(values: Sequence[float], *, name: str, title: str, x_title: str, y_title: str) -> str:
+    """One number per pool, in order, from 0 upwards."""
+    frame = Frame(max(1, len(values)), round_up(max(*values, 1e-9) if len(values) > 1 else values[0] or 1))
+    points = [(frame.x(place), frame.y(value), place, value) for place, value in enumerate(values, 1)]
+    first, last, most = (number(value, 3) for value in (values[0], values[-1], max(values)))
+    said = f"{y_title}: {first} at first, {last} at last, {most} at most."
+    parts = [axes(frame, x_title, y_title, whole=True), _connected(points, points, x_title, y_title)]
+    return svg(name, title, said, parts)
+
+
+def logarithmic_chart(
+    values: Sequence[float], line: float, *, name: str, title: str, x_title: str, y_title: str, line_name: str
+) -> str:
+    """One number per pool on a scale of ratios, from 1; smaller ones are drawn at 1. ``line`` is marked."""
+    top = math.log10(max(*values, 1.5 * line))
+    frame = Frame(max(1, len(values)), top)
+
+    def height(value: float) -> float:
+        return frame.y(math.log10(max(1.0, min(value, 1e300))))
+
+    shown = [tick for tick in TICKS if math.log10(tick) <= top and tick != line]
+    points = [(frame.x(place), height(value), place, value) for place, value in enumerate((1.0, *values))]
+    parts = [
+        axes(frame, x_title, y_title, y_ticks=False, whole=True),
+        *(_ruled(height(tick), number(tick)) for tick in shown),
+        _ruled(height(line), number(line), "alarm-line"),
+        f'<text class="label alarm-word" x="{LEFT + 6}" y="{height(line) - 6:.1f}">{line_name}</text>',
+        _connected(points, points[1:], x_title, y_title),
+    ]
+    at = number(line)
+    reached = f"the line at {at} was reached" if max(values) >= line else f"the line is at {at}"
+    last, most = number(values[-1], 3), number(max(values), 3)
+    after = "1 pool" if len(values) == 1 else f"{len(values):,} pools"
+    return svg(name, title, f"{y_title} after {after}: {last}, at most {most}; {reached}.", parts)
+
+
+def _connected(
+    points: Sequence[tuple[float, ...]], pools: Sequence[tuple[float, ...]], x_title: str, y_title: str
+) -> str:
+    """A line through all points, with a dot for each pool unless they are many."""
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y, *_ in points)
+    dots = _dots(pools, 3) if len(points) <= 60 else ""
+    said = _read_out(y_title, x_title, y_title, points)
+    return f'<path class="line line-a" d="{path}" {said}/>{dots}{POINTER}'
+
+
+def step_chart(
+    changes: Sequence[tuple[float, float]], end: float, *, name: str, title: str, x_title: str, y_title: str
+) -> str:
+    """A value that holds until the next one comes; values may lie anywhere.
+
+    ``changes`` are (after how many pools, the value from then on); the last one holds up to ``end``.
+    """
+    values = sorted({value for _, value in changes})
+    margin = 0.1 * (values[-1] - values[0]) or max(abs(values[-1]), 1e-9) / 10
+    low, high = values[0] - margin, values[-1] + margin
+    frame = Frame(max(end, 1), high - low)
+    points = [(frame.x(at), frame.y(value - low), at, value) for at, value in changes]
+    parts = [axes(frame, x_title, y_title, y_ticks=False, whole=True)]
+    for value in values if len(values) <= 6 else (values[0], values[-1]):
+        y = frame.y(value - low)
+        parts.append(
+            f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
+            f'<text class="tick" x="{LEFT + 6}" y="{y - 6:.1f}">{number(value)}</text>'
+        )
+    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
+    path += _stepped(points[1:], frame.x(frame.x_max)) or f"H{frame.x(frame.x_max):.1f}"
+    said = _read_out(y_title, x_title, y_title, points)
+    parts += [f'<path class="line line-a" d="{path}" {said}/>', _dots(points, 4), POINTER]
+    spoken = "; ".join(
+        f"{number(value)} after {at:,.0f} {'pool' if at == 1 else 'pools'}" for at, value in changes
+    )
+    return svg(name, title, f"{y_title}: {spoken}.", parts)
+
+
 def _spoken(line: Line) -> str:
     if not len(line.x):
         return f"{line.name}: nothing is certified"
@@ -116,21 +190,12 @@ def _spoken(line: Line) -> str:
     return f"{line.name}: {spots}{marked}"
 
 
-def _steps(frame: Frame, line: Line) -> str:
-    """A step function: what is certified for a list holds until the next longer one."""
-    if not len(line.x):
-        return f"M{frame.x(0):.1f} {frame.y(0):.1f}"
-    parts = [f"M{frame.x(0):.1f} {frame.y(0):.1f}"]
-    for x, y in zip(line.x, line.y, strict=True):
-        parts.append(f"H{frame.x(x):.1f}V{frame.y(y):.1f}")
-    return "".join(parts) + f"H{frame.x(frame.x_max):.1f}"
+def _stepped(points: Sequence[tuple[float, ...]], end: float) -> str:
+    """A step function: each value holds until the next one comes."""
+    return "".join(f"H{x:.1f}V{y:.1f}" for x, y, *_ in points) + f"H{end:.1f}" * bool(points)
 
 
-def _points(frame: Frame, line: Line) -> list[tuple[float, ...]]:
-    return [(frame.x(x), frame.y(y), x, y) for x, y in zip(line.x, line.y, strict=True)]
-
-
-def read_out(name: str, x_title: str, y_title: str, points: Sequence[tuple[float, ...]]) -> str:
+def _read_out(name: str, x_title: str, y_title: str, points: Sequence[tuple[float, ...]]) -> str:
     """What a script needs to read a line out: where its points are drawn, and their numbers."""
     places = [[round(x, 1), round(y, 1), float(f"{a:.4g}"), float(f"{b:.4g}")] for x, y, a, b in points]
     words = {"name": name, "x": x_title, "y": y_title}
@@ -139,23 +204,11 @@ def read_out(name: str, x_title: str, y_title: str, points: Sequence[tuple[float
 
 
 def axes(
-    frame: Frame,
-    x_title: str,
-    y_title: str,
-    *,
-    x_ticks: bool = True,
-    y_ticks: bool = True,
-    whole: bool = False,
+    frame: Frame, x_title: str, y_title: str, x_ticks: bool = True, y_ticks: bool = True, whole: bool = False
 ) -> str:
     """Grid, ticks and titles; ``whole``: the horizontal axis counts."""
-    base, parts = HEIGHT - BOTTOM, []
-    for value in _ticks(frame.y_max) if y_ticks else ():
-        y = frame.y(value)
-        parts.append(
-            f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
-            f'<text class="tick" x="{LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">'
-            f"{number(value)}</text>"
-        )
+    base = HEIGHT - BOTTOM
+    parts = [_ruled(frame.y(value), number(value)) for value in _ticks(frame.y_max)] if y_ticks else []
     for value in _ticks(frame.x_max, whole) if x_ticks else ():
         x = frame.x(value)
         parts.append(
@@ -171,6 +224,23 @@ def axes(
         f"{escape(y_title)}</text>"
     )
     return "".join(parts)
+
+
+def _ruled(y: float, text: str, style: str = "grid") -> str:
+    """A line across the picture, with its value beside the axis."""
+    return (
+        f'<line class="{style}" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
+        f'<text class="tick" x="{LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">{text}</text>'
+    )
+
+
+def _dots(points: Sequence[tuple[float, ...]], digits: int) -> str:
+    """Points with their values, shown when they are pointed at."""
+    return "".join(
+        f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="4">'
+        f"<title>{number(value, digits)}</title></circle>"
+        for x, y, _, value in points
+    )
 
 
 def _ticks(largest: float, whole: bool = False) -> list[float]:

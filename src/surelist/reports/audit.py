@@ -1,5 +1,10 @@
 """Numbers that an auditor asks for: selection rates, impact ratios, how labels follow scores.
 
+Are better candidates of a group passed over for worse ones of the same group? A threshold on one score is
+fair within a group only if, among its own members, higher scores mean more qualified ones. A score may be
+right on average over everyone and not so within a group (Okati, Tsirtsis and Gomez-Rodriguez, 2023).
+``orders_within_groups`` looks for it in the calibration rows: a diagnosis, no promise.
+
 Intervals are exact (Clopper-Pearson): they cover with at least the stated confidence for every
 sample size. Nothing here passes or fails anyone; these are inputs to an audit.
 """
@@ -11,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
@@ -18,6 +24,9 @@ from surelist.errors import InvalidInput
 
 SMALL_SHARE = 0.02
 UNKNOWN = "unknown"
+CONFIDENCE = 0.95
+MOST_BINS = 10
+ROWS_PER_BIN = 50  # fewer, and an interval says next to nothing
 
 
 class Category(Struct, frozen=True):
@@ -163,3 +172,77 @@ def score_bins(
             ScoreBin(float(inside.min()), float(inside.max()), size, count, count / size, low, high)
         )
     return tuple(filled)
+
+
+class GroupOrder(Struct, frozen=True):
+    """One group's rows in ``bins`` by score; ``better`` and ``worse`` are two of them in the wrong order.
+
+    ``better`` scores lower, and its share of qualified rows is surely larger. ``passed_over``: it is below
+    the threshold and ``worse`` above. With less than two bins there are too few rows to tell.
+    """
+
+    group: str
+    rows: int
+    bins: int
+    better: ScoreBin | None = None
+    worse: ScoreBin | None = None
+    passed_over: bool = False
+
+    def describe(self) -> str:
+        if self.bins < 2:
+            return f"{self.rows:,} labelled rows are too few to tell; about {2 * ROWS_PER_BIN} are needed."
+        if self.better is None or self.worse is None:
+            return f"No sign of it in {self.rows:,} labelled rows."
+        kept = (
+            "is left out while the second is shortlisted"
+            if self.passed_over
+            else "scores lower; the threshold does not lie between them"
+        )
+        return (
+            f"Of those scoring {_span(self.better)} {_share(self.better, 'at least', self.better.share_low)} "
+            f"are qualified, of those scoring {_span(self.worse)} only "
+            f"{_share(self.worse, 'at most', self.worse.share_high)}: the first, better group {kept}."
+        )
+
+
+def orders_within_groups(
+    scores: NDArray[np.float64], labels: NDArray[Any], groups: Any, thresholds: Mapping[str | None, float]
+) -> tuple[GroupOrder, ...]:
+    """Every group's rows in bins by score, and the clearest pair of bins in the wrong order.
+
+    The intervals of all bins of all groups hold together with 95 % confidence, so a pair may be picked after
+    looking. Rows without a label or group are left out.
+    """
+    names = np.array(["" if each is None else str(each) for each in groups])
+    usable = np.isfinite(scores) & ~np.isnan(labels) & (names != "")
+    members = {name: usable & (names == name) for name in np.unique(names[usable]).tolist()}
+    rows = {name: int(np.count_nonzero(mask)) for name, mask in members.items()}
+    bins = {name: min(MOST_BINS, count // ROWS_PER_BIN) for name, count in rows.items()}
+    alpha = (1 - CONFIDENCE) / max(1, sum(each for each in bins.values() if each > 1))
+    made = []
+    for name, mask in members.items():
+        cut = score_bins(scores[mask], labels[mask], bins[name], alpha=alpha) if bins[name] > 1 else ()
+        made.append(_order(name, rows[name], cut, thresholds.get(name, thresholds.get(None))))
+    return tuple(made)
+
+
+def _order(name: str, rows: int, bins: tuple[ScoreBin, ...], threshold: float | None) -> GroupOrder:
+    """Pairs across the threshold come first, then the widest gap."""
+    wrong = [
+        (threshold is not None and better.high < threshold <= worse.low, gap, better, worse)
+        for at, worse in enumerate(bins)
+        for better in bins[:at]
+        if (gap := better.share_low - worse.share_high) > 0
+    ]
+    if not wrong:
+        return GroupOrder(name, rows, len(bins))
+    across, _, better, worse = max(wrong, key=lambda each: each[:2])
+    return GroupOrder(name, rows, len(bins), better, worse, across)
+
+
+def _span(each: ScoreBin) -> str:
+    return f"{each.low:.3g} to {each.high:.3g}"
+
+
+def _share(each: ScoreBin, end: str, limit: float) -> str:
+    return f"{100 * each.share:.0f}% ({end} {100 * limit:.0f}%)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from surelist.drawing import charts, steps, timeline
+from surelist.drawing import charts
 from surelist.reports.evidence import RowsEvidence
 
 STYLES = "abcdefgh"  # of lines, in the order of the legend
@@ -12,7 +12,7 @@ STYLES = "abcdefgh"  # of lines, in the order of the legend
 
 def evidence(values: Sequence[float], alarm_at: float) -> str:
     """The evidence against a promise after each pool, with the line at which the alarm is raised."""
-    return timeline.logarithmic_chart(
+    return charts.logarithmic_chart(
         values, alarm_at, name="evidence", title="Evidence against the promise",
         x_title="Pools with all reviews", y_title="Evidence against it", line_name="Alarm",
     )  # fmt: skip
@@ -20,7 +20,7 @@ def evidence(values: Sequence[float], alarm_at: float) -> str:
 
 def lengths(shares: Sequence[float]) -> str:
     """How much of each pool was shortlisted, in percent."""
-    return timeline.linear_chart(
+    return charts.linear_chart(
         shares, name="lengths", title="List length over time", x_title="Pools in the order of screening",
         y_title="Shortlisted, %",
     )  # fmt: skip
@@ -28,7 +28,7 @@ def lengths(shares: Sequence[float]) -> str:
 
 def drifts(gaps: Sequence[float]) -> str:
     """How far the scores of each pool lie from those of the calibration rows, in percentage points."""
-    return timeline.linear_chart(
+    return charts.linear_chart(
         gaps, name="drifts", title="Drift of scores", x_title="Pools in the order of screening",
         y_title="Largest gap, points",
     )  # fmt: skip
@@ -36,7 +36,7 @@ def drifts(gaps: Sequence[float]) -> str:
 
 def thresholds(changes: Sequence[tuple[float, float]], pools: int) -> str:
     """The threshold of a campaign: after how many pools it changed, and to what."""
-    return steps.step_chart(
+    return charts.step_chart(
         changes, pools, name="thresholds", title="Threshold over time",
         x_title="Pools in the order of screening", y_title="Listed from score",
     )  # fmt: skip

@@ -26,21 +26,17 @@ PDF_COLOURS = (  # WeasyPrint keeps the page's style sheet out of pictures
 
 def render(summary: Mapping[str, Any]) -> str:
     """The report as one HTML file: no scripts, nothing loaded from anywhere."""
-    environment = _environment()
+    template = _environment().get_template("report.html")
     evidence: RowsEvidence | None = summary["evidence"]
     pictures: dict[str, str | None] = {}
     own: tuple[Chart, ...] = ()
     if evidence:
+        bins = [structs.asdict(each) for each in evidence.bins]
         pictures["curve"] = curve_picture(evidence) if evidence.curves else None
+        pictures["bins"] = charts.reliability_chart(bins) if bins else None
         if evidence.own or evidence.by_group:
             own = promise_charts(evidence, by_rank=summary["cutoffs"][0]["by_rank"])
-        pictures["bins"] = (
-            charts.reliability_chart([structs.asdict(each) for each in evidence.bins])
-            if evidence.bins
-            else None
-        )
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    template = environment.get_template("report.html")
     return str(template.render(**summary, pictures=pictures, own=own, style=style, rule_names=RULE_NAMES))
 
 

@@ -29,8 +29,8 @@ from surelist.promises.promise_curve import PromiseCurve, group_curves, promise_
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
+from surelist.reports.audit import orders_within_groups
 from surelist.reports.evidence import CurvePoints, GroupFinding, OwnCurve, RowsEvidence, SelectionFacts
-from surelist.reports.within_groups import orders_within_groups
 from surelist.tables.arrays import read_columns
 from surelist.tables.hints import Hints
 from surelist.tables.shortlist import Selection
