@@ -160,22 +160,21 @@ def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options:
     """
     from surelist.workflows import lifecycle as living
 
-    done = living.watch(state, reviews, **options)
-    monitor = done.monitor
+    monitor, new, known, blocked = living.watch(state, reviews, **options)
     if plot is not None:
         monitor.plot(path=plot)
     if json_:
         low_high = {group or "": list(ends) for group, ends in monitor.intervals.items()}
         click.echo(json.dumps({
-            "new": done.new, "known": done.known, "waiting_for": done.blocked, "pools": monitor.pools,
+            "new": new, "known": known, "waiting_for": blocked, "pools": monitor.pools,
             "e_value": monitor.e_value, "alarm": monitor.alarm, "interval": low_high,
             "unreviewed": {group or "": each.total.unreviewed for group, each in monitor.tallies.items()},
             "promise": monitor.policy.promise,
         }))  # fmt: skip
     else:
-        click.echo(f"{done.new:,} new pools, {done.known:,} counted before.")
-        if done.blocked is not None:
-            click.echo(f"Waiting for the reviews of pool {done.blocked!r}; later pools count after it.")
+        click.echo(f"{new:,} new pools, {known:,} counted before.")
+        if blocked is not None:
+            click.echo(f"Waiting for the reviews of pool {blocked!r}; later pools count after it.")
         click.echo(monitor.describe())
     return ALARM if monitor.alarm else 0
 
@@ -294,10 +293,10 @@ def review(state: Path, reviews: Path, name: str, label: str, id: str, final: bo
     """
     from surelist.workflows import lifecycle as living
 
-    done = living.review_pool(state, reviews, name=name, label=label, id=id, final=final)
+    campaign, new, closed = living.review_pool(state, reviews, name=name, label=label, id=id, final=final)
     if not json_:
-        click.echo(f"{done.new:,} new reviews." + (f" {done.closed:,} given up." if done.closed else ""))
-    return _report(done.campaign, json_, new=done.new, closed=done.closed)
+        click.echo(f"{new:,} new reviews." + (f" {closed:,} given up." if closed else ""))
+    return _report(campaign, json_, new=new, closed=closed)
 
 
 @campaign.command(no_args_is_help=True)

@@ -13,17 +13,11 @@ import numpy as np
 from msgspec import structs
 
 from surelist._check import EVERYONE
-from surelist._dataclasses import dataclass, replace
+from surelist._dataclasses import replace
 from surelist._names import Marked, option
 from surelist.errors import InvalidInput
 from surelist.filters import pool_members, refuse_everyone
-from surelist.promises.calibrate import (
-    Arrays,
-    Facts,
-    certify,
-    certify_arrays,
-    require_proofs,
-)
+from surelist.promises.calibrate import Arrays, Facts, certify, certify_arrays, require_proofs
 from surelist.promises.evidence import Evidence
 from surelist.promises.kinds.counts import counts_of
 from surelist.promises.policy import Policy
@@ -53,38 +47,31 @@ def certify_source(
 ) -> Policy:
     """What ``calibrate_table`` does, from values: for the front ends. ``drawn``: how labels came about."""
     opened = replace(source, table=source.open())
-    return remembering(_certified(opened, roles, terms, unlabelled, drawn, shift), opened, roles)
-
-
-def remembering(policy: Policy, source: Source, roles: Roles) -> Policy:
-    """The policy with how the file of its columns was read, and what was said about that."""
-    table, columns = source.open(), policy.columns or {}
-    remembered = {**columns, **table.hints.remembered()}
-    names = {"score": columns.get("score"), "label": roles.label}
-    return policy.with_columns(**remembered).read_from(*reading_of(table, names).sentences)
+    with words_of_tables(), fitting_advice(terms):
+        policy = _certified(opened, roles, terms, unlabelled, drawn, shift)
+    table, columns = opened.open(), policy.columns or {}
+    understood = reading_of(table, {"score": columns.get("score"), "label": roles.label})
+    return policy.with_columns(**columns | table.hints.remembered()).read_from(*understood.sentences)
 
 
 def _certified(
     source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | NoisyLabels | None,
     shift: DensityRatio | None,
 ) -> Policy:  # fmt: skip
-    with words_of_tables(), fitting_advice(terms):
-        if terms.hashed and roles.id is None:
-            raise InvalidInput("ties", f"ties are broken by candidate id; pass {option('ties', 'hash')}.")
-        asked = Arrays(
-            dict.fromkeys(roles.scores), drawn, roles.group, roles.id, shift, roles.pool, unlabelled,
-            bad_rows="dropped" if source.on_bad_rows == "drop" else "none",
-        )  # fmt: skip
-        require_proofs(asked, terms)
-        more = any(each is not None for each in (drawn, unlabelled, shift)) or bool(
-            roles.other_score or terms.also
-        )
-        needs = {each.needs for each in terms.all_targets}
-        if more or Needs.COLUMNS in needs:
-            return _certify_columns(source, roles, terms, unlabelled, drawn, shift)
-        if Needs.POOLS in needs:
-            return _certify_pools(source, roles.names(*WITH_POOLS), terms)
-        return _certify_counts(source, roles, terms)
+    if terms.hashed and roles.id is None:
+        raise InvalidInput("ties", f"ties are broken by candidate id; pass {option('ties', 'hash')}.")
+    asked = Arrays(
+        dict.fromkeys(roles.scores), drawn, roles.group, roles.id, shift, roles.pool, unlabelled,
+        bad_rows="dropped" if source.on_bad_rows == "drop" else "none",
+    )  # fmt: skip
+    require_proofs(asked, terms)
+    beside = any(each is not None for each in (drawn, unlabelled, shift))
+    needs = {each.needs for each in terms.all_targets}
+    if beside or roles.other_score or terms.also or Needs.COLUMNS in needs:
+        return _certify_columns(source, roles, terms, unlabelled, drawn, shift)
+    if Needs.POOLS in needs:
+        return _certify_pools(source, roles.names(*WITH_POOLS), terms)
+    return _certify_counts(source, roles, terms)
 
 
 def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
@@ -142,18 +129,18 @@ def _certify_columns(
     """Promises that need every row: the columns are read into memory, all in one pass."""
     if source.on_bad_rows != "error":
         raise InvalidInput("on_bad_rows", 'this promise goes with "error" only; clean the table first.')
-    columns = _read_rows(source, roles, terms, drawn)
-    labels = columns.labels
+    read = _read_rows(source, roles, terms, drawn)
+    labels = read["value" if "value" in read else "label"]
     if drawn is not None:
-        rates = {} if columns.rates is None else {"probability": columns.rates}
+        rates = {"probability": read["probability"]} if "probability" in read else {}
         labels = structs.replace(drawn, labels=labels, **rates)
+    scores = {name: read["score" if at == 0 else f"score_{at - 1}"] for at, name in enumerate(roles.scores)}
     others = _other_scores(unlabelled, roles.scores)
-    one, beside = not roles.other_score, columns.beside
-    ratios = None if shift is None else structs.replace(shift, ratios=beside["weight"])
+    one = not roles.other_score
     given = Arrays(
-        columns.scores[roles.scores[0]] if one else columns.scores, labels, beside.get("group"),
-        beside.get("id"),
-        ratios, beside.get("pool"), others.get(roles.scores[0]) if one else others or None,
+        read["score"] if one else scores, labels, read.get("group"), read.get("id"),
+        None if shift is None else structs.replace(shift, ratios=read["weight"]), read.get("pool"),
+        others.get(roles.score) if one else others or None,
     )  # fmt: skip
     policy = certify_arrays(given, terms)
     chosen = roles.scores[0] if policy.choice is None else policy.choice.chosen
@@ -163,41 +150,24 @@ def _certify_columns(
 NONE_DROPPED = Marked({"on_bad_rows": None})  # not offered where every row is read
 
 
-@dataclass(frozen=True)
-class _RowColumns:
-    """Columns in memory: scores by name, labels or values, and what is beside them."""
-
-    scores: dict[str, Any]
-    labels: Any
-    rates: Any
-    beside: dict[str, Any]
-
-
 def _read_rows(
     source: Source, roles: Roles, terms: Terms, drawn: SampledLabels | NoisyLabels | None
-) -> _RowColumns:
+) -> dict[str, Any]:
+    """Columns by role: scores and labels (or values) as numbers, and what is beside them."""
     values = any(each.amounts for each in terms.all_targets)
     rate = drawn.probability if isinstance(drawn, SampledLabels) else None
     numbers = {f"score_{at}": name for at, name in enumerate(roles.other_score)}
     numbers |= {"value": roles.label or ""} if values else {}
     numbers |= {"probability": rate} if isinstance(rate, str) else {}
     opened = source.open()
-    names = {
-        **roles.names("score", "group", "id", "pool", "weight"),
-        "label": None if values else roles.label,
-    }
+    names = roles.names("score", "group", "id", "pool", "weight") | {"label": None if values else roles.label}
     needed = not isinstance(drawn, SampledLabels) and terms.missing_labels == "error"
     any_order = roles.weight is None  # which rows a seed keeps depends on their order
     read = read_columns(opened, names, numbers=numbers, any_order=any_order, every_label=needed)
     for role, name in numbers.items():
         if role != "value" and np.isnan(read[role]).any():
             read_columns(opened, {"score": name}, any_order=True)  # says which rows have no number
-    scores = [read["score"], *(read[f"score_{at}"] for at in range(len(roles.other_score)))]
-    labels = read["value"] if values else read["label"]
-    return _RowColumns(
-        dict(zip(roles.scores, scores, strict=True)), labels, read.get("probability"),
-        {role: read[role] for role in ("group", "id", "pool", "weight") if role in read},
-    )  # fmt: skip
+    return read
 
 
 def _other_scores(unlabelled: Any, names: Sequence[str]) -> dict[str, Any]:

@@ -39,15 +39,9 @@ def plan(
     """A plan from a pilot table, or from the base rate and AUC in ``options``."""
     if pilot is None:
         return plan_arrays(target, **options)
-    columns = _labelled(pilot, score, label, missing_labels, hints)
+    opened, names = Source(pilot, hints=hints).open(), {"score": score, "label": label}
+    columns = read_columns(opened, names, every_label=missing_labels == "error")
     return plan_arrays(target, pilot=(columns["score"], np.nan_to_num(columns["label"])), **options)
-
-
-def _labelled(
-    table: Path, score: str, label: str, missing_labels: MissingLabels, hints: Hints
-) -> dict[str, Any]:
-    opened, names = Source(table, hints=hints).open(), {"score": score, "label": label}
-    return read_columns(opened, names, every_label=missing_labels == "error")
 
 
 def drift(
@@ -61,28 +55,13 @@ def drift(
     return drift_of_arrays(before, now)
 
 
-@dataclass(frozen=True)
-class WatchRun:
-    """What a run of ``watch`` did."""
-
-    monitor: Monitor
-    new: int
-    known: int
-    blocked: str | None  # the first pool that still waits for reviews
-
-
 def watch(
-    state: Path,
-    reviews: Path,
-    *,
-    policy: Path | None,
-    alpha: float | None,
-    audit_rate: float | None = None,
-    pool: str,
-    group: str | None = None,
-    **columns: str | None,
-) -> WatchRun:
+    state: Path, reviews: Path, *, policy: Path | None, alpha: float | None, audit_rate: float | None = None,
+    pool: str, group: str | None = None, **columns: str | None,
+) -> tuple[Monitor, int, int, str | None]:  # fmt: skip
     """Feed the pools of a table to the monitor in ``state``, in the order of the table.
+
+    Returns it with the number of new pools and of known ones, and the first that still waits for reviews.
 
     ``columns`` say where ``Monitor.observe`` finds its numbers. Stops at the first pool whose number
     of qualified candidates (or of missed ones, with an audit) is missing: pools count in order. A column
@@ -93,7 +72,7 @@ def watch(
     columns |= {name: name for name in UNREVIEWED if columns.get(name) is None and name in there}
     table = read_text(reviews, {"pool": pool, "group": group, **columns})
     reviewed = _pools(table, [name for name in columns if columns[name]], grouped=group is not None)
-    new = known = 0
+    counted = []
     blocked = None
     with updating(state):
         monitor = _monitor(state, policy, alpha, audit_rate)
@@ -101,12 +80,9 @@ def watch(
             if numbers is None:
                 blocked = name
                 break
-            if monitor.observe(**numbers, review_id=name):
-                new += 1
-            else:
-                known += 1
+            counted.append(monitor.observe(**numbers, review_id=name))
         monitor.save(state)
-    return WatchRun(monitor, new, known, blocked)
+    return monitor, sum(counted), len(counted) - sum(counted), blocked
 
 
 def start_campaign(
@@ -172,17 +148,13 @@ def _require_audit(campaign: Campaign, output: Path, audit: Path | None) -> None
         raise InvalidInput("audit", expected="another file than the shortlist", got=f"{audit} for both")
 
 
-@dataclass(frozen=True)
-class Reviewed:
-    """What ``review_pool`` did."""
+def review_pool(
+    state: Path, reviews: Path, *, name: str, label: str, id: str, final: bool
+) -> tuple[Campaign, int, int]:
+    """Take in reviews of a pool's shortlist; blank labels are reviews that have not come yet.
 
-    campaign: Campaign
-    new: int
-    closed: int
-
-
-def review_pool(state: Path, reviews: Path, *, name: str, label: str, id: str, final: bool) -> Reviewed:
-    """Take in reviews of a pool's shortlist; blank labels are reviews that have not come yet."""
+    Returns the campaign, how many reviews are new and, with ``final``, how many were given up.
+    """
     columns = read_text(reviews, {"label": label, "id": id})
     labels = [read_label(text, label, row) for row, text in enumerate(columns["label"])]
     with updating(state):
@@ -190,7 +162,7 @@ def review_pool(state: Path, reviews: Path, *, name: str, label: str, id: str, f
         new = campaign.review(name, labels, ids=columns["id"])
         closed = campaign.close(name) if final else 0
         campaign.save(state)
-    return Reviewed(campaign, new, closed)
+    return campaign, new, closed
 
 
 def load_campaign(state: Path) -> Campaign:
@@ -246,12 +218,6 @@ def _numbers(
     return numbers if grouped else {role: values[""] for role, values in numbers.items()}
 
 
-def _number(text: Any, role: str, row: int) -> int | None:
-    """Blank means nobody for those whose reviews never came, and unknown for everything else."""
-    number = _whole(text, role, row)
-    return 0 if number is None and role in UNREVIEWED else number
-
-
 def read_label(text: str | None, column: str, row: int) -> float | None:
     """A label in a cell; None for a blank one."""
     plain = "" if text is None else text.strip().lower()
@@ -260,13 +226,14 @@ def read_label(text: str | None, column: str, row: int) -> float | None:
     return LABELS[plain] if plain else None
 
 
-def _whole(text: Any, column: str, row: int) -> int | None:
+def _number(text: Any, role: str, row: int) -> int | None:
+    """Blank means nobody for those whose reviews never came, and unknown for everything else."""
     if text is None or str(text).strip() == "":
-        return None
+        return 0 if role in UNREVIEWED else None
     try:
         number = float(str(text))
     except ValueError:
         number = -1.0
     if number < 0 or not number.is_integer():
-        raise InvalidInput(column, expected="a whole number of at least 0", got=f"{text!r} in row {row}")
+        raise InvalidInput(role, expected="a whole number of at least 0", got=f"{text!r} in row {row}")
     return int(number)

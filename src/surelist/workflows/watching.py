@@ -95,12 +95,20 @@ def audit_of(
     """How many of an audit are qualified, and how many have no review; ``groups`` counts those drawn."""
     if not policy.grouped:
         return sum(outcomes.values()), drawn - len(outcomes)
-    names = [str(cutoff.group) for cutoff in policy.cutoffs]
-    missed, left = dict.fromkeys(names, 0), {name: groups.get(name, 0) for name in names}
+    missed, seen = _by_group(policy, outcomes, group_of)
+    return missed, {name: groups.get(name, 0) - count for name, count in seen.items()}
+
+
+def _by_group(
+    policy: Policy, outcomes: Mapping[str, bool], group_of: Mapping[str, str]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Reviews that say qualified, and all reviews, by group."""
+    seen = {str(cutoff.group): 0 for cutoff in policy.cutoffs}
+    qualified = dict(seen)
     for candidate, outcome in outcomes.items():
-        missed[group_of[candidate]] += outcome
-        left[group_of[candidate]] -= 1
-    return missed, left
+        seen[group_of[candidate]] += 1
+        qualified[group_of[candidate]] += outcome
+    return qualified, seen
 
 
 _ANYWHERE = OptionNames({"rule": None, "audit_rate": None})  # goes on record, whoever asked
@@ -140,28 +148,19 @@ def cannot_count(
 
 
 def counts_of(
-    policy: Policy,
-    candidates: int,
-    groups: Mapping[str, tuple[int, int]],
-    shortlisted: int,
-    outcomes: Mapping[str, bool],
-    group_of: Mapping[str, str],
-) -> PoolNumbers:
+    policy: Policy, candidates: int, groups: Mapping[str, tuple[int, int]], shortlisted: int,
+    outcomes: Mapping[str, bool], group_of: Mapping[str, str],
+) -> PoolNumbers:  # fmt: skip
     """A reviewed pool in numbers.
 
     ``groups`` are (candidates, shortlisted) by group, ``outcomes`` the reviews that are in, by candidate.
     """
     if not policy.grouped:
         return PoolNumbers(candidates, sum(outcomes.values()), shortlisted - len(outcomes))
-    names = [str(cutoff.group) for cutoff in policy.cutoffs]
-    seen = dict.fromkeys(names, 0)
-    qualified = dict.fromkeys(names, 0)
-    for candidate, outcome in outcomes.items():
-        seen[group_of[candidate]] += 1
-        qualified[group_of[candidate]] += outcome
-    sizes = {name: groups.get(name, (0, 0)) for name in names}
-    own: Count = {name: each[0] for name, each in sizes.items()}
-    left: Count = {name: each[1] - seen[name] for name, each in sizes.items()}
+    qualified, seen = _by_group(policy, outcomes, group_of)
+    sizes = {name: groups.get(name, (0, 0)) for name in seen}
+    own = {name: each[0] for name, each in sizes.items()}
+    left = {name: each[1] - seen[name] for name, each in sizes.items()}
     return PoolNumbers(candidates if policy.group_rows == "all" else own, qualified, left)
 
 
@@ -184,12 +183,5 @@ def watch(policy: Policy, pools: Sequence[WatchedPool]) -> WatchedPromise:
         if monitor.alarm:
             break
     alarm = monitor.raised.describe(ALPHA) if monitor.raised is not None else None
-    return WatchedPromise(
-        monitor.standing,
-        monitor.in_a_sentence(),
-        monitor.describe(),
-        tuple(evidence),
-        1 / ALPHA,
-        alarm,
-        waiting,
-    )
+    said = (monitor.standing, monitor.in_a_sentence(), monitor.describe())
+    return WatchedPromise(*said, tuple(evidence), 1 / ALPHA, alarm, waiting)
