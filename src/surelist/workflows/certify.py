@@ -130,7 +130,7 @@ def _certify_columns(
     if source.on_bad_rows != "error":
         raise InvalidInput("on_bad_rows", 'this promise goes with "error" only; clean the table first.')
     read = _read_rows(source, roles, terms, drawn)
-    labels = read["value" if "value" in read else "label"]
+    labels = read["amount" if "amount" in read else "label"]
     if drawn is not None:
         rates = {"probability": read["probability"]} if "probability" in read else {}
         labels = structs.replace(drawn, labels=labels, **rates)
@@ -140,7 +140,7 @@ def _certify_columns(
     given = Arrays(
         read["score"] if one else scores, labels, read.get("group"), read.get("id"),
         None if shift is None else structs.replace(shift, ratios=read["weight"]), read.get("pool"),
-        others.get(roles.score) if one else others or None,
+        others.get(roles.scores[0]) if one else others or None,
     )  # fmt: skip
     policy = certify_arrays(given, terms)
     chosen = roles.scores[0] if policy.choice is None else policy.choice.chosen
@@ -157,7 +157,7 @@ def _read_rows(
     values = any(each.amounts for each in terms.all_targets)
     rate = drawn.probability if isinstance(drawn, SampledLabels) else None
     numbers = {f"score_{at}": name for at, name in enumerate(roles.other_score)}
-    numbers |= {"value": roles.label or ""} if values else {}
+    numbers |= {"amount": roles.label or ""} if values else {}
     numbers |= {"probability": rate} if isinstance(rate, str) else {}
     opened = source.open()
     names = roles.names("score", "group", "id", "pool", "weight") | {"label": None if values else roles.label}
@@ -165,7 +165,7 @@ def _read_rows(
     any_order = roles.weight is None  # which rows a seed keeps depends on their order
     read = read_columns(opened, names, numbers=numbers, any_order=any_order, every_label=needed)
     for role, name in numbers.items():
-        if role != "value" and np.isnan(read[role]).any():
+        if role != "amount" and np.isnan(read[role]).any():
             read_columns(opened, {"score": name}, any_order=True)  # says which rows have no number
     return read
 
