@@ -8,8 +8,8 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import surelist as sl
+from surelist.lifecycle.plan import Binormal
 from surelist.lifecycle.planning import smallest_rows, steady_rows
-from surelist.lifecycle.populations import Binormal
 from surelist.lifecycle.simulated_plans import _pools_needed
 from surelist.promises.promise import Level
 from tests.helpers.simulated_pools import DISTANCE

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from surelist._scipy import special
 from surelist.lifecycle.block_design import Layout, Need, choose_block, lay_out, need
-from surelist.lifecycle.plan import Needed, PlanRow
-from surelist.lifecycle.populations import Population
+from surelist.lifecycle.plan import Needed, PlanRow, Population
 from surelist.promises.promise import Promise
 
 Floats = NDArray[np.float64]

@@ -26,8 +26,7 @@ from surelist._scipy import special
 from surelist.bounds._tails import smallest
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row
-from surelist.lifecycle.plan import Needed, Plan, PlanRow
-from surelist.lifecycle.populations import COVERAGE, Empirical, Population, populations
+from surelist.lifecycle.plan import COVERAGE, Empirical, Needed, Plan, PlanRow, Population, populations
 from surelist.lifecycle.simulated_plans import SIZES, plan_special
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.promise import Level, Promise

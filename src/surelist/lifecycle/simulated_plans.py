@@ -1,8 +1,9 @@
 """Plans for promises that need more than a count of qualified rows [theory: planning].
 
-Precision and a budget, from the same guess of the population as other plans; whole pools, from a pilot
-that has pools: only such rows show how much the candidates of one pool resemble one another. Chances and
-lengths are averages over simulated calibrations. Nothing here is a promise.
+Precision, a budget and what a triage leaves to people, from the same guess of the population as other
+plans; whole pools, from a pilot that has pools: only such rows show how much the candidates of one pool
+resemble one another. Chances and lengths are averages over simulated calibrations. Nothing here is a
+promise.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from surelist import bounds
 from surelist._scipy import special
 from surelist.bounds.pools import stake_for
 from surelist.bounds.precision import passed_steps
-from surelist.errors import InvalidInput
-from surelist.lifecycle.plan import Needed, Plan, PlanRow
-from surelist.lifecycle.populations import PER, Population, RateByShare, populations
-from surelist.lifecycle.triage_plan import plan_triage
+from surelist.errors import InvalidInput, NotCertifiable
+from surelist.lifecycle.plan import PER, Floats, Needed, Plan, PlanRow, Population, RateByShare, populations
 from surelist.promises import kinds
+from surelist.promises.evidence import ArrayCounts, Evidence, RowColumns
 from surelist.promises.kinds.next_pool import allowed_rank
 from surelist.promises.kinds.precision import RATIO, STARTS
 from surelist.promises.pools import PoolRows
 from surelist.promises.promise import About, Level, Promise
 
-Floats = NDArray[np.float64]
-
 SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)
 RUNS = 400
+TRIAGES = 60
+CELLS = 200  # of the population, by score: within one, candidates are as likely to be qualified
+OTHERS = 4_000
 POOL_SIZES = (10, 20, 30, 50, 100, 200, 300, 500, 1_000)
 MOST_POOLS = 100_000
 THRESHOLDS = 64
@@ -66,16 +67,19 @@ def plan_special(
     if target.whole_pools:
         return plan_pools(target, alpha, sizes, pilot, pools, seed)
     best, _, _, basis = populations(*guess, pilot, seed)
+    more: dict[str, Any] = {}
     if target.three_ways:
-        return plan_triage(target, alpha, sizes, best, basis, pools, seed)
-    if target.listed is not None:
-        return plan_budget(target, alpha, sizes or SIZES, best, basis, pools)
-    return plan_precision(target, alpha, sizes or SIZES, best, basis, pools, seed)
+        oracle, rows, more["measure"] = *_bands(target, alpha, sizes or SIZES[:9], best, seed), "band"
+    elif target.listed is not None:
+        oracle, rows, more["measure"] = *_certified(target, alpha, sizes or SIZES, best), "certified"
+    else:
+        oracle, rows, more["start"] = _precise(target, alpha, sizes or SIZES, best, seed)
+    return Plan(target, alpha, basis, best.base_rate, oracle, tuple(rows), (), pools, None, **more)
 
 
-def plan_budget(
-    target: Any, alpha: float, sizes: Sequence[int], best: Population, basis: str, pools: int
-) -> Plan:
+def _certified(
+    target: Any, alpha: float, sizes: Sequence[int], best: Population
+) -> tuple[float, list[PlanRow]]:
     """How many a list of fixed length is certified to hold, on average over calibrations."""
     rate = float(RateByShare(best).rate(np.array([target.size / target.pool_size]))[0])
     rows = []
@@ -86,10 +90,7 @@ def plan_budget(
         certified = [bounds.largest_rate(n, int(count), alpha) for count in counts[0]]
         k = float(target.pool_size * np.average(certified, weights=counts[1]))
         rows.append(PlanRow(n, "exact", 0, some, k, k / (target.pool_size * rate) - 1))
-    oracle = target.pool_size * rate
-    return Plan(
-        target, alpha, basis, best.base_rate, oracle, tuple(rows), (), pools, None, measure="certified"
-    )
+    return target.pool_size * rate, rows
 
 
 def _binomial_quantile(n: int, rate: float, levels: Floats) -> NDArray[np.int64]:
@@ -99,9 +100,9 @@ def _binomial_quantile(n: int, rate: float, levels: Floats) -> NDArray[np.int64]
     return np.asarray(np.clip(near, 0, n), dtype=np.int64)
 
 
-def plan_precision(
-    target: Any, alpha: float, sizes: Sequence[int], best: Population, basis: str, pools: int, seed: int
-) -> Plan:
+def _precise(
+    target: Any, alpha: float, sizes: Sequence[int], best: Population, seed: int
+) -> tuple[float, list[PlanRow], float | None]:
     """The walk on simulated rows, with lists from very many unlabelled scores; and where it should start."""
     curve, rng = RateByShare(best), np.random.default_rng(seed)
     shares = np.linspace(0.0, 1.0, 20_001)[1:]
@@ -117,9 +118,7 @@ def plan_precision(
         certain = lists > 0
         mean = PER * float(lists[certain].mean()) if certain.mean() >= 0.005 else None
         rows.append(PlanRow(n, "exact", 0, float(certain.mean()), mean, mean and mean / (PER * longest) - 1))
-    return Plan(
-        target, alpha, basis, best.base_rate, PER * longest, tuple(rows), (), pools, None, start=start
-    )
+    return PER * longest, rows, start
 
 
 def _walks(
@@ -236,3 +235,41 @@ def _averages(
         excess = None if mean is None or math.isnan(oracle) else mean / oracle - 1
         table.append(PlanRow(pools, "exact", 0, assured, mean, excess))
     return table, (), oracle
+
+
+def _bands(
+    target: Any, alpha: float, sizes: Sequence[int], best: Population, seed: int
+) -> tuple[float, list[PlanRow]]:
+    """The triage itself on simulated rows: how often it is certified, and the band that is left."""
+    rng, edges = np.random.default_rng(seed), np.linspace(0.0, 1.0, CELLS + 1)
+    # of being qualified, best scores first
+    chance = np.clip(np.diff(RateByShare(best).rate(edges)) * CELLS, 0.0, 1.0)
+    others = 1 - (np.arange(OTHERS) + 0.5) / OTHERS
+    rows = []
+    for n in sizes:
+        bands = []
+        for _ in range(TRIAGES):
+            scores = rng.random(n)
+            good = rng.random(n) < chance[((1 - scores) * CELLS).astype(int).clip(0, CELLS - 1)]
+            evidence = Evidence(ArrayCounts.of(scores, good), None, RowColumns(scores, good), others=others)
+            try:
+                found = target.certify(evidence, Level(alpha))
+            except NotCertifiable:
+                continue
+            bands.append(found.steps[0].threshold - found.proof.looked_from)
+        mean = PER * float(np.mean(bands)) if bands else None
+        rows.append(PlanRow(n, "exact", 0, len(bands) / TRIAGES, mean, None))
+    return PER * _ideal_band(target, chance), rows
+
+
+def _ideal_band(target: Any, chance: Floats) -> float:
+    """The share of candidates between the longest lists that keep both promises, the population known."""
+    many = np.arange(1, CELLS + 1)
+    accepted = np.cumsum(chance) >= target.accept * many
+    first = float(many[accepted].max(initial=0)) / CELLS
+    if target.reject is not None:
+        rejected = np.cumsum(1 - chance[::-1]) >= target.reject * many
+    else:
+        rejected = np.cumsum(chance[::-1]) <= (1 - target.reject_recall) * chance.sum()
+    last = float(many[rejected].max(initial=0)) / CELLS
+    return math.nan if first == 0 or last == 0 else max(0.0, 1 - first - last)

@@ -23,10 +23,10 @@ from surelist.tables.arrays import read_text
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.rows import Row, count_rows, rows_at, write_sheet
 from surelist.tables.sources import Table, open_table
-from surelist.workflows.judged import SCORE as JUDGED
-from surelist.workflows.judged import judged_table
 from surelist.workflows.label_tables import (
+    JUDGED,
     drawn_rows,
+    judged_table,
     label_table,
     open_collection,
     write_collection_list,
