@@ -194,7 +194,8 @@ USUAL = Scale(-REACH, REACH)
 
 def _roots(near: float, far: float) -> int:
     """How often to take the square root: up to ten times for 600 orders of magnitude."""
-    return max(1, math.ceil(math.log2((math.log2(far) - math.log2(near)) / SPREAD)))
+    doublings = max(SPREAD, math.log2(far) - math.log2(near))
+    return max(1, math.ceil(math.log2(doublings / SPREAD)))
 
 
 def summarise(bins: Bins, reached: Iterable[Reached] = ()) -> RowSummary:

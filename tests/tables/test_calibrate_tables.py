@@ -11,6 +11,8 @@ import pytest
 
 import surelist as sl
 from surelist.promises.options import GroupRows
+from surelist.tables.engines.base import Engine as Base
+from surelist.tables.engines.spark import Spark
 from tests.helpers.engines import Engine, arrow
 
 NAN, INF = math.nan, math.inf
@@ -130,11 +132,10 @@ SPREADS = {
 @pytest.mark.parametrize("spread", SPREADS)
 def test_any_finite_score(engine: Engine, spread: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when almost nothing may be fetched, so that intervals are split again and again."""
-    from surelist.tables import order_statistics as order
-
     if "csv" in engine.name or "parquet" in engine.name or engine.name in ("capsule", "pandas-nullable"):
         pytest.skip("its arithmetic is another engine's")
-    monkeypatch.setattr(order, "FETCH", 40)
+    monkeypatch.setattr(Base, "few", 40)
+    monkeypatch.setattr(Spark, "few", 40)
     rng = np.random.default_rng(7)
     data = sample(1000)
     data["score"] = SPREADS[spread](rng.random(1000)).tolist()

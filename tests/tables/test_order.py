@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import duckdb
-import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -14,10 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from surelist import score_summary
 from surelist.errors import SurelistError
 from surelist.tables import order_statistics as order
-from surelist.tables.engines.duckdb import DuckDB
+from surelist.tables.engines.base import Engine
 from surelist.tables.engines.eager import Eager
+from surelist.tables.roles import SCORE, find_columns
+from surelist.tables.sources import open_table
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 SCORES = st.lists(
@@ -27,14 +29,12 @@ SCORES = st.lists(
 )
 
 
-def statistics(scores: list[float], engine: str) -> order.OrderStatistics:
-    if engine == "polars":
-        frame: Any = nw.from_native(pl.DataFrame({"s": scores}))
-        runner: Any = Eager()
-    else:
-        relation = duckdb.connect(":memory:").from_arrow(pa.table({"s": pa.array(scores, pa.float64())}))
-        frame, runner = nw.from_native(relation), DuckDB()
-    return order.OrderStatistics(frame, lambda f, _: runner.rows(f), score="s", group=None)
+def statistics(scores: Any, engine: str) -> order.OrderStatistics:
+    table: Any = pl.DataFrame({"s": scores})
+    if engine == "duckdb":
+        table = duckdb.connect(":memory:").from_arrow(pa.table({"s": pa.array(scores, pa.float64())}))
+    columns = find_columns(open_table(table), score="s")
+    return order.OrderStatistics(columns, columns.frame.select(**{SCORE: columns.score}), grouped=False)
 
 
 @pytest.mark.slow
@@ -44,45 +44,73 @@ def statistics(scores: list[float], engine: str) -> order.OrderStatistics:
 def test_every_order_statistic(
     engine: str, fetch: int, scores: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order, "FETCH", fetch)
+    monkeypatch.setattr(Engine, "few", fetch)
     found = statistics(scores, engine).find({None: range(1, len(scores) + 1)})
-    assert [found[None, c] for c in range(1, len(scores) + 1)] == sorted(scores, reverse=True)
+    assert [found[None, c].low for c in range(1, len(scores) + 1)] == sorted(scores, reverse=True)
 
 
 def test_few_bins_and_much_skew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bins of 2 force dozens of passes; the answer stays exact."""
-    monkeypatch.setattr(order, "FETCH", 2)
+    monkeypatch.setattr(Engine, "few", 2)
     monkeypatch.setattr(order, "BINS", 2)
-    monkeypatch.setattr(order, "STRIDE", 4)
+    monkeypatch.setattr(order, "LINES", 2)
+    monkeypatch.setattr(score_summary, "BINS", 2)
     rng = np.random.default_rng(0)
     scores = np.concatenate([rng.random(50) * 1e-200, rng.random(50), rng.random(50) * 1e200, -rng.random(9)])
     wanted = [1, 40, 90, 120, 155, 159]
     found = statistics(scores.tolist(), "polars").find({None: wanted})
     ordered = np.sort(scores)[::-1]
-    assert [found[None, c] for c in wanted] == [ordered[c - 1] for c in wanted]
+    assert [found[None, c].low for c in wanted] == [ordered[c - 1] for c in wanted]
 
 
-def test_only_counts_come_back() -> None:
+def test_only_counts_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many rows: at most one line per bin, then at most the scores of one bin."""
-    rng = np.random.default_rng(1)
-    scores = rng.random(1_000_000)
-    frame = nw.from_native(pl.DataFrame({"s": scores}))
     fetched: list[int] = []
+    plain = Eager.rows
 
-    def run(frame: Any, _: str) -> list[tuple[Any, ...]]:
-        rows = Eager().rows(frame)
+    def counting(self: Eager, frame: Any) -> list[tuple[Any, ...]]:
+        rows = plain(self, frame)
         fetched.append(len(rows))
         return rows
 
-    found = order.OrderStatistics(frame, run, score="s", group=None).find({None: [300_000]})
-    assert found[None, 300_000] == np.sort(scores)[-300_000]
+    monkeypatch.setattr(Eager, "rows", counting)
+    scores = np.random.default_rng(1).random(1_000_000)
+    found = statistics(scores, "polars").find({None: [300_000]})
+    assert found[None, 300_000].low == np.sort(scores)[-300_000]
     assert len(fetched) == 2
-    assert fetched[0] <= order.BINS + 1
-    assert fetched[1] < 2 * len(scores) / order.BINS
+    assert fetched[0] <= score_summary.BINS + 1
+    assert fetched[1] < 2 * len(scores) / score_summary.BINS
+
+
+@pytest.mark.parametrize("kind", ["even", "far", "clustered"])
+def test_many_order_statistics_take_few_passes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bins that hold much are cut all at once, however many, and those of a cluster on a scale of its own."""
+    passes: list[int] = []
+    plain = Eager.rows
+
+    def counting(self: Eager, frame: Any) -> list[tuple[Any, ...]]:
+        rows = plain(self, frame)
+        passes.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(Eager, "rows", counting)
+    monkeypatch.setattr(Engine, "few", 1000)
+    rng = np.random.default_rng(2)
+    scores = rng.random(100_000)
+    if kind == "far":
+        scores = 300 + 550 * scores
+    elif kind == "clustered":
+        scores = np.where(rng.random(100_000) < 0.5, scores, 0.7 + scores * 1e-12)
+    wanted = sorted(rng.choice(100_000, 200, replace=False).tolist())
+    found = statistics(scores, "polars").find({None: [rank + 1 for rank in wanted]})
+    ordered = np.sort(scores)[::-1]
+    assert [found[None, rank + 1].low for rank in wanted] == ordered[wanted].tolist()
+    assert len(passes) <= 6
+    assert max(passes) <= 2 * order.LINES
 
 
 def test_an_engine_whose_bins_overlap_is_not_believed() -> None:
     with pytest.raises(SurelistError, match="overlap"):
-        order._descending(None, [(0, 1, 0.1, 0.3), (1, 1, 0.2, 0.4)], 0)
+        order._descending(None, [(0, 1, 0.1, 0.3), (1, 1, 0.2, 0.4)], 0, order.Cut())
     with pytest.raises(SurelistError, match="overlap"):
-        order._descending(None, [(0, 1, math.nan, math.nan)], 0)
+        order._descending(None, [(0, 1, math.nan, math.nan)], 0, order.Cut())

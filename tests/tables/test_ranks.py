@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import surelist as sl
-from surelist.tables import ranks
+from surelist.tables import order_statistics, ranks
 from surelist.tables.engines.base import Engine
 from surelist.tables.engines.spark import Spark
 from surelist.tables.sources import open_table
@@ -33,10 +33,11 @@ SPREADS = spreads()
 
 @pytest.fixture
 def tight(monkeypatch):
-    """Cells and fetches so small that six hundred rows need every step."""
-    monkeypatch.setattr(ranks, "CELLS", 32)
-    monkeypatch.setattr(ranks, "MOST_CELLS", 256)
-    monkeypatch.setattr(ranks, "DEPTH", 1 << 12)
+    """Bins and fetches so small that six hundred rows need every step."""
+    monkeypatch.setattr(order_statistics, "LINES", 256)
+    monkeypatch.setattr(order_statistics, "RANGES", 8)
+    monkeypatch.setattr(order_statistics, "SPLITS", 3)
+    monkeypatch.setattr(order_statistics, "DEPTH", 1 << 12)
     monkeypatch.setattr(Engine, "few", 30)
     monkeypatch.setattr(Spark, "few", 30)
 
@@ -92,15 +93,15 @@ def test_little_comes_back_from_many_rows(monkeypatch):
     from surelist.tables.engines.polars import Polars
 
     gathered: list[int] = []
-    plain = Polars.gathered
+    plain = Polars.rows
 
-    def counting(self, frame, numbers):
-        fetched = plain(self, frame, numbers)
-        gathered.append(len(next(iter(fetched.values()))))
+    def counting(self, frame):
+        fetched = plain(self, frame)
+        gathered.append(len(fetched))
         return fetched
 
     monkeypatch.setattr(Polars, "few", 5000)
-    monkeypatch.setattr(Polars, "gathered", counting)
+    monkeypatch.setattr(Polars, "rows", counting)
     scores = np.random.default_rng(7).standard_normal(100_000)
     work = sl.label_table(pl.LazyFrame({"score": scores}), sl.Expected(5, 100), score="score", labels=300)
     assert len(work.ask()) == 75

@@ -27,7 +27,8 @@ from surelist.service.models import (
 
 if TYPE_CHECKING:
     from surelist.workflows.watching import WatchedPromise
-from surelist.service.record.event import Entry, Event
+from surelist.service.record.chain import Entry
+from surelist.service.record.event import Event
 from surelist.service.record.events import SelectionMade
 from surelist.service.record.log import Written
 from surelist.service.record.record import SavedPolicy

@@ -14,8 +14,8 @@ from surelist.service import answers, reviewing
 from surelist.service.campaigns import Standing
 from surelist.service.choices import until
 from surelist.service.models import Receipt
-from surelist.service.record import campaigns as events
-from surelist.service.record.event import Entry, of_kind
+from surelist.service.record import events
+from surelist.service.record.chain import Entry, of_kind
 from surelist.service.record.view import View
 from surelist.service.uploads import Spool, list_of
 from surelist.service.worklist import Worklist

@@ -6,11 +6,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from surelist.service.choices import until
-from surelist.service.record.campaigns import CampaignScreened
-from surelist.service.record.event import Entry, of_kind
-from surelist.service.record.events import SelectionMade
-from surelist.service.record.labellings import LabellingStarted
-from surelist.service.record.reviews import Reviewable
+from surelist.service.record.chain import Entry, of_kind
+from surelist.service.record.events import CampaignScreened, LabellingStarted, Reviewable, SelectionMade
 from surelist.service.record.view import View
 from surelist.service.sentences import person
 from surelist.service.uploads import Draft, KeptList

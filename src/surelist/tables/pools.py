@@ -6,7 +6,7 @@ Only qualified rows are fetched; how many pools there are is counted where the t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import narwhals as nw
 import numpy as np
@@ -16,7 +16,7 @@ from surelist import _check as check
 from surelist._dataclasses import dataclass
 from surelist._names import option
 from surelist.errors import InvalidInput
-from surelist.tables.evidence import CalibrationRows, TableEvidence, calibration_rows
+from surelist.tables.evidence import CalibrationRows, Checks, TableEvidence, calibration_rows
 from surelist.tables.roles import GROUP, POOL, RANK, ROWS, SCORE, Columns, find_columns
 from surelist.tables.sources import Table
 from surelist.tables.thresholds import with_ranks
@@ -26,35 +26,28 @@ LISTED = ROWS + "_listed"
 
 @dataclass(frozen=True)
 class PooledRows:
-    """The qualified rows of all pools, and how many rows and pools there are.
+    """The qualified rows of all pools, what was counted of all rows, and how many pools there are.
 
     ``unscored`` of the pools have no row with a score: nobody of them can be listed.
     """
 
-    rows: int
+    counted: CalibrationRows
     pools: int
     unscored: int
     scores: NDArray[np.float64]
     codes: NDArray[np.int64]
-    missing_labels: int
-    dropped: int
-    counts: TableEvidence
     groups: NDArray[Any] | None = None
+
+    @property
+    def counts(self) -> TableEvidence:
+        return self.counted.evidence[None]
 
 
 def pooled_rows(
-    table: Table,
-    *,
-    names: Mapping[str, str | None],
-    missing_labels: str,
-    on_bad_rows: str,
-    by_rank: bool = False,
+    table: Table, names: Mapping[str, str | None], *, by_rank: bool = False, **checks: Unpack[Checks]
 ) -> PooledRows:
     """Whole pools of a table, after the same checks as for rows; by rank, scores are minus ranks."""
-    counted = calibration_rows(
-        table, [None], names={**names, "group": None}, group_rows="own", hashed=False,
-        missing_labels=missing_labels, on_bad_rows=on_bad_rows,
-    )  # fmt: skip
+    counted = calibration_rows(table, [None], {**names, "group": None}, **checks)
     evidence = counted.evidence[None]
     columns, frame = evidence.scores.columns, evidence.scores.frame
     pools, unscored = _pools(columns)
@@ -76,18 +69,8 @@ def pooled_rows(
     columns.table.say("fetching the qualified rows of all pools")
     with columns.table.reading():
         fetched = columns.table.engine.columns(frame.select(SCORE, POOL, *group), (SCORE,))
-    codes = _codes(fetched[POOL])
-    return PooledRows(
-        evidence.rows,
-        pools,
-        unscored,
-        fetched[SCORE],
-        codes,
-        counted.missing_labels,
-        counted.dropped,
-        evidence,
-        _groups(fetched[GROUP], names) if group else None,
-    )
+    groups = _groups(fetched[GROUP], names) if group else None
+    return PooledRows(counted, pools, unscored, fetched[SCORE], _codes(fetched[POOL]), groups)
 
 
 def _groups(values: Any, names: Mapping[str, str | None]) -> NDArray[Any]:

@@ -28,7 +28,7 @@ from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.shift import DensityRatio
 from surelist.promises.terms import Roles, Terms, fitting_advice
 from surelist.tables.arrays import read_columns
-from surelist.tables.evidence import calibration_rows
+from surelist.tables.evidence import Checks, calibration_rows
 from surelist.tables.pools import PooledRows, pool_totals, pooled_rows
 from surelist.tables.reading import reading_of
 from surelist.workflows.source import Source, words_of_tables
@@ -77,15 +77,16 @@ def _certified(
 def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
     """Rows as units: counted where the table is."""
     names = roles.names(*WITH_POOLS)
-    how: dict[str, Any] = {
-        "group_rows": terms.group_rows, "hashed": terms.hashed, "missing_labels": terms.missing_labels,
-        "on_bad_rows": source.on_bad_rows,
-    }  # fmt: skip
+    checks: Checks = {"hashed": terms.hashed, "on_bad_rows": source.on_bad_rows}
+    checks["missing_labels"] = terms.missing_labels
+    own = terms.group_rows
     whole = terms.common and EVERYONE in terms.targets
-    rows = calibration_rows(source.open(), list(terms.targets), names=names, more_groups=whole, **how)
+    rows = calibration_rows(
+        source.open(), list(terms.targets), names, group_rows=own, more_groups=whole, **checks
+    )
     evidence = {name: Evidence(each, name) for name, each in rows.evidence.items()}
     if terms.common:
-        everyone = calibration_rows(source.open(), [None], names={**names, "group": None}, **how)
+        everyone = calibration_rows(source.open(), [None], {**names, "group": None}, **checks)
         evidence[None] = Evidence(everyone.evidence[None])
     if whole:
         refuse_everyone(rows.evidence[EVERYONE].raw is not None)
@@ -103,22 +104,22 @@ def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
 
 def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -> Policy:
     """Whole pools as units: one pass counts them, another fetches the qualified rows."""
-    read = pooled_rows(
-        source.open(), names=names, missing_labels=terms.missing_labels, on_bad_rows=source.on_bad_rows,
-        by_rank=terms.all_targets[0].by_rank,
-    )  # fmt: skip
+    checks: Checks = {"missing_labels": terms.missing_labels, "on_bad_rows": source.on_bad_rows}
+    read = pooled_rows(source.open(), names, by_rank=terms.all_targets[0].by_rank, **checks)
     evidence: dict[str | None, Evidence] = {None: _pooled(read, None)}
     if terms.common:
         known = [str(name) for name in terms.targets]
         members = pool_members(read.groups, known, len(read.scores), overlapping=False, everyone=True)
         evidence |= {name: _pooled(read, name, mask) for name, mask in members.items()}
-    policy = certify(evidence, terms, Facts(read.missing_labels, read.dropped))
+    policy = certify(evidence, terms, Facts(read.counted.missing_labels, read.counted.dropped))
     return policy.with_columns(**names)
 
 
 def _pooled(read: PooledRows, group: str | None, mask: Any = slice(None)) -> Evidence:
     """Whole pools, of whose qualified rows those of a group count."""
-    rows = PoolRows.of_qualified(read.rows, read.pools, read.scores[mask], read.codes[mask], read.unscored)
+    rows = PoolRows.of_qualified(
+        read.counts.rows, read.pools, read.scores[mask], read.codes[mask], read.unscored
+    )
     return Evidence(read.counts, group, pooled=rows)
 
 

@@ -30,7 +30,7 @@ from surelist.tables.bad_rows import Problem, problem_of
 from surelist.tables.column_facts import Column
 from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
-from surelist.tables.evidence import calibration_problems
+from surelist.tables.evidence import Census
 from surelist.tables.excel import SheetNeeded
 from surelist.tables.hints import LABELS, NO_HINTS, Hints, Origin
 from surelist.tables.labels import NO_LABEL
@@ -309,9 +309,11 @@ calibrate, select = calibrate_table, select_table  # shorter, for the front ends
 
 def problems(source: Source, roles: Roles, missing_labels: MissingLabels = "error") -> tuple[Problem, ...]:
     """What calibration would refuse or warn of with these columns, in the same words."""
-    return calibration_problems(
-        source.open(), roles.names(*REMEMBERED), missing_labels=missing_labels, on_bad_rows=source.on_bad_rows
-    )
+    names, how = roles.names(*REMEMBERED), source.on_bad_rows
+    try:
+        return Census(source.open(), names, missing_labels=missing_labels, on_bad_rows=how).problems
+    except InvalidInput as error:
+        return (problem_of(error),)
 
 
 def value_problems(source: Source, roles: Roles) -> tuple[Problem, ...]:

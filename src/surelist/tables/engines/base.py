@@ -93,7 +93,7 @@ class Engine(ABC):
     branches = False  # of a choice between expressions, only the one taken is worked out
     counts_beside = False  # one pass writes and answers queries
     lazy = True  # a result is worked out again whenever it is asked for
-    few = 1 << 20  # rows that may be gathered at a time
+    few = 1 << 17  # rows that may be brought back at a time
     errors: tuple[type[Exception], ...] = ()  # what it raises when data cannot be read
 
     def is_called(self, name: str) -> bool:
@@ -135,10 +135,6 @@ class Engine(ABC):
         ``size``: bytes of the files it comes from; the copy of large ones is on a disk.
         """
         return frame
-
-    def gathered(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
-        """As ``columns``, of a small result whose order does not matter."""
-        return self.columns(frame, numbers)
 
     def _collect(self, frame: Frame) -> Frame:
         return frame.collect()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Collection
 from typing import Any
 
 import narwhals as nw
@@ -51,9 +50,6 @@ class Polars(Engine):
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = frame.to_native().collect(engine="streaming").rows()
         return rows
-
-    def gathered(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
-        return super().columns(nw.from_native(frame.to_native().collect(engine="streaming").lazy()), numbers)
 
     def with_numbers(
         self, frame: Frame, column: str, alias: str, *, label: bool, style: NumberStyle = PLAIN

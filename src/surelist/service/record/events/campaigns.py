@@ -1,0 +1,183 @@
+"""Campaigns: how each began, and every step since. Verifying takes each step again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from surelist._numerals import count
+from surelist.reports.evidence import Look
+from surelist.service.record.event import Event, Names, Withdrawn, Words, counted
+from surelist.service.record.events.lists import Listed, finished
+from surelist.workflows import campaign_record
+from surelist.workflows.campaign_record import (
+    FOLLOWS,
+    CampaignStatus,
+    PoolReviewed,
+    PoolScreened,
+    Step,
+    ThresholdUpdated,
+)
+
+if TYPE_CHECKING:
+    from surelist.service.record.chain import Entry
+    from surelist.service.record.story import Story
+
+AUDITED = "a"  # the sign of those who were drawn and are not listed
+
+
+class CampaignStarted(Event, frozen=True, kw_only=True):
+    """A campaign from past rows; ``state`` is what its steps go on from."""
+
+    action = "campaign.started"
+    looked_at = ("campaign", "campaigns", "all steps made again")
+    name: str
+    note: str = ""
+    file: str
+    rows_sha256: str
+    rows_fingerprint: str
+    columns: dict[str, str | None]
+    target: str
+    pool_size: float
+    alpha: float
+    monitor_alpha: float
+    schedule: tuple[int, ...]
+    uncertified: str
+    audit_rate: float | None = None
+    earlier_looks: tuple[Look, ...] = ()
+    state: str
+    after: CampaignStatus
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return ["began the campaign ", names.campaign(subject), f": {self.target}."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        if entry.subject in story.campaigns:
+            story.problem(entry, "the same campaign was started before")
+        story.campaigns[entry.subject] = campaign_record.resumed(self.state, [])
+        _compare(entry, story, entry.subject, self.after)
+
+
+class CampaignScreened(Listed, frozen=True, kw_only=True):
+    """A pool was shortlisted with the threshold in force; listed candidates are scores without names."""
+
+    action = "campaign.screened"
+    campaign: str
+    pool: str
+    threshold: float | None
+    scores: list[float]
+    draws: str | None = None
+    after: CampaignStatus
+
+    @property
+    def step(self) -> Step:
+        return PoolScreened(self.pool, self.candidates, self.threshold, self.scores, self.draws)
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        pool = f"{counted(self.candidates, 'candidate')} of {self.name or 'a pool'}"
+        drawn = "" if self.audit is None else f", and drew {count(self.drawn)} of the others for an audit"
+        made = f"shortlisted {count(self.shortlisted)} of {pool}{drawn}, in the campaign "
+        return [made, names.campaign(self.campaign), "."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        if entry.subject in story.reviewable:
+            story.problem(entry, "the same pool was screened before")
+        story.reviewable[entry.subject] = self
+        _require_running(entry, story, self.campaign)
+        counted = self.drawn == (self.draws or "").count(AUDITED)
+        if not counted or len(self.scores) != self.shortlisted + self.drawn:
+            story.problem(entry, "its list is not the one it counts")
+        if self.audit_rate != story.campaigns[self.campaign].audit_rate:
+            story.problem(entry, "its audit was drawn at another rate than that of its campaign")
+        if (self.campaign, self.pool_sha256) in story.pools:
+            story.problem(entry, "the same pool was screened before")
+        story.pools.add((self.campaign, self.pool_sha256))
+        _take(entry, story, self)
+
+
+class CampaignReviewed(Event, frozen=True, kw_only=True):
+    """The reviews of a campaign's pool have ended; ``labels`` has one sign for each candidate, by rank."""
+
+    action = "campaign.reviewed"
+    looked_at = (
+        "finished pool of a campaign", "finished pools of campaigns",
+        "what the reviews show, worked out again",
+    )  # fmt: skip
+    campaign: str
+    pool: str
+    labels: str
+    after: CampaignStatus
+
+    @property
+    def step(self) -> Step:
+        return PoolReviewed(self.pool, self.labels)
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return finished(names.reviewed(subject), self.labels.count("1"), self.labels.count("?"))
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        outcomes = list(story.close(entry).values())
+        said = (self.labels.count("1"), self.labels.count("0"))
+        gone = entry.subject in story.removed and not any(said)
+        if said != (outcomes.count(True), outcomes.count(False)) and not gone:
+            # ranks are known as long as the list is kept
+            story.problem(entry, "what the reviews are said to show is not what they show")
+        story.closed[entry.subject] = None
+        _take(entry, story, self)
+
+
+class CampaignUpdated(Event, frozen=True, kw_only=True):
+    """The scheduled update of the threshold."""
+
+    action = "campaign.updated"
+    campaign: str
+    after: CampaignStatus
+
+    @property
+    def step(self) -> Step:
+        return ThresholdUpdated()
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return ["updated the threshold of the campaign ", names.campaign(self.campaign), "."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        _require_running(entry, story, self.campaign)
+        _take(entry, story, self)
+
+
+CampaignStep = CampaignScreened | CampaignReviewed | CampaignUpdated
+
+
+class CampaignWithdrawn(Withdrawn, frozen=True, kw_only=True):
+    """The campaign goes no further."""
+
+    action = "campaign.withdrawn"
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return [
+            "finished reviews that raise the alarm: the campaign ",
+            names.campaign(subject),
+            " is withdrawn.",
+        ]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        _require_running(entry, story, entry.subject)
+        story.ended.add(entry.subject)
+        if not story.campaigns[entry.subject].alarm:
+            story.problem(entry, "the reviews on record do not speak against the promise that was withdrawn")
+
+
+def _require_running(entry: Entry[Event], story: Story, campaign: str) -> None:
+    if campaign in story.ended:
+        story.problem(entry, "its campaign was withdrawn before")
+
+
+def _take(entry: Entry[Event], story: Story, made: CampaignStep) -> None:
+    campaign_record.take(story.campaigns[made.campaign], made.step)
+    _compare(entry, story, made.campaign, made.after)
+
+
+def _compare(entry: Entry[Event], story: Story, campaign: str, after: CampaignStatus) -> None:
+    now = campaign_record.status(story.campaigns[campaign])
+    wrong = [name for name in FOLLOWS if getattr(after, name) != getattr(now, name)]
+    if wrong:
+        story.problem(entry, f"the steps on record do not lead there: {', '.join(wrong)}")
