@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -29,13 +30,13 @@ from surelist.service import (
     labelling_pages,
     pages,
     record_pages,
-    retention_pages,
     review_pages,
     team_pages,
 )
+from surelist.service.bodies import JSON_BODIES, body_of
 from surelist.service.errors import MEANING, NotFound, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
-from surelist.service.models import Finish, PastRows, Retirement, Reviews, Rows
+from surelist.service.models import PastRows, Rows
 from surelist.service.page_words import PAGE, PARAMETERS
 from surelist.service.record.access import Actor, Brake
 from surelist.service.record.database import Database
@@ -49,6 +50,8 @@ from surelist.service.uploads import Spool
 from surelist.service.visitor import error_page
 
 FOLDER = Path(__file__).parent
+APIS = (api, campaign_api, labelling_api)
+PAGES = (drafts, pages, review_pages, labelling_pages, record_pages, team_pages, campaign_pages)
 SWEEP_SECONDS = 30
 KEYS_KEPT = timedelta(days=3)
 
@@ -86,11 +89,10 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json",
     )  # fmt: skip
     app.state.runtime, app.state.sandboxes = runtime, sandboxes
-    for module in (api, campaign_api, labelling_api):
+    for module in APIS:
         app.include_router(module.router)
-    for page in (drafts, pages, review_pages, retention_pages, labelling_pages, record_pages, team_pages):
+    for page in PAGES:
         app.include_router(page.router, include_in_schema=False)
-    app.include_router(campaign_pages.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     _add_checks(app)
     _add_errors(app)
@@ -184,7 +186,13 @@ def _declare_bodies(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         schema = made()
         parts = schema.setdefault("components", {}).setdefault("schemas", {})
-        for model in (Rows, PastRows, Reviews, Retirement, Finish, *labelling_api.BODIES):
+        bodies: list[type[BaseModel]] = [Rows, PastRows]
+        for route in (each for module in APIS for each in module.router.routes):
+            read = [JSON_BODIES.get(each.call) for each in route.dependant.dependencies]
+            for model in filter(None, read):
+                schema["paths"][route.path]["post"] |= body_of(model)
+                bodies.append(model)
+        for model in bodies:
             described = model.model_json_schema(ref_template="#/components/schemas/{model}")
             parts.update(described.pop("$defs", {}))
             parts[model.__name__] = described

@@ -7,16 +7,17 @@ from contextlib import asynccontextmanager
 from hashlib import sha256
 from typing import Any, TypeVar
 
+from fastapi import Depends
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from surelist.errors import InvalidInput
-from surelist.service import calibrating, jobs
+from surelist.service import calibrating, jobs, models
 from surelist.service.errors import WrongType
 from surelist.service.middleware import SMALL, allow_body
-from surelist.service.runtime import Runtime
+from surelist.service.runtime import Runtime, runtime_of
 from surelist.service.sent_rows import lines_of, refuse_twice
 from surelist.service.uploads import Upload
 from surelist.service.workers import run
@@ -39,38 +40,30 @@ FILES = (
     "application/vnd.oasis.opendocument.spreadsheet",
 )
 
-# for OpenAPI, since bodies are read by hand
-TABLE_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {"schema": {"$ref": "#/components/schemas/Rows"}},
-            "text/csv": {"schema": {"type": "string"}},
-            LINES: {"schema": {"type": "string"}},
-            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
-            EXCEL: {"schema": {"type": "string", "format": "binary"}},
-        },
-    }
-}
-
-
+TABLES = f"application/json, text/csv, {LINES}, application/vnd.apache.parquet or {EXCEL}"
 TWO_FILES = "expected a form with the files past and unlabelled, and nothing else."
-PAST_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            **TABLE_BODY["requestBody"]["content"],
-            "application/json": {"schema": {"$ref": "#/components/schemas/PastRows"}},
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["past"],
-                    "properties": {name: {"type": "string", "format": "binary"} for name in FORM_FILES},
-                }
-            },
-        },
-    }
-}
+
+# for OpenAPI, since bodies are read by hand
+TEXT, BINARY = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
+FILE_CONTENT = {"text/csv": TEXT, LINES: TEXT, "application/vnd.apache.parquet": BINARY, EXCEL: BINARY}
+_TWO_FILES = {
+    "type": "object", "required": ["past"], "properties": dict.fromkeys(FORM_FILES, BINARY["schema"]),
+}  # fmt: skip
+JSON_BODIES: dict[object, type[BaseModel]] = {}  # by the dependency that reads them
+
+
+def body_of(model: type[BaseModel], **others: Any) -> dict[str, Any]:
+    """A body as OpenAPI describes it: JSON, or something else."""
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}, **others}}
+    }  # fmt: skip
+
+
+TABLE_BODY = body_of(models.Rows, **FILE_CONTENT)
+PAST_BODY = body_of(
+    models.PastRows, **FILE_CONTENT, **{"multipart/form-data": {"schema": _TWO_FILES}}
+)  # fmt: skip
 
 
 def content_type(request: Request) -> str:
@@ -114,47 +107,43 @@ def _validated(body: bytes, model: type[M]) -> M:
         raise InvalidInput(where, f"{first['msg']}.") from None
 
 
-def body_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The body as OpenAPI describes it."""
-    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+def sent(model: type[BaseModel], limit: int = SMALL) -> Any:
+    """A JSON body as a parameter of a handler, after the one that says who is asking."""
+
+    async def read(request: Request) -> BaseModel:
+        return await parsed_body(request, runtime_of(request), model, limit)
+
+    JSON_BODIES[read] = model
+    return Depends(read)
 
 
 @asynccontextmanager
-async def table_body(
-    request: Request, runtime: Runtime, *, past: bool, sheet: str | None = None
-) -> AsyncIterator[Upload]:
-    """The body as a file, for the length of one request and not longer."""
-    upload = received = await _received(request, runtime)
-    try:
-        upload = await runtime.work(jobs.admit, received, runtime.settings, past=past, sheet=sheet)
-        yield upload
-    finally:
-        received.path.unlink(missing_ok=True)
-        upload.path.unlink(missing_ok=True)
-
-
-@asynccontextmanager
-async def past_body(
-    request: Request, runtime: Runtime, sheet: str | None = None
+async def tables_in(
+    request: Request, runtime: Runtime, *, past: bool, two: bool = False, sheet: str | None = None
 ) -> AsyncIterator[calibrating.Past]:
-    """Past candidates, and with them, in JSON or in a form of two files, scores of others without labels."""
-    uploads: list[Upload] = []
+    """The body as files, for the length of one request and not longer.
+
+    ``two``: with past candidates, in JSON or in a form of two files, scores of others may come.
+    """
+    kind, uploads = content_type(request), list[Upload]()
     try:
-        if content_type(request) == "multipart/form-data":
+        if two and kind == "multipart/form-data":
             await _receive_form(request, runtime, uploads)
-        elif content_type(request) == "application/json":
+        elif kind == "application/json":
             body = await json_body(request, runtime, runtime.settings.max_json)
             digest = sha256(body).hexdigest()
-            for lines in await large_or_small(runtime, body, lines_of):
+            for lines in (await large_or_small(runtime, body, lines_of))[: 1 + two]:
                 if lines is not None:
                     uploads.append(await runtime.work(runtime.spool.store_lines, lines, digest))
+        elif kind in FILES:
+            allow_body(request.scope, runtime.settings.max_upload)
+            uploads.append(await runtime.spool.receive(request.stream(), runtime.settings.max_upload))
         else:
-            uploads.append(await _received(request, runtime))
+            raise WrongType("Content-Type", expected=TABLES, got=repr(kind[:80]))
         admitted = []
         for upload, name in zip(tuple(uploads), ("the upload", "the unlabelled scores"), strict=False):
             admitted.append(
-                await runtime.work(jobs.admit, upload, runtime.settings, past=True, name=name, sheet=sheet)
+                await runtime.work(jobs.admit, upload, runtime.settings, past=past, name=name, sheet=sheet)
             )
             uploads.append(admitted[-1])  # a workbook has become another file
         yield calibrating.Past(admitted[0], others=admitted[1] if len(admitted) > 1 else None)
@@ -181,16 +170,3 @@ async def _receive_form(request: Request, runtime: Runtime, uploads: list[Upload
             uploads.append(await runtime.work(runtime.spool.store, each.file, limit))
     finally:
         await form.close()
-
-
-async def _received(request: Request, runtime: Runtime) -> Upload:
-    kind = content_type(request)
-    if kind == "application/json":
-        body = await json_body(request, runtime, runtime.settings.max_json)
-        lines, _ = await large_or_small(runtime, body, lines_of)
-        return await runtime.work(runtime.spool.store_lines, lines, sha256(body).hexdigest())
-    if kind in FILES:
-        allow_body(request.scope, runtime.settings.max_upload)
-        return await runtime.spool.receive(request.stream(), runtime.settings.max_upload)
-    wanted = f"application/json, text/csv, {LINES}, application/vnd.apache.parquet or {EXCEL}"
-    raise WrongType("Content-Type", expected=wanted, got=repr(kind[:80]))

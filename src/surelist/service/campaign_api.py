@@ -6,23 +6,19 @@ import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from msgspec import structs
 from pydantic import BaseModel, Field
 
-from surelist.service import answers, api, campaign_views, campaigns, reviewing
+from surelist.service import answers, api, campaigns, reviewing
 from surelist.service.api import Auditor, Maker, SelectionId
-from surelist.service.bodies import TABLE_BODY, body_schema, past_body
-from surelist.service.campaign_views import CampaignView
+from surelist.service.bodies import TABLE_BODY
 from surelist.service.choices import AboutList, ChosenColumns, Labels, until
-from surelist.service.models import (
-    FileOptions,
-    Finish,
-    Name,
-    Number,
-    PastOptions,
-    Receipt,
-    Reviews,
-    ReviewsView,
-)
+from surelist.service.models import FileOptions, Name, Number, PastOptions, Receipt, ReviewsView
+from surelist.service.record import events
+from surelist.service.record.chain import Entry, of_kind
+from surelist.service.runtime import working
+from surelist.service.uploads import Spool, list_of
+from surelist.service.worklist import Worklist
 
 router = APIRouter(prefix="/api/v1", responses=api.router.responses)
 
@@ -84,6 +80,30 @@ class ScreenOptions(FileOptions):
     )
 
 
+class CampaignView(BaseModel):
+    """Where a campaign stands."""
+
+    id: str
+    name: str
+    target: str
+    alpha: float
+    spent: float = Field(description="Of alpha, by the updates so far.")
+    schedule: list[int]
+    audit_rate: float | None = Field(description="With which everyone is drawn for an audit, if at all.")
+    promise: str
+    threshold: float | None = Field(description="In force for the next pool; null while everyone is listed.")
+    list_size: float = Field(description="Candidates to expect on the list of a pool of the promised size.")
+    pools: int
+    rows: int
+    next_update: int | None = Field(description="After how many pools the threshold is updated again.")
+    due: bool = Field(description="Whether that comes before the next pool.")
+    standing: str
+    sentence: str
+    withdrawn: str | None
+    waiting: list[str] = Field(description="Pools whose reviews are not finished.")
+    receipt: Receipt
+
+
 class ScreenedView(BaseModel):
     """A pool that was screened; listed candidates by id, the best score first."""
 
@@ -98,80 +118,102 @@ class ScreenedView(BaseModel):
     receipt: Receipt
 
 
+def finished_in(now: campaigns.Standing) -> dict[str, str]:
+    """The labels of pools whose reviews have ended."""
+    return {each.subject: each.event.labels for each in of_kind(now.steps, events.CampaignReviewed)}
+
+
+def waiting_in(now: campaigns.Standing) -> list[Entry[events.CampaignScreened]]:
+    """Pools whose reviews are not finished."""
+    finished, screened = finished_in(now), of_kind(now.steps, events.CampaignScreened)
+    return [each for each in screened if each.event.to_review and each.subject not in finished]
+
+
 @router.post("/campaigns", status_code=201, openapi_extra=TABLE_BODY)
-async def start(call: Maker, options: Annotated[CampaignOptions, Query()]) -> CampaignView:
+@api.with_table(two=True)
+def start(call: Maker, options: Annotated[CampaignOptions, Query()]) -> CampaignView:
     """Start a campaign from past candidates. 422 if its first threshold is not certifiable."""
-    async with past_body(call.request, call.runtime, options.sheet) as past:
-        key = call.key("campaign", options.model_dump_json(), past.upload.sha256)
-        ident = await call.work(
-            campaigns.start, call.runtime, call.view, past, options.columns(), options.terms(), options.name,
-            options.note, key,
-        )  # fmt: skip
-    return await campaign(ident, call)
+    ident = campaigns.start(
+        call.runtime, call.view, call.past, options.columns(), options.terms(), options.name, options.note,
+        call.key("campaign", options.model_dump_json(), call.past.upload.sha256),
+    )  # fmt: skip
+    return where_it_stands(ident, call)
 
 
 @router.get("/campaigns")
-async def all_campaigns(call: Auditor) -> list[CampaignView]:
+def all_campaigns(call: Auditor) -> list[CampaignView]:
     """Campaigns on record, newest first."""
-    return [await campaign(each.subject, call) for each in await call.read(call.view.all_campaigns)]
+    return [where_it_stands(each.subject, call) for each in call.view.all_campaigns()]
 
 
 @router.get("/campaigns/{campaign}")
-async def campaign(campaign: SelectionId, call: Auditor) -> CampaignView:
+def where_it_stands(campaign: SelectionId, call: Auditor) -> CampaignView:
     """Where a campaign stands."""
-    return await call.read(campaign_views.as_answer, call.view, campaign)
+    now = campaigns.Standing(call.view, campaign)
+    return CampaignView(  # of what is known, what the answer has
+        **{**structs.asdict(now.begun), **structs.asdict(now.after)}, id=campaign,
+        withdrawn=now.withdrawn.event.reason if now.withdrawn else None,
+        waiting=[each.subject for each in waiting_in(now)],
+        receipt=answers.receipt(now.steps[-1] if now.steps else now.entry),
+    )  # fmt: skip
 
 
 @router.post("/campaigns/{campaign}/screen", openapi_extra=TABLE_BODY)
-async def screen(
-    campaign: SelectionId, call: Maker, options: Annotated[ScreenOptions, Query()]
-) -> ScreenedView:
+@api.with_table(past=False)
+def screen(campaign: SelectionId, call: Maker, options: Annotated[ScreenOptions, Query()]) -> ScreenedView:
     """Shortlist a pool with the threshold in force. 409 while an update is due, or after an alarm."""
-    known = (await call.read(call.view.campaign, campaign)).event.columns
+    known, upload = call.view.campaign(campaign).event.columns, call.past.upload
     columns = ChosenColumns(
         score=options.score or known["score"], id=options.id or known["id"], decimal=options.decimal
     )
     seconds = reviewing.keep_of(options.keep, call.runtime.settings)
-    async with call.table(past=False, sheet=options.sheet) as upload:
-        about = AboutList(options.name, options.note, kept_until=until(time.time() + seconds))
-        made = await call.work(
-            campaigns.screen, call.runtime, call.view, campaign, upload, name="the pool", columns=columns,
-            about=about, seconds=seconds, format="parquet" if upload.origin else None,
-            key=call.key("screen", campaign, options.model_dump_json(), upload.sha256),
-        )  # fmt: skip
-    listed, drawn = await call.read(campaign_views.to_review, call.runtime.spool, made.subject)
+    made = campaigns.screen(
+        call.runtime, call.view, campaign, upload, name="the pool", columns=columns, seconds=seconds,
+        about=AboutList(options.name, options.note, kept_until=until(time.time() + seconds)),
+        format="parquet" if upload.origin else None,
+        key=call.key("screen", campaign, options.model_dump_json(), upload.sha256),
+    )  # fmt: skip
+    listed, drawn = _to_review(call.spool, made.subject)
     names = ("candidates", "shortlisted", "threshold", "kept_until")
     return ScreenedView(
         **{name: getattr(made.event, name) for name in names}, pool=made.subject, shortlist=listed,
-        audit=drawn, receipt=answers.receipt(made),
-        campaign=await call.read(campaign_views.as_answer, call.view, campaign),
+        audit=drawn, receipt=answers.receipt(made), campaign=where_it_stands(campaign, call),
     )  # fmt: skip
 
 
-@router.post(
-    "/campaigns/{campaign}/pools/{pool}/reviews", status_code=201, openapi_extra=body_schema(Reviews)
-)
-async def send_reviews(campaign: SelectionId, pool: SelectionId, call: Maker) -> ReviewsView:
+def _to_review(spool: Spool, pool: str) -> tuple[list[str], list[str]]:
+    """Who is to be reviewed of a pool, by id and the best score first: its list, and those drawn besides."""
+    kept = spool.result(pool)
+    if kept is None:
+        return [], []
+    with Worklist(list_of(kept.upload)) as work:
+        names = list(work.ranked())
+        return names[: work.listed], names[work.listed :]
+
+
+@router.post("/campaigns/{campaign}/pools/{pool}/reviews", status_code=201)
+def send_reviews(
+    campaign: SelectionId, pool: SelectionId, call: Maker, body: api.SentReviews
+) -> ReviewsView:  # fmt: skip
     """Say which candidates of a pool, listed or drawn besides, turned out to be qualified."""
-    await call.read(call.view.pool, campaign, pool)
-    return await api.take_reviews(pool, call)
+    call.view.pool(campaign, pool)
+    return api.take_reviews(pool, call, body)
 
 
-@router.post("/campaigns/{campaign}/pools/{pool}/finish", openapi_extra=body_schema(Finish))
-async def finish(campaign: SelectionId, pool: SelectionId, call: Maker) -> CampaignView:
+@router.post("/campaigns/{campaign}/pools/{pool}/finish")
+@working
+def finish(campaign: SelectionId, pool: SelectionId, call: Maker, body: api.SentFinish) -> CampaignView:
     """End the reviews of a pool: they count from now on, and may raise the alarm."""
-    await call.read(call.view.pool, campaign, pool)
-    body = await call.body(Finish)
-    key, spool = call.key("finish", pool, body.model_dump_json()), call.runtime.spool
-    written = await call.work(campaigns.finish, call.view, spool, pool, missing=body.missing, key=key)
-    known = await call.read(campaign_views.as_answer, call.view, campaign)
-    return answers.with_receipt(known, written)
+    call.view.pool(campaign, pool)
+    key = call.key("finish", pool, body.model_dump_json())
+    written = campaigns.finish(call.view, call.spool, pool, missing=body.missing, key=key)
+    return answers.with_receipt(where_it_stands(campaign, call), written)
 
 
 @router.post("/campaigns/{campaign}/update")
-async def update(campaign: SelectionId, call: Maker) -> CampaignView:
+@working
+def update(campaign: SelectionId, call: Maker) -> CampaignView:
     """The scheduled update of the threshold; refused at any other time."""
-    await call.read(call.view.campaign, campaign)
-    written = await call.work(campaigns.update, call.view, campaign, None, call.key("update", campaign))
-    known = await call.read(campaign_views.as_answer, call.view, campaign)
-    return answers.with_receipt(known, written)
+    call.view.campaign(campaign)
+    written = campaigns.update(call.view, campaign, None, call.key("update", campaign))
+    return answers.with_receipt(where_it_stands(campaign, call), written)

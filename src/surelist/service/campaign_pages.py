@@ -5,39 +5,45 @@ Pools are reviewed in the review workspace; plain forms that work without script
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
-from surelist.service import (
-    campaign_views,
-    campaigns,
-    downloading,
-    drafts,
-    file_check,
-    wizard,
-)
+from surelist.reports import history
+from surelist.service import campaigns, downloading, drafts, file_check, reviewing, wizard
 from surelist.service.calibrating import Past
-from surelist.service.choices import ChosenColumns
-from surelist.service.uploads import Draft
-from surelist.service.visitor import Me, Visitor, send, to
+from surelist.service.campaign_api import finished_in, waiting_in
+from surelist.service.choices import ChosenColumns, until
+from surelist.service.record import events
+from surelist.service.record.chain import Entry, of_kind
+from surelist.service.record.view import View
+from surelist.service.runtime import working
+from surelist.service.uploads import Draft, Spool
+from surelist.service.visitor import UPLOAD, Auditor, Maker, Uploader, Visitor, send, to, visit
 
-KEPT_AS = ("csv", "jsonl", "parquet", "xlsx")
 router = APIRouter()
 
 
 @router.get("/campaigns")
-async def all_campaigns(me: Me) -> Response:
-    view = await me.view(all_policies=True)
-    found = await me.runtime.read(campaign_views.running, view)
-    return me.show("campaigns.html", campaigns=found, viewer=view.actor.role == "viewer")
+def all_campaigns(me: Auditor) -> Response:
+    return me.show("campaigns.html", campaigns=running(me.view), viewer=me.view.actor.role == "viewer")
+
+
+def running(view: View, limit: int | None = None) -> list[dict[str, object]]:
+    """Campaigns with what is due, newest first; those that were withdrawn come with why."""
+    found = [campaigns.Standing(view, each.subject) for each in view.all_campaigns(limit)]
+    return [
+        {"entry": now.entry, "now": now.after, "waiting": waiting_in(now), "withdrawn": now.withdrawn}
+        for now in found
+    ]
 
 
 @router.get("/campaigns/new")
-async def new_campaign(me: Me, like: str | None = None) -> Response:
+def new_campaign(me: Maker, like: str | None = None) -> Response:
     """Begin a campaign; ``like`` takes over the promise of a policy."""
-    view = await me.view("operator", all_policies=True)
-    saved = await me.runtime.read(view.policy, like) if like else None
+    saved = me.view.policy(like) if like else None
     taken = saved and {
         "hash": saved.hash, "name": saved.name, "promise": saved.policy.promise,
         "fits": campaigns.terms_like(saved.policy) is not None,
@@ -46,14 +52,11 @@ async def new_campaign(me: Me, like: str | None = None) -> Response:
 
 
 @router.post("/campaigns")
-async def upload_past(me: Me) -> Response:
-    view = await me.view("operator", all_policies=True)
-    form = await me.form(limit=drafts.form_with_file(me))
-    draft = await drafts.stored(me, form, past=True)
-    like = str(form.get("like") or "")
-    terms = campaigns.terms_like((await me.runtime.read(view.policy, like)).policy) if like else None
-    asked = dict(campaigns.DEFAULTS)
-    if terms is not None:
+@working
+def upload_past(me: Uploader) -> Response:
+    draft, asked = drafts.stored(me, past=True), dict(campaigns.DEFAULTS)
+    like = me.said("like")
+    if like and (terms := campaigns.terms_like(me.view.policy(like).policy)):
         k, size, alpha = terms
         asked |= {"k": f"{k:.10g}", "pool_size": f"{size:.10g}", "alpha": f"{100 * alpha:.10g}"}
     me.spool.note(draft, then="campaign", typed=asked)
@@ -61,35 +64,32 @@ async def upload_past(me: Me) -> Response:
 
 
 @router.get("/drafts/{ident}/campaign")
-async def terms_form(ident: str, me: Me) -> Response:
-    await me.view("operator", all_policies=True)
-    return _terms_page(me, me.spool.draft(ident, me.owner, "past"))
+def terms_form(ident: str, me: Maker) -> Response:
+    return _terms_page(me, drafts.past_of(me, ident))
 
 
-def _terms_page(me: Visitor, draft: Draft, problem: Exception | None = None) -> Response:
+def _terms_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) -> Response:
     if draft.columns is None:
         return to(f"/drafts/{draft.id}")
-    status = 200 if problem is None else getattr(problem, "status", 400)
     return me.show(
-        "campaign_terms.html", status, draft=draft, problem=problem,
+        "campaign_terms.html", problem.status if problem else 200, draft=draft, problem=problem,
         asked=campaigns.DEFAULTS | draft.typed, wrong=getattr(problem, "field", None),
         refused=isinstance(problem, NotCertifiable), shown=wizard.mark_of(draft.columns),
     )  # fmt: skip
 
 
 @router.post("/drafts/{ident}/campaign")
-async def start(ident: str, me: Me) -> Response:
-    view = await me.view("operator", all_policies=True)
-    draft, form = me.spool.draft(ident, me.owner, "past"), await me.form()
-    wizard.require_shown(form, draft.columns)
-    asked = campaigns.asked_of(form)
+@working
+def start(ident: str, me: Maker) -> Response:
+    draft, asked = drafts.past_of(me, ident), campaigns.asked_of(me.form)
+    wizard.require_shown(me.form, draft.columns)
     draft = me.spool.note(draft, typed=asked)
+    assert draft.columns is not None
     name = asked["name"][:200] or draft.filename.rsplit(".", 1)[0]
     past, key = Past(draft.upload, draft.filename), me.key("campaign", draft.upload.sha256, repr(asked))
     try:
-        terms = campaigns.terms_of(asked)
-        made = await me.runtime.work(
-            campaigns.start, me.runtime, view, past, draft.columns, terms, name, asked["note"], key
+        made = campaigns.start(
+            me.runtime, me.view, past, draft.columns, campaigns.terms_of(asked), name, asked["note"], key
         )
     except (InvalidInput, NotCertifiable) as error:
         return _terms_page(me, draft, error)
@@ -98,35 +98,72 @@ async def start(ident: str, me: Me) -> Response:
 
 
 @router.get("/campaigns/{ident}")
-async def show_campaign(ident: str, me: Me) -> Response:
-    view = await me.view(all_policies=True)
-    shown = await me.runtime.read(campaign_views.shown, view, me.spool, ident)
-    return me.show("campaign.html", **shown, viewer=view.actor.role == "viewer")
+def show_campaign(ident: str, me: Auditor) -> Response:
+    """A campaign with its history."""
+    now = campaigns.Standing(me.view, ident)
+    pools = _pools(me.view, me.spool, now)
+    updates: list[Entry[events.CampaignStarted | events.CampaignUpdated]] = [now.entry]
+    updates += of_kind(now.steps, events.CampaignUpdated)
+    return me.show(
+        "campaign.html", entry=now.entry, facts=now.begun, now=now.after, steps=len(now.steps),
+        withdrawn=now.withdrawn, pools=pools[::-1], open=[each for each in pools if not each["finished"]],
+        updates=updates, viewer=me.view.actor.role == "viewer",
+        pictures=_pictures(updates, [each["made"] for each in pools]),
+    )  # fmt: skip
+
+
+def _pools(view: View, spool: Spool, now: campaigns.Standing) -> list[dict[str, Any]]:
+    """Its pools, with how far their reviews are and until when their lists are kept."""
+    finished, lines = finished_in(now), []
+    for each in of_kind(now.steps, events.CampaignScreened):
+        made, ident, kept = each.event, each.subject, spool.result(each.subject)
+        labels = finished.get(ident)
+        if labels is None:
+            progress = reviewing.progress(view.marks(ident), made.to_review, view.reviewer(ident))
+        else:
+            progress = {"reviewed": len(labels) - labels.count("?"), "yes": labels.count("1"), "seen": 0}
+        lines.append({
+            "id": ident, "at": each.at, "made": made, "progress": progress,
+            "finished": labels is not None or not made.to_review,
+            "until": until(kept.until) if kept else None,
+        })  # fmt: skip
+    return lines
+
+
+def _pictures(
+    updates: list[Entry[events.CampaignStarted | events.CampaignUpdated]],
+    pools: list[events.CampaignScreened],
+) -> dict[str, str | None]:
+    """List length and threshold by pool, once there is something to compare."""
+    shares = [100 * each.shortlisted / each.candidates for each in pools if each.candidates]
+    after = [each.event.after for each in updates]
+    values = [(float(each.pools), each.threshold) for each in after if each.threshold is not None]
+    return {
+        "lengths": history.lengths(shares) if len(shares) > 1 else None,
+        "thresholds": history.thresholds(values, len(pools)) if values and len(pools) > 1 else None,
+    }
 
 
 @router.post("/campaigns/{ident}/pool")
-async def upload_pool(ident: str, me: Me) -> Response:
-    view = await me.view("operator", all_policies=True)
-    await me.runtime.read(view.campaign, ident)
-    form = await me.form(limit=drafts.form_with_file(me))
-    draft = await drafts.stored(me, form, past=False, kind="campaign pool")
-    me.spool.note(draft, campaign=ident)
+@working
+def upload_pool(
+    ident: str, me: Annotated[Visitor, visit("operator", all_policies=True, of="campaign", limit=UPLOAD)]
+) -> Response:
+    draft = me.spool.note(drafts.stored(me, past=False, kind="campaign pool"), campaign=ident)
     return to(f"/campaigns/pools/{draft.id}")
 
 
 @router.get("/campaigns/pools/{ident}")
-async def pool_form(ident: str, me: Me) -> Response:
-    await me.view("operator", all_policies=True)
-    return await _pool_page(me, ident)
+@working
+def pool_form(ident: str, me: Maker) -> Response:
+    return _pool_page(me, me.spool.draft(ident, me.owner, "campaign pool"))
 
 
-async def _pool_page(me: Visitor, ident: str, problem: SurelistError | None = None) -> Response:
-    view = await me.view("operator", all_policies=True)
-    draft = me.spool.draft(ident, me.owner, "campaign pool")
+def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) -> Response:
     if draft.sheets:
-        return me.show("sheets.html", draft=draft, action=f"/pools/{ident}/sheet")
-    entry = await me.runtime.read(view.campaign, draft.campaign)
-    draft, profile = await me.runtime.work(file_check.profile, me.runtime, draft)
+        return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
+    entry = me.view.campaign(draft.campaign or "")
+    draft, profile = file_check.profile(me.runtime, draft)
     known = {role: name for role, name in entry.event.columns.items() if name in profile.names}
     # another score than the calibrated one is never taken silently
     guessed = ChosenColumns(score=known.get("score"), id=known.get("id") or profile.guesses["id"])
@@ -135,45 +172,42 @@ async def _pool_page(me: Visitor, ident: str, problem: SurelistError | None = No
 
 
 @router.post("/campaigns/pools/{ident}")
-async def screen(ident: str, me: Me) -> Response:
+@working
+def screen(ident: str, me: Maker) -> Response:
     """Shortlist the pool with the threshold in force."""
-    view = await me.view("operator", all_policies=True)
-    draft, form = me.spool.draft(ident, me.owner, "campaign pool"), await me.form()
-    draft, columns, about, seconds = drafts.note_pool(me, draft, form, longest=100)
+    before = me.spool.draft(ident, me.owner, "campaign pool")
+    draft, columns, about, seconds = drafts.note_pool(me, before, longest=100)
     campaign = draft.campaign or ""
     try:
-        entry = await me.runtime.work(
-            campaigns.screen, me.runtime, view, campaign, draft.upload, name=draft.filename, columns=columns,
+        entry = campaigns.screen(
+            me.runtime, me.view, campaign, draft.upload, name=draft.filename, columns=columns,
             about=about, seconds=seconds, key=me.key("screen", ident),
             format="parquet" if draft.upload.origin else None,
         )  # fmt: skip
     except InvalidInput as error:
-        return await _pool_page(me, ident, error)
+        return _pool_page(me, draft, error)
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     work = entry.event.to_review
     return to(f"/selections/{entry.subject}/review" if work else f"/campaigns/{campaign}")
 
 
 @router.post("/campaigns/{ident}/update")
-async def update(ident: str, me: Me) -> Response:
+@working
+def update(ident: str, me: Maker) -> Response:
     """The scheduled update of the threshold."""
-    view = await me.view("operator", all_policies=True)
-    await me.runtime.read(view.campaign, ident)
-    steps = str((await me.form()).get("steps") or "")
+    steps = me.said("steps")
     if not (steps.isascii() and steps.isdigit() and len(steps) < 9):
         raise InvalidInput("steps", "the form does not say what it was made from. Load the page again.")
-    await me.runtime.work(campaigns.update, view, ident, int(steps), me.key("update", ident, steps))
+    campaigns.update(me.view, ident, int(steps), me.key("update", ident, steps))
     return to(f"/campaigns/{ident}#history")
 
 
 @router.get("/campaigns/{ident}/pools/{pool}/shortlist.{format}")
-async def download(ident: str, pool: str, format: str, me: Me) -> Response:
-    view = await me.view("operator", all_policies=True)
-    entry = await me.runtime.read(view.pool, ident, pool)
-    kept = me.spool.result(pool)
-    if kept is None or format not in KEPT_AS:
+@working
+def download(ident: str, pool: str, format: str, me: Maker) -> Response:
+    entry, kept = me.view.pool(ident, pool), me.spool.result(pool)
+    if kept is None or format not in downloading.FORMATS:
         raise InvalidInput("shortlist", "it is no longer kept here, or not in this format.")
-    begun = await me.runtime.read(view.campaign, ident)
-    name = downloading.file_name(begun.event.name, entry.event.name, entry.at, format)
-    path = await me.runtime.work(downloading.campaign_list, me.spool, kept, format, entry.event)
-    return send(path, name)
+    begun = me.view.campaign(ident).event
+    name = downloading.file_name(begun.name, entry.event.name, entry.at, format)
+    return send(downloading.campaign_list(me.spool, kept, format, entry.event), name)

@@ -17,6 +17,8 @@ from surelist.service.workers import run
 from surelist.workflows import downloads
 from surelist.workflows import tables as workflows
 
+FORMATS = ("csv", "jsonl", "parquet", "xlsx")
+
 
 def unchanged(spool: Spool, kept: KeptList) -> Path:
     """A shortlist as it is, under a name of its own: somebody may remove the list while it is sent."""

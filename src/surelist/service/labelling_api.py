@@ -15,14 +15,13 @@ from surelist.promises import kinds
 from surelist.promises.options import Option
 from surelist.service import answers, api, labelling, reviewing
 from surelist.service.api import Auditor, Maker, Reader, SelectionId
-from surelist.service.bodies import TABLE_BODY, body_schema
+from surelist.service.bodies import TABLE_BODY, sent
 from surelist.service.models import Name, Options, PolicyFile, Receipt, option, with_fields
 from surelist.service.promise_form import Part
 from surelist.service.record.chain import Entry
 from surelist.service.record.event import Event
 from surelist.service.record.view import View
-from surelist.service.runtime import Runtime
-from surelist.service.uploads import Upload
+from surelist.service.runtime import working
 
 LABELS = 4 << 20  # bytes of labels in one request
 router = APIRouter(prefix="/api/v1", responses=api.router.responses)
@@ -114,30 +113,24 @@ class AskedRow(BaseModel):
     columns: dict[str, str]
 
 
-BODIES = (Labels, Corrections, LabellingName)
-
-
 @router.post("/labellings", status_code=201, openapi_extra=TABLE_BODY)
-async def start(call: Maker, options: Annotated[LabellingOptions, Query()]) -> LabellingView:
+@api.with_table(past=False)
+def start(call: Maker, options: Annotated[LabellingOptions, Query()]) -> LabellingView:
     """Draw whom to label. The draw is made once and goes on record."""
-    runtime, seconds = call.runtime, reviewing.keep_of(options.keep, call.runtime.settings)
-    async with call.table(past=False, sheet=options.sheet) as upload:
-        draft = runtime.spool.add_draft("", "collection", "the collection", _kept(runtime, upload), seconds)
-        draft = runtime.spool.note(draft, typed=options.asked())
-        key = call.key("labelling", options.model_dump_json(), upload.sha256)
-        try:
-            ident = await call.work(labelling.start, runtime, call.view, draft, seconds, key)
-        except BaseException:
-            runtime.spool.drop_draft(draft)
-            raise
-    return await call.work(_answer, call.view, ident)
-
-
-def _kept(runtime: Runtime, upload: Upload) -> Upload:
-    """The body as a file that stays when the request ends."""
-    path = runtime.spool.new_path(upload.path.suffix[1:])
-    os.link(upload.path, path)
-    return structs.replace(upload, path=path)
+    runtime, upload = call.runtime, call.past.upload
+    seconds = reviewing.keep_of(options.keep, runtime.settings)
+    path = call.spool.new_path(upload.path.suffix[1:])
+    os.link(upload.path, path)  # stays when the request ends
+    kept = structs.replace(upload, path=path)
+    draft = call.spool.add_draft("", "collection", "the collection", kept, seconds)
+    draft = call.spool.note(draft, typed=options.asked())
+    key = call.key("labelling", options.model_dump_json(), upload.sha256)
+    try:
+        ident = labelling.start(runtime, call.view, draft, seconds, key)
+    except BaseException:
+        call.spool.drop_draft(draft)
+        raise
+    return _answer(call.view, ident)
 
 
 def _answer(view: View, ident: str, counted: Entry[Event] | None = None) -> LabellingView:
@@ -151,42 +144,44 @@ def _answer(view: View, ident: str, counted: Entry[Event] | None = None) -> Labe
 
 
 @router.get("/labellings/{ident}")
-async def show(ident: SelectionId, call: Auditor) -> LabellingView:
+@working
+def show(ident: SelectionId, call: Auditor) -> LabellingView:
     """Where a labelling stands."""
-    return await call.work(_answer, call.view, ident)
+    return _answer(call.view, ident)
 
 
 @router.get("/labellings/{ident}/next")
-async def next_rows(
+@working
+def next_rows(
     ident: SelectionId, call: Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
 ) -> list[AskedRow]:
     """Whom to label now. Asking again gives the same rows."""
-    asked = await call.work(labelling.asked_now, call.runtime, call.view, ident, limit)
+    asked = labelling.asked_now(call.runtime, call.view, ident, limit)
     return [AskedRow(**each._asdict()) for each in asked]
 
 
-@router.post("/labellings/{ident}/labels", openapi_extra=body_schema(Labels))
-async def send_labels(ident: SelectionId, call: Maker) -> LabellingView:
+@router.post("/labellings/{ident}/labels")
+@working
+def send_labels(
+    ident: SelectionId, call: Maker, body: Annotated[Labels, sent(Labels, LABELS)]
+) -> LabellingView:
     """Labels of rows that are asked for now. They count at once; see `corrections` for one that was wrong."""
-    await call.read(call.view.labelling, ident)
-    body = await call.body(Labels, LABELS)
     labels = {each.row: each.qualified for each in body.labels}
     _require_one_each(labels, body.labels)
     key = call.key("labels", ident, body.model_dump_json())
-    counted = await call.work(labelling.take, call.runtime, call.view, ident, labels, key)
-    return await call.work(_answer, call.view, ident, counted)
+    return _answer(call.view, ident, labelling.take(call.runtime, call.view, ident, labels, key))
 
 
-@router.post("/labellings/{ident}/corrections", openapi_extra=body_schema(Corrections))
-async def correct_labels(ident: SelectionId, call: Maker) -> LabellingView:
+@router.post("/labellings/{ident}/corrections")
+@working
+def correct_labels(
+    ident: SelectionId, call: Maker, body: Annotated[Corrections, sent(Corrections, LABELS)]
+) -> LabellingView:
     """Labels in the place of others, while nothing rests on those. Both stay on record."""
-    await call.read(call.view.labelling, ident)
-    body = await call.body(Corrections, LABELS)
     labels = {each.row: each.qualified for each in body.labels}
     _require_one_each(labels, body.labels)
     key = call.key("corrections", ident, body.model_dump_json())
-    counted = await call.work(labelling.correct, call.runtime, call.view, ident, labels, key)
-    return await call.work(_answer, call.view, ident, counted)
+    return _answer(call.view, ident, labelling.correct(call.runtime, call.view, ident, labels, key))
 
 
 def _require_one_each(labels: Sized, given: Sized) -> None:
@@ -194,11 +189,12 @@ def _require_one_each(labels: Sized, given: Sized) -> None:
         raise InvalidInput("labels", expected="one label per row", got="two of the same one")
 
 
-@router.post("/labellings/{ident}/save", status_code=201, openapi_extra=body_schema(LabellingName))
-async def save(ident: SelectionId, call: Maker) -> PolicyFile:
+@router.post("/labellings/{ident}/save", status_code=201)
+@working
+def save(
+    ident: SelectionId, call: Maker, body: Annotated[LabellingName, sent(LabellingName)]
+) -> PolicyFile:  # fmt: skip
     """The certified policy on record."""
-    await call.read(call.view.labelling, ident)
-    body = await call.body(LabellingName)
     key = call.key("save", ident, body.model_dump_json())
-    made = await call.work(labelling.save, call.view, ident, body.name, body.note, key)
-    return answers.policy_file(await call.read(call.view.policy, made))
+    made = labelling.save(call.view, ident, body.name, body.note, key)
+    return answers.policy_file(call.view.policy(made))

@@ -16,8 +16,8 @@ from surelist.service.record import event
 from surelist.service.record.database import Database
 from surelist.service.record.history import KINDS, History, Search
 from surelist.service.record.verify import Verdict, verify
-from surelist.service.record.view import View
-from surelist.service.visitor import Me, Visitor
+from surelist.service.runtime import working
+from surelist.service.visitor import Auditor
 from surelist.service.workers import run
 
 PAGE = 50
@@ -28,8 +28,8 @@ router = APIRouter()
 
 
 @router.get("/record")
-async def record(
-    me: Me,
+def record(
+    me: Auditor,
     q: str = "",
     kind: str = "",
     policy: str = "",
@@ -38,30 +38,23 @@ async def record(
     before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
 ) -> Response:
     asked = Search(q[:200], kind if kind in KINDS else "", policy[:64], since[:10], until[:10])
-    view = await me.view(all_policies=True)
-    found = await me.runtime.read(_found, me, view, asked, before)
-    return me.show("record.html", **found, asked=asked, before=before, kinds=KINDS)
-
-
-def _found(me: Visitor, view: View, asked: Search, before: int | None) -> dict[str, object]:
-    history = History(me.runtime.registry, view.actor)
+    history = History(me.runtime.registry, me.view.actor)
     entries = history.find(asked, before, PAGE + 1)
     older = None
     if len(entries) > PAGE:
         given = {"q": asked.words, **{name: value for name, value in vars(asked).items() if name != "words"}}
-        older = urlencode(
-            {name: value for name, value in given.items() if value} | {"before": entries[PAGE - 1].seq}
-        )
-    head = next(iter(history.find(Search(), limit=1)), None)
-    hidden = view.hidden(entries[:PAGE])
-    return {
-        "lines": sentences.lines(history, entries[:PAGE], hidden), "older": older, "head": head,
-        "details": {
-            entry.seq: _details(answers.entry_facts(entry, hidden=entry.seq in hidden))
-            for entry in entries[:PAGE]
+        given = {name: value for name, value in given.items() if value}
+        older = urlencode({**given, "before": entries[PAGE - 1].seq})
+    shown, hidden = entries[:PAGE], me.view.hidden(entries[:PAGE])
+    return me.show(
+        "record.html", lines=sentences.lines(history, shown, hidden), older=older,
+        head=next(iter(history.find(Search(), limit=1)), None),
+        details={
+            entry.seq: _details(answers.entry_facts(entry, hidden=entry.seq in hidden)) for entry in shown
         },
-        "about": sentences.NamesNow(history).policy(asked.policy) if asked.policy else None,
-    }  # fmt: skip
+        about=sentences.NamesNow(history).policy(asked.policy) if asked.policy else None,
+        asked=asked, before=before, kinds=KINDS,
+    )  # fmt: skip
 
 
 def _details(facts: dict[str, object]) -> str:
@@ -70,22 +63,17 @@ def _details(facts: dict[str, object]) -> str:
 
 
 @router.post("/record/verify")
-async def verify_now(me: Me) -> Response:
+@working
+def verify_now(me: Auditor) -> Response:
     """Recompute the whole chain. Reads the record and changes nothing, so a viewer may."""
-    await me.view(all_policies=True)
-    text = str((await me.form()).get("receipt") or "")
-    receipts = tuple(text.replace(",", " ").split())
+    receipts = tuple(me.said("receipt").replace(",", " ").split())
     if len(receipts) > RECEIPTS:
         raise InvalidInput("receipt", expected=f"{RECEIPTS} at most", got=f"{len(receipts):,}")
-    verdict = await me.runtime.work(_verified, me.settings.database, receipts)
+    verdict = run(_verify_there, me.settings.database, receipts)
     return me.show(
         "verified.html", verdict=verdict, problems=verdict.problems[:PROBLEMS], receipts=receipts,
         looked_at=looked_at(verdict), open_questions=open_questions(verdict, receipts),
     )  # fmt: skip
-
-
-def _verified(address: str, receipts: tuple[str, ...]) -> Verdict:
-    return run(_verify_there, address, receipts)
 
 
 def _verify_there(address: str, receipts: tuple[str, ...]) -> Verdict:

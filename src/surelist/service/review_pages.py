@@ -5,8 +5,9 @@ Plain forms and links that work without script; ``review.js`` adds keys.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from fastapi import APIRouter
-from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -14,38 +15,44 @@ from surelist.errors import InvalidInput
 from surelist.service import answers, campaigns, jobs, labelling, policy_watch, reviewing
 from surelist.service.choices import until
 from surelist.service.errors import Forbidden
-from surelist.service.record.events import CampaignScreened, LabellingStarted, SelectionMade
+from surelist.service.record.chain import Entry, of_kind
+from surelist.service.record.events import CampaignScreened, LabellingStarted, Reviewable, SelectionMade
 from surelist.service.record.marks import Marks
 from surelist.service.record.view import View
 from surelist.service.reviewing import Spot
-from surelist.service.visitor import Me, Visitor, to
+from surelist.service.runtime import working
+from surelist.service.sentences import person
+from surelist.service.uploads import Draft, KeptList
+from surelist.service.visitor import Operator, Reviewer, Visitor, to, visit
 from surelist.service.worklist import FILTERS, Worklist
 
 REVIEWS = 32 << 20  # bytes of a file of reviews
+PAGES = {"pool": "pools", "collection": "collections", "campaign pool": "campaigns/pools"}
+KINDS = {"past": "past decisions", "pool": "a pool", "collection": "candidates to label",
+         "campaign pool": "a pool of a campaign"}  # fmt: skip
 router = APIRouter()
 
 
 @router.get("/selections/{ident}/review")
-async def review(ident: str, me: Me, request: Request) -> Response:
-    view = await me.view("operator")
-    await _require_laid_out(me, view, ident)
-    closed = await me.runtime.read(view.reviews_closed, ident)
+async def review(ident: str, me: Operator, request: Request) -> Response:
+    await _require_laid_out(me, ident)
+    closed = await me.runtime.read(me.view.reviews_closed, ident)
     spot = Spot.of(request.query_params, "all" if closed else "open")
-    done = reviewing.Spot.of({"at": request.query_params.get("done", "")}).at
-    return await me.runtime.read(_screen, me, view, ident, spot, done)
+    done = Spot.of({"at": request.query_params.get("done", "")}).at
+    return await me.runtime.read(_screen, me, ident, spot, done)
 
 
-async def _require_laid_out(me: Visitor, view: View, ident: str) -> None:
+async def _require_laid_out(me: Visitor, ident: str) -> None:
     """A labelling asks for others once answers count; those that came by API are not on its list yet."""
-    entry = await me.runtime.read(view.subject, ident)
+    entry = await me.runtime.read(me.view.subject, ident)
     if isinstance(entry.event, LabellingStarted) and not await me.runtime.read(
-        labelling.laid_out, me.runtime, view, ident
+        labelling.laid_out, me.runtime, me.view, ident
     ):
-        await me.runtime.work(labelling.stage_at_hand, me.runtime, view, ident)
+        await me.runtime.work(labelling.stage_at_hand, me.runtime, me.view, ident)
 
 
-def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -> Response:
-    entry = view.subject(ident)
+def _screen(me: Visitor, ident: str, spot: Spot, done: int | None) -> Response:
+    view, entry = me.view, me.view.subject(ident)
     saved = view.policy(entry.event.policy) if isinstance(entry.event, SelectionMade) else None
     asked = isinstance(entry.event, LabellingStarted)
     marks, mine, reviewer = view.marks(ident), view.actor.name, view.reviewer(ident)
@@ -68,114 +75,141 @@ def _screen(me: Visitor, view: View, ident: str, spot: Spot, done: int | None) -
 
 
 @router.post("/selections/{ident}/marks")
-async def mark(ident: str, me: Me) -> Response:
+def mark(ident: str, me: Reviewer) -> Response:
     """One mark, saved before the answer; then the next candidate."""
-    view = await me.view("operator")
-    await me.runtime.read(view.subject, ident)
-    form = await me.form()
-    spot, rank = Spot.of({k: str(v) for k, v in form.items()}), _rank(form.get("rank"))
-    said = str(form.get("mark") or "")
+    said = me.said("mark")
     if said not in reviewing.MARKS:
         raise InvalidInput("mark", "expected yes, no, back, settle-yes or settle-no.")
-    candidate, following = await me.runtime.read(_turn, me, view, ident, spot, rank)
+    spot, rank, candidate, following = _turn(me, ident)
     key = me.key("mark", ident, candidate, said)
-    await me.runtime.written(
-        await me.runtime.read(view.record_reviews, ident, {candidate: reviewing.MARKS[said]}, key)
-    )
+    me.view.record_reviews(ident, {candidate: reviewing.MARKS[said]}, key).result()
     where = spot.query(at=rank) if said == "back" else spot.query(at=following, done=rank)
     return to(f"/selections/{ident}/review{where}")
 
 
-def _turn(me: Visitor, view: View, ident: str, spot: Spot, rank: int) -> tuple[str, int | None]:
-    with _work(me, view, ident)[1] as work:
-        return work.candidate(rank).id, reviewing.next_after(work, spot, rank)
+def _turn(me: Visitor, ident: str) -> tuple[Spot, int, str, int | None]:
+    """Where in the list the form was sent, of whom, and whose turn it is then."""
+    spot, rank = Spot.of({k: str(v) for k, v in me.form.items()}), Spot.of({"at": me.said("rank")}).at
+    if rank is None:
+        raise InvalidInput("rank", "say which candidate is meant.")
+    with _work(me, ident)[1] as work:
+        return spot, rank, work.candidate(rank).id, reviewing.next_after(work, spot, rank)
 
 
-def _work(me: Visitor, view: View, ident: str) -> tuple[Marks, Worklist]:
-    marks = view.marks(ident)
+def _work(me: Visitor, ident: str) -> tuple[Marks, Worklist]:
+    view, marks = me.view, me.view.marks(ident)
     return marks, reviewing.opened(me.spool, ident, marks, view.actor.name, view.reviewer(ident))[1]
 
 
 @router.post("/selections/{ident}/notes")
-async def note(ident: str, me: Me) -> Response:
-    view = await me.view("operator")
-    await me.runtime.read(view.subject, ident)
-    form = await me.form()
-    spot, rank = Spot.of({k: str(v) for k, v in form.items()}), _rank(form.get("rank"))
+def note(ident: str, me: Reviewer) -> Response:
     if not me.settings.notes:
         raise Forbidden("note: notes about candidates are not written here; an admin has set it so.")
-    candidate, _ = await me.runtime.read(_turn, me, view, ident, spot, rank)
-    text = str(form.get("text") or "").strip()
-    key = me.key("note", ident, candidate, text)
-    await me.runtime.written(await me.runtime.read(view.write_note, ident, candidate, text, key))
+    spot, rank, candidate, _ = _turn(me, ident)
+    text = me.said("text")
+    me.view.write_note(ident, candidate, text, me.key("note", ident, candidate, text)).result()
     return to(f"/selections/{ident}/review{spot.query(at=rank)}")
 
 
 @router.post("/selections/{ident}/reviews")
-async def send_file(ident: str, me: Me) -> Response:
+@working
+def send_file(ident: str, me: Annotated[Visitor, visit("operator", of="subject", limit=REVIEWS)]) -> Response:
     """A reviewed file that came back: yes and no by candidate id."""
-    view = await me.view("operator")
-    await me.runtime.read(view.subject, ident)
-    form = await me.form(limit=REVIEWS)
-    try:
-        file = form.get("file")
-        if not isinstance(file, UploadFile) or not file.filename:
-            raise InvalidInput("file", "choose the file with the reviews first.")
-        columns = {name: str(form.get(name) or "").strip() for name in ("id", "label")}
-        reviews = await me.runtime.work(jobs.reviews_in_file, me.runtime, file.file, file.filename, columns)
-    finally:
-        await form.close()
-    await me.runtime.read(_require_listed, me, view, ident, list(reviews))
-    written = await me.runtime.read(view.record_reviews, ident, reviews, me.key("file", ident, repr(reviews)))
-    await me.runtime.written(written)
-    return to(f"/selections/{ident}/review?show=all")
-
-
-def _require_listed(me: Visitor, view: View, ident: str, candidates: list[str]) -> None:
-    with _work(me, view, ident)[1] as work:
-        strangers = work.strangers(candidates)
+    if (file := me.file()) is None:
+        raise InvalidInput("file", "choose the file with the reviews first.")
+    columns = {name: me.said(name) for name in ("id", "label")}
+    reviews = jobs.reviews_in_file(me.runtime, file.file, str(file.filename), columns)
+    with _work(me, ident)[1] as work:
+        strangers = work.strangers(list(reviews))
     if strangers:
         raise InvalidInput(
             "reviews",
             f"{', '.join(map(repr, strangers))}{' …' * (len(strangers) > 4)} are not on this shortlist. "
             "Nothing was saved. Send the reviews of this list, with its ids.",
         )
+    me.view.record_reviews(ident, reviews, me.key("file", ident, repr(reviews))).result()
+    return to(f"/selections/{ident}/review?show=all")
 
 
 @router.get("/selections/{ident}/reviews.csv")
-async def reviews_file(ident: str, me: Me) -> Response:
-    view = await me.view("operator")
-    await _require_laid_out(me, view, ident)
-    text = await me.runtime.read(_reviews_csv, me, view, ident)
+async def reviews_file(ident: str, me: Operator) -> Response:
+    await _require_laid_out(me, ident)
+    text = await me.runtime.read(_reviews_csv, me, ident)
     headers = {"Content-Disposition": f'attachment; filename="reviews-{ident}.csv"'}
     return Response(text.encode("utf-8-sig"), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-def _reviews_csv(me: Visitor, view: View, ident: str) -> str:
-    marks, work = _work(me, view, ident)
+def _reviews_csv(me: Visitor, ident: str) -> str:
+    marks, work = _work(me, ident)
     with work:
-        return reviewing.as_csv(marks, view.all_notes(ident), work, view.reviewer(ident))
+        return reviewing.as_csv(marks, me.view.all_notes(ident), work, me.view.reviewer(ident))
 
 
 @router.post("/selections/{ident}/finish")
-async def finish(ident: str, me: Me) -> Response:
+@working
+def finish(ident: str, me: Reviewer) -> Response:
     """End the reviews: they count from now on. Then to the policy, which says what they show."""
-    view = await me.view("operator")
-    entry = await me.runtime.read(view.subject, ident)
-    missing = bool((await me.form()).get("missing"))
-    key, made = me.key("finish", ident, str(missing)), entry.event
+    made, missing = me.view.subject(ident).event, bool(me.form.get("missing"))
+    key = me.key("finish", ident, str(missing))
     if isinstance(made, CampaignScreened):
-        await me.runtime.work(campaigns.finish, view, me.spool, ident, missing=missing, key=key)
+        campaigns.finish(me.view, me.spool, ident, missing=missing, key=key)
         return to(f"/campaigns/{made.campaign}")
     if isinstance(made, LabellingStarted):
         raise InvalidInput("labels", "let them count on the page of the labelling.")
-    known = await me.runtime.read(reviewing.known_list, me.spool, ident)
-    await me.runtime.read(policy_watch.finish, view, ident, known, missing=missing, key=key)
+    known = reviewing.known_list(me.spool, ident)
+    policy_watch.finish(me.view, ident, known, missing=missing, key=key)
     return to(f"/policies/{made.policy}#life")
 
 
-def _rank(text: object) -> int:
-    rank = Spot.of({"at": str(text or "")}).at
-    if rank is None:
-        raise InvalidInput("rank", "say which candidate is meant.")
-    return rank
+# -- what is kept of candidates and until when: shortlists, notes, and uploads that wait
+
+
+@router.get("/kept")
+def kept(me: Operator) -> Response:
+    """The lists and uploads that this person may see, and how much else waits."""
+    drafts, kept = me.spool.drafts(), me.spool.results()
+    others = [each for each in drafts if each.owner != me.owner]
+    return me.show(
+        "kept.html", lists=[_list(me.view, each, entry) for each in kept if (entry := me.view.seen(each.id))],
+        uploads=[_upload(each) for each in drafts if each.owner == me.owner],
+        others=len(others), last=until(max((each.until for each in others), default=0)),
+    )  # fmt: skip
+
+
+def _list(view: View, each: KeptList, entry: Entry[Reviewable]) -> dict[str, object]:
+    event, page = entry.event, f"/selections/{entry.subject}"
+    if isinstance(event, LabellingStarted):
+        page = f"/labellings/{entry.subject}"
+    elif isinstance(event, CampaignScreened):
+        page = f"/campaigns/{event.campaign}"
+    return {
+        "id": entry.subject, "page": page, "at": entry.at, "by": person(entry.actor),
+        "name": event.name or "".join(view.title(made) for made in of_kind([entry], SelectionMade)),
+        "candidates": event.to_review, "until": until(each.until),
+        "reviewed": sum(view.marks(each.id).counts().values()), "notes": len(view.all_notes(each.id)),
+    }  # fmt: skip
+
+
+def _upload(each: Draft) -> dict[str, object]:
+    size = sum(path.stat().st_size for path in each.files if path.exists())
+    return {
+        "id": each.id, "name": each.filename, "kind": KINDS.get(each.kind, "an upload"),
+        "size": f"{max(1, size >> 10):,} KiB", "until": until(each.until),
+        "page": f"/{PAGES.get(each.kind, 'drafts')}/{each.id}",
+    }  # fmt: skip
+
+
+@router.post("/kept/uploads/{ident}/delete")
+def delete_upload(ident: str, me: Operator) -> Response:
+    """Remove an upload of one's own before its time."""
+    me.spool.drop_draft(me.spool.draft(ident, me.owner))
+    return to("/kept")
+
+
+@router.post("/selections/{ident}/forget")
+def forget(ident: str, me: Reviewer) -> Response:
+    """Remove the candidates of a selection before their time. Marks stay on record, notes go."""
+    if me.spool.result(ident) is not None:
+        me.view.forget_list(ident, "deleted by hand", me.key("forget", ident)).result()
+        me.spool.drop(ident)
+    return to("/kept")

@@ -7,13 +7,13 @@ import hashlib
 import hmac
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import anyio
 from starlette.concurrency import run_in_threadpool
@@ -38,7 +38,9 @@ PRINTS_WAITING = 4
 PRINT_SECONDS = 60
 LARGE_BODIES = 4  # held in memory at the same time
 REMEMBERED = 1000
+P = ParamSpec("P")
 T = TypeVar("T")
+Waiting = Callable[P, Awaitable[T]]  # a handler that runs when it is its turn
 
 
 class Mailbox:
@@ -221,3 +223,15 @@ def key_of(name: str | None, *parts: str) -> Key | None:
     if name is None:
         return None
     return Key(name, hashlib.sha256("\n".join(parts).encode()).hexdigest())
+
+
+def working(handler: Callable[P, T], slots: str = "heavy") -> Waiting[P, T]:
+    """A handler with heavy parts: it runs when it is its turn, and they end when the client leaves."""
+
+    @wraps(handler)
+    async def waiting(*args: P.args, **named: P.kwargs) -> T:
+        asking: Any = named.get("me") or named["call"]
+        done: T = await getattr(asking.runtime, slots).run(partial(handler, *args, **named))
+        return done
+
+    return waiting

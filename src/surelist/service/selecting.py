@@ -21,7 +21,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, jobs, models, policy_watch
-from surelist.service.bodies import EXCEL, LINES, content_type, json_body, large_or_small, table_body
+from surelist.service.bodies import (
+    EXCEL,
+    FILE_CONTENT,
+    LINES,
+    content_type,
+    json_body,
+    large_or_small,
+    tables_in,
+)
 from surelist.service.choices import ChosenColumns
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
@@ -42,17 +50,11 @@ MEDIA_TYPES = {
 
 ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
-        "model": models.Shortlist,
+        "model": models.Shortlist, "content": FILE_CONTENT,
         "description": "For JSON the shortlisted rows with the receipt; for files the shortlist, with the "
         "selection in `Surelist-Selection` and the receipt in `Surelist-Receipt`.",
-        "content": {
-            "text/csv": {"schema": {"type": "string"}},
-            LINES: {"schema": {"type": "string"}},
-            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
-            EXCEL: {"schema": {"type": "string", "format": "binary"}},
-        },
     }
-}
+}  # fmt: skip
 
 
 class Shortcut:
@@ -120,12 +122,11 @@ async def select(request: Request) -> Response:
         return await _select_rows(request, runtime, view, asked)
     if asked.audit_rate is not None:
         raise InvalidInput("audit_rate", "it goes with rows in JSON; send the pool as those.")
-    async with table_body(request, runtime, past=False, sheet=asked.sheet) as upload:
+    async with tables_in(request, runtime, past=False, sheet=asked.sheet) as pool:
         done = await runtime.work(
-            jobs.select_file, runtime, view, asked.policy, upload,
-            asked.as_columns(),
+            jobs.select_file, runtime, view, asked.policy, pool.upload, asked.as_columns(),
             format="csv" if asked.format == "spreadsheet" else asked.format,
-            key=asked.bound_to(upload.sha256), watch=asked.watch,
+            key=asked.bound_to(pool.upload.sha256), watch=asked.watch,
         )  # fmt: skip
     file, entry = done.file.path, done.written.entry
     if asked.format == "spreadsheet":

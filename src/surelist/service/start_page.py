@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from surelist.service import answers, campaign_views, policy_watch, reviewing
+from surelist.service import answers, campaign_pages, policy_watch, reviewing
 from surelist.service.choices import until
 from surelist.service.models import PolicyView
 from surelist.service.record.chain import Entry
@@ -32,7 +32,7 @@ def worklist(view: View, spool: Spool) -> dict[str, object]:
             {"shown": answers.policy(each), "standing": policy_watch.standing(view, each)} for each in recent
         ],
         "labellings": view.running_labellings(),
-        "campaigns": campaign_views.running(view, RECENT + 1),
+        "campaigns": campaign_pages.running(view, RECENT + 1),
         "any": bool(recent or view.policies(1)),
         "kept_here": {each.id for each in spool.results()},
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
 from fastapi import APIRouter
 from starlette.datastructures import FormData
@@ -14,11 +13,10 @@ from surelist.errors import InvalidInput
 from surelist.service.record import access, live_settings
 from surelist.service.record.access import ROLES, Token
 from surelist.service.record.events import SessionBegun
-from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import key_of
 from surelist.service.settings import MIB, Settings
-from surelist.service.visitor import Me, to
+from surelist.service.visitor import Admin, to
 
 MAY = {
     "viewer": "reads policies, shortlist sizes, reports and the record; no candidates",
@@ -45,70 +43,59 @@ router = APIRouter()
 
 
 @router.get("/team")
-async def team(me: Me) -> Response:
-    view = await me.view("admin", all_policies=True)
-    shown = await me.runtime.read(_described, view)
+def team(me: Admin) -> Response:
     return me.show(
-        "team.html", **shown, may=MAY, settings=settings_in_words(me.settings), once=secrets.token_hex(16),
-        kept_for=times(me.settings),
+        "team.html", **_described(me.view), may=MAY, settings=settings_in_words(me.settings),
+        once=secrets.token_hex(16), kept_for=times(me.settings),
     )  # fmt: skip
 
 
 @router.post("/team/tokens")
-async def add(me: Me) -> Response:
+def add(me: Admin) -> Response:
     """A new token, shown in this answer and never again."""
-    view = await me.view("admin", all_policies=True)
-    form = await me.form()
-    name, role = (str(form.get(each) or "").strip() for each in ("name", "role"))
-    policies, days = _scope(form), _days(str(form.get("days") or "").strip())
+    name, role, policies, days = me.said("name"), me.said("role"), _scope(me.form), _days(me.said("days"))
     asked = (name, role, *policies, str(days))
-    key = me.key("token", *asked) or _key(str(form.get("once") or ""), *asked)
-    token, text = await me.runtime.read(
-        access.create_token, view.registry, name, role, actor=view.actor.name, policies=policies, days=days,
-        key=key,
-    )  # fmt: skip
+    key = me.key("token", *asked)
+    if key is None and (once := me.said("once")):  # a form sent twice by a browser is one token
+        key = key_of(f"form {once[:64]}", *asked)
+    token, text = access.create_token(
+        me.view.registry, name, role, actor=me.view.actor.name, policies=policies, days=days, key=key
+    )
     return me.show("token.html", 201, token=token, text=text)
 
 
 @router.post("/team/tokens/{ident}/change")
-async def change(ident: str, me: Me) -> Response:
-    view = await me.view("admin", all_policies=True)
-    form = await me.form()
-    role, policies = str(form.get("role") or "").strip(), _scope(form)
-    await me.runtime.read(
-        access.change_token, view.registry, ident, role, policies, actor=view.actor.name,
-        keep_admin=me.settings.login, key=me.key("change", ident, role, *policies),
+def change(ident: str, me: Admin) -> Response:
+    role, policies = me.said("role"), _scope(me.form)
+    access.change_token(
+        me.view.registry, ident, role, policies, actor=me.view.actor.name, keep_admin=me.settings.login,
+        key=me.key("change", ident, role, *policies),
     )  # fmt: skip
     return to("/team")
 
 
 @router.post("/team/tokens/{ident}/revoke")
-async def revoke(ident: str, me: Me) -> Response:
-    view = await me.view("admin", all_policies=True)
-    await me.form()
-    await me.runtime.read(
-        access.revoke_token, view.registry, ident, actor=view.actor.name, keep_admin=me.settings.login,
+def revoke(ident: str, me: Admin) -> Response:
+    access.revoke_token(
+        me.view.registry, ident, actor=me.view.actor.name, keep_admin=me.settings.login,
         key=me.key("revoke", ident),
     )  # fmt: skip
     return to("/team")
 
 
 @router.post("/team/settings")
-async def choose(me: Me) -> Response:
+def choose(me: Admin) -> Response:
     """Settings that hold from now on, but for those fixed when the service was started."""
-    view = await me.view("admin", all_policies=True)
-    form = await me.form()
     names = [name for name in live_settings.NAMES if name not in me.settings.fixed]
-    values = {name: _chosen(name, form.get(name)) for name in names}
+    values = {name: _chosen(name, me.said(name)) for name in names}
     before = {name: getattr(me.settings, name) for name in names}
     key = me.key("settings", repr(values))
-    await me.runtime.read(live_settings.change, me.runtime.registry, view.actor, before, values, key)
-    await me.runtime.read(me.runtime.take_chosen)
+    live_settings.change(me.runtime.registry, me.view.actor, before, values, key)
+    me.runtime.take_chosen()
     return to("/team#settings")
 
 
-def _chosen(name: str, text: Any) -> Any:
-    said = str(text or "").strip()
+def _chosen(name: str, said: str) -> str | bool | int:
     if name == "title":
         return said
     if name == "notes":
@@ -125,11 +112,6 @@ def times(settings: Settings) -> list[dict[str, object]]:
          "choices": sorted({*offered, getattr(settings, name)})}
         for name, (words, hint, offered) in TIMES.items() if name not in settings.fixed
     ]  # fmt: skip
-
-
-def _key(once: str, *parts: str) -> Key | None:
-    """A form sent twice by a browser is one token."""
-    return key_of(f"form {once[:64]}", *parts) if once else None
 
 
 def _scope(form: FormData) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from fastapi import Depends
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.background import BackgroundTask
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
@@ -32,6 +32,7 @@ from surelist.service.sentences import person
 # pages that are never about a sandbox
 OUTSIDE = ("/login", "/logout", "/sandbox", "/team")
 SHOWN = 100  # rows of a shortlist on the page; the download has all
+UPLOAD = -1  # a form with a file that may be as large as the settings say
 
 _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True,
@@ -42,7 +43,10 @@ _templates.globals.update(version=__version__)
 
 
 class Visitor:
-    """A person's browser."""
+    """A person's browser: who they are, and what they sent."""
+
+    view: View  # the record as they may use it
+    form: FormData
 
     def __init__(self, request: Request) -> None:
         self.request, self.real = request, runtime_of(request)
@@ -67,12 +71,13 @@ class Visitor:
     def owner(self) -> str:
         return access.owner_of(self.cookie)
 
-    async def view(self, role: str = "viewer", *, all_policies: bool = False) -> View:
-        """The record as this person may use it, with at least this role; in a sandbox, all of that one."""
+    async def enter(self, role: str, *, all_policies: bool = False) -> None:
+        """Open the record to this person, with at least this role; in a sandbox, all of that one."""
         if self.sandbox is not None:
             await self._real_view("viewer", all_policies=False)  # still logged in
-            return View(self.sandbox.registry, LOCAL_ACTOR)
-        return await self._real_view(role, all_policies=all_policies)
+            self.view = View(self.sandbox.registry, LOCAL_ACTOR)
+        else:
+            self.view = await self._real_view(role, all_policies=all_policies)
 
     async def _real_view(self, role: str, *, all_policies: bool) -> View:
         registry = self.real.registry
@@ -106,21 +111,25 @@ class Visitor:
             "operates": acting.role != "viewer", "all": not acting.limited, "leads": acting.leads,
         }  # fmt: skip
 
-    async def form(self, *, limit: int = SMALL) -> FormData:
-        """A form of this very session; a form that another site sends has no such token.
-
-        Ask for ``view`` first: whoever may not do a thing should not be able to send its form.
-        """
+    async def receive(self, limit: int) -> None:
+        """Take a form of this very session; a form that another site sends has no such token."""
+        limit = self.settings.max_upload + (1 << 20) if limit == UPLOAD else limit
         allow_body(self.request.scope, limit)
-        files = 1 if limit > SMALL else 0
         try:
-            form = await self.request.form(max_files=files, max_fields=2 * SHOWN + 100)
+            self.form = await self.request.form(max_files=int(limit > SMALL), max_fields=2 * SHOWN + 100)
         except (LookupError, UnicodeError, ValueError):
             raise InvalidInput("form", expected="text in UTF-8", got="another encoding") from None
-        if self.fresh or form.get("csrf") != access.csrf_token(self.cookie):
-            await form.close()
+        if self.fresh or self.form.get("csrf") != access.csrf_token(self.cookie):
             raise Forbidden("This form is no longer valid. Go back, load the page again and repeat.")
-        return form
+
+    def said(self, name: str) -> str:
+        """A field of the form as it was typed, without spaces around it; empty where it was not sent."""
+        return str(self.form.get(name) or "").strip()
+
+    def file(self, name: str = "file") -> UploadFile | None:
+        """The file that came with the form, if one was chosen."""
+        file = self.form.get(name)
+        return file if isinstance(file, UploadFile) and file.filename else None
 
     def key(self, *parts: str) -> Key | None:
         """The request's Idempotency-Key, bound to what is asked."""
@@ -138,16 +147,14 @@ class Visitor:
             self.set_cookie(response, self.cookie)
         return response
 
-    async def log_in(self, text: str, back: str = "/") -> Response:
+    def log_in(self, text: str, back: str = "/") -> Response:
         """To where they were, with a session for whoever holds this token."""
-        token = await self.runtime.read(self.runtime.token, self.request, text)
+        token = self.runtime.token(self.request, text)
         if token is None:
             cookie = access.new_cookie()
             self.runtime.local_sessions.add(access.owner_of(cookie))
         else:
-            cookie = await self.runtime.read(
-                access.begin_session, self.runtime.registry, token, self.settings.session_life
-            )
+            cookie = access.begin_session(self.runtime.registry, token, self.settings.session_life)
         response = to(safe_path(back))
         self.set_cookie(response, cookie)
         return response
@@ -159,16 +166,41 @@ class Visitor:
         )  # fmt: skip
 
 
-async def visiting(request: Request) -> AsyncIterator[Visitor]:
-    """Whoever asks, until they are answered."""
-    me = Visitor(request)
-    try:
-        yield me
-    finally:
-        await me.leave()
+def visit(
+    role: str | None = None, *, all_policies: bool = False, of: str | None = None, limit: int = SMALL
+) -> Any:
+    """Whoever asks, until they are answered; with their form, where they sent one.
+
+    Only whoever has the ``role``, and may see what the address is about (``of``: a method of the view), can
+    send a form at all.
+    """
+
+    async def visiting(request: Request) -> AsyncIterator[Visitor]:
+        me = Visitor(request)
+        try:
+            if role is not None:
+                await me.enter(role, all_policies=all_policies)
+            if of is not None:
+                await me.runtime.read(getattr(me.view, of), next(iter(request.path_params.values())))
+            if request.method == "POST":
+                await me.receive(limit)
+            yield me
+        finally:
+            if hasattr(me, "form"):
+                await me.form.close()
+            await me.leave()
+
+    return Depends(visiting)
 
 
-Me = Annotated[Visitor, Depends(visiting)]
+Me = Annotated[Visitor, visit()]
+Viewer = Annotated[Visitor, visit("viewer")]
+Auditor = Annotated[Visitor, visit("viewer", all_policies=True)]
+Operator = Annotated[Visitor, visit("operator")]
+Reviewer = Annotated[Visitor, visit("operator", of="subject")]
+Maker = Annotated[Visitor, visit("operator", all_policies=True)]
+Uploader = Annotated[Visitor, visit("operator", all_policies=True, limit=UPLOAD)]
+Admin = Annotated[Visitor, visit("admin", all_policies=True)]
 
 
 def send(path: Path, name: str, media_type: str | None = None) -> FileResponse:

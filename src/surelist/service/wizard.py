@@ -90,9 +90,8 @@ def shortest(curve: CurvePoints, k: float) -> float | None:
     return next((size for size, certified in points if certified >= k), None)
 
 
-def curve_of(asked: AskedPromise | None, pool_size: str | None, alpha: str | None) -> tuple[float, float]:
+def curve_of(size: str, percent: str) -> tuple[float, float]:
     """Pool size and percentage of the curve to explore."""
-    size, percent = curve_asked(asked, pool_size, alpha)
     share_in(percent, "alpha", "how often it may be false")
     return number_in(size, "pool_size", "the pool size"), float(percent)
 
@@ -101,9 +100,8 @@ def curve_asked(asked: AskedPromise | None, pool_size: str | None, alpha: str | 
     """The same as a person typed it: as in the address, else as asked before."""
     before = {name: text for name, text in (asked.fields if asked else {}).items() if text}
     fields = DEFAULTS | before
-    return fields["pool_size"] if pool_size is None else pool_size, fields[
-        "alpha"
-    ] if alpha is None else alpha
+    size = fields["pool_size"] if pool_size is None else pool_size
+    return size, fields["alpha"] if alpha is None else alpha
 
 
 def exploration(evidence: RowsEvidence) -> dict[str, object]:
