@@ -27,7 +27,7 @@ from surelist.service import (
 from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome
 from surelist.service.runtime import working
 from surelist.service.uploads import Draft, Upload
-from surelist.service.visitor import UPLOAD, Maker, Operator, Uploader, Visitor, send, to, visit
+from surelist.service.visitor import UPLOAD, Maker, Operator, Owner, Uploader, Visitor, send, to, visit
 
 ELSEWHERE = {"campaign pool": "/campaigns/pools", "collection": "/collections"}  # uploads of other stories
 router = APIRouter()
@@ -119,7 +119,7 @@ def choose_sheet(ident: str, me: Maker) -> Response:
 
 @router.post("/pools/{ident}/sheet")
 @working
-def choose_pool_sheet(ident: str, me: Operator) -> Response:
+def choose_pool_sheet(ident: str, me: Owner) -> Response:
     return _take_sheet(me, me.spool.draft(ident, me.owner, "pool", *ELSEWHERE), "/pools")
 
 
@@ -258,7 +258,7 @@ def pool_form(ident: str, me: Operator) -> Response:
 
 @router.post("/pools/{ident}")
 @working
-def select(ident: str, me: Operator) -> Response:
+def select(ident: str, me: Owner) -> Response:
     draft, columns, about, seconds = note_pool(me, me.spool.draft(ident, me.owner, "pool"))
     digest = draft.policy or ""
     try:

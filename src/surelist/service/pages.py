@@ -151,8 +151,7 @@ def policy_report_pdf(digest: str, me: Viewer) -> Response:
 
 
 @router.post("/policies/{digest}/retire")
-def retire(digest: str, me: Annotated[Visitor, visit("admin")]) -> Response:
-    me.view.actor.require_policy(digest)
+def retire(digest: str, me: Annotated[Visitor, visit("admin", of="policy")]) -> Response:
     if not (reason := me.said("reason")):
         raise InvalidInput("reason", "say in a sentence why the policy is retired; it goes on record.")
     me.view.retire_policy(digest, reason[:2000]).result()
@@ -160,8 +159,7 @@ def retire(digest: str, me: Annotated[Visitor, visit("admin")]) -> Response:
 
 
 @router.post("/policies/{digest}/describe")
-def describe_policy(digest: str, me: Operator) -> Response:
-    me.view.actor.require_policy(digest)
+def describe_policy(digest: str, me: Annotated[Visitor, visit("operator", of="policy")]) -> Response:
     named = wizard.description_of(me.form)
     me.view.describe_policy(digest, *named, me.key("describe", digest, *named)).result()
     return to(f"/policies/{digest}")

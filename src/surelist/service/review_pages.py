@@ -23,7 +23,7 @@ from surelist.service.reviewing import Spot
 from surelist.service.runtime import working
 from surelist.service.sentences import person
 from surelist.service.uploads import Draft, KeptList
-from surelist.service.visitor import Operator, Reviewer, Visitor, to, visit
+from surelist.service.visitor import Operator, Owner, Reviewer, Visitor, to, visit
 from surelist.service.worklist import FILTERS, Worklist
 
 REVIEWS = 32 << 20  # bytes of a file of reviews
@@ -200,7 +200,7 @@ def _upload(each: Draft) -> dict[str, object]:
 
 
 @router.post("/kept/uploads/{ident}/delete")
-def delete_upload(ident: str, me: Operator) -> Response:
+def delete_upload(ident: str, me: Owner) -> Response:
     """Remove an upload of one's own before its time."""
     me.spool.drop_draft(me.spool.draft(ident, me.owner))
     return to("/kept")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -171,8 +172,8 @@ def visit(
 ) -> Any:
     """Whoever asks, until they are answered; with their form, where they sent one.
 
-    Only whoever has the ``role``, and may see what the address is about (``of``: a method of the view), can
-    send a form at all.
+    Only whoever has the ``role``, and may see what the address is about (``of``: a method of the view, or
+    an upload of theirs), can send a form at all.
     """
 
     async def visiting(request: Request) -> AsyncIterator[Visitor]:
@@ -181,7 +182,9 @@ def visit(
             if role is not None:
                 await me.enter(role, all_policies=all_policies)
             if of is not None:
-                await me.runtime.read(getattr(me.view, of), next(iter(request.path_params.values())))
+                ident = next(iter(request.path_params.values()))
+                own = partial(me.spool.draft, owner=me.owner)
+                await me.runtime.read(own if of == "upload" else getattr(me.view, of), ident)
             if request.method == "POST":
                 await me.receive(limit)
             yield me
@@ -198,6 +201,7 @@ Viewer = Annotated[Visitor, visit("viewer")]
 Auditor = Annotated[Visitor, visit("viewer", all_policies=True)]
 Operator = Annotated[Visitor, visit("operator")]
 Reviewer = Annotated[Visitor, visit("operator", of="subject")]
+Owner = Annotated[Visitor, visit("operator", of="upload")]
 Maker = Annotated[Visitor, visit("operator", all_policies=True)]
 Uploader = Annotated[Visitor, visit("operator", all_policies=True, limit=UPLOAD)]
 Admin = Annotated[Visitor, visit("admin", all_policies=True)]
