@@ -208,7 +208,7 @@ def test_a_german_workbook_on_the_page(local_client, german):
 
 
 def test_a_file_is_profiled_once(local_client, german, monkeypatch):
-    from surelist.service import file_check
+    from surelist.service import calibrating
 
     asked: list[str] = []
 
@@ -216,7 +216,7 @@ def test_a_file_is_profiled_once(local_client, german, monkeypatch):
         asked.append(job.__name__)
         return job(*args)
 
-    monkeypatch.setattr(file_check, "run", run)
+    monkeypatch.setattr(calibrating, "run", run)
     page = upload(local_client, "past.csv", csv_bytes("utf-8"))
     for _ in range(3):
         assert local_client.get(str(page.url)).status_code == 200

@@ -1,5 +1,7 @@
 """Calibrations, curves and evaluations of the API and the page: each is a look at the rows, and on record.
 
+Before that a file is looked over: its columns, what was understood, what stands in the way.
+
 Runs in worker threads, as all of ``jobs``.
 """
 
@@ -7,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from surelist._check import MissingLabels
 from surelist.errors import NotCertifiable
 from surelist.promises import policy_file
 from surelist.promises.curve import GuaranteeCurve
@@ -16,17 +20,21 @@ from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.reports.evidence import Look, Question, RowsEvidence
 from surelist.service.choices import ChosenColumns
-from surelist.service.jobs import named, source_of
+from surelist.service.jobs import Problem, Profile, named, source_of
 from surelist.service.record.events import PolicySaved
 from surelist.service.record.log import Key
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
-from surelist.service.uploads import Draft, Upload
+from surelist.service.uploads import Draft, Upload, removing
 from surelist.service.workers import run
+from surelist.workflows import file_check as looking
 from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.source import LABELS, NO_HINTS, Hints, Source
+
+Column = workflows.Column
+NO_LABEL = workflows.NO_LABEL
 
 
 @dataclass(frozen=True)
@@ -153,3 +161,50 @@ def looks(view: View, draft: Draft, columns: ChosenColumns) -> tuple[list[Look],
 def _past(draft: Draft, columns: ChosenColumns) -> tuple[Source, Roles]:
     source = source_of(draft.upload, draft.filename, columns.hints)
     return source, Roles(columns.score, columns.label)
+
+
+# -- a file looked over before anything is decided; what columns hold is asked once, and waits in the draft
+
+
+def profile(runtime: Runtime, draft: Draft) -> tuple[Draft, Profile]:
+    """ChosenColumns, first rows and good guesses: what a person confirms. Asked of the file once."""
+    if draft.profile is not None:
+        return draft, draft.profile
+    with named(draft.upload, draft.filename):
+        made = run(looking.profile, source_of(draft.upload, draft.filename))
+    return runtime.spool.note(draft, profile=made), made
+
+
+def problems(draft: Draft, columns: ChosenColumns) -> tuple[Problem, ...]:
+    """What calibration would refuse or warn of, with the chosen columns."""
+    source = source_of(draft.upload, draft.filename, columns.hints)
+    with named(draft.upload, draft.filename):
+        if columns.labels == "amounts":
+            return run(workflows.value_problems, source, columns.roles)
+        return run(looking.problems, source, columns.roles, _missing_labels(columns))
+
+
+def reading(draft: Draft, columns: ChosenColumns) -> tuple[str, ...]:
+    """What was understood of the chosen columns, in sentences."""
+    source = source_of(draft.upload, draft.filename, columns.hints)
+    with named(draft.upload, draft.filename):
+        return run(looking.reading, source, str(columns.score), str(columns.label))
+
+
+def problem_rows(runtime: Runtime, draft: Draft, columns: ChosenColumns) -> Path:
+    """Every row that stands in the way, as a workbook of its own."""
+    path = runtime.spool.new_path("xlsx")
+    source = source_of(draft.upload, draft.filename, columns.hints)
+    with removing(path), named(draft.upload, draft.filename):
+        run(looking.write_problem_rows, source, columns.roles, _missing_labels(columns), path)
+    return path
+
+
+def group_names(draft: Draft, group: str) -> dict[str, int]:
+    """The groups of a table and how many rows each has."""
+    return run(looking.group_names, draft.upload.path, group)
+
+
+def _missing_labels(columns: ChosenColumns) -> MissingLabels:
+    """Where labels were drawn, an empty one is no problem."""
+    return "unqualified" if columns.labels == "drawn" else columns.missing_labels

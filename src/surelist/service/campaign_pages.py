@@ -12,8 +12,7 @@ from starlette.responses import Response
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.reports import history
-from surelist.service import campaigns, downloading, drafts, file_check, reviewing, wizard
-from surelist.service.calibrating import Past
+from surelist.service import calibrating, campaigns, downloading, drafts, reviewing, wizard
 from surelist.service.campaign_api import finished_in, waiting_in
 from surelist.service.choices import ChosenColumns, until
 from surelist.service.record import events
@@ -86,7 +85,10 @@ def start(ident: str, me: Maker) -> Response:
     draft = me.spool.note(draft, typed=asked)
     assert draft.columns is not None
     name = asked["name"][:200] or draft.filename.rsplit(".", 1)[0]
-    past, key = Past(draft.upload, draft.filename), me.key("campaign", draft.upload.sha256, repr(asked))
+    past, key = (
+        calibrating.Past(draft.upload, draft.filename),
+        me.key("campaign", draft.upload.sha256, repr(asked)),
+    )
     try:
         made = campaigns.start(
             me.runtime, me.view, past, draft.columns, campaigns.terms_of(asked), name, asked["note"], key
@@ -163,7 +165,7 @@ def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) 
     if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
     entry = me.view.campaign(draft.campaign or "")
-    draft, profile = file_check.profile(me.runtime, draft)
+    draft, profile = calibrating.profile(me.runtime, draft)
     known = {role: name for role, name in entry.event.columns.items() if name in profile.names}
     # another score than the calibrated one is never taken silently
     guessed = ChosenColumns(score=known.get("score"), id=known.get("id") or profile.guesses["id"])

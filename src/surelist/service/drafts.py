@@ -16,8 +16,6 @@ from surelist.errors import InvalidInput, NotCertifiable, SurelistError, error_b
 from surelist.service import (
     answers,
     calibrating,
-    columns_form,
-    file_check,
     jobs,
     policy_watch,
     promise_form,
@@ -77,25 +75,25 @@ def columns_page(ident: str, me: Maker) -> Response:
 @working
 def choose_columns(ident: str, me: Maker) -> Response:
     columns = wizard.columns_of(me.form)
-    draft, profile = file_check.profile(me.runtime, past_of(me, ident))
+    draft, profile = calibrating.profile(me.runtime, past_of(me, ident))
     draft = me.spool.note(draft, columns=columns, reading=())
-    problems = columns_form.unchosen(columns, profile)
-    problems = problems or columns_form.shown(file_check.problems(draft, columns))
+    problems = wizard.unchosen(columns, profile)
+    problems = problems or wizard.shown(calibrating.problems(draft, columns))
     if problems:
         return _columns_page(me, draft, problems)
-    me.spool.note(draft, reading=file_check.reading(draft, columns))
+    me.spool.note(draft, reading=calibrating.reading(draft, columns))
     return to(f"/drafts/{ident}/{draft.then}")
 
 
-def _columns_page(me: Visitor, draft: Draft, problems: Sequence[columns_form.ShownProblem] = ()) -> Response:
+def _columns_page(me: Visitor, draft: Draft, problems: Sequence[wizard.ShownProblem] = ()) -> Response:
     if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/drafts/{draft.id}/sheet")
-    draft, profile = file_check.profile(me.runtime, draft)
-    chosen = draft.columns or columns_form.guessed(profile)
+    draft, profile = calibrating.profile(me.runtime, draft)
+    chosen = draft.columns or wizard.guessed(profile)
     return me.show(
         "columns.html", 400 if problems else 200, draft=draft, profile=profile, chosen=chosen,
-        problems=problems, about={each.name: columns_form.about(each) for each in profile.columns},
-        values=columns_form.values_of(profile, chosen.label), first=columns_form.preview(profile, chosen),
+        problems=problems, about={each.name: wizard.about(each) for each in profile.columns},
+        values=wizard.values_of(profile, chosen.label), first=wizard.preview(profile, chosen),
         labels=promise_form.LABELS,
     )  # fmt: skip
 
@@ -107,7 +105,7 @@ def problem_rows(ident: str, me: Maker) -> Response:
     columns = draft.columns
     if columns is None or not (columns.score and columns.label):
         raise InvalidInput("columns", "choose a score and a label first.")
-    path = file_check.problem_rows(me.runtime, draft, columns)
+    path = calibrating.problem_rows(me.runtime, draft, columns)
     return send(path, f"problems-{draft.filename.rsplit('.', 1)[0]}.xlsx")
 
 
@@ -145,12 +143,12 @@ def _promise_page(me: Visitor, draft: Draft, problem: InvalidInput | None = None
     if columns is None:
         return to(f"/drafts/{draft.id}")
     looks, span = calibrating.looks(me.view, draft, columns)
-    draft, profile = file_check.profile(me.runtime, draft)
+    draft, profile = calibrating.profile(me.runtime, draft)
     asked, offers = promise_form.shown_of(columns, draft.asked), promise_form.offers(columns)
     return me.show(
         "promise.html", 400 if problem else 200, draft=draft,
         ticks=promise_form.ticks(offers), looks=looks, span=span,
-        groups=file_check.group_names(draft, columns.group) if columns.group else {},
+        groups=calibrating.group_names(draft, columns.group) if columns.group else {},
         numbers=wizard.other_numbers(profile, columns),
         asked=asked.fields, needed=asked.groups, other_score=asked.other_score, problem=problem,
         wrong=getattr(problem, "field", None), shown=wizard.mark_of(columns), columns=columns,
@@ -283,7 +281,7 @@ def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) 
     saved = me.view.policy(draft.policy or "")
     if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
-    draft, profile = file_check.profile(me.runtime, draft)
+    draft, profile = calibrating.profile(me.runtime, draft)
     policy = saved.policy
     return show_pool(
         me, "pool.html", draft, profile, draft.columns or wizard.pool_columns(policy, profile), problem,
@@ -293,14 +291,14 @@ def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) 
 
 
 def show_pool(
-    me: Visitor, page: str, draft: Draft, profile: file_check.Profile, chosen: ChosenColumns,
+    me: Visitor, page: str, draft: Draft, profile: jobs.Profile, chosen: ChosenColumns,
     problem: SurelistError | None, **more: object,
 ) -> Response:  # fmt: skip
     """The form of a pool that is to be shortlisted, by a policy or in a campaign."""
     return me.show(
         page, 400 if problem else 200, draft=draft, profile=profile, chosen=chosen, problem=problem,
-        about_columns={each.name: columns_form.about(each) for each in profile.columns},
-        first=columns_form.preview(profile, replace(chosen, label=None)), about=draft.about or AboutList(),
+        about_columns={each.name: wizard.about(each) for each in profile.columns},
+        first=wizard.preview(profile, replace(chosen, label=None)), about=draft.about or AboutList(),
         keep_choices=reviewing.keep_choices(me.settings),
         keep_chosen=draft.keep or reviewing.usual_keep(me.settings), **more,
     )  # fmt: skip

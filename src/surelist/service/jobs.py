@@ -30,13 +30,13 @@ from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.sent_rows import SentRows
 from surelist.service.settings import Settings
-from surelist.service.spreadsheet import escape_file
 from surelist.service.uploads import KeptList, Upload, list_of, removing
 from surelist.service.workers import run
 from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows import watching
 from surelist.workflows.demo import write_example
+from surelist.workflows.downloads import escape_file
 from surelist.workflows.source import NO_HINTS, Hints, Source
 
 Problem = workflows.Problem

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput, SurelistError
-from surelist.service import columns_form, drafts, file_check, labelling, promise_form, reviewing, wizard
+from surelist.service import calibrating, drafts, labelling, promise_form, reviewing, wizard
 from surelist.service.choices import ChosenColumns
 from surelist.service.runtime import working
 from surelist.service.uploads import Draft
@@ -38,12 +38,12 @@ def design_form(ident: str, me: Maker) -> Response:
 def _design_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) -> Response:
     if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
-    draft, profile = file_check.profile(me.runtime, draft)
+    draft, profile = calibrating.profile(me.runtime, draft)
     guesses = {role: profile.guesses[role] or "" for role in ("score", "id")}
     asked = labelling.DEFAULTS | (draft.typed or guesses)
     return me.show(
         "labelling_design.html", 400 if problem else 200, draft=draft, profile=profile, asked=asked,
-        first=columns_form.preview(profile, ChosenColumns(score=asked["score"], id=asked["id"])),
+        first=wizard.preview(profile, ChosenColumns(score=asked["score"], id=asked["id"])),
         offers=labelling.offers(), pieces=promise_form.parts, problem=problem,
         keep_choices=reviewing.keep_choices(me.settings),
     )  # fmt: skip

@@ -21,7 +21,7 @@ TEMPLATE = (
     [("example-1", 0.84, "yes"), ("example-2", 0.31, "no"), ("example-3", 0.57, "")],
 )
 
-__all__ = ["escape_cell", "write_list", "write_template"]
+__all__ = ["escape_cell", "escape_file", "write_list", "write_template"]
 
 
 def write_list(
@@ -78,3 +78,18 @@ def write_template(output: Path) -> None:
         write_workbook(output, names, rows, sheet="past candidates")
     else:
         _write_csv(output, [names, *rows], "utf-8-sig", ",")
+
+
+def escape_file(path: Path, separator: str) -> Path:
+    """The same table with escaped cells, in place; a byte-order mark tells Excel it is UTF-8."""
+    csv.field_size_limit(1 << 30)  # a cell may be as large as an upload
+    escaped = path.with_name(f"safe-{path.name}")
+    with (
+        path.open(newline="", encoding="utf-8-sig") as source,
+        escaped.open("w", newline="", encoding="utf-8-sig") as out,
+    ):
+        rows = csv.reader(source, delimiter=separator)
+        writer = csv.writer(out, delimiter=separator)
+        writer.writerows([escape_cell(cell) for cell in row] for row in rows)
+    path.unlink()
+    return escaped
