@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import structs
 from pydantic import BaseModel
@@ -15,18 +15,7 @@ from surelist.promises.policy import Policy
 from surelist.reports import html as report
 from surelist.reports.evidence import Look
 from surelist.reports.summary import summarise
-from surelist.service.models import (
-    CutoffView,
-    EntryView,
-    PolicyFile,
-    PolicyView,
-    Receipt,
-    ScoresView,
-    StandingView,
-)
-
-if TYPE_CHECKING:
-    from surelist.workflows.watching import WatchedPromise
+from surelist.service import models
 from surelist.service.record.chain import Entry
 from surelist.service.record.event import Event
 from surelist.service.record.events import SelectionMade
@@ -36,9 +25,9 @@ from surelist.service.record.record import SavedPolicy
 M = TypeVar("M", bound=BaseModel)
 
 
-def receipt(made: Written[Any] | Entry[Any]) -> Receipt:
+def receipt(made: Written[Any] | Entry[Any]) -> models.Receipt:
     entry, replayed = (made.entry, made.replayed) if isinstance(made, Written) else (made, False)
-    return Receipt(seq=entry.seq, hash=entry.hash, at=entry.at, by=entry.actor, replayed=replayed)
+    return models.Receipt(seq=entry.seq, hash=entry.hash, at=entry.at, by=entry.actor, replayed=replayed)
 
 
 def with_receipt(answer: M, made: Written[Any]) -> M:
@@ -51,22 +40,22 @@ def entry_facts(entry: Entry[Event], *, hidden: bool) -> dict[str, object]:
     return {"reviews": entry.facts["reviews"]} if hidden else entry.facts
 
 
-def entry(made: Entry[Event], *, hidden: bool) -> EntryView:
+def entry(made: Entry[Event], *, hidden: bool) -> models.EntryView:
     """A line of the log."""
     names = ("seq", "at", "actor", "action", "subject", "previous", "hash")
     known = {name: getattr(made, name) for name in names}
-    return EntryView(**known, details=entry_facts(made, hidden=hidden))
+    return models.EntryView(**known, details=entry_facts(made, hidden=hidden))
 
 
-def policy(saved: SavedPolicy, candidates: int | None = None) -> PolicyView:
+def policy(saved: SavedPolicy, candidates: int | None = None) -> models.PolicyView:
     """A policy; its promise as it stands beside a list of so many ``candidates``, or none."""
-    return PolicyView.model_validate(_policy(saved, candidates))
+    return models.PolicyView.model_validate(_policy(saved, candidates))
 
 
-def policy_file(saved: SavedPolicy, replayed: bool = False) -> PolicyFile:
+def policy_file(saved: SavedPolicy, replayed: bool = False) -> models.PolicyFile:
     """A policy with its file; ``replayed`` where the request found it on record."""
     again = {"receipt": receipt(Written(saved.entry, replayed)), "policy": json.loads(saved.saved.policy)}
-    return PolicyFile.model_validate(_policy(saved, None) | again)
+    return models.PolicyFile.model_validate(_policy(saved, None) | again)
 
 
 def _policy(saved: SavedPolicy, candidates: int | None) -> dict[str, object]:
@@ -78,7 +67,7 @@ def _policy(saved: SavedPolicy, candidates: int | None) -> dict[str, object]:
         "conditions": [*made.conditions, *look_conditions(made, looks)], "alpha": made.alpha,
         "rule": made.rule,
         "cutoffs": [
-            CutoffView(
+            models.CutoffView(
                 group=each.group, threshold=each.steps[0].threshold, rows=each.rows,
                 qualified=each.qualified, critical_count=each.steps[0].critical_count,
             )
@@ -91,11 +80,11 @@ def _policy(saved: SavedPolicy, candidates: int | None) -> dict[str, object]:
     }  # fmt: skip
 
 
-def scores(made: Policy) -> list[ScoresView]:
+def scores(made: Policy) -> list[models.ScoresView]:
     """How the certified scores lie on the calibration rows."""
     known = [(each.group, each.scores) for each in made.cutoffs if each.scores is not None]
     return [
-        ScoresView(group=group, lowest=each.lowest, highest=each.highest, auc=each.auc)
+        models.ScoresView(group=group, lowest=each.lowest, highest=each.highest, auc=each.auc)
         for group, each in known
     ]
 
@@ -125,15 +114,6 @@ def _seen(look: Look) -> str:
     asked = "; ".join(look.asked.targets.values()) or "the curve"
     alpha = "" if "alpha" in asked else f", false at most {numerals.percent(look.asked.alpha)}"
     return f"{numerals.moment(look.at)}: {asked}{alpha}"
-
-
-def standing(saved: SavedPolicy, watched: WatchedPromise) -> StandingView:
-    """Is the promise still true?"""
-    return StandingView(
-        policy=saved.hash, standing=watched.standing, sentence=watched.sentence, pools=len(watched.evidence),
-        evidence=list(watched.evidence), alarm_at=watched.alarm_at, waiting=watched.waiting,
-        withdrawn=saved.why_withdrawn,
-    )  # fmt: skip
 
 
 def selection(made: Written[SelectionMade] | Entry[SelectionMade]) -> dict[str, object]:

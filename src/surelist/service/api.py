@@ -231,7 +231,12 @@ def finish(selection: SelectionId, call: Reviewer, body: SentFinish) -> models.S
 def standing(policy: Digest, call: Viewer) -> models.StandingView:
     """Is the promise still true? What the finished reviews say."""
     saved = call.view.policy(policy)
-    return answers.standing(saved, policy_watch.standing(call.view, saved))
+    watched = policy_watch.standing(call.view, saved)
+    return models.StandingView(
+        policy=saved.hash, standing=watched.standing, sentence=watched.sentence, pools=len(watched.evidence),
+        evidence=list(watched.evidence), alarm_at=watched.alarm_at, waiting=watched.waiting,
+        withdrawn=saved.why_withdrawn,
+    )  # fmt: skip
 
 
 @router.get("/log")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sized
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from msgspec import structs
@@ -75,8 +75,7 @@ class Labels(Options):
     labels: list[LabelledRow] = Field(min_length=1, max_length=100_000)
 
 
-class CorrectedRow(Options):
-    row: int = Field(ge=0)
+class CorrectedRow(LabelledRow):
     qualified: bool
 
 
@@ -166,10 +165,9 @@ def send_labels(
     ident: SelectionId, call: Maker, body: Annotated[Labels, sent(Labels, LABELS)]
 ) -> LabellingView:
     """Labels of rows that are asked for now. They count at once; see `corrections` for one that was wrong."""
-    labels = {each.row: each.qualified for each in body.labels}
-    _require_one_each(labels, body.labels)
     key = call.key("labels", ident, body.model_dump_json())
-    return _answer(call.view, ident, labelling.take(call.runtime, call.view, ident, labels, key))
+    counted = labelling.take(call.runtime, call.view, ident, _by_row(body.labels), key)
+    return _answer(call.view, ident, counted)
 
 
 @router.post("/labellings/{ident}/corrections")
@@ -178,15 +176,16 @@ def correct_labels(
     ident: SelectionId, call: Maker, body: Annotated[Corrections, sent(Corrections, LABELS)]
 ) -> LabellingView:
     """Labels in the place of others, while nothing rests on those. Both stay on record."""
-    labels = {each.row: each.qualified for each in body.labels}
-    _require_one_each(labels, body.labels)
     key = call.key("corrections", ident, body.model_dump_json())
-    return _answer(call.view, ident, labelling.correct(call.runtime, call.view, ident, labels, key))
+    counted = labelling.correct(call.runtime, call.view, ident, _by_row(body.labels), key)
+    return _answer(call.view, ident, counted)
 
 
-def _require_one_each(labels: Sized, given: Sized) -> None:
+def _by_row(given: Sequence[LabelledRow]) -> dict[int, Any]:
+    labels = {each.row: each.qualified for each in given}
     if len(labels) < len(given):
         raise InvalidInput("labels", expected="one label per row", got="two of the same one")
+    return labels
 
 
 @router.post("/labellings/{ident}/save", status_code=201)

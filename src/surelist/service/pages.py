@@ -22,24 +22,14 @@ from surelist.service import (
     policy_watch,
     reviewing,
     start_page,
+    visitor,
     wizard,
 )
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
 from surelist.service.runtime import working
 from surelist.service.uploads import KeptList, list_of
-from surelist.service.visitor import (
-    SHOWN,
-    Maker,
-    Me,
-    Operator,
-    Viewer,
-    Visitor,
-    safe_path,
-    send,
-    to,
-    visit,
-)
+from surelist.service.visitor import Maker, Me, Operator, Viewer, Visitor, safe_path, send, to, visit
 
 COMPARED = 8  # policies side by side
 printing = partial(working, slots="printing")  # in workers that are for that alone
@@ -186,7 +176,7 @@ def selections(me: Viewer, q: str = "", policy: str | None = None) -> Response:
 async def selection(ident: str, me: Viewer) -> Response:
     kept = me.spool.result(ident) if me.view.actor.role != "viewer" else None
     await me.runtime.read(me.view.selection, ident)
-    first = await me.runtime.work(jobs.first_rows, kept, SHOWN) if kept is not None else None
+    first = await me.runtime.work(jobs.first_rows, kept, visitor.SHOWN) if kept is not None else None
     return await me.runtime.read(_selection, me, ident, kept, first)
 
 
@@ -197,9 +187,9 @@ def _selection(me: Visitor, ident: str, kept: KeptList | None, first: Any) -> Re
     return me.show(
         "selection.html", entry=entry, facts=made, policy=answers.policy(saved, made.candidates),
         shown=kept and wizard.shortlist(saved.policy, made, kept, *first),
-        progress=reviewing.progress(view.marks(ident), made.to_review, view.reviewer(ident)), limit=SHOWN,
-        title=view.title(entry), note=view.note(entry), closed=view.reviews_closed(ident),
-        usual=None if saved.saved.earlier_looks
+        progress=reviewing.progress(view.marks(ident), made.to_review, view.reviewer(ident)),
+        limit=visitor.SHOWN, title=view.title(entry), note=view.note(entry),
+        closed=view.reviews_closed(ident), usual=None if saved.saved.earlier_looks
         else usual(saved.current, made.candidates, made.shortlisted),
         viewer=view.actor.role == "viewer", review=kept is not None and list_of(kept.upload).exists(),
     )  # fmt: skip

@@ -20,16 +20,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from surelist.errors import InvalidInput
-from surelist.service import answers, jobs, models, policy_watch
-from surelist.service.bodies import (
-    EXCEL,
-    FILE_CONTENT,
-    LINES,
-    content_type,
-    json_body,
-    large_or_small,
-    tables_in,
-)
+from surelist.service import answers, bodies, jobs, models, policy_watch
 from surelist.service.choices import ChosenColumns
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
@@ -44,13 +35,13 @@ KEY, KEY_HELP = "Idempotency-Key", "Sent again with the same request, nothing is
 MEDIA_TYPES = {
     "parquet": "application/vnd.apache.parquet",
     "csv": "text/csv; charset=utf-8",
-    "jsonl": LINES,
-    "xlsx": EXCEL,
+    "jsonl": bodies.LINES,
+    "xlsx": bodies.EXCEL,
 }
 
 ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
-        "model": models.Shortlist, "content": FILE_CONTENT,
+        "model": models.Shortlist, "content": bodies.FILE_CONTENT,
         "description": "For JSON the shortlisted rows with the receipt; for files the shortlist, with the "
         "selection in `Surelist-Selection` and the receipt in `Surelist-Receipt`.",
     }
@@ -118,11 +109,11 @@ async def select(request: Request) -> Response:
     view.actor.require_policy(asked.policy)
     if asked.audit_rate is not None and not asked.watch:
         raise InvalidInput("audit_rate", "an audit is drawn to watch a promise; give watch=true too.")
-    if content_type(request) == "application/json":
+    if bodies.content_type(request) == "application/json":
         return await _select_rows(request, runtime, view, asked)
     if asked.audit_rate is not None:
         raise InvalidInput("audit_rate", "it goes with rows in JSON; send the pool as those.")
-    async with tables_in(request, runtime, past=False, sheet=asked.sheet) as pool:
+    async with bodies.tables_in(request, runtime, past=False, sheet=asked.sheet) as pool:
         done = await runtime.work(
             jobs.select_file, runtime, view, asked.policy, pool.upload, asked.as_columns(),
             format="csv" if asked.format == "spreadsheet" else asked.format,
@@ -147,11 +138,11 @@ async def select(request: Request) -> Response:
 async def _select_rows(request: Request, runtime: Runtime, view: View, asked: SelectionRequest) -> Response:
     if asked.format is not None or asked.attribute or asked.sheet:
         raise InvalidInput("format", "it goes with files, as do attribute and sheet; leave it out.")
-    body = await json_body(request, runtime, runtime.settings.max_json)
+    body = await bodies.json_body(request, runtime, runtime.settings.max_json)
     known = runtime.known_policy(asked.policy)
     made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)
 
-    event, shortlist = await large_or_small(
+    event, shortlist = await bodies.large_or_small(
         runtime, body, jobs.select_rows, made, asked.policy, asked.columns, asked.audit_rate
     )
     key = asked.bound_to(event.pool_sha256)
@@ -161,9 +152,9 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
     jobs.count_selection(runtime, event)
     answer = {"selection": answers.selection(written), "shortlist": msgspec.Raw(shortlist)}
     if made.three_ways:
-        answer["triage"] = await large_or_small(runtime, body, jobs.three_lists, made, asked.columns)
+        answer["triage"] = await bodies.large_or_small(runtime, body, jobs.three_lists, made, asked.columns)
     if asked.audit_rate is not None:  # of the entry, which is an earlier one where this was asked before
-        drawn = await large_or_small(runtime, body, rows_as_sent, written.entry.event.audit)
+        drawn = await bodies.large_or_small(runtime, body, rows_as_sent, written.entry.event.audit)
         answer["audit"] = msgspec.Raw(drawn)
     return Response(msgspec.json.encode(answer), media_type="application/json")
 
