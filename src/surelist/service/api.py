@@ -58,14 +58,15 @@ class Call:
 
 
 def _by(role: str, *, all_policies: bool = False, writes: bool = False, of: str | None = None) -> Any:
-    """Whoever has the role and may see what the address is about (``of``: a method of the view)."""
+    """Whoever has the role and may see the policy or selection (``of``) that the address is about."""
 
     async def reading(request: Request) -> Call:
         view = await view_of(request, role)
         if all_policies:
             view.actor.require_all_policies()
         if of is not None:
-            await runtime_of(request).read(getattr(view, of), *request.path_params.values())
+            look = view.actor.require_policy if of == "policy" else view.selection
+            await runtime_of(request).read(look, request.path_params[of])
         return Call(request, view)
 
     async def writing(request: Request, key: IdempotencyKey = None) -> Call:
