@@ -30,11 +30,10 @@ UNUSED = {
 OTHER_PROMISES = {  # and calibration: for a promise that counts rows, none of it is needed
     f"surelist.{name}"
     for name in (
-        "promises.calibrate", "promises.terms", "promises.sampled", "promises.shift", "promises.pools",
-        "promises.kinds.betting", "promises.kinds.pool_average", "promises.kinds.value",
-        "promises.kinds.next_pool", "promises.kinds.few_labels", "promises.kinds.precision",
+        "promises.calibrate", "promises.terms", "promises.sampled", "promises.shift", "promises.evidence",
+        "promises.kinds.betting", "promises.kinds.next_pool", "promises.kinds.few_labels", "promises.kinds.precision",
         "promises.kinds.budget", "promises.kinds.false_share", "promises.kinds.at_least",
-        "promises.kinds.expected.rank_chain", "promises.kinds.expected.audited", "bounds.control",
+        "promises.kinds.rate_proofs", "bounds.control",
         "bounds.rank_chain", "tables.evidence", "tables.order_statistics", "lifecycle",
     )
 }  # fmt: skip

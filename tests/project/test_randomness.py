@@ -17,7 +17,7 @@ import surelist as sl
 from surelist._randomness import fresh_bits, fresh_bytes
 from surelist.examples import population
 from surelist.lifecycle.reviewed import coins
-from surelist.promises.draws import Draw
+from surelist.promises.sampled import Draw
 from surelist.ties import Salt
 from tests.helpers.randomness import seeded
 from tests.project.test_layout import found_in, modules, source_of

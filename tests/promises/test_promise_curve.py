@@ -11,10 +11,10 @@ from msgspec.structs import asdict
 import surelist as sl
 from surelist import bounds
 from surelist.bounds.pools import EThreshold
-from surelist.promises.draws import Draw
+from surelist.promises.curve import group_curves, promise_curve
+from surelist.promises.evidence import PoolRows
 from surelist.promises.kinds.betting import other_numbers
-from surelist.promises.pools import PoolRows
-from surelist.promises.promise_curve import group_curves, promise_curve
+from surelist.promises.sampled import Draw
 from surelist.reports.evidence import CurvePoints, OwnCurve, RowsEvidence
 from surelist.reports.pictures import promise_chart, promise_charts
 from tests.helpers.promise_kinds import GROUPS, KINDS, LABELS, POOLS, SCORES, policy_of

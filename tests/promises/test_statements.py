@@ -369,7 +369,7 @@ def test_a_refusal_without_any_qualified_row_asks_for_the_label_column_not_for_l
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
 def test_the_fewest_qualified_rows_for_a_recall_are_the_smallest_that_certify(share, alpha):
     target, level = sl.Recall(share), Level(alpha)
-    fewest = target.fewest(level)
+    fewest = target.fewest_qualified(level)
     assert share**fewest <= alpha * (1 + 1e-9)
     assert fewest == 1 or share ** (fewest - 1) > alpha * (1 - 1e-9)
     assert target.requirements(10**6, fewest, level)[0].count <= fewest

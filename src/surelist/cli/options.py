@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from os.path import realpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 
 from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
-from surelist.promises.options import OPTIONS, Share, Sizes
+from surelist.promises.options import OPTIONS, Share, Sizes, WholeShare
 from surelist.promises.promise import Promise
 from surelist.promises.proved import proved_from
 
@@ -162,7 +162,7 @@ def flag(name: str) -> str:
 def _type(kind: Any) -> Any:
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
-    return {Share: SHARE, Sizes: str}.get(kind, kind)
+    return {Share: SHARE, WholeShare: SHARE, Sizes: str}.get(kind, kind)
 
 
 class PromiseOption(click.Option):
@@ -220,10 +220,9 @@ def promise_flags(evidence: str = "rows") -> Decorator:
 
 def _promise_flag(name: str, field: str, promise: type[Promise]) -> Decorator:
     described = kinds.fields_of(promise)[field]
-    whole = get_type_hints(promise)[field] in (int, int | None)
     return click.option(
-        flag(name), name, cls=PromiseOption, type=int if whole else _type(described.kind),
-        metavar=described.metavar, help=promise.help,
+        flag(name), name, cls=PromiseOption, type=_type(described.kind), metavar=described.metavar,
+        help=promise.help,
     )  # fmt: skip
 
 

@@ -23,10 +23,9 @@ from surelist.bounds.precision import passed_steps
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.plan import PER, Floats, Needed, Plan, PlanRow, Population, RateByShare, populations
 from surelist.promises import kinds
-from surelist.promises.evidence import ArrayCounts, Evidence, RowColumns
+from surelist.promises.evidence import ArrayCounts, Evidence, PoolRows, RowColumns
 from surelist.promises.kinds.next_pool import allowed_rank
 from surelist.promises.kinds.precision import RATIO, STARTS
-from surelist.promises.pools import PoolRows
 from surelist.promises.promise import About, Level, Promise
 
 SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)

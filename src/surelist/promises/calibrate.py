@@ -22,9 +22,8 @@ from surelist._check import MissingLabels
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.filters import pool_members
-from surelist.promises.best_of import best_of
 from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlier
-from surelist.promises.cutoffs import common_cutoffs, cutoff_of, lowered
+from surelist.promises.cutoffs import best_of, common_cutoffs, cutoff_of, lowered
 from surelist.promises.evidence import ArrayCounts, Evidence, RowColumns
 from surelist.promises.options import Rule
 from surelist.promises.policy import Policy
@@ -32,10 +31,10 @@ from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.promise import Promise
 from surelist.promises.proved import require_proof, require_use
 from surelist.promises.sampled import NoisyLabels, SampledLabels, require_drawn, thin
-from surelist.promises.score_direction import warn_of_doubts
 from surelist.promises.shift import DensityRatio, keep_rows, ratios_of, with_margin
 from surelist.promises.state import Certified, Cutoff, Everyone, Shift, Thinning
 from surelist.promises.terms import Targets, Terms, fitting_advice, make_terms
+from surelist.promises.wording import warn_of_doubts
 from surelist.ties import Salt
 
 Mask = NDArray[np.bool_]

@@ -13,7 +13,7 @@ from itertools import product, starmap
 from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from surelist.errors import InvalidInput
 from surelist.promises.options import GroupCutoff, GroupRows, GroupSplit
@@ -184,6 +184,29 @@ class Proved(Struct, frozen=True):
         """Every set of conditions that it covers."""
         every = (self.values(name) for name in Conditions.__struct_fields__)
         return (each for each in starmap(Conditions, product(*every)) if each.possible)
+
+
+def from_rows(
+    section: str, labels: tuple[str, ...], groups: tuple[str, ...], shift: tuple[str, ...],
+    rule: tuple[str, ...] = ("exact",), common_rule: tuple[str, ...] = ("exact",),
+) -> tuple[Proved, ...]:  # fmt: skip
+    """The sets of a promise whose units are rows: plain ones, some dropped, shifted; each with cutoffs by
+    group, and with one for all groups."""
+    disjoint = tuple(each for each in groups if "overlapping" not in each)
+    known = tuple(each for each in labels if each != "thinned")
+    every = (
+        Proved(section, rule, labels=labels, groups=groups, ties=HASH, scores=SEVERAL),
+        Proved(section, rule, labels=known, groups=disjoint, ties=HASH, pools=BESIDE, bad_rows=DROPPED),
+        Proved("shift", rule, (), known, shift, groups, ties=HASH, scores=SEVERAL, pools=BESIDE),
+    )
+    common = {section: "common-cutoff", "shift": "shift"}
+    return (
+        *(replace(each, split=SIDAK) for each in every),
+        *(
+            replace(each, section=common[each.section], rule=common_rule, cutoff=COMMON, only=BY_GROUP)
+            for each in every
+        ),
+    )
 
 
 LABELLED = Proved(

@@ -1,4 +1,11 @@
-"""The guarantee curve: for every list size, how many qualified candidates are certified."""
+"""For every list size, what is certified: how many qualified candidates on average, at once or each by
+itself; and what each length would carry in the terms of any other promise (recall, precision, every pool,
+groups).
+
+Each point of the curve of a promise holds by itself, for a promise fixed beforehand: it shows where the
+chosen one lies, and is not for choosing another. What is certified at a point is worked out by the proof, in
+``kinds``.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
@@ -19,6 +27,7 @@ from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.promises.options import CurveRule
 from surelist.promises.phrases import percent
+from surelist.promises.state import Certificate, Cutoff
 
 POINTS = 1000
 
@@ -218,3 +227,83 @@ def certified_rates(n: int, counts: NDArray[Any], alpha: float, rule: str) -> ND
     distinct, index = np.unique(counts, return_inverse=True)
     rates = [bounds.largest_rate(n, int(count), alpha, rule) for count in distinct]
     return np.asarray(rates)[index]
+
+
+Floats = NDArray[np.float64]
+MOST_GROUPS = 6  # that are drawn
+
+
+class PromiseCurve(Struct, frozen=True, eq=False):
+    """For lists of ``list_size`` of ``per`` candidates the ``value`` certified, and the point ``chosen``.
+
+    ``title`` and ``axis`` say what is certified, in more and in fewer words; ``share``: values are shares.
+    ``of_pools``: list lengths are averages over whole pools.
+    """
+
+    title: str
+    axis: str
+    share: bool
+    of_pools: bool
+    per: float
+    list_size: Floats
+    value: Floats
+    threshold: Floats
+    chosen: tuple[float, float]
+
+
+class CurveRows(Struct, frozen=True, eq=False):
+    """Calibration rows of one group, or of everyone; ``rows`` are those that it is counted among."""
+
+    scores: Floats
+    labels: NDArray[Any]
+    rows: int
+    pools: Any = None
+
+    @property
+    def good(self) -> NDArray[np.bool_]:
+        return np.asarray(self.labels > 0)
+
+    def drawn(self, cutoff: Cutoff, value: Any) -> PromiseCurve:
+        """The curve of what ``value`` says is certified of (listed rows, qualified ones among them), per
+        length."""
+        per = float(cutoff.target.pool or 100.0)
+        thresholds = list_thresholds(self.scores, per)
+        listed, held = (count_at_least(each, thresholds) for each in (self.scores, self.scores[self.good]))
+        values, promised = value(listed, held)
+        on_list = float(np.count_nonzero(self.scores >= cutoff.steps[0].threshold)) * (per / self.rows)
+        return self.curve(cutoff, per, listed * (per / self.rows), values, thresholds, (on_list, promised))
+
+    def curve(self, cutoff: Cutoff, per: float, *numbers: Any) -> PromiseCurve:
+        title, axis, share = cutoff.target.certified
+        return PromiseCurve(title, axis, share, cutoff.target.whole_pools, per, *numbers)
+
+
+def promise_curve(scores: Any, labels: Any, policy: Certificate, *, pools: Any = None) -> PromiseCurve | None:
+    """The curve of a policy's promise on its calibration rows; None for kinds that have none, or another
+    one."""
+    if policy.grouped or policy.several or not _of_all_rows(policy):
+        return None
+    array = np.asarray(scores, dtype=np.float64)
+    rows = CurveRows(array, np.asarray(labels, dtype=np.float64), len(array), pools)
+    return policy.cutoffs[0].proof.curve(policy.cutoffs[0], rows)
+
+
+def group_curves(scores: Any, labels: Any, groups: Any, policy: Certificate) -> dict[str, PromiseCurve]:
+    """The curve of each group's promise, of the first few; empty where there are none.
+
+    Each at the group's share of the chance of error.
+    """
+    if not policy.grouped or not _of_all_rows(policy):
+        return {}
+    array, values, names = np.asarray(scores, dtype=np.float64), np.asarray(labels), check.as_groups(groups)
+    made = {}
+    for each in policy.cutoffs[:MOST_GROUPS]:
+        mine = names == str(each.group)
+        among = len(array) if policy.group_rows == "all" else int(np.count_nonzero(mine))
+        made[str(each.group)] = each.proof.curve(each, CurveRows(array[mine], values[mine], among))
+    return {group: curve for group, curve in made.items() if curve is not None}
+
+
+def _of_all_rows(policy: Certificate) -> bool:
+    """Whether every row counts as it is, with its label."""
+    return not (policy.shift or policy.thinning or policy.missing_labels)

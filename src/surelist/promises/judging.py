@@ -55,9 +55,11 @@ class RowsSeen:
     good: Mask
     pools: Pools | None = None
     rejected: Mask | None = None  # of a triage
+    among: Mask | None = None  # of a group: the rows of everyone
 
     def of(self, group: Mask) -> RowsSeen:
-        return RowsSeen(self.rows & group, self.listed & group, self.good & group, self.pools)
+        rows, listed, good = (each & group for each in (self.rows, self.listed, self.good))
+        return RowsSeen(rows, listed, good, self.pools, among=self.rows)
 
 
 class ShareSeen(Struct, frozen=True, eq=False):
@@ -102,7 +104,7 @@ def _of(everyone: RowsSeen, cutoff: Cutoff, groups: dict[str, Mask]) -> RowsSeen
 def _judged(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> list[Finding | str]:
     """The findings for one cutoff, or why there is none."""
     if cutoff.about is About.POPULATION and not cutoff.proof.unjudged:
-        return [_share_short(each, seen) for each in cutoff.proof.shares_seen(cutoff, policy, seen, everyone)]
+        return [_share_short(each, seen) for each in cutoff.proof.shares_seen(cutoff, policy, seen)]
     return [_judged_otherwise(policy, cutoff, seen, everyone)]
 
 

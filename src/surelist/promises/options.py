@@ -25,7 +25,8 @@ LabelsOf = Literal["count", "value"]
 ListedBy = Literal["score", "rank"]
 
 
-Share = NewType("Share", float)  # above 0, at most 1
+Share = NewType("Share", float)  # above 0, below 1
+WholeShare = NewType("WholeShare", float)  # above 0, at most 1
 Sizes = NewType("Sizes", str)  # candidates in a pool: a number, or a range such as 50-200
 
 
@@ -47,7 +48,7 @@ def share_option(help: str, words: str = "") -> Option:
     return Option(None, Share, help, "SHARE", words)
 
 
-# fields that several promises have
+# fields that several promises have; where a number has to be whole, replace(K, kind=int)
 K = Option(None, float, "Qualified candidates that are promised.", "K", "how many qualified you need")
 POOL_SIZE = Option(
     None, Sizes, "Candidates in a pool; for promises per pool also a range, 50-200.", "M", "the pool size"

@@ -30,7 +30,7 @@ from surelist.promises import policy_display, policy_file, pool_checks, wording
 from surelist.promises.options import GroupKey
 from surelist.promises.promise import About
 from surelist.promises.state import Certificate, Cutoff
-from surelist.promises.two_lines import TwoLines, two_lines
+from surelist.promises.wording import TwoLines, two_lines
 
 if TYPE_CHECKING:
     from surelist._check import Mask

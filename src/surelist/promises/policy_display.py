@@ -5,7 +5,7 @@ from __future__ import annotations
 from surelist.drawing.display import Display
 from surelist.promises import wording
 from surelist.promises.state import Certificate, Cutoff
-from surelist.promises.two_lines import two_lines
+from surelist.promises.wording import two_lines
 
 MOST = 6  # groups that are shown one by one, not folded
 

@@ -12,21 +12,25 @@ import math
 from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
+from surelist import _check as check
 from surelist._names import option
 from surelist.errors import InvalidInput
+from surelist.promises import phrases
 from surelist.promises.conditions import Proved
+from surelist.promises.options import Option, Share, WholeShare
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from surelist.promises.curve import CurveRows, PromiseCurve
     from surelist.promises.evidence import Evidence
     from surelist.promises.judging import RowsSeen, ShareSeen
-    from surelist.promises.promise_curve import CurveRows, PromiseCurve
     from surelist.promises.state import Certificate, Certified, Cutoff
 
 
@@ -141,6 +145,13 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     three_ways: ClassVar[bool] = False  # its policy accepts, rejects, and leaves the rest to people
     every_label: ClassVar[bool] = False  # a missing label cannot count as not qualified
 
+    def __post_init__(self) -> None:
+        """Every field is checked as it is described; None is left out where it says nothing."""
+        for name, described in fields_of(type(self)).items():
+            value = getattr(self, name)
+            if value is not None or name in required(type(self)):
+                check.set_value(self, name, _checked(value, described.kind, name))
+
     @property
     def kind(self) -> str:
         """Its name in files, flags and addresses."""
@@ -248,6 +259,18 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
             f"{option('rule', 'pac', before=', and numbers in every pool by ')}.",
         )
 
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        """What is promised, as the first half of a sentence."""
+        raise NotImplementedError
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        """The claim as a person would repeat it; list lengths in it are estimates and say "about"."""
+        raise NotImplementedError
+
+    def shares_seen(self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen, ...]:
+        """For promises about a population: the shares that are tested on rows which it never saw."""
+        raise NotImplementedError
+
     def fewest_qualified(self, level: Level) -> int | None:
         """The fewest qualified rows that certify anything, where that is not the count of the threshold."""
         return None
@@ -263,6 +286,32 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         raise InvalidInput(
             "within", f"goes with Expected(k, pool_size), Recall and Precision, got {self!r}; leave it out."
         )
+
+
+@cache
+def fields_of(promise: type[Promise]) -> dict[str, Option]:
+    """The fields of a kind as it describes them."""
+    hints = get_type_hints(promise, include_extras=True)
+    return {
+        name: next(each for each in get_args(hints[name]) if isinstance(each, Option))
+        for name in promise.__struct_fields__
+    }
+
+
+def required(promise: type[Promise]) -> tuple[str, ...]:
+    """The fields without which a promise says nothing."""
+    fields = promise.__struct_fields__
+    return fields[: len(fields) - len(promise.__struct_defaults__)]
+
+
+def _checked(value: Any, kind: Any, name: str) -> Any:
+    if get_origin(kind) is Literal:
+        return check.as_choice(value, get_args(kind), name)
+    if kind is Share or (kind is WholeShare and (isinstance(value, bool) or value != 1)):
+        return check.as_alpha(value, name)
+    if kind is int:
+        return check.as_count(value, name)
+    return check.plain(value if kind is WholeShare else check.as_positive(value, name))
 
 
 class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -305,11 +354,11 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         """What is promised, as the first half of a sentence."""
-        raise NotImplementedError
+        return cutoff.target.claim(cutoff, policy)
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         """How often that may be wrong, as the second half."""
-        raise NotImplementedError
+        return phrases.wrong_over_rows(policy.alpha, cutoff.rows)
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         """What the promise rests on."""
@@ -324,8 +373,8 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
         raise NotImplementedError
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        """The claim as a person would repeat it; list lengths in it are estimates and say "about"."""
-        raise NotImplementedError
+        """The claim as a person would repeat it."""
+        return cutoff.target.plainly(cutoff, policy)
 
     def sure(self, policy: Certificate) -> str | None:
         """How sure that is, as a person would repeat it; None: as every promise of its kind."""
@@ -339,17 +388,9 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
         """What each list length would carry, each point for a promise fixed beforehand."""
         return None
 
-    def share_seen(
-        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-    ) -> ShareSeen:
-        """For promises about a population: the share that is tested on rows which it never saw."""
-        raise NotImplementedError
-
-    def shares_seen(
-        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-    ) -> tuple[ShareSeen, ...]:
-        """Their values where a promise has several shares."""
-        return (self.share_seen(cutoff, policy, seen, everyone),)
+    def shares_seen(self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen, ...]:
+        """The shares that are tested on rows which it never saw."""
+        return cutoff.target.shares_seen(cutoff, policy, seen)
 
     def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
         """For promises about pools: P(as many of pools of these sizes fall short); None where that is not

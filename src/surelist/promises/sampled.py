@@ -7,18 +7,21 @@ are thinned to one, after which the kept rows are ordinary calibration rows.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._dataclasses import dataclass
 from surelist._names import option
+from surelist._randomness import fresh_bytes
 from surelist.errors import InvalidInput
-from surelist.promises.draws import Draw
 from surelist.promises.state import Thinning
-from surelist.promises.terms import Terms
+
+if TYPE_CHECKING:
+    from surelist.promises.terms import Terms
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -204,3 +207,30 @@ def _require_rates(rates: Floats, needed: Mask, lowest: float) -> None:
             row=at,
             remedy=f"Give {option('lowest_score')} where low scores were drawn less often.",
         )
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Random numbers of one calibration, from the system's randomness, kept as 64 hexadecimal digits."""
+
+    key: str
+
+    @classmethod
+    def fresh(cls) -> Draw:
+        return cls(fresh_bytes(32).hex())
+
+    @property
+    def uniform(self) -> float:
+        """The secret number that decides at the end."""
+        return float(self._generator(0).random())
+
+    def order(self, units: int) -> NDArray[np.int64]:
+        """The order in which the units are counted; a table has none that could be trusted."""
+        return self._generator(1).permutation(units)
+
+    def coins(self, rows: int) -> NDArray[np.float64]:
+        """One number per row, for rows kept by chance."""
+        return self._generator(2).random(rows)
+
+    def _generator(self, stream: int) -> np.random.Generator:
+        return np.random.default_rng([stream, *bytes.fromhex(self.key)])

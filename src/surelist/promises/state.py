@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from surelist._check import EVERYONE
+from surelist._files import hold
 from surelist.errors import NotCertifiable, Shortfall
 from surelist.filters import Threshold
 from surelist.promises.groups import group_alpha, joint_alpha, promise_shares
@@ -21,6 +22,7 @@ from surelist.score_summary import ScoreSummary
 from surelist.ties import Salt
 
 SeedFrom = Literal["system", "caller"]
+P = TypeVar("P", bound=Promise)
 
 
 class Stored(Struct, frozen=True, forbid_unknown_fields=True):
@@ -128,6 +130,12 @@ class Cutoff(Stored, frozen=True):
     def about(self) -> About:
         """What the promise is about."""
         return self.proof.about or self.target.about
+
+    def promised(self, kind: type[P]) -> P:
+        """The promise, which has to be of this kind for its proof."""
+        hold(isinstance(self.target, kind), "its proof does not go with its target")
+        assert isinstance(self.target, kind)
+        return self.target
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:

@@ -60,7 +60,9 @@ Model = TypeVar("Model", bound=BaseModel)
 # the types of fields of promises, by their kinds; a choice is its own
 TYPES: dict[Any, Any] = {
     float: Number | None,
-    options.Share: Annotated[float, Field(gt=0, le=1)] | None,
+    int: Annotated[int, Field(ge=1)] | None,
+    options.Share: Annotated[float, Field(gt=0, lt=1)] | None,
+    options.WholeShare: Annotated[float, Field(gt=0, le=1)] | None,
     options.Sizes: Number | PoolRange | None,
 }
 

@@ -20,7 +20,7 @@ from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Conditions
 from surelist.promises.grammar import drawn_labels, one_target, roles_of, target_asked, terms_of
-from surelist.promises.options import Option, Share
+from surelist.promises.options import Option, Share, WholeShare
 from surelist.promises.promise import PageChoice, Promise
 from surelist.promises.proved import proof_of
 from surelist.promises.terms import Targets
@@ -81,7 +81,7 @@ class Part(NamedTuple):
     @property
     def percent(self) -> bool:
         """Whether a share is typed in percent."""
-        return self.option is not None and self.option.kind is Share
+        return self.option is not None and self.option.kind in (Share, WholeShare)
 
     def read(self, fields: Mapping[str, str]) -> float:
         """What a person typed."""

@@ -23,7 +23,7 @@ from surelist.lifecycle.campaign import Campaign
 from surelist.lifecycle.reviewed import as_draws, coins
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.kinds.counts import CountPromise
-from surelist.promises.two_lines import TwoLines
+from surelist.promises.wording import TwoLines
 from surelist.tables.arrays import read_columns
 from surelist.tables.reading import Reading
 from surelist.tables.rows import rows_at, write_sheet

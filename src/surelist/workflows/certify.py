@@ -18,11 +18,10 @@ from surelist._names import Marked, option
 from surelist.errors import InvalidInput
 from surelist.filters import pool_members, refuse_everyone
 from surelist.promises.calibrate import Arrays, Facts, certify, certify_arrays, require_proofs
-from surelist.promises.evidence import Evidence
+from surelist.promises.evidence import Evidence, PoolRows
 from surelist.promises.kinds.counts import counts_of
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
-from surelist.promises.pools import PoolRows
 from surelist.promises.promise import Needs
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.shift import DensityRatio

@@ -21,11 +21,17 @@ from surelist._dataclasses import dataclass, replace
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, PoolWarning
 from surelist.filters import ranks_within
-from surelist.promises.curve import GuaranteeCurve, guarantee_curve, pointwise_curve
+from surelist.promises.curve import (
+    GuaranteeCurve,
+    PromiseCurve,
+    group_curves,
+    guarantee_curve,
+    pointwise_curve,
+    promise_curve,
+)
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
-from surelist.promises.promise_curve import PromiseCurve, group_curves, promise_curve
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit

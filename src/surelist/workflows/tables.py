@@ -17,13 +17,13 @@ from surelist.promises.curve import guarantee_curve as curve_of_arrays
 from surelist.promises.evaluation import Evaluation, evaluate
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.grammar import one_target
-from surelist.promises.list_curve import list_curve
+from surelist.promises.kinds.this_list import list_curve
 from surelist.promises.options import CurveRule, Rule
 from surelist.promises.policy import Policy, as_policy
 from surelist.promises.sampled import NoisyLabels, SampledLabels
-from surelist.promises.score_direction import warn_of_doubts
 from surelist.promises.shift import DensityRatio, ratios_of
 from surelist.promises.terms import Roles, Targets, make_terms
+from surelist.promises.wording import warn_of_doubts
 from surelist.reports import audit
 from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.bad_rows import Problem, problem_of

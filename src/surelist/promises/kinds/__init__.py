@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import msgspec
 
@@ -16,6 +16,8 @@ from surelist._files import shaped
 from surelist.errors import PolicyFileError
 from surelist.promises.options import Option
 from surelist.promises.promise import Promise, Proof
+from surelist.promises.promise import fields_of as fields_of
+from surelist.promises.promise import required as required
 
 # the name of a kind in files, flags and addresses: where it lives
 KINDS = {
@@ -26,8 +28,8 @@ KINDS = {
     "triage": ("triage", "Triage"),
     "budget": ("budget", "Budget"),
     "next-pool": ("next_pool", "NextPool"),
-    "pool-average": ("pool_average", "PoolAverage"),
-    "value": ("value", "Value"),
+    "pool-average": ("betting", "PoolAverage"),
+    "value": ("betting", "Value"),
     "false-share": ("false_share", "FalseShare"),
     "this-list": ("this_list", "ThisList"),
     "at-least": ("at_least", "AtLeast"),
@@ -36,8 +38,8 @@ FIRST = next(iter(KINDS))
 PROOFS = {
     "counts": ("counts", "Counts"),
     "looks": ("counts", "Looks"),
-    "rank-chain": ("expected.rank_chain", "RankChain"),
-    "audited": ("expected.audited", "Audited"),
+    "rank-chain": ("rate_proofs", "RankChain"),
+    "audited": ("rate_proofs", "Audited"),
     "fixed-sequence": ("precision", "FixedSequence"),
     "two-lists": ("triage", "TwoLists"),
     "budget": ("budget", "ListedBudget"),
@@ -105,28 +107,12 @@ def classes() -> list[type[Promise]]:
     return [each for each in found if each is not None]
 
 
-@cache
-def fields_of(promise: type[Promise]) -> dict[str, Option]:
-    """The fields of a kind as it describes them."""
-    hints = get_type_hints(promise, include_extras=True)
-    return {
-        name: next(each for each in get_args(hints[name]) if isinstance(each, Option))
-        for name in promise.__struct_fields__
-    }
-
-
 def fields() -> dict[str, Option]:
     """The fields of every kind by name; the first kind that has one describes it."""
     found: dict[str, Option] = {}
     for each in classes():
         found |= {name: option for name, option in fields_of(each).items() if name not in found}
     return found
-
-
-def required(promise: type[Promise]) -> tuple[str, ...]:
-    """The fields without which a promise says nothing."""
-    fields = promise.__struct_fields__
-    return fields[: len(fields) - len(promise.__struct_defaults__)]
 
 
 def optional(promise: type[Promise]) -> tuple[str, ...]:

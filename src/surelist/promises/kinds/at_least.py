@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from surelist import _check as check
+from msgspec.structs import replace
+
 from surelist.bounds.collection import block_count
 from surelist.promises import phrases
 from surelist.promises.conditions import LABELLED
@@ -42,10 +43,7 @@ class AtLeast(Promise, tag="at-least", frozen=True):
     sample = "block"
     proved_with = (LABELLED,)
 
-    k: Annotated[int, K]
-
-    def __post_init__(self) -> None:
-        check.set_value(self, "k", check.as_count(self.k, "k"))
+    k: Annotated[int, replace(K, kind=int)]
 
     def describe(self) -> str:
         return f"at least {phrases.qualified(self.k)} of this collection on the list"

@@ -1,4 +1,5 @@
-"""At least k, or an amount, on average: the e-threshold rule over whole pools, or over rows [theory: pools].
+"""At least k, or an amount, on average over whole pools or over rows: the e-threshold rule [theory: pools]
+[theory: value].
 
 Bets against "the average is at most k" are settled unit by unit in a fresh random order; the wealth never
 grows with the threshold, so the highest threshold with enough wealth is certified.
@@ -8,28 +9,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist._files import hold
 from surelist.bounds.pools import EThreshold, stake_for
 from surelist.errors import NotCertifiable
 from surelist.promises import phrases
-from surelist.promises.draws import Draw
-from surelist.promises.options import K, Option
+from surelist.promises.conditions import BESIDE, DROPPED, SEVERAL, Proved
+from surelist.promises.curve import CurveRows, PromiseCurve
+from surelist.promises.evidence import Evidence, PoolRows, pool_rows
+from surelist.promises.options import POOL_SIZE, K, LabelsOf, Option
 from surelist.promises.phrases import counted, number, percent, qualified
-from surelist.promises.pools import PoolRows, pool_rows
-from surelist.promises.promise import About, Level, Promise, Proof
+from surelist.promises.promise import About, Level, Needs, PageChoice, Promise, Proof
+from surelist.promises.sampled import Draw
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
-
-if TYPE_CHECKING:
-    from surelist.promises.evidence import Evidence
-    from surelist.promises.promise_curve import CurveRows, PromiseCurve
 
 NUMBERS = 16  # averages that a curve tries
 MOST_ROWS = 100_000  # for which it does: each takes about twenty passes
@@ -51,12 +49,6 @@ class OnAverage(Promise, frozen=True):
     unit: ClassVar[Literal["pool", "row"]] = "pool"  # what is counted one by one
     k: Annotated[float, K]
 
-    def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            value = getattr(self, name)
-            if name != "of" and not (value is None and name == "spread"):
-                check.set_value(self, name, check.plain(check.as_positive(value, name)))
-
     @property
     def mean(self) -> float:
         """k per unit."""
@@ -67,6 +59,20 @@ class OnAverage(Promise, frozen=True):
         """The standard deviation of what a unit's list holds, guessed beforehand."""
         raise NotImplementedError
 
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        what = f"a value of {number(self.k)}" if self.amounts else qualified(self.k)
+        over = "pools" if self.pool is None else f"pools of {counted(self.pool, 'candidate')}"
+        return f"the shortlist holds at least {what} on average over {over}"
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        if not self.amounts:
+            return f"on average the list of a pool will hold at least {phrases.many_qualified(self.k)}"
+        pool, listed = "a pool", policy.listed_per(cutoff)
+        if self.pool is not None:
+            pool += f" of {numerals.number(self.pool)} candidates"
+            pool += "" if listed is None else f", about {numerals.about(listed[0])} of them,"
+        return f"on average the list of {pool} will be worth at least {numerals.number(self.k, 10)}"
+
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         """Bets in a fresh random order, and one secret number at the end."""
         rows, draw = evidence.pool_rows(amounts=self.amounts, each_row=self.unit == "row"), Draw.fresh()
@@ -76,30 +82,21 @@ class OnAverage(Promise, frozen=True):
             raise self._refusal(rows, level, evidence)
         peak, last = test.log_wealth(rows.totals(count)[order])
         bets = PoolBets if self.unit == "pool" else RowBets
-        proof = bets(
-            rows.pools,
-            test.mean,
-            self.guessed_spread,
-            test.stake,
-            draw.uniform,
-            draw.key,
-            max(peak, last),
-            last,
-        )
+        numbers = (test.mean, self.guessed_spread, test.stake, draw.uniform, draw.key)
+        proof = bets(rows.pools, *numbers, max(peak, last), last)
         return Certified((Step(0, count, float(rows.scores[count - 1])),), rows.rows, rows.qualified, proof)
 
     def _refusal(self, rows: PoolRows, level: Level, evidence: Evidence) -> NotCertifiable:
         held = float(rows.totals(rows.qualified).mean())
         units = counted(rows.pools, self.unit)
-        all_of_them = f"{units} hold {numerals.number(held)} each on average with everyone listed"
-        reason = f"{all_of_them}: ask for less than that."
+        reason = ": ask for less than that."
         if held > self.mean:
             reason = (
-                f"{all_of_them}, which is too few {self.unit}s to be sure of "
-                f"{numerals.number(self.mean)}: label "
-                f"more {self.unit}s, or ask for less."
+                f", which is too few {self.unit}s to be sure of {numerals.number(self.mean)}: label more "
+                f"{self.unit}s, or ask for less."
             )
-        return refuse(self, level, evidence, reason)
+        everyone = f"{units} hold {numerals.number(held)} each on average with everyone listed"
+        return refuse(self, level, evidence, everyone + reason)
 
 
 class Average(Proof, frozen=True):
@@ -110,6 +107,7 @@ class Average(Proof, frozen=True):
     """
 
     rests_on = "random numbers drawn once, and the order of pools"
+    unit: ClassVar[Literal["pool", "row"]] = "pool"
 
     units: int
     mean: float
@@ -120,22 +118,14 @@ class Average(Proof, frozen=True):
     peak: float
     last: float
 
-    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        promise = _promise(cutoff)
-        what = f"a value of {number(promise.k)}" if promise.amounts else qualified(promise.k)
-        size = promise.pool
-        over = "pools" if size is None else f"pools of {counted(size, 'candidate')}"
-        return f"the shortlist holds at least {what} on average over {over}"
-
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         return (
             f"wrong with probability at most {percent(policy.alpha)} over the draw of the "
-            f"{counted(self.units, f'calibration {_promise(cutoff).unit}')} and of the random numbers "
-            "behind it"
+            f"{counted(self.units, f'calibration {self.unit}')} and of the random numbers behind it"
         )
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        pools = _promise(cutoff).unit == "pool"
+        pools = self.unit == "pool"
         alike = (phrases.POOLS_ALIKE, phrases.WHOLE_POOLS) if pools else phrases.ALL_ROWS
         spread = (
             f"The spread {number(self.spread)} was guessed beforehand, not taken from these rows; a bad "
@@ -147,13 +137,14 @@ class Average(Proof, frozen=True):
         alpha = cutoff.level.alpha
         needed = [numerals.number(each / alpha, 3) for each in (1.0, self.uniform)]
         return (
-            f"betting against it, unit by unit over {counted(self.units, _promise(cutoff).unit)}, made "
+            f"betting against it, unit by unit over {counted(self.units, self.unit)}, made "
             f"{_wealth(self.peak)} of 1 at best and {_wealth(self.last)} at last; {needed[0]} on the way, or "
             f"{needed[1]} at last, was needed"
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        promise, alpha, rows = _promise(cutoff), cutoff.level.alpha, cutoff.rows
+        promise, alpha, rows = cutoff.promised(OnAverage), cutoff.level.alpha, cutoff.rows
+        hold(self.unit == promise.unit, "its proof does not go with its target")
         hold(self.units <= rows if promise.unit == "pool" else self.units == rows, "the unit counts differ")
         hold(self.mean == promise.mean, "the mean is not the target's")
         stake = stake_for(self.units, self.mean, self.spread, alpha)
@@ -162,19 +153,9 @@ class Average(Proof, frozen=True):
         hold(self.peak >= self.last, "the last wealth exceeds the largest")
         hold(enough(self.peak, self.last, self.uniform, alpha), "the wealth is not enough")
 
-    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        promise = _promise(cutoff)
-        if not promise.amounts:
-            return f"on average the list of a pool will hold at least {phrases.many_qualified(promise.k)}"
-        pool, listed = "a pool", policy.listed_per(cutoff)
-        if promise.pool is not None:
-            pool += f" of {numerals.number(promise.pool)} candidates"
-            pool += "" if listed is None else f", about {numerals.about(listed[0])} of them,"
-        return f"on average the list of {pool} will be worth at least {numerals.number(promise.k, 10)}"
-
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
         """For some averages the list that the same draw certifies; the promise's own is the policy's."""
-        promise = _promise(cutoff)
+        promise = cutoff.promised(OnAverage)
         if len(rows.scores) > MOST_ROWS or (promise.unit == "pool" and rows.pools is None):
             return None
         labels = rows.labels if promise.amounts else rows.good
@@ -202,18 +183,14 @@ class Average(Proof, frozen=True):
 class RowBets(Average, tag="row-bets", frozen=True):
     """Rows were the units."""
 
+    unit = "row"
+
 
 class PoolBets(Average, tag="pool-bets", frozen=True):
     """Whole pools were the units."""
 
     drawn_by = "pools that came by chance"
     lists_share = False
-
-
-def _promise(cutoff: Cutoff) -> OnAverage:
-    hold(isinstance(cutoff.target, OnAverage), "its proof does not go with its target")
-    assert isinstance(cutoff.target, OnAverage)
-    return cutoff.target
 
 
 def _wealth(log: float) -> str:
@@ -258,3 +235,144 @@ def _fewest(rows: PoolRows, test: EThreshold, order: NDArray[np.int64]) -> int |
         else:
             low = middle
     return int(ends[high])
+
+
+class Value(OnAverage, tag="value", frozen=True):
+    """At least ``k`` of value on the shortlist of an average pool; labels are amounts of at least 0.
+
+    Parameters
+    ----------
+    k : float
+        The amount: money, grades, points.
+    pool_size : float
+        Candidates in a pool, or their expectation where pools vary.
+    spread : float, optional
+        A guess, made beforehand, of the standard deviation of what a pool's list is worth. A bad guess costs
+        length, never validity.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.Value(400, pool_size=100).describe()
+    'at least 400 of value on average in pools of 100'
+    """
+
+    page = (
+        PageChoice(
+            "value",
+            "A value on average",
+            "At least {k:5|Value needed} of value on the shortlist of an average pool of "
+            "{pool_size:100|Candidates in a pool} candidates." + SPREAD,
+            "average",
+            amounts=True,
+        ),
+    )
+    help = "Worth at least K on average; labels are amounts of at least 0."
+    flags = (("value", "k"),)
+    unit = "row"
+    top_only = True
+    certified = ("Value on average, at least", "Value, at least", False)
+
+    proved_with = (
+        Proved("value", labels=("missing", "thinned"), scores=SEVERAL),
+        Proved("shift", labels=("missing",), shift=("known",), scores=SEVERAL, pools=BESIDE),
+    )
+
+    pool_size: Annotated[float, POOL_SIZE]
+    spread: Annotated[float | None, GUESSED_SPREAD] = None
+
+    @property
+    def amounts(self) -> bool:
+        return True
+
+    @property
+    def pool(self) -> float:
+        return float(self.pool_size)
+
+    @property
+    def mean(self) -> float:
+        return float(self.k) / float(self.pool_size)
+
+    @property
+    def guessed_spread(self) -> float:
+        return float(self.spread or DEFAULT_SPREAD * self.k) / math.sqrt(self.pool_size)
+
+    def describe(self) -> str:
+        size = numerals.number(self.pool_size, 10)
+        return f"at least {numerals.number(self.k, 10)} of value on average in pools of {size}"
+
+
+class PoolAverage(OnAverage, tag="pool-average", frozen=True):
+    """At least ``k`` on the shortlist of an average pool, whatever its size; calibrate with ``pools=``.
+
+    Whole pools are the units, and inside a pool anything may depend on anything [theory: pools].
+
+    Parameters
+    ----------
+    k : float
+        Qualified candidates per pool; with ``of="value"`` an amount.
+    spread : float, optional
+        A guess, made beforehand, of the standard deviation of what a pool's list holds. A bad guess costs
+        length, never validity.
+    of : {"count", "value"}
+        ``"value"``: labels are amounts of at least 0 instead of 0 and 1 [theory: value].
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> sl.PoolAverage(5).describe()
+    'at least 5 qualified candidates on average per pool'
+    """
+
+    page = (
+        PageChoice(
+            "pool-average",
+            "On average over pools",
+            "At least {k} qualified candidates per pool on average; the number is that above." + SPREAD,
+            "average",
+        ),
+        PageChoice(
+            "pool-average",
+            "A value on average",
+            "At least {k:5|Value needed} of value on the shortlist of an average pool." + SPREAD,
+            "average",
+            amounts=True,
+            sets={"of": "value"},
+        ),
+    )
+    help = "At least K qualified on average over whole pools; needs the pool column."
+    flags = (("pool_average", "k"),)
+    whole_pools = True
+    planned = True
+
+    proved_with = (
+        Proved("pools", labels=("missing",), scores=SEVERAL),
+        Proved("pools", labels=("missing",), bad_rows=DROPPED),
+    )  # fmt: skip
+
+    spread: Annotated[float | None, GUESSED_SPREAD] = None
+    of: Annotated[
+        LabelsOf, Option("count", LabelsOf, "value: labels are amounts of at least 0, and k is an amount.")
+    ] = "count"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs.COLUMNS if self.amounts else Needs.POOLS
+
+    @property
+    def amounts(self) -> bool:
+        return self.of == "value"
+
+    @property
+    def certified(self) -> tuple[str, str, bool]:  # type: ignore[override]
+        if self.amounts:
+            return "Value on average, at least", "Value, at least", False
+        return "Qualified on average, at least", "Qualified, at least", False
+
+    @property
+    def guessed_spread(self) -> float:
+        return float(self.spread or DEFAULT_SPREAD * self.k)
+
+    def describe(self) -> str:
+        what = f"{numerals.number(self.k, 10)} of value" if self.amounts else phrases.qualified(self.k)
+        return f"at least {what} on average per pool"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
@@ -14,17 +14,14 @@ from surelist._files import hold
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, Proved
-from surelist.promises.curve import certified_rates
+from surelist.promises.curve import CurveRows, PromiseCurve, certified_rates
+from surelist.promises.evidence import Evidence
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.expected import found_share
 from surelist.promises.options import LIST_SIZE, POOL_SIZE
 from surelist.promises.phrases import counted, number, number_down
 from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
-
-if TYPE_CHECKING:
-    from surelist.promises.evidence import Evidence
-    from surelist.promises.promise_curve import CurveRows, PromiseCurve
 
 
 class Budget(Promise, tag="budget", frozen=True):
@@ -69,8 +66,7 @@ class Budget(Promise, tag="budget", frozen=True):
     pool_size: Annotated[float, POOL_SIZE]
 
     def __post_init__(self) -> None:
-        for name in ("size", "pool_size"):
-            check.set_value(self, name, check.plain(check.as_positive(getattr(self, name), name)))
+        super().__post_init__()
         if self.size >= self.pool_size:
             raise InvalidInput(
                 "size", expected=f"less than the pool size, {self.pool_size:g}", got=f"{self.size:g}"
@@ -135,14 +131,11 @@ class ListedBudget(Proof, tag="budget", frozen=True):
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         return (
             f"the shortlist holds at least {number_down(self.k)} qualified candidates on average over pools "
-            f"of {number(_promise(cutoff).pool_size)} candidates"
+            f"of {number(cutoff.promised(Budget).pool_size)} candidates"
         )
 
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return phrases.wrong_over_rows(policy.alpha, cutoff.rows)
-
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        promise = _promise(cutoff)
+        promise = cutoff.promised(Budget)
         size = (
             f"A list has at most {number(promise.size)} of {number(promise.pool_size)} candidates on average "
             "over draws of the unlabelled scores; this policy's own average exceeds that about half the "
@@ -158,33 +151,24 @@ class ListedBudget(Proof, tag="budget", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        promise = _promise(cutoff)
+        promise = cutoff.promised(Budget)
         hold(self.rank == promise.rank(self.unlabelled) > 0, "the rank is not the budget's")
         hold(0 < self.good <= cutoff.qualified, "the row counts are impossible")
         most = promise.largest(cutoff.rows, self.good, cutoff.level) * (1 + 1e-12)
         hold(self.k <= most, "the number certified is too large")
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        promise = _promise(cutoff)
+        promise = cutoff.promised(Budget)
         k = numerals.number(numerals.floored(self.k))
         listed = policy.listed_per(cutoff)
         length = promise.size if listed is None else listed[0]
         return phrases.of_listed(k, length, numerals.number(promise.pool_size))
 
-    def share_seen(
-        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-    ) -> ShareSeen:
-        rate = self.k / float(_promise(cutoff).pool_size)
-        return found_share(rate, cutoff, policy, seen, everyone)
+    def shares_seen(self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen, ...]:
+        return found_share(self.k / cutoff.promised(Budget).pool_size, cutoff, policy, seen)
 
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
-        size, alpha = _promise(cutoff).pool_size, cutoff.level.alpha
+        size, alpha = cutoff.promised(Budget).pool_size, cutoff.level.alpha
         return rows.drawn(
             cutoff, lambda listed, held: (size * certified_rates(rows.rows, held, alpha, "exact"), self.k)
         )
-
-
-def _promise(cutoff: Cutoff) -> Budget:
-    hold(isinstance(cutoff.target, Budget), "its proof does not go with its target")
-    assert isinstance(cutoff.target, Budget)
-    return cutoff.target

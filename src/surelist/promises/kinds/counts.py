@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from surelist.promises.curve import CurveRows, PromiseCurve
     from surelist.promises.evidence import Evidence
-    from surelist.promises.judging import RowsSeen, ShareSeen
-    from surelist.promises.promise_curve import CurveRows, PromiseCurve
     from surelist.promises.terms import Terms
 
 MOST_ROWS = 10**9
@@ -81,6 +80,11 @@ class CountPromise(Promise, frozen=True):
         """The most that these rows certify."""
         raise NotImplementedError
 
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        group = policy.group_of(cutoff)
+        whose = "the shortlist" if group is None else f"for group {group!r} the shortlist"
+        return self.claimed(whose, group is not None and policy.group_rows == "own")
+
     def claimed(self, whose: str, by_group: bool) -> str:
         """What is promised of ``whose`` list, as the first half of a sentence."""
         raise NotImplementedError
@@ -93,22 +97,12 @@ class CountPromise(Promise, frozen=True):
         """How often that may be wrong, as the second half."""
         return f"wrong with probability at most {percent(policy.alpha)} over the draw of {policy.drawn_rows}"
 
-    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        """What is promised, as a person would repeat it."""
-        raise NotImplementedError
-
-    def share_seen(
-        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-    ) -> ShareSeen:
-        """The share that is tested on rows which the policy never saw."""
-        raise NotImplementedError
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+        """What each list length would carry."""
+        return None
 
     def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
         """P(as many of pools of these sizes fall short)."""
-        return None
-
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
-        """What each list length would carry."""
         return None
 
     def one_look(self) -> str:
@@ -188,20 +182,6 @@ class RatePromise(CountPromise, frozen=True):
         raise NotImplementedError
 
 
-def rate_promise_of(cutoff: Cutoff) -> RatePromise:
-    """The promise beside a proof of such a share, other than a count."""
-    hold(isinstance(cutoff.target, RatePromise), "its proof does not go with its target")
-    assert isinstance(cutoff.target, RatePromise)
-    return cutoff.target
-
-
-def promise_of(cutoff: Cutoff) -> CountPromise:
-    """The promise beside a count."""
-    hold(isinstance(cutoff.target, CountPromise), "its target needs a proof of its own")
-    assert isinstance(cutoff.target, CountPromise)
-    return cutoff.target
-
-
 class Counts(Proof, tag="counts", frozen=True):
     """The critical counts beside the thresholds are all that is needed."""
 
@@ -209,16 +189,11 @@ class Counts(Proof, tag="counts", frozen=True):
     rests_on: ClassVar[str | None] = None
     many_steps = True
 
-    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        group = policy.group_of(cutoff)
-        whose = "the shortlist" if group is None else f"for group {group!r} the shortlist"
-        return promise_of(cutoff).claimed(whose, group is not None and policy.group_rows == "own")
-
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return promise_of(cutoff).count_wrong(policy)
+        return cutoff.promised(CountPromise).count_wrong(policy)
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        promise = promise_of(cutoff)
+        promise = cutoff.promised(CountPromise)
         return (
             phrases.SCORE_FIXED, phrases.ROWS_ALIKE, phrases.NO_ROW_LEFT_OUT,
             phrases.alpha_bounds(policy.alpha), self.when_fixed(promise, policy),
@@ -244,7 +219,7 @@ class Counts(Proof, tag="counts", frozen=True):
         return f"{first.reached:,} {of} score at or above it, and {first.critical_count:,} were needed"
 
     def check(self, cutoff: Cutoff) -> None:
-        promise = promise_of(cutoff)
+        promise = cutoff.promised(CountPromise)
         hold(cutoff.steps[0].pool_size == promise.smallest_pool, "it has no threshold for the smallest pool")
         rows = (cutoff.rows, cutoff.qualified, cutoff.level)
         for step in cutoff.steps:
@@ -258,19 +233,11 @@ class Counts(Proof, tag="counts", frozen=True):
         sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
         hold(sizes == sorted(set(sizes)), "its steps are out of order")
 
-    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return promise_of(cutoff).plainly(cutoff, policy)
-
-    def share_seen(
-        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-    ) -> ShareSeen:
-        return promise_of(cutoff).share_seen(cutoff, policy, seen, everyone)
-
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
-        return promise_of(cutoff).curve(cutoff, rows)
+        return cutoff.promised(CountPromise).curve(cutoff, rows)
 
     def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
-        return promise_of(cutoff).chance_short(cutoff, sizes, missed)
+        return cutoff.promised(CountPromise).chance_short(cutoff, sizes, missed)
 
 
 AFTER_LOOKING = (
@@ -318,7 +285,7 @@ class Looks(Counts, tag="looks", frozen=True):
                 "that depends on nothing else; one whose review has not come counts as not qualified."
             )
         *common, _ = super().conditions(cutoff, policy)[:5]
-        return (*common, fixed, *promise_of(cutoff).count_conditions(policy))
+        return (*common, fixed, *cutoff.promised(CountPromise).count_conditions(policy))
 
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> None:
         return None

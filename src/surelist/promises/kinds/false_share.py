@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,11 @@ from surelist._numerals import of_every
 from surelist.bounds.precision import false_share_rank
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, Proved
+from surelist.promises.evidence import Evidence
 from surelist.promises.options import SHARE
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import About, Level, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
-
-if TYPE_CHECKING:
-    from surelist.promises.evidence import Evidence
 
 
 class FalseShare(Promise, tag="false-share", frozen=True):
@@ -54,9 +52,6 @@ class FalseShare(Promise, tag="false-share", frozen=True):
     )
 
     share: Annotated[float, SHARE]
-
-    def __post_init__(self) -> None:
-        check.set_value(self, "share", check.as_alpha(self.share, "share"))
 
     def describe(self) -> str:
         return f"at most {100 * self.share:g}% of the shortlist not qualified, on average"
@@ -98,8 +93,8 @@ class ConformalList(Proof, tag="false-share", frozen=True):
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         return (
             f"of this pool's {number(self.pool)} candidates {number(self.listed)} are shortlisted by a "
-            f"procedure whose false share, of those listed, is at most {percent(_promise(cutoff).share)} "
-            "on average"
+            "procedure whose false share, of those listed, is at most "
+            f"{percent(cutoff.promised(FalseShare).share)} on average"
         )
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
@@ -122,12 +117,12 @@ class ConformalList(Proof, tag="false-share", frozen=True):
     def check(self, cutoff: Cutoff) -> None:
         possible = 0 < self.listed <= self.pool and 0 <= self.above <= cutoff.rows - cutoff.qualified
         hold(possible, "the counts are impossible")
-        false = check.as_fraction(_promise(cutoff).share, "share")
+        false = check.as_fraction(cutoff.promised(FalseShare).share, "share")
         within = (1 + self.above) * self.pool <= false * self.listed * (cutoff.rows + 1)
         hold(within, "the false share allowed is exceeded")
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        false = of_every(_promise(cutoff).share)
+        false = of_every(cutoff.promised(FalseShare).share)
         return f"on lists made in this way at most {false} candidates are not qualified, on average"
 
     def sure(self, policy: Certificate) -> str:
@@ -140,9 +135,3 @@ class ConformalList(Proof, tag="false-share", frozen=True):
 def scores_fingerprint(scores: NDArray[np.float64]) -> str:
     """SHA-256 of a pool's scores, in any order."""
     return hashlib.sha256(np.sort(scores).astype("<f8").tobytes()).hexdigest()
-
-
-def _promise(cutoff: Cutoff) -> FalseShare:
-    hold(isinstance(cutoff.target, FalseShare), "its proof does not go with its target")
-    assert isinstance(cutoff.target, FalseShare)
-    return cutoff.target

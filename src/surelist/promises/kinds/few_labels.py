@@ -23,9 +23,8 @@ from surelist.bounds.collection_lists import (
     passes,
 )
 from surelist.bounds.control_sample import control_rule
-from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.at_least import AtLeast
-from surelist.promises.kinds.counts import promise_of
+from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.phrases import DRAWN_ONCE, alpha_bounds, counted, number, percent
 from surelist.promises.promise import About, Proof
 from surelist.promises.state import Certificate, Cutoff
@@ -121,9 +120,11 @@ class BlockSample(LabelledSample, tag="block-sample", frozen=True):
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         if cutoff.target.about is About.COLLECTION:
-            return f"of {self.these} the shortlist holds at least {number(_at_least(cutoff).k)} qualified"
+            return (
+                f"of {self.these} the shortlist holds at least {number(cutoff.promised(AtLeast).k)} qualified"
+            )
         whose = "the shortlist" if self.group is None else f"for group {self.group!r} the shortlist"
-        return promise_of(cutoff).claimed(whose, by_group=self.group is not None)
+        return cutoff.promised(CountPromise).claimed(whose, by_group=self.group is not None)
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         about, alpha = cutoff.target.about, percent(policy.alpha)
@@ -163,15 +164,10 @@ class BlockSample(LabelledSample, tag="block-sample", frozen=True):
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
         target, listed = cutoff.target, policy.listed_per(cutoff)
         if target.about is not About.COLLECTION:
-            return promise_of(cutoff).plainly(cutoff, policy)
+            return super().plainly(cutoff, policy)
         these = f" of these {count(self.collection)} candidates"
         these = these if listed is None else f", about {about(listed[0])}{these},"
-        return f"the list{these} holds at least {count(_at_least(cutoff).k)} qualified ones"
-
-    def share_seen(
-        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-    ) -> ShareSeen:
-        return promise_of(cutoff).share_seen(cutoff, policy, seen, everyone)
+        return f"the list{these} holds at least {count(cutoff.promised(AtLeast).k)} qualified ones"
 
     def whom(self, policy: Certificate) -> str:
         if policy.cutoffs[0].target.about is About.COLLECTION:
@@ -326,9 +322,3 @@ class PrefixSample(LabelledSample, tag="prefix-sample", frozen=True):
             return "the list is empty, so nothing is promised of it"
         of = f"the {count(self.listed)} listed of these {count(self.collection)} candidates"
         return f"at least {of_every(float(cutoff.target.kept_share))} of {of} are qualified"
-
-
-def _at_least(cutoff: Cutoff) -> AtLeast:
-    hold(isinstance(cutoff.target, AtLeast), "its proof does not go with its target")
-    assert isinstance(cutoff.target, AtLeast)
-    return cutoff.target

@@ -7,9 +7,10 @@ anything [theory: pools].
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from surelist import _check as check
@@ -21,19 +22,15 @@ from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import ranks_within
 from surelist.promises import phrases
 from surelist.promises.conditions import BY_GROUP, COMMON, DROPPED, SEVERAL, Proved
-from surelist.promises.curve import count_at_least, list_thresholds
-from surelist.promises.options import K, ListedBy, Option, share_option
+from surelist.promises.curve import CurveRows, PromiseCurve, count_at_least, list_thresholds
+from surelist.promises.evidence import Evidence, PoolRows
+from surelist.promises.options import SHARE, K, ListedBy, Option, WholeShare
 from surelist.promises.phrases import common_conditions, counted, number, percent, qualified
-from surelist.promises.pools import PoolRows
 from surelist.promises.promise import About, Level, Needs, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
-if TYPE_CHECKING:
-    from surelist.promises.evidence import Evidence
-    from surelist.promises.promise_curve import CurveRows, PromiseCurve
-
-POOL_RECALL = share_option(
-    "For the next pool: the share of its own qualified that is kept.", "the share to keep"
+POOL_RECALL = Option(
+    None, WholeShare, "For the next pool: the share of its own qualified that is kept.", "SHARE", SHARE.words
 )
 LISTED_BY = Option(
     "score",
@@ -106,18 +103,14 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
                bad_rows=DROPPED, only=BY_GROUP),
     )  # fmt: skip
 
-    k: Annotated[int | None, K] = None
+    k: Annotated[int | None, replace(K, kind=int)] = None
     recall: Annotated[float | None, POOL_RECALL] = None
     by: Annotated[ListedBy, LISTED_BY] = "score"
 
     def __post_init__(self) -> None:
-        check.as_choice(self.by, ("score", "rank"), "by")
         if (self.k is None) == (self.recall is None):
             raise InvalidInput("k", "expected exactly one of k and recall.")
-        if self.recall is None:
-            check.set_value(self, "k", check.as_count(self.k, "k"))
-        elif isinstance(self.recall, bool) or self.recall != 1:
-            check.set_value(self, "recall", check.as_alpha(self.recall, "recall"))
+        super().__post_init__()
 
     @property
     def needs(self) -> Needs:
@@ -148,6 +141,22 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
             return np.full(len(available), self.k)
         share = check.as_fraction(self.recall, "recall")
         return np.asarray(-((-available * share.numerator) // share.denominator))
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        group = policy.group_of(cutoff)
+        of = "" if group is None else f" of group {group!r}"
+        listed = "the shortlist of the next pool" + ", by rank," * self.by_rank
+        if self.recall is not None:
+            kept = f"{percent(self.recall)} of that pool's own qualified candidates"
+            return f"{listed} keeps at least {kept}{of}"
+        return f"{listed} holds at least {qualified(self.k or 0)}{of}"
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        by = f", its best {count(-cutoff.steps[0].threshold)} candidates," if self.by_rank else ""
+        if self.recall is not None:
+            kept = f"{of_every(self.recall)} of its qualified candidates"
+            return f"the list of the next pool{by} will keep at least {kept}"
+        return f"the list of the next pool{by} will hold at least {phrases.many_qualified(self.k or 0)}"
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         rows = evidence.pool_rows(by_rank=self.by_rank)
@@ -212,15 +221,6 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
     short: int
     empty: int
 
-    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        promise, group = _promise(cutoff), policy.group_of(cutoff)
-        of = "" if group is None else f" of group {group!r}"
-        listed = "the shortlist of the next pool" + ", by rank," * promise.by_rank
-        if promise.recall is not None:
-            kept = f"{percent(promise.recall)} of that pool's own qualified candidates"
-            return f"{listed} keeps at least {kept}{of}"
-        return f"{listed} holds at least {qualified(promise.k or 0)}{of}"
-
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         pools = counted(self.pools, "calibration pool")
         if policy.rule == "exact":
@@ -231,7 +231,7 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         exact = policy.rule == "exact"
         needed = [LIKE_ONE_ANOTHER if exact else phrases.POOLS_ALIKE, phrases.WHOLE_POOLS]
-        if _promise(cutoff).recall is not None:
+        if cutoff.promised(NextPool).recall is not None:
             needed.append("Every candidate of the calibration pools has a label.")
         conditions = common_conditions(policy.alpha, *needed)
         return (*conditions, ON_AVERAGE_OVER_POOLS) if exact else conditions
@@ -243,20 +243,12 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        _promise(cutoff)
+        cutoff.promised(NextPool)
         needed = allowed_rank(self.pools, cutoff.level)
         allowed = 1 <= self.rank <= needed
         hold(allowed, f"rank {self.rank} is not within the {needed} that {self.pools} pools allow")
         hold(0 <= self.short < self.rank, "too many pools never reach the target")
         hold(0 <= self.empty < self.pools <= cutoff.rows, "the pool counts are impossible")
-
-    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        promise = _promise(cutoff)
-        by = f", its best {count(-cutoff.steps[0].threshold)} candidates," if promise.by_rank else ""
-        if promise.recall is not None:
-            kept = f"{of_every(promise.recall)} of its qualified candidates"
-            return f"the list of the next pool{by} will keep at least {kept}"
-        return f"the list of the next pool{by} will hold at least {phrases.many_qualified(promise.k or 0)}"
 
     def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float:
         if missed == 0:
@@ -268,7 +260,7 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
         """At each threshold what all labelled pools reach, but for as many as the rule lets fall short."""
         if rows.pools is None:
             return None
-        promise = _promise(cutoff)
+        promise = cutoff.promised(NextPool)
         codes, pools = check.as_codes(rows.pools, len(rows.scores))
         pooled = PoolRows.of(rows.scores, rows.good, codes, pools, by_rank=promise.by_rank)
         scores = ranks_within(rows.scores, codes) if promise.by_rank else rows.scores
@@ -289,9 +281,3 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
 def _shares(held: NDArray[np.float64], of_pool: NDArray[np.int64]) -> NDArray[np.float64]:
     """Of the qualified candidates of each pool, those held; all of none."""
     return np.asarray(np.divide(held, of_pool, out=np.ones(len(held)), where=of_pool > 0))
-
-
-def _promise(cutoff: Cutoff) -> NextPool:
-    hold(isinstance(cutoff.target, NextPool), "its proof does not go with its target")
-    assert isinstance(cutoff.target, NextPool)
-    return cutoff.target

@@ -8,7 +8,7 @@ count of labelled rows against a higher rate, or share, than the promise's own.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,15 +18,11 @@ from surelist._names import option
 from surelist.bounds.noise import edge_rank, labelled_rate, labelled_share, spent
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.kinds.counts import Counts, promise_of, rate_promise_of
+from surelist.promises.evidence import Evidence
+from surelist.promises.kinds.counts import CountPromise, Counts, RatePromise
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import Level
 from surelist.promises.state import Certificate, Certified, Cutoff, Requirement, refuse
-
-if TYPE_CHECKING:
-    from surelist.promises.evidence import Evidence
-    from surelist.promises.kinds.counts import CountPromise, RatePromise
-    from surelist.promises.kinds.recall import Recall
 
 
 class Noisy(Counts, frozen=True):
@@ -86,7 +82,7 @@ class NoisyRate(Noisy, tag="noisy-rate", frozen=True):
     def check(self, cutoff: Cutoff) -> None:
         alpha, step = cutoff.level.alpha, cutoff.steps[0]
         gamma = self.spent(cutoff.level)
-        rate = labelled_rate(rate_promise_of(cutoff).rate, self.false_positive, self.longest)
+        rate = labelled_rate(cutoff.promised(RatePromise).rate, self.false_positive, self.longest)
         needed = bounds.critical_count(cutoff.rows, rate, alpha - gamma)
         hold(step.critical_count >= needed, f"its count is less than the {needed} that its labels need")
         if gamma:
@@ -98,7 +94,7 @@ class NoisyShare(Noisy, tag="noisy-share", frozen=True):
     """A share of the rows that are labelled qualified, so that a share of the qualified is kept."""
 
     def check(self, cutoff: Cutoff) -> None:
-        target = promise_of(cutoff)
+        target = cutoff.promised(CountPromise)
         count = cutoff.steps[0].critical_count
         needed = _needed_of_share(target, cutoff.rows, cutoff.qualified, self, cutoff.level)
         hold(needed is not None and count >= needed, f"its count is less than the {needed} needed")
@@ -145,7 +141,7 @@ def certify_rate(evidence: Evidence, target: RatePromise, level: Level) -> Certi
     return Certified(steps, evidence.rows, evidence.qualified, proof)
 
 
-def certify_share(evidence: Evidence, target: Recall, level: Level) -> Certified:
+def certify_share(evidence: Evidence, target: CountPromise, level: Level) -> Certified:
     """A share of those labelled qualified that keeps the promised share of the qualified."""
     noise = evidence.noise
     assert noise is not None
@@ -163,10 +159,14 @@ def certify_share(evidence: Evidence, target: Recall, level: Level) -> Certified
     )  # fmt: skip
 
 
-def _needed_of_share(target: Any, rows: int, labelled: int, noise: Noisy, level: Level) -> int | None:
+def _needed_of_share(
+    target: CountPromise, rows: int, labelled: int, noise: Noisy, level: Level
+) -> int | None:
     """How many of the rows labelled qualified have to be listed; None where no number would do."""
     gamma = noise.spent(level)
-    share = labelled_share(target.share, rows, labelled, noise.false_positive, noise.false_negative, gamma)
+    share = labelled_share(
+        target.kept_share, rows, labelled, noise.false_positive, noise.false_negative, gamma
+    )
     if share is None or labelled == 0:
         return None
     return bounds.critical_count(labelled, share, level.alpha - gamma)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,27 +17,14 @@ from surelist.bounds.collection import block_pool_count, pool_rates
 from surelist.bounds.looking_back import short_pools
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.conditions import (
-    BESIDE,
-    BY_GROUP,
-    COMMON,
-    DROPPED,
-    EVERY,
-    HASH,
-    LABELLED,
-    SEVERAL,
-    SIDAK,
-    Proved,
-)
+from surelist.promises.conditions import BESIDE, EVERY, LABELLED, SEVERAL, Proved, from_rows
+from surelist.promises.curve import CurveRows, PromiseCurve
 from surelist.promises.groups import joint_alpha
 from surelist.promises.kinds.counts import CountPromise, Largest
 from surelist.promises.options import POOL_SIZE, K
 from surelist.promises.phrases import percent, qualified
 from surelist.promises.promise import About, Level, PageChoice, Promise, Watched
 from surelist.promises.state import Certificate, Cutoff, Requirement, Step
-
-if TYPE_CHECKING:
-    from surelist.promises.promise_curve import CurveRows, PromiseCurve
 
 MOST_K = 60  # numbers per pool that a curve tries
 BESIDE_SHARES = (0.5, 0.75, 0.25, 0.1, 0.02)  # of alpha, that promises beside it may have
@@ -88,18 +75,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     rules = ("exact", "pac", "bernstein")
 
     proved_with = (
-        Proved("per-pool", rule=rules, labels=("missing", "thinned"), groups=EVERY, split=SIDAK, ties=HASH,
-               scores=SEVERAL),
-        Proved("per-pool", rule=rules, labels=("missing",), groups=("own", "all"), split=SIDAK,
-               ties=HASH, pools=BESIDE, bad_rows=DROPPED),
-        Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=EVERY, split=SIDAK,
-               ties=HASH, scores=SEVERAL, pools=BESIDE),
-        Proved("common-cutoff", rule=rules, labels=("missing", "thinned"), groups=EVERY, cutoff=COMMON,
-               ties=HASH, scores=SEVERAL, only=BY_GROUP),
-        Proved("common-cutoff", rule=rules, labels=("missing",), groups=("own", "all"), cutoff=COMMON,
-               ties=HASH, pools=BESIDE, bad_rows=DROPPED, only=BY_GROUP),
-        Proved("shift", rule=rules, labels=("missing",), shift=("known",), groups=EVERY, cutoff=COMMON,
-               ties=HASH, scores=SEVERAL, pools=BESIDE, only=BY_GROUP),
+        *from_rows("per-pool", ("missing", "thinned"), EVERY, ("known",), rules, rules),
         Proved("two-promises", labels=("missing", "thinned"), others=("given",),
                scores=SEVERAL, promises=SEVERAL, only=("promises",)),
         Proved("shift", labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
@@ -107,7 +83,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         LABELLED,
     )  # fmt: skip
 
-    k: Annotated[int, K]
+    k: Annotated[int, replace(K, kind=int)]
     pool_size: Annotated[int | tuple[int, int], POOL_SIZE]
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,15 +21,13 @@ from surelist.bounds.precision import passed_steps
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved
+from surelist.promises.curve import CurveRows, PromiseCurve
+from surelist.promises.evidence import Evidence
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.options import SHARE, share_option
 from surelist.promises.phrases import counted, percent
 from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
-
-if TYPE_CHECKING:
-    from surelist.promises.evidence import Evidence
-    from surelist.promises.promise_curve import CurveRows, PromiseCurve
 
 Floats = NDArray[np.float64]
 
@@ -100,10 +98,8 @@ class Precision(Promise, tag="precision", frozen=True):
     start: Annotated[float | None, START] = None
 
     def __post_init__(self) -> None:
-        check.set_value(self, "share", check.as_alpha(self.share, "share"))
-        if self.start is not None:
-            start = getattr(self.start, "start", self.start)  # a plan says where
-            check.set_value(self, "start", check.as_alpha(start, "start"))
+        check.set_value(self, "start", getattr(self.start, "start", self.start))  # a plan says where
+        super().__post_init__()
 
     @property
     def starts(self) -> tuple[float, ...]:
@@ -125,6 +121,19 @@ class Precision(Promise, tag="precision", frozen=True):
 
     def widened(self, within: float) -> Precision:
         return replace(self, share=phrases.more_odds(self.share, within))
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        listed = "of those whom this policy shortlists are qualified, in the long run"
+        return f"at least {percent(self.share)} {listed}"
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        listed = policy.listed_per(cutoff)
+        tail = "" if listed is None else f", with about {about(listed[0])} listed per {number(listed[1])}"
+        return f"in the long run at least {of_every(self.share)} candidates listed will be qualified{tail}"
+
+    def shares_seen(self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen, ...]:
+        words, nobody = "of the list is qualified", "none of the rows is listed"
+        return (ShareSeen(seen.listed & seen.good, seen.listed, self.share, words, nobody),)
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         """The longest list that passes; under another promise the first that is long enough for it."""
@@ -188,13 +197,6 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
     listed: int
     good: int
 
-    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        listed = "of those whom this policy shortlists are qualified, in the long run"
-        return f"at least {percent(_promise(cutoff).share)} {listed}"
-
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return phrases.wrong_over_rows(policy.alpha, cutoff.rows)
-
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         plan = (
             f"The first list tested had {percent(self.start)} of candidates, fixed before looking at "
@@ -216,7 +218,7 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        promise = _promise(cutoff)
+        promise = cutoff.promised(Precision)
         possible = 0 <= self.good <= self.listed <= cutoff.rows and self.good <= cutoff.qualified
         hold(possible, "the row counts are impossible")
         planned = self.starts == len(promise.starts) and self.start in promise.starts
@@ -226,31 +228,12 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
         passed = passed_steps(listed, good, promise.share, cutoff.level.alpha / self.starts)
         hold(passed == 1, "its list does not pass")
 
-    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        listed = policy.listed_per(cutoff)
-        tail = "" if listed is None else f", with about {about(listed[0])} listed per {number(listed[1])}"
-        share = of_every(_promise(cutoff).share)
-        return f"in the long run at least {share} candidates listed will be qualified{tail}"
-
-    def share_seen(
-        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-    ) -> ShareSeen:
-        share = _promise(cutoff).share
-        words, nobody = "of the list is qualified", "none of the rows is listed"
-        return ShareSeen(seen.listed & seen.good, seen.listed, share, words, nobody)
-
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
         alpha = cutoff.level.alpha / self.starts
 
         def value(listed: Any, held: Any) -> Any:
             pairs = zip(listed.tolist(), held.tolist(), strict=True)
             shares = [bounds.largest_rate(of, count, alpha) if of else 0.0 for of, count in pairs]
-            return np.asarray(shares), _promise(cutoff).share
+            return np.asarray(shares), cutoff.promised(Precision).share
 
         return rows.drawn(cutoff, value)
-
-
-def _promise(cutoff: Cutoff) -> Precision:
-    hold(isinstance(cutoff.target, Precision), "its proof does not go with its target")
-    assert isinstance(cutoff.target, Precision)
-    return cutoff.target

@@ -13,8 +13,8 @@ from surelist import _check as check
 from surelist import bounds
 from surelist._numerals import about, number, of_every
 from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, BY_GROUP, COMMON, DROPPED, HASH, SEVERAL, SIDAK, Proved
-from surelist.promises.curve import certified_rates
+from surelist.promises.conditions import BESIDE, SEVERAL, Proved, from_rows
+from surelist.promises.curve import CurveRows, PromiseCurve, certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import MOST_ROWS, CountPromise, Largest
 from surelist.promises.options import SHARE
@@ -24,7 +24,6 @@ from surelist.promises.state import Certificate, Certified, Cutoff, Step
 
 if TYPE_CHECKING:
     from surelist.promises.evidence import Evidence
-    from surelist.promises.promise_curve import CurveRows, PromiseCurve
 
 WHOLE_POPULATION = (
     "The share is that of the whole population; in a single pool the share kept may lie below it, "
@@ -82,17 +81,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
     every_label = True
 
     proved_with = (
-        Proved("recall", labels=("thinned",), groups=("own", "overlapping"), split=SIDAK, ties=HASH,
-               scores=SEVERAL),
-        Proved("recall", groups=("own",), split=SIDAK, ties=HASH, pools=BESIDE, bad_rows=DROPPED),
-        Proved("shift", shift=("known", "within"), groups=("own", "overlapping"), split=SIDAK, ties=HASH,
-               scores=SEVERAL, pools=BESIDE),
-        Proved("common-cutoff", labels=("thinned",), groups=("own", "overlapping"), cutoff=COMMON, ties=HASH,
-               scores=SEVERAL, only=BY_GROUP),
-        Proved("common-cutoff", groups=("own",), cutoff=COMMON, ties=HASH, pools=BESIDE, bad_rows=DROPPED,
-               only=BY_GROUP),
-        Proved("shift", shift=("known", "within"), groups=("own", "overlapping"), cutoff=COMMON, ties=HASH,
-               scores=SEVERAL, pools=BESIDE, only=BY_GROUP),
+        *from_rows("recall", ("thinned",), ("own", "overlapping"), ("known", "within")),
         Proved("two-promises", labels=("thinned",), others=("given",), scores=SEVERAL, promises=SEVERAL,
                only=("promises",)),
         Proved("shift", shift=("known", "within"), others=("given",), scores=SEVERAL, promises=SEVERAL,
@@ -103,9 +92,6 @@ class Recall(CountPromise, tag="recall", frozen=True):
     )  # fmt: skip
 
     share: Annotated[float, SHARE]
-
-    def __post_init__(self) -> None:
-        check.set_value(self, "share", check.as_alpha(self.share, "share"))
 
     def describe(self) -> str:
         return f"at least {100 * self.share:g}% of all qualified candidates kept"
@@ -118,15 +104,12 @@ class Recall(CountPromise, tag="recall", frozen=True):
         return super().certify(evidence, level, most)
 
     def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
-        fewest = self.fewest(level)
+        fewest = self.fewest_qualified(level)
         if qualified < fewest:
             return fewest
         return bounds.critical_count(qualified, self.share, level.alpha)
 
     def fewest_qualified(self, level: Level) -> int:
-        return self.fewest(level)
-
-    def fewest(self, level: Level) -> int:
         """The smallest number of qualified rows that certify anything: share^number <= alpha."""
         number = max(1, math.floor(math.log(level.alpha) / math.log(self.share)) - 1)
         while number < MOST_ROWS and bounds.critical_count(number, self.share, level.alpha) > number:
@@ -170,13 +153,11 @@ class Recall(CountPromise, tag="recall", frozen=True):
         part = "" if listed is None else f", about {about(listed[0])} of {number(listed[1])} candidates,"
         return f"in the long run the list{part} will keep {keeps}"
 
-    def share_seen(
-        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-    ) -> ShareSeen:
+    def shares_seen(self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen, ...]:
         group = policy.group_of(cutoff)
         whose = "" if group is None else f" in group {group!r}"
         words, nobody = f"of the qualified{whose} are listed", "none of the rows is qualified"
-        return ShareSeen(seen.listed & seen.good, seen.good, self.share, words, nobody)
+        return (ShareSeen(seen.listed & seen.good, seen.good, self.share, words, nobody),)
 
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
         qualified = int(np.count_nonzero(rows.good))

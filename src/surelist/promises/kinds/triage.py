@@ -7,7 +7,7 @@ look at the rest.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,13 @@ from surelist.bounds.precision import passed_steps
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import phrases
 from surelist.promises.conditions import Proved
+from surelist.promises.evidence import Evidence
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.precision import grid
 from surelist.promises.options import share_option
 from surelist.promises.phrases import counted, percent
 from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
-
-if TYPE_CHECKING:
-    from surelist.promises.evidence import Evidence
 
 Floats = NDArray[np.float64]
 
@@ -106,15 +104,42 @@ class Triage(Promise, tag="triage", frozen=True):
             raise InvalidInput("reject", "expected exactly one of reject and reject_recall.")
         if self.middle is not None and self.reject is None:
             raise InvalidInput("middle", "goes with reject=; a recall needs none.")
-        for name in self.__struct_fields__:
-            if getattr(self, name) is not None:
-                check.set_value(self, name, check.as_alpha(getattr(self, name), name))
+        super().__post_init__()
 
     def describe(self) -> str:
         accepted = f"at least {100 * self.accept:g}% of the accepted qualified"
         if self.reject is not None:
             return f"{accepted}, and {100 * self.reject:g}% of the rejected not"
         return f"{accepted}, and {100 * (self.reject_recall or 0):g}% of all qualified not rejected"
+
+    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
+        first = f"of those whom this policy accepts at least {percent(self.accept)} are qualified"
+        if self.reject is not None:
+            rejected = f"of those whom it rejects at least {percent(self.reject)} are not"
+            return f"{first}, and {rejected}, in the long run"
+        kept = percent(self.reject_recall or 0)
+        return f"{first}, and at least {kept} of all qualified candidates are not rejected, in the long run"
+
+    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
+        listed = policy.listed_per(cutoff)
+        tail = "" if listed is None else f", about {about(listed[0])} of 100 candidates"
+        first = f"at least {of_every(self.accept)} candidates accepted{tail}, will be qualified"
+        if self.reject is not None:
+            return f"in the long run {first}, and at least {of_every(self.reject)} rejected will not be"
+        kept = of_every(self.reject_recall or 0)
+        return f"in the long run {first}, and at least {kept} qualified are not rejected"
+
+    def shares_seen(self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen, ...]:
+        rejected = seen.rejected
+        assert rejected is not None
+        words, nobody = "of the accepted are qualified", "none of the rows is accepted"
+        accepted = ShareSeen(seen.listed & seen.good, seen.listed, self.accept, words, nobody)
+        if self.reject is None:
+            kept, words = self.reject_recall or 0.0, "of the qualified are not rejected"
+            nobody = "none of the rows is qualified"
+            return accepted, ShareSeen(seen.good & ~rejected, seen.good, kept, words, nobody)
+        words, nobody = "of the rejected are not qualified", "none of the rows is rejected"
+        return accepted, ShareSeen(rejected & ~seen.good, rejected, self.reject, words, nobody)
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         """Half of alpha each; a walk that passes all its steps hands its half to the other."""
@@ -233,18 +258,6 @@ class TwoLists(Proof, tag="two-lists", frozen=True):
     def looked_from(self) -> float:
         return self.reject_below
 
-    def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        promise = _promise(cutoff)
-        first = f"of those whom this policy accepts at least {percent(promise.accept)} are qualified"
-        if promise.reject is not None:
-            rejected = f"of those whom it rejects at least {percent(promise.reject)} are not"
-            return f"{first}, and {rejected}, in the long run"
-        kept = percent(promise.reject_recall or 0)
-        return f"{first}, and at least {kept} of all qualified candidates are not rejected, in the long run"
-
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return phrases.wrong_over_rows(policy.alpha, cutoff.rows)
-
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         fixed = "The first lists tested and the middle were fixed before looking at the labels of these rows."
         long_run = (
@@ -259,7 +272,7 @@ class TwoLists(Proof, tag="two-lists", frozen=True):
             f"{self.accepted_right:,} of {counted(self.accepted, 'calibration row')} accepted are qualified, "
             f"after {counted(self.accept_steps, 'list')} in a row passed"
         )
-        if _promise(cutoff).reject is None:
+        if cutoff.promised(Triage).reject is None:
             kept = f"at least {self.rejected_right:,} of {self.rejected:,} qualified rows"
             return f"{first}; {kept} are not rejected"
         return (
@@ -268,7 +281,7 @@ class TwoLists(Proof, tag="two-lists", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        promise, level = _promise(cutoff), cutoff.level
+        promise, level = cutoff.promised(Triage), cutoff.level
         hold(self.reject_below <= cutoff.steps[0].threshold, "some are accepted and rejected")
         hold(math.isfinite(self.reject_below), "nobody says who is rejected")
         most = {"half": level.alpha / 2, "whole": level.alpha}
@@ -290,40 +303,6 @@ class TwoLists(Proof, tag="two-lists", frozen=True):
             right = _passes(self.rejected, self.rejected_right, promise.reject, most[self.reject_part])
             hold(right, "its rejected do not pass")
 
-    def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        promise = _promise(cutoff)
-        listed = policy.listed_per(cutoff)
-        tail = "" if listed is None else f", about {about(listed[0])} of 100 candidates"
-        first = f"at least {of_every(promise.accept)} candidates accepted{tail}, will be qualified"
-        if promise.reject is not None:
-            return f"in the long run {first}, and at least {of_every(promise.reject)} rejected will not be"
-        kept = of_every(promise.reject_recall or 0)
-        return f"in the long run {first}, and at least {kept} qualified are not rejected"
-
-    def shares_seen(
-        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-    ) -> tuple[ShareSeen, ...]:
-        promise, rejected = _promise(cutoff), seen.rejected
-        assert rejected is not None
-        accepted = ShareSeen(
-            seen.listed & seen.good, seen.listed, promise.accept, "of the accepted are qualified",
-            "none of the rows is accepted",
-        )  # fmt: skip
-        if promise.reject is None:
-            kept, words = promise.reject_recall or 0.0, "of the qualified are not rejected"
-            return accepted, ShareSeen(
-                seen.good & ~rejected, seen.good, kept, words, "none of the rows is qualified"
-            )
-        words = "of the rejected are not qualified"
-        nobody = "none of the rows is rejected"
-        return accepted, ShareSeen(rejected & ~seen.good, rejected, promise.reject, words, nobody)
-
 
 def _passes(listed: int, right: int, share: float, alpha: float) -> bool:
     return passed_steps(np.array([listed]), np.array([right]), share, alpha) == 1
-
-
-def _promise(cutoff: Cutoff) -> Triage:
-    hold(isinstance(cutoff.target, Triage), "its proof does not go with its target")
-    assert isinstance(cutoff.target, Triage)
-    return cutoff.target

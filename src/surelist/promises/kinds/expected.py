@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,19 +16,8 @@ from surelist import bounds
 from surelist.bounds.collection import block_rate_count
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.conditions import (
-    BESIDE,
-    BY_GROUP,
-    COMMON,
-    DROPPED,
-    EVERY,
-    HASH,
-    LABELLED,
-    SEVERAL,
-    SIDAK,
-    Proved,
-)
-from surelist.promises.curve import certified_rates
+from surelist.promises.conditions import BESIDE, EVERY, LABELLED, SEVERAL, Proved, from_rows
+from surelist.promises.curve import CurveRows, PromiseCurve, certified_rates
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import Largest, RatePromise, by_count
 from surelist.promises.options import POOL_SIZE, K
@@ -37,7 +27,6 @@ from surelist.promises.state import Certificate, Certified, Cutoff, Step
 
 if TYPE_CHECKING:
     from surelist.promises.evidence import Evidence
-    from surelist.promises.promise_curve import CurveRows, PromiseCurve
 
 
 class Expected(RatePromise, tag="expected", frozen=True):
@@ -92,18 +81,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
     others = "shorter"
 
     proved_with = (
-        Proved("exact", rule=bounds.RULES, labels=("missing", "thinned"), groups=EVERY, split=SIDAK,
-               ties=HASH, scores=SEVERAL),
-        Proved("exact", rule=bounds.RULES, labels=("missing",), groups=("own", "all"), split=SIDAK,
-               ties=HASH, pools=BESIDE, bad_rows=DROPPED),
-        Proved("shift", rule=bounds.RULES, labels=("missing",), shift=("known", "within"), groups=EVERY,
-               split=SIDAK, ties=HASH, scores=SEVERAL, pools=BESIDE),
-        Proved("common-cutoff", labels=("missing", "thinned"), groups=EVERY, cutoff=COMMON, ties=HASH,
-               scores=SEVERAL, only=BY_GROUP),
-        Proved("common-cutoff", labels=("missing",), groups=("own", "all"), cutoff=COMMON, ties=HASH,
-               pools=BESIDE, bad_rows=DROPPED, only=BY_GROUP),
-        Proved("shift", labels=("missing",), shift=("known", "within"), groups=EVERY, cutoff=COMMON,
-               ties=HASH, scores=SEVERAL, pools=BESIDE, only=BY_GROUP),
+        *from_rows("exact", ("missing", "thinned"), EVERY, ("known", "within"), bounds.RULES),
         Proved("rank-chain", labels=("missing", "thinned"), others=("given",), scores=SEVERAL,
                promises=SEVERAL),
         Proved("rank-chain", labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
@@ -124,8 +102,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
     pool_size: Annotated[float, POOL_SIZE]
 
     def __post_init__(self) -> None:
-        for name in ("k", "pool_size"):
-            check.set_value(self, name, check.plain(check.as_positive(getattr(self, name), name)))
+        super().__post_init__()
         if self.k > self.pool_size:
             raise InvalidInput("k", expected=f"at most the pool size, {self.pool_size:g}", got=f"{self.k:g}")
 
@@ -148,7 +125,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         if evidence.sampled is not None:
-            from surelist.promises.kinds.expected.audited import certify_audited
+            from surelist.promises.kinds.rate_proofs import certify_audited
 
             return certify_audited(evidence, self, level)
         if evidence.noise is not None:
@@ -156,7 +133,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
 
             return certify_rate(evidence, self, level)
         if evidence.others is not None and evidence.alike:
-            from surelist.promises.kinds.expected.rank_chain import certify_chain
+            from surelist.promises.kinds.rate_proofs import certify_chain
 
             certified = certify_chain(evidence, self, level)
             if certified is not None:
@@ -225,10 +202,8 @@ class Expected(RatePromise, tag="expected", frozen=True):
         who = "qualified ones" if policy.group_of(cutoff) is None else "qualified ones of this group"
         return f"on average the list of a pool of {per} candidates will hold at least {k} {who}"
 
-    def share_seen(
-        self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-    ) -> ShareSeen:
-        return found_share(float(self.rate), cutoff, policy, seen, everyone)
+    def shares_seen(self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen, ...]:
+        return found_share(float(self.rate), cutoff, policy, seen)
 
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
         if cutoff.group is None:
@@ -257,18 +232,104 @@ class Expected(RatePromise, tag="expected", frozen=True):
         return paper, count
 
 
-def found_share(
-    rate: float, cutoff: Cutoff, policy: Certificate, seen: RowsSeen, everyone: RowsSeen
-) -> ShareSeen:
+def found_share(rate: float, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen]:
     """Qualified and listed, of all candidates."""
     group = policy.group_of(cutoff)
     whose = "" if group is None else f" in group {group!r}"
     words, rows = f"of all candidates{whose} are qualified and listed", seen.rows
-    if policy.group_rows == "all":
-        words, rows = f"of all candidates are{whose}, qualified and listed", everyone.rows
-    return ShareSeen(seen.listed & seen.good, rows, rate, words, f"none of the rows is{whose}")
+    if policy.group_rows == "all" and seen.among is not None:
+        words, rows = f"of all candidates are{whose}, qualified and listed", seen.among
+    return (ShareSeen(seen.listed & seen.good, rows, rate, words, f"none of the rows is{whose}"),)
 
 
 def _quick(level: Level) -> Level:
     """The paper's band where the simultaneous rule would take seconds."""
     return replace(level, rule="dkw") if level.rule == "simultaneous" else level
+
+
+class GroupTargets(dict[Any, Expected]):
+    """Targets by group that were estimated from rows, and what those rows are known by.
+
+    ``estimated_from`` has, per group, the rows and the qualified rows: calibration refuses these very
+    rows, because on them the targets were chosen after looking.
+    """
+
+    estimated_from: dict[str, tuple[int, int]]
+
+
+def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[Any, float]) -> GroupTargets:
+    """Targets per group in proportion to each group's qualified candidates, summing to k.
+
+    k_g = k P(Y=1, g) / P(Y=1) is estimated from ``labels`` and ``groups``; the size of a pool per
+    group is known and given in ``pool_sizes`` (for ``Groups(..., rows="all")``, the whole pool's size for
+    every group). These rows must not be the calibration rows: targets estimated on the rows that
+    certify them were false in 10-33 % at 10 %, and ``calibrate`` refuses them [theory: groups].
+
+    Parameters
+    ----------
+    labels : array_like
+        0 or 1 of rows that are not the calibration rows.
+    groups : array_like
+        The group of each row.
+    k : float
+        Qualified candidates that all groups together are promised.
+    pool_sizes : mapping of group to float
+        Candidates of each group in a pool.
+
+    Returns
+    -------
+    dict
+        A target per group, for ``calibrate``.
+
+    Raises
+    ------
+    InvalidInput
+        A value that does not fit: the error names it, what was expected and what was found.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> labels, groups = [1, 1, 1, 0, 1, 0, 0, 0], ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> targets = sl.equal_opportunity(labels, groups, k=5, pool_sizes={"a": 50, "b": 50})
+    >>> targets["a"].k, targets["b"].k
+    (3.75, 1.25)
+    """
+    k = check.as_positive(k, "k")
+    check.require_one_index(labels=labels, groups=groups)
+    qualified, _ = check.as_labels(labels)
+    check.require_rows(qualified, "labels")
+    names = check.as_groups(groups)
+    check.require_length(names, len(qualified), "groups")
+    if not qualified.any():
+        raise InvalidInput("labels", expected="at least one qualified row", got="none")
+    if not isinstance(pool_sizes, Mapping):
+        raise InvalidInput(
+            "pool_sizes",
+            expected="a mapping of group to the size of its pools",
+            got=repr(pool_sizes),
+            remedy="They have to be known, not estimated from rows.",
+        )
+    keys = {check.group_name(key, "pool_sizes"): key for key in pool_sizes}
+    sizes = {name: pool_sizes[key] for name, key in keys.items()}
+    known, codes = np.unique(names, return_inverse=True)
+    unseen = sorted(set(sizes) - set(known.tolist()))
+    if unseen:
+        raise InvalidInput(
+            "pool_sizes",
+            f"group {unseen[0]!r} has no rows, so its share of the qualified is not known. Gather rows of "
+            "it, or let it be part of a larger group: merge_groups.",
+        )
+    if sorted(sizes) != known.tolist():
+        raise InvalidInput("pool_sizes", expected=f"the groups {known.tolist()}", got=f"{sorted(sizes)}")
+    members, counts = np.bincount(codes), np.bincount(codes, weights=qualified).astype(int)
+    targets = GroupTargets()
+    for name, count in zip(known.tolist(), counts.tolist(), strict=True):
+        if count == 0:
+            raise InvalidInput("groups", f"group {name!r} has no qualified rows. Merge it: merge_groups.")
+        try:
+            targets[keys[name]] = Expected(k * count / int(counts.sum()), sizes[name])
+        except InvalidInput as error:
+            raise InvalidInput("k", f"group {name!r}: {error} Ask for less.") from error
+    rows = zip(members.tolist(), counts.tolist(), strict=True)
+    targets.estimated_from = dict(zip(known.tolist(), rows, strict=True))
+    return targets

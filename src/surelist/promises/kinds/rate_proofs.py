@@ -1,0 +1,229 @@
+"""Proofs of ``Expected`` other than a count of labelled rows: by unlabelled scores, and by an audit of
+labels.
+
+Unlabelled scores make the list shorter: the rank chain [theory: rank-chain]. Where there are fewer of them
+than labelled rows, or so many rows that nothing is left to gain, the exact rule is used instead, and the
+promise is the ordinary one. Of labels known above a score, and an audit of the rest, the worst split of the
+target between both decides; a row that was not drawn has no label and stays in [theory: sampled-labels].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist._files import hold
+from surelist.bounds.rank_chain import Block, Chain, chain_level, rank_chain
+from surelist.bounds.sampled import audit_count, edge_count
+from surelist.promises import phrases
+from surelist.promises.evidence import Evidence
+from surelist.promises.kinds.counts import RatePromise
+from surelist.promises.phrases import counted, number, percent
+from surelist.promises.promise import Level, Proof
+from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
+
+Floats = NDArray[np.float64]
+
+MOST_ROWS = 20_000  # beyond, the exact rule's list is within a percent or two
+
+
+class RankChain(Proof, tag="rank-chain", frozen=True):
+    """The walk ended in block ``at`` (0: all rows) with ``inside`` rows in it, ``count`` of them qualified.
+
+    ``level`` bounds the chance of a false answer over every distribution of scores.
+    """
+
+    unlabelled: int
+    first: int
+    blocks: tuple[Block, ...]
+    level: float
+    at: int
+    inside: int
+    count: int
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return (
+            f"wrong with probability at most {percent(policy.alpha)} over the draw of the {cutoff.rows:,} "
+            f"calibration rows and {self.unlabelled:,} unlabelled scores"
+        )
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        needed = (*phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN)
+        return phrases.common_conditions(policy.alpha, *needed)
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        where = "all" if self.at == 0 else f"the best {number(self.blocks[self.at - 1].size)} scores'"
+        return (
+            f"{number(self.count)} qualified of {where} {counted(self.inside, 'calibration row')} are "
+            f"needed; the level is bounded by {self.level:.4g}"
+        )
+
+    def check(self, cutoff: Cutoff) -> None:
+        rate, rows, qualified = cutoff.promised(RatePromise).rate, cutoff.rows, cutoff.qualified
+        hold(0 <= self.at <= len(self.blocks) and 0 <= self.inside <= rows, "the block is none of its own")
+        needed = self.first if self.at == 0 else self.blocks[self.at - 1].count(self.inside)
+        hold(needed <= self.count <= qualified, "too few qualified rows")
+        sizes = [self.unlabelled, *(each.size for each in self.blocks)]
+        hold(sizes == sorted(set(sizes), reverse=True) and sizes[-1] > 0, "its blocks are out of order")
+        hold(
+            all(each.slope >= 0 for each in self.blocks) and self.first > 0, "a count falls as rows are added"
+        )
+        bound = chain_level(rows, self.unlabelled, rate, self.first, self.blocks)
+        hold(bound <= cutoff.level.alpha, f"the level of its counts is {bound:.4g}, above alpha")
+
+
+def chain_helps(rows: int, unlabelled: int) -> bool:
+    """Whether there are enough unlabelled scores, and few enough rows, for the chain to be used."""
+    return rows <= unlabelled and rows <= MOST_ROWS
+
+
+def certify_chain(evidence: Evidence, target: RatePromise, level: Level) -> Certified | None:
+    """The walk from block to block; None where the exact rule serves better, or says better why not."""
+    assert evidence.others is not None
+    if not chain_helps(evidence.rows, len(evidence.others)):
+        return None
+    scores, good, unlabelled = evidence.scores, evidence.good, evidence.require_others()
+    chain = rank_chain(len(scores), len(unlabelled), target.rate, level.alpha)
+    hits = np.sort(scores[good])
+    if chain.first > len(hits):
+        return None
+    edges = _edges(chain, unlabelled)
+    ordered = np.sort(scores)
+    inside = len(ordered) - np.searchsorted(ordered, edges)
+    held = len(hits) - np.searchsorted(hits, edges)
+    at, rows, count = 0, len(scores), chain.first
+    threshold = None
+    for index, block in enumerate(chain.blocks):
+        if held[index] < count:
+            break
+        needed = block.count(int(inside[index]))
+        if held[index] < needed:
+            threshold = float(edges[index])
+            break
+        at, rows, count = index + 1, int(inside[index]), max(1, needed)
+    if threshold is None:
+        threshold = float(hits[len(hits) - count])
+    proof = RankChain(len(unlabelled), chain.first, chain.blocks, chain.level, at, rows, count)
+    return Certified((Step(0, count, threshold),), len(scores), len(hits), proof)
+
+
+def _edges(chain: Chain, unlabelled: Floats) -> Floats:
+    """The score at which each block ends.
+
+    The ranks are split in the middle, then each half in its own part: one rank at a time is what NumPy
+    selects fastest.
+    """
+    places = len(unlabelled) - np.array([block.size for block in chain.blocks], dtype=np.int64)
+    ordered, work = np.sort(places).tolist(), unlabelled.copy()
+    parts = [(0, len(work), 0, len(ordered))]
+    while parts:
+        low, high, first, last = parts.pop()
+        if first < last:
+            middle = (first + last) // 2
+            rank = ordered[middle]
+            work[low:high].partition(rank - low)
+            parts += [(low, rank, first, middle), (rank + 1, high, middle + 1, last)]
+    return work[places]
+
+
+class Audited(Proof, tag="audited", frozen=True):
+    """``above`` qualified rows at or above ``edge``, where all labels are known; ``needed`` audited below.
+
+    Below the edge a row was labelled with probability ``audit_rate``; ``available`` of the labelled ones
+    there are qualified. With ``enough`` qualified rows above the edge none is needed below.
+    """
+
+    drawn_labels = True
+    rests_on = "the probabilities with which labels were drawn"
+
+    edge: float
+    audit_rate: float
+    above: int
+    enough: int
+    needed: int
+    available: int
+    unlabelled: int
+
+    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return f"{phrases.wrong_over_rows(policy.alpha, cutoff.rows)} and of those of them that were labelled"
+
+    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+        labelled = (
+            f"Every row that scores at least {number(self.edge)} was to be labelled, and each of the others "
+            f"with probability {percent(self.audit_rate)}, by a draw of its own that depends on nothing "
+            "else; whoever was drawn has a label, but for those counted here as not qualified. Edge and rate "
+            "were fixed before."
+        )
+        every = f"All {number(self.unlabelled)} rows without a label are in: none was left out."
+        return phrases.common_conditions(
+            policy.alpha, phrases.ROWS_ALIKE, phrases.POOL_SIZE_KNOWN, labelled, every
+        )
+
+    def evidence(self, cutoff: Cutoff) -> str:
+        if self.needed == 0:
+            return (
+                f"{number(self.enough)} qualified rows at or above the threshold, all of whose labels are "
+                f"known, of {number(self.above)} at or above {number(self.edge)}"
+            )
+        return (
+            f"{number(self.above)} qualified rows at or above {number(self.edge)}, and {number(self.needed)} "
+            f"audited ones below it, of {number(self.available)}"
+        )
+
+    def check(self, cutoff: Cutoff) -> None:
+        rate, rows, qualified, alpha = (
+            cutoff.promised(RatePromise).rate,
+            cutoff.rows,
+            cutoff.qualified,
+            cutoff.level.alpha,
+        )
+        hold(self.above + self.available == qualified, "the qualified rows do not add up")
+        hold(min(self.above, self.needed) >= 0 and self.needed <= self.available, "too few audited rows")
+        hold(0 <= self.unlabelled <= rows - qualified, "the number without a label is impossible")
+        needed = audit_count(rows, self.above, rate, self.audit_rate, alpha)
+        hold(self.needed >= needed, f"{self.needed} audited rows are less than the {needed} needed")
+        if cutoff.steps[0].threshold >= self.edge:
+            enough = edge_count(rows, rate, self.audit_rate, alpha)
+            hold(self.above >= self.enough >= enough, "too few qualified rows for a threshold above the edge")
+
+
+def certify_audited(evidence: Evidence, target: RatePromise, level: Level) -> Certified:
+    """Two rates: the needed-th best audited qualified score below the edge, or enough above it."""
+    sampled, scores = evidence.sampled, evidence.scores
+    assert sampled is not None
+    drawn, good = sampled.read(len(scores))
+    edge = float(check.as_scores([sampled.above], "above")[0])
+    top = scores >= edge
+    above, below = int(np.count_nonzero(good & top)), scores[good & ~top]
+    rows, available = len(scores), len(below)
+    audit_rate = check.as_rate(sampled.probability, "probability")
+    needed = audit_count(rows, above, target.rate, audit_rate, level.alpha)
+    if needed > available:
+        raise refuse(
+            target, level, evidence,
+            f"{above:,} qualified rows at or above {edge:g} ask for {_or_none(needed, rows)} audited "
+            f"qualified rows below it, and there are {available:,}: audit more rows, or ask for less.",
+            count=needed,
+        )  # fmt: skip
+    enough = edge_count(rows, target.rate, audit_rate, level.alpha)
+    if needed == 0:  # every label above the edge is known: no audited row decides
+        known = scores[good & top]
+        threshold = float(np.partition(known, above - enough)[above - enough])
+    else:
+        threshold = float(np.partition(below, available - needed)[available - needed])
+    proof = Audited(
+        edge,
+        float(sampled.probability),
+        above,
+        enough,
+        needed,
+        available,
+        int(np.count_nonzero(~drawn)),
+    )
+    count = above + needed if needed else enough
+    return Certified((Step(0, count, threshold),), rows, above + available, proof)
+
+
+def _or_none(needed: int, rows: int) -> str:
+    return f"{needed:,}" if needed <= rows else f"more than the {rows:,} rows there are, as"
