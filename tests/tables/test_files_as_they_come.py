@@ -114,7 +114,7 @@ def test_the_row_of_names_can_be_said(tmp_path: Path) -> None:
         ("past.csv", 900, "header_row: .*past.csv has no column names in row 900"),
         ("past.xlsx", 900, "header_row: sheet 'Past' of .*past.xlsx has no column names in row 900"),
         ("past.parquet", 1, "header_row: goes with CSV and Excel files"),
-        ("*.csv", 2, "header_row: .* is 2 files; give one at a time"),
+        ("*.csv", 900, "header_row: .*other.csv has no column names in row 900"),
     ],
 )
 def test_a_row_of_names_that_cannot_be_is_refused(tmp_path: Path, name: str, row: int, said: str) -> None:
@@ -124,6 +124,35 @@ def test_a_row_of_names_that_cannot_be_is_refused(tmp_path: Path, name: str, row
     pl.DataFrame({"score": [0.5], "label": [1]}).write_parquet(tmp_path / "past.parquet")
     with pytest.raises(sl.InvalidInput, match=said):
         calibrate(f"{tmp_path}/{name}", read=sl.Read(header_row=row))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "title"),
+    [("utf-8", "Past candidates\n\n"), ("utf-16", ""), ("cp1252", "Ergebnisse für März\n")],
+)
+def test_several_files_are_each_read_as_they_are(tmp_path: Path, encoding: str, title: str) -> None:
+    halves = lines().splitlines(keepends=True)[:120], lines().splitlines(keepends=True)[120:]
+    for year, half, above in zip((2023, 2024), halves, (title, ""), strict=True):
+        folder = tmp_path / f"year={year}"
+        folder.mkdir()
+        text = f"{above}score,label\n{''.join(half)}"
+        (folder / "past.csv").write_bytes(text.encode(encoding if year == 2023 else "utf-8"))
+    assert calibrate(tmp_path).threshold == POLICY.threshold
+    table = open_table(tmp_path)
+    assert table.columns == ["score", "label", "year"]
+    assert table.paths == tuple(str(tmp_path / f"year={year}" / "past.csv") for year in (2023, 2024))
+    pattern = f"{tmp_path}/year=2023/*.csv"
+    assert len(table.engine.rows(open_table(pattern).frame)) == 120
+    (tmp_path / "year=2024" / "past.csv").write_text("score,label\n0.5,1\n0.7,1,2\n")
+    with pytest.raises(sl.InvalidInput, match=r"year=2024/past.csv: expected 2 values in every row.*line 3"):
+        calibrate(tmp_path)
+
+
+def test_a_row_of_names_is_said_for_several_files(tmp_path: Path) -> None:
+    halves = lines().splitlines(keepends=True)[:120], lines().splitlines(keepends=True)[120:]
+    for name, half in zip("ab", halves, strict=True):
+        (tmp_path / f"{name}.csv").write_text(f"one,two\nscore,label\n{''.join(half)}")
+    assert calibrate(tmp_path, read=sl.Read(header_row=2)).threshold == POLICY.threshold
 
 
 @pytest.mark.parametrize("text", ["score\n0.5\n0.25\n", "score\n0,84\n0,31\n", "score,\n0.5,x\n0.25,y\n"])

@@ -10,9 +10,9 @@ import pytest
 import xlsxwriter
 
 import surelist as sl
+from surelist.tables.csv_text import TOTALS, require_no_total
 from surelist.tables.profile import profile
 from surelist.tables.sources import open_table
-from surelist.tables.total_row import WORDS, require_no_total
 from tests.helpers.workbooks import ods, xls
 from tests.tables.test_any_file import LABELS, SCORES, book, calibrate, expected, refused, rows
 
@@ -174,7 +174,7 @@ def test_candidates_who_are_called_so_are_not_refused():
         require_no_total(row, "x")
     with pytest.raises(sl.InvalidInput):
         require_no_total([None, "", "Total"], "x")
-    assert all(word == word.casefold().strip() for word in WORDS)
+    assert all(word == word.casefold().strip() for word in TOTALS)
 
 
 def test_a_file_of_names_alone_has_no_last_row(tmp_path):

@@ -10,24 +10,25 @@ import csv
 import gzip
 import io
 import re
-import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from surelist._dataclasses import replace
 from surelist.errors import InvalidInput
 from surelist.tables.hints import Origin
-from surelist.tables.total_row import require_no_total
 
 LONGEST_NAME = 131_072  # characters; Python's csv module reads no longer cells
 MOST_TITLES = 10  # lines above the column names
 NUMBER = re.compile(r"[-+]?[\d.,'\s]+%?\s*$")
-_START = 1 << 20
+_START = 4 << 20
 _END = 1 << 16
 _LOOKED_AT = 16 << 20  # bytes that are decoded to see whether they are UTF-8
 _UTF16 = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_NOT_IN_1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what bytes become that are no text
 _SEPARATOR = re.compile("^\ufeff?sep=(.)\r?\n?$")  # a line that Excel puts first, and eats
 _NO_TEXT = {
     b"\xff\xfe\x00\x00": "UTF-32 text",
@@ -37,6 +38,16 @@ _NO_TEXT = {
     b"PAR1": "a Parquet file",
     b"%PDF": "a PDF",
 }
+TOTALS = {
+    "grand total",
+    *["total", "totals", "subtotal", "sum", "average", "mean", "median", "count", "overall"],
+    *["summe", "gesamt", "gesamtsumme", "zwischensumme", "mittelwert", "durchschnitt", "anzahl"],
+    *["somme", "moyenne", "totale", "somma", "media", "promedio", "suma", "totaal", "gemiddelde"],
+}
+LOOKS_LIKE_A_TOTAL = (
+    "the last row looks like a total, not like a candidate: {}. Delete that row; if it is a "
+    "candidate, complete or rename it."
+)
 
 
 def delimiter_of(path: str | Path, default: str = ",") -> str:
@@ -53,38 +64,58 @@ def origin_of(path: str, header_row: int | None = None) -> Origin:
         raise InvalidInput(
             "file", f"cannot read {path}: {getattr(error, 'strerror', None) or error}."
         ) from error
-    _require_text(path, start)
+    if len(start) < _LOOKED_AT and not start.strip(b"\xef\xbb\xbf\xff\xfe\0\r\n\t "):
+        raise InvalidInput("file", f"{path} is empty: expected a line of column names, and rows.")
+    for magic, what in _NO_TEXT.items():
+        if start.startswith(magic):
+            raise InvalidInput(
+                "file", f"{path} is {what}, expected CSV. Save it as CSV UTF-8, or fix its ending."
+            )
     encoding = _encoding(start)
-    text = start[: 4 * _START].decode(encoding, errors="replace").removeprefix("\ufeff")
-    marked, crlf = start.startswith(codecs.BOM_UTF8), first_line(text).endswith("\r\n")
-    origin = Origin("csv", encoding=encoding, marked=marked, crlf=crlf)
-    known = "\t" if delimiter_of(path) == "\t" else None
+    text = start[:_START].decode(encoding, errors="replace").removeprefix("\ufeff")
+    lines = io.StringIO(text, newline="")
+    crlf = _first_line(lines).endswith("\r\n")
+    origin = Origin("csv", encoding=encoding, marked=start.startswith(codecs.BOM_UTF8), crlf=crlf)
+    lines.seek(0)
+    tab = delimiter_of(path, "")
     if header_row is not None:
-        return _with_row(text, known, origin, header_row, path)
+        above = [lines.readline().strip() for _ in range(1, header_row)]
+        names = _first_line(lines)
+        if not names.strip():
+            raise InvalidInput("header_row", f"{path} has no column names in row {header_row}.")
+        titles = tuple(filter(None, above))[:MOST_TITLES]
+        return replace(origin, delimiter=tab or _most_frequent(names), header=header_row, above=titles)
     named = _SEPARATOR.match(text.partition("\n")[0])
     if named is not None and "\n" in text:
         return replace(origin, delimiter=named[1], header=2)
-    return _with_names(text, known, origin)
+    return _with_names(lines, tab, origin)
 
 
-def _with_row(text: str, delimiter: str | None, origin: Origin, row: int, path: str) -> Origin:
-    """A copy that takes the column names from this row."""
-    lines = io.StringIO(text, newline="")
-    above = [lines.readline().strip() for _ in range(1, row)]
-    names = first_line(lines)
-    if not names.strip():
-        raise InvalidInput("header_row", f"{path} has no column names in row {row}.")
-    titles = tuple(each for each in above if each)[:MOST_TITLES]
-    return replace(origin, delimiter=delimiter or most_frequent(names), header=row, above=titles)
+def delimiter_in(path: str) -> str:
+    """What separates the values of a file."""
+    return origin_of(path).delimiter
 
 
-def _with_names(text: str, delimiter: str | None, origin: Origin) -> Origin:
+def _encoding(start: bytes) -> str:
+    for mark, name in _UTF16.items():
+        if start.startswith(mark):
+            return name
+    if start[:2].count(0) == 1:
+        return "utf-16-be" if start[0] == 0 else "utf-16-le"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start, len(start) < _LOOKED_AT)
+    except UnicodeDecodeError:
+        return "utf-8" if _CONTROL.search(start) or _NOT_IN_1252.search(start) else "cp1252"
+    return "utf-8"
+
+
+def _with_names(lines: io.StringIO, delimiter: str, origin: Origin) -> Origin:
     """With what separates values and the line of names: below titles, which stand alone in their lines."""
-    lines = io.StringIO(text, newline="")
     above: list[str] = []
-    number = 1
-    while len(above) <= MOST_TITLES and (line := first_line(lines)):
-        mark = delimiter or most_frequent(line)
+    number, plain = 1, ""
+    while len(above) <= MOST_TITLES and (line := _first_line(lines)):
+        mark = delimiter or _most_frequent(line)
+        plain = plain or mark
         try:
             cells = [each.strip() for each in next(csv.reader([line], delimiter=mark), []) if each.strip()]
         except csv.Error:
@@ -95,12 +126,11 @@ def _with_names(text: str, delimiter: str | None, origin: Origin) -> Origin:
             return replace(origin, delimiter=mark, header=number if above else 1, above=tuple(above))
         above += cells
         number += max(1, line.count("\n"))
-    return replace(origin, delimiter=delimiter or most_frequent(first_line(text)))
+    return replace(origin, delimiter=plain)
 
 
-def first_line(text: str | io.StringIO) -> str:
-    """The first line, with its end; line breaks inside quotes belong to it."""
-    lines = io.StringIO(text, newline="") if isinstance(text, str) else text
+def _first_line(lines: io.StringIO) -> str:
+    """The next line, with its end; line breaks inside quotes belong to it."""
     start = lines.tell()
     whole = first = lines.readline()
     while whole.count('"') % 2 and len(whole) < LONGEST_NAME:
@@ -114,76 +144,27 @@ def first_line(text: str | io.StringIO) -> str:
     return first
 
 
-def delimiter_in(path: str) -> str:
-    """Tab for .tsv; else the one of , ; tab | that the header line has most of."""
-    return origin_of(path).delimiter
+def _most_frequent(header: str) -> str:
+    """The one of , ; tab | that a header line has most of, outside quotes."""
+    bare = re.sub('"[^"]*"', "", header)
+    return max(",;\t|", key=bare.count)
 
 
-def require_whole(path: str, origin: Origin) -> None:
-    """Refuse what engines read without a word: a column name twice, and a total below the data."""
+def _bytes(path: str) -> BinaryIO:
+    return cast(BinaryIO, (gzip.open if path.lower().endswith(".gz") else open)(path, "rb"))
+
+
+def lines_of(path: str, origin: Origin) -> Iterator[str]:
+    """The lines of a file from that with the names on; raises where it stops being the text it begins as."""
+    errors = "surrogateescape" if origin.encoding == "utf-8" else "strict"
     with _bytes(path) as file:
-        start = file.read(4 * _START).decode(origin.encoding, errors="replace").removeprefix("\ufeff")
-    lines = io.StringIO(start, newline="")
-    for _ in range(1, origin.header):
-        lines.readline()
-    try:
-        names = [each.strip() for each in next(csv.reader(lines, delimiter=origin.delimiter), [])]
-    except csv.Error:
-        return
-    twice = next((each for at, each in enumerate(names) if each and each in names[:at]), None)
-    if twice is not None:
-        columns = " and ".join(str(at) for at, each in enumerate(names, 1) if each == twice)
-        raise InvalidInput(
-            "file",
-            f"{path}: the column name {twice!r} appears twice, in columns {columns}. Give each column its "
-            "own name.",
-        )
-    if not path.lower().endswith(".gz"):
-        require_no_total(_last_row(path, origin), path)
-
-
-def _encoding(start: bytes) -> str:
-    for mark, name in _UTF16.items():
-        if start.startswith(mark):
-            return name
-    if start[:2].count(0) == 1:
-        return "utf-16-be" if start[0] == 0 else "utf-16-le"
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(start, len(start) < _LOOKED_AT)
-    except UnicodeDecodeError:
-        fits = _CONTROL.search(start) is None and not any(each in start for each in _NOT_IN_1252)
-        return "cp1252" if fits else "utf-8"
-    return "utf-8"
-
-
-def _last_row(path: str, origin: Origin) -> list[str]:
-    """The last line that holds something, where it is not the line of names."""
-    with _bytes(path) as file:
-        size = file.seek(0, io.SEEK_END)
-        file.seek(max(0, size - _END))
-        end = file.read()
-    lines = [line for line in end.decode(origin.encoding, errors="replace").splitlines() if line.strip()]
-    if len(lines) <= origin.header:
-        return []
-    try:
-        return next(csv.reader(lines[-1:], delimiter=origin.delimiter), [])
-    except csv.Error:
-        return []
-
-
-_NOT_IN_1252 = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
-
-
-def decoded(path: str, origin: Origin, output: Path) -> None:
-    """Write the file in UTF-8, from the line of names on."""
-    with _bytes(path) as file, output.open("w", encoding="utf-8", newline="") as out:
-        text = io.TextIOWrapper(file, encoding=origin.encoding, newline="")
+        text = io.TextIOWrapper(file, origin.encoding, errors, newline="")
         try:
-            for _ in range(1, origin.header):
-                text.readline()
-            start = text.read(1 << 16)
-            out.write(start.removeprefix("\ufeff"))
-            shutil.copyfileobj(text, out, 1 << 20)
+            for number, line in enumerate(text, 1):
+                if _NOT_UTF8.search(line):
+                    raise InvalidInput("file", f"{path}: {_no_utf8(line, number)}")
+                if number >= origin.header:
+                    yield line.removeprefix("\ufeff") if number == 1 else line
         except UnicodeDecodeError as error:
             raise InvalidInput(
                 "file",
@@ -192,40 +173,20 @@ def decoded(path: str, origin: Origin, output: Path) -> None:
             ) from error
 
 
-def sheet_rows(path: str, origin: Origin, rows: Sequence[int]) -> dict[int, int]:
-    """Where data rows (from 0) are in a spreadsheet, which counts blank lines too."""
-    wanted: set[int] = set(rows)
-    lines: dict[int, int] = {}
-    with _bytes(path) as file:
-        text = io.TextIOWrapper(file, encoding=origin.encoding, newline="")
-        for _ in range(1, origin.header):
-            text.readline()
-        reader = csv.reader(text, delimiter=origin.delimiter)
-        number = -2  # the header is row 1
-        try:
-            for line, row in enumerate(reader, origin.header):
-                number += bool(row)
-                if number == -1:
-                    continue
-                if row and number in wanted:
-                    lines[number] = line
-                    if len(lines) == len(wanted):
-                        break
-        except (csv.Error, UnicodeDecodeError):
-            pass
-    return lines
+def _no_utf8(line: str, number: int) -> str:
+    at = len(_NOT_UTF8.split(line)[0].encode())
+    raw = line.encode(errors="surrogateescape")
+    shown = raw[max(0, at - 20) : at + 20].decode("latin-1").strip()
+    return (
+        f"expected UTF-8 text, got the byte 0x{raw[at]:02x} in line {number} ({shown!r} if it is Latin-1). "
+        "Save it as CSV UTF-8."
+    )
 
 
-def most_frequent(header: str) -> str:
-    """The one of , ; tab | that a header line has most of, outside quotes."""
-    bare = re.sub('"[^"]*"', "", header)
-    return max(",;\t|", key=bare.count)
-
-
-def header_of(line: str) -> list[str]:
-    """The names in a header line, as written; it may hold line breaks inside quotes."""
+def names_in(path: str, origin: Origin) -> list[str]:
+    """The names in the header, as written; they may hold line breaks inside quotes."""
     try:
-        return next(csv.reader(io.StringIO(line, newline=""), delimiter=most_frequent(line)), [])
+        return next(csv.reader(lines_of(path, origin), delimiter=origin.delimiter), [])
     except csv.Error as error:
         raise InvalidInput(
             "file",
@@ -235,84 +196,92 @@ def header_of(line: str) -> list[str]:
         ) from error
 
 
-def explain(paths: tuple[str, ...], delimiter: str) -> str | None:
-    """What is wrong with the first file that is no UTF-8 text with rows of equal length and one kind of line
+def require_whole(path: str, origin: Origin) -> None:
+    """Refuse what engines read without a word: a column name twice, and a total below the data."""
+    names: list[str] = []
+    with suppress(InvalidInput):
+        names = [each.strip() for each in names_in(path, origin)]
+    twice = next((each for at, each in enumerate(names) if each and each in names[:at]), None)
+    if twice is not None:
+        columns = " and ".join(str(at) for at, each in enumerate(names, 1) if each == twice)
+        raise InvalidInput(
+            "file",
+            f"{path}: the column name {twice!r} appears twice, in columns {columns}. Give each column its "
+            "own name.",
+        )
+    if names and not path.lower().endswith(".gz"):
+        require_no_total(_last_row(path, origin), path)
+
+
+def _last_row(path: str, origin: Origin) -> list[str]:
+    """The last line that holds something, where it is not the line of names."""
+    with _bytes(path) as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(0, size - _END))
+        end = file.read()
+    lines = [line for line in end.decode(origin.encoding, errors="replace").splitlines() if line.strip()]
+    with suppress(csv.Error):
+        return next(csv.reader(lines[origin.header :][-1:], delimiter=origin.delimiter), [])
+    return []
+
+
+def require_no_total(last: Sequence[object], where: str) -> None:
+    """Refuse a last row whose first filled cell is a word for a total."""
+    first = next((cell for cell in last if cell is not None and cell != ""), None)
+    if isinstance(first, str) and first.strip(" \u00a0:").casefold() in TOTALS:
+        raise InvalidInput(where, LOOKS_LIKE_A_TOTAL.format(f"it begins with {first.strip()!r}"))
+
+
+def sheet_rows(path: str, origin: Origin, rows: Sequence[int]) -> dict[int, int]:
+    """Where data rows (from 0) are in a spreadsheet, which counts blank lines too."""
+    wanted, found = set(rows), dict[int, int]()
+    number = -2  # the names are row -1
+    with suppress(csv.Error, InvalidInput):
+        lines = csv.reader(lines_of(path, origin), delimiter=origin.delimiter)
+        for line, row in enumerate(lines, origin.header):
+            number += bool(row)
+            if row and number in wanted:
+                found[number] = line
+                if len(found) == len(wanted):
+                    break
+    return found
+
+
+def explain(paths: Sequence[str], header_row: int | None = None) -> str | None:
+    """What is wrong with the first file that is no text with rows of equal length and one kind of line
     ends, if any is."""
     for path in paths:
         try:
-            reason = not_text(path) or _ragged(path, delimiter) or _mixed_ends(path)
+            reason = _unreadable(path, origin_of(path, header_row))
         except (OSError, EOFError):
             return None
+        except InvalidInput as error:
+            return str(error)
         if reason is not None:
             return f"{path}: {reason}"
     return None
 
 
-def _bytes(path: str) -> BinaryIO:
-    return cast(BinaryIO, (gzip.open if path.lower().endswith(".gz") else open)(path, "rb"))
-
-
-def _require_text(path: str, start: bytes) -> None:
-    if len(start) < _LOOKED_AT and not start.strip(b"\xef\xbb\xbf\xff\xfe\0\r\n\t "):
-        raise InvalidInput("file", f"{path} is empty: expected a line of column names, and rows.")
-    for magic, what in _NO_TEXT.items():
-        if start.startswith(magic):
-            raise InvalidInput(
-                "file", f"{path} is {what}, expected CSV. Save it as CSV UTF-8, or fix its ending."
-            )
-
-
-def not_text(path: str) -> str | None:
-    """Where a file stops being UTF-8, if it does."""
-    with _bytes(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                wrong = line[error.start : error.start + 1]
-                shown = line[max(0, error.start - 20) : error.start + 20].decode("latin-1").strip()
+def _unreadable(path: str, origin: Origin) -> str | None:
+    rows = csv.reader(lines_of(path, origin), delimiter=origin.delimiter, strict=True)
+    columns, line = 0, origin.header
+    try:
+        for row in rows:
+            columns = columns or len(row)
+            if row and len(row) != columns:
                 return (
-                    f"expected UTF-8 text, got the byte 0x{wrong.hex()} in line {number} ({shown!r} if it is "
-                    "Latin-1). Save it as CSV UTF-8."
+                    f"expected {columns} values in every row, as in the header, got {len(row)} in line "
+                    f"{line}. Quote values that hold a {origin.delimiter!r}, and complete short rows."
                 )
-    return None
-
-
-def _ragged(path: str, delimiter: str) -> str | None:
-    with _bytes(path) as file:
-        rows = csv.reader(_lines(file), delimiter=delimiter, strict=True)
-        columns, line = 0, 1
-        try:
-            for row in rows:
-                columns = columns or len(row)
-                if row and len(row) != columns:
-                    return (
-                        f"expected {columns} values in every row, as in the header, got {len(row)} in line "
-                        f"{line}. Quote values that hold a {delimiter!r}, and complete short rows."
-                    )
-                line = rows.line_num + 1
-        except csv.Error as error:
-            if "field limit" in str(error):
-                return None
+            line = origin.header + rows.line_num
+    except csv.Error as error:
+        if "field limit" not in str(error):
             return (
                 f"the row that begins in line {line} has quotes that do not match. Double the quotes "
                 "inside quoted values."
             )
+    for number, text in enumerate(lines_of(path, replace(origin, header=1)), 1):
+        if text.endswith("\n") and text.endswith("\r\n") != origin.crlf:
+            here, there = ("LF", "CR LF") if origin.crlf else ("CR LF", "LF")
+            return f"line {number} ends in {here} and line 1 in {there}. Save it with one kind of line ends."
     return None
-
-
-def _mixed_ends(path: str) -> str | None:
-    with _bytes(path) as file:
-        first = file.readline().endswith(b"\r\n")
-        for number, line in enumerate(file, 2):
-            if line.endswith(b"\n") and line.endswith(b"\r\n") != first:
-                here, there = ("LF", "CR LF") if first else ("CR LF", "LF")
-                return (
-                    f"line {number} ends in {here} and line 1 in {there}. Save it with one kind of line ends."
-                )
-    return None
-
-
-def _lines(file: BinaryIO) -> Iterator[str]:
-    for line in file:
-        yield line.decode("utf-8-sig")

@@ -7,21 +7,22 @@ before any of it is read.
 from __future__ import annotations
 
 import datetime
+import math
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surelist._dataclasses import dataclass, replace
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.tables.csv_text import MOST_TITLES, NUMBER
+from surelist.tables.csv_text import LOOKS_LIKE_A_TOTAL, MOST_TITLES, NUMBER, require_no_total
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, decide, shapes_of
 from surelist.tables.sheet_remarks import remarks_on
-from surelist.tables.total_row import require_no_sum, require_no_total
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
@@ -29,11 +30,14 @@ if TYPE_CHECKING:
 ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
 MOST_BYTES = 2 << 30  # unfolded
 MOST_CELLS = 50_000_000
+FEWEST = 4  # rows above which a sum is looked for: three numbers are too often the sum of two
 MOST_FOLDED = 250  # times smaller; ordinary sheets are 5 to 60 times smaller than unfolded
 SMALL = 64 << 20
 _CELL = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,9})["']""")
 _REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']([0-9]+)["']""")
 _OLD = b"\xd0\xcf\x11\xe0"  # both .xls and a workbook with a password
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # a part of an old-style container
+_LOCKED = "{path} is protected by a password. Save it without one, then try again."
 _PIECE = 1 << 20
 
 
@@ -45,43 +49,33 @@ class SheetNeeded(InvalidInput):
 
 @dataclass(frozen=True)
 class Sheet:
-    """One sheet: the names in its header and the rows below it, without empty ones."""
+    """One sheet: its columns with their types as SQL, and the rows below the names, without empty ones."""
 
-    names: list[str]
-    rows: list[list[object]]
+    kinds: dict[str, str]
+    rows: list[tuple[object, ...]]
     origin: Origin
 
 
 def read_sheet(path: str | Path, sheet: str | None = None, header_row: int | None = None) -> Sheet:
     """The sheet named, or the only one that is visible and holds something."""
-    book = _opened(path)
-    try:
-        name, names = _chosen(book, path, sheet)
-        return _parsed(book.get_sheet_by_name(name), name, names, path, header_row)
-    except InvalidInput:
-        raise
-    except Exception as error:  # whatever the reader stumbles over in a damaged file
-        raise InvalidInput("file", f"cannot read {path} as a workbook: {error}.") from error
-    finally:
-        book.close()
-
-
-def _opened(path: str | Path) -> CalamineWorkbook:
     try:
         import python_calamine as calamine
     except ImportError as error:
         raise MissingDependency('Excel files need python-calamine: pip install "surelist[excel]".') from error
     _require_workbook(Path(path))
     try:
-        with open(path, "rb") as file:  # by what it holds, not by its ending
-            return calamine.CalamineWorkbook.from_filelike(file)
+        with (
+            open(path, "rb") as file,  # by what it holds, not by its ending
+            calamine.CalamineWorkbook.from_filelike(file) as book,
+        ):
+            name, names = _chosen(book, path, sheet)
+            return _parsed(book.get_sheet_by_name(name), name, names, path, header_row)
+    except InvalidInput:
+        raise
     except calamine.PasswordError as error:
         raise InvalidInput("file", _LOCKED.format(path=path)) from error
-    except Exception as error:
+    except Exception as error:  # whatever the reader stumbles over in a damaged file
         raise InvalidInput("file", f"cannot read {path} as a workbook: {error}.") from error
-
-
-_LOCKED = "{path} is protected by a password. Save it without one, then try again."
 
 
 def _require_workbook(path: Path) -> None:
@@ -95,7 +89,7 @@ def _require_workbook(path: Path) -> None:
         _require_harmless(path)
     elif start.startswith(_OLD):
         with path.open("rb") as file:
-            if _is_locked(file.read(4 << 20)):
+            if _ENCRYPTED in file.read(4 << 20):
                 raise InvalidInput("file", _LOCKED.format(path=path))
     else:
         what = "empty" if not start else "a Parquet file" if start.startswith(b"PAR1") else "no workbook"
@@ -104,11 +98,6 @@ def _require_workbook(path: Path) -> None:
             f"{path} is {what}, whatever its ending says. If it is text, rename it to .csv; else save it "
             "again as .xlsx.",
         )
-
-
-def _is_locked(start: bytes) -> bool:
-    """An encrypted workbook is an old-style container with a part of this name."""
-    return "EncryptedPackage".encode("utf-16-le") in start
 
 
 def _require_harmless(path: Path) -> None:
@@ -146,7 +135,7 @@ def _require_reach(path: Path, file: zipfile.ZipFile, part: zipfile.ZipInfo) -> 
             text = before + piece
             for letters, digits in _CELL.findall(text):
                 rows = max(rows, int(digits))
-                columns = max(columns, _column(letters))
+                columns = max(columns, reduce(lambda at, each: at * 26 + each - 64, letters.upper(), 0))
             for times in _REPEATED.findall(text):
                 if int(times) > 1 << 24:
                     rows, columns = 1 << 20, 1 << 14
@@ -157,13 +146,6 @@ def _require_reach(path: Path, file: zipfile.ZipFile, part: zipfile.ZipInfo) -> 
             f"a sheet of {path} reaches to row {rows:,} and column {columns:,}: more than {MOST_CELLS:,} "
             "cells are not read. Delete what lies far out, or save the table as CSV.",
         )
-
-
-def _column(letters: bytes) -> int:
-    number = 0
-    for each in letters.upper():
-        number = number * 26 + each - 64
-    return number
 
 
 def _chosen(book: CalamineWorkbook, path: str | Path, wanted: str | None) -> tuple[str, tuple[str, ...]]:
@@ -199,90 +181,71 @@ def _chosen(book: CalamineWorkbook, path: str | Path, wanted: str | None) -> tup
 def _parsed(
     sheet: CalamineSheet, name: str, names: tuple[str, ...], path: str | Path, header_row: int | None
 ) -> Sheet:
-    numbered = list(_filled_rows(sheet))
-    if not numbered:
-        raise InvalidInput(
-            "file", f"sheet {name!r} of {path} is empty: expected a row of column names, and rows."
-        )
     where = f"sheet {name!r} of {path}"
-    above = _titles_above(numbered) if header_row is None else _rows_above(numbered, header_row, where)
-    top, cells = numbered[len(above)]
-    rows: list[list[object]] = []
-    skipped: list[int] = []
-    expected = top + 1
-    for number, row in numbered[len(above) + 1 :]:
-        skipped += range(expected, number)
-        expected = number + 1
-        rows.append(row)
+    cells = ([_plain(cell) for cell in row] for row in sheet.iter_rows())
+    filled = {number: row for number, row in enumerate(cells, 1) if _any_filled(row)}
+    if not filled:
+        raise InvalidInput("file", f"{where} is empty: expected a row of column names, and rows.")
+    if header_row is not None and header_row not in filled:
+        raise InvalidInput("header_row", f"{where} has no column names in row {header_row}.")
+    top = header_row or _row_of_names(filled)
+    above = tuple(
+        _text(next(cell for cell in row if cell is not None)).strip()
+        for number, row in filled.items()
+        if number < top
+    )
+    rows = [row for number, row in filled.items() if number > top]
+    kept = [at for at, cells in enumerate(zip(filled[top], *rows, strict=True)) if _any_filled(cells)]
     first = sheet.start[1] if sheet.start else 0
-    everything = [cells, *rows]
-    kept = [at for at in range(_width(everything)) if any(_at(row, at) is not None for row in everything)]
-    titles = _titles(cells, kept, first, where, top)
-    rows = [[_at(row, at) for at in kept] for row in rows]
+    addresses = [f"{_letters(first + at)}{top}" for at in kept]
+    titles = _titles([filled[top][at] for at in kept], addresses, where)
+    columns = [[row[at] for row in rows] for at in kept]
+    last = max(filled)
     if len(rows) > 1:
-        require_no_total(rows[-1], f"{where}, row {expected - 1:,}")
-        require_no_sum(rows, f"{where}, row {expected - 1:,}")
+        require_no_total([cells[-1] for cells in columns], f"{where}, row {last:,}")
+        _require_no_sum(columns, f"{where}, row {last:,}")
+    skipped = tuple(number for number in range(top + 1, last) if number not in filled)
+    origin = Origin("excel", name, names, header=top, above=above, skipped=skipped, errors=None)
     seen = remarks_on(path, name, top, _letters)
-    origin = Origin("excel", name, names, header=top, above=above, skipped=tuple(skipped), errors=None)
     if seen is not None:
-        columns = tuple(title for at, title in zip(kept, titles, strict=True) if seen.hides(first + at))
+        placed = {title: first + at for at, title in zip(kept, titles, strict=True)}
         origin = replace(
             origin, errors=seen.errors, error_cells=tuple(seen.shown), hidden=seen.hidden,
-            hidden_columns=columns,
+            hidden_columns=tuple(title for title, at in placed.items() if seen.hides(at)),
             formats={
-                title: seen.formats[letters]
-                for at, title in zip(kept, titles, strict=True)
-                if (letters := _letters(first + at)) in seen.formats
+                title: code for title, at in placed.items() if (code := seen.formats.get(_letters(at)))
             },
         )  # fmt: skip
-    return Sheet(titles, rows, origin)
-
-
-def _titles_above(numbered: list[tuple[int, list[object]]]) -> tuple[str, ...]:
-    """What stands alone in its row above a row with a name for every column: a title, and no column name."""
-    filled = [[cell for cell in row if cell is not None] for _, row in numbered[: MOST_TITLES + 1]]
-    first = next((at for at, cells in enumerate(filled) if len(cells) > 1), 0)
-    names = numbered[first][1][: _width(row for _, row in numbered)]
-    if not all(isinstance(name, str) and not NUMBER.match(name) for name in names):
-        return ()
-    return tuple(_text(cells[0]).strip() for cells in filled[:first])
-
-
-def _rows_above(numbered: list[tuple[int, list[object]]], row: int, where: str) -> tuple[str, ...]:
-    """The first cell of every row above the one with the names."""
-    if row not in dict(numbered):
-        raise InvalidInput("header_row", f"{where} has no column names in row {row}.")
-    above = [cells for number, cells in numbered if number < row]
-    return tuple(_text(next(cell for cell in cells if cell is not None)).strip() for cells in above)
-
-
-def _filled_rows(sheet: CalamineSheet) -> Iterator[tuple[int, list[object]]]:
-    """Rows that hold something, with their numbers as a spreadsheet shows them; None in empty cells."""
-    for number, row in enumerate(sheet.iter_rows(), 1):
-        cells = [_plain(cell) for cell in row]
-        if any(cell is not None for cell in cells):
-            yield number, cells
+    typed = [_typed(cells) for cells in columns]
+    kinds = {title: kind for title, (kind, _) in zip(titles, typed, strict=True)}
+    return Sheet(kinds, list(zip(*(cells for _, cells in typed), strict=True)), origin)
 
 
 def _plain(cell: object) -> object:
     if isinstance(cell, str):
         return cell if cell.strip() else None
-    if isinstance(cell, datetime.timedelta):
-        return str(cell)
-    return cell
+    return str(cell) if isinstance(cell, datetime.timedelta) else cell
 
 
-def _at(row: list[object], at: int) -> object:
-    return row[at] if at < len(row) else None
+def _any_filled(cells: Iterable[object]) -> bool:
+    """Whether there is something in one of these cells."""
+    return any(cell is not None for cell in cells)
 
 
-def _titles(cells: list[object], kept: list[int], first: int, where: str, top: int) -> list[str]:
+def _row_of_names(filled: Mapping[int, Sequence[object]]) -> int:
+    """The first row, or the one below titles: what stands alone in its row above a name for every column."""
+    start = {number: [cell for cell in row if cell is not None] for number, row in filled.items()}
+    first = next(iter(filled))
+    names = next((number for number in list(start)[: MOST_TITLES + 1] if len(start[number]) > 1), first)
+    width = max(at + 1 for row in filled.values() for at, cell in enumerate(row) if cell is not None)
+    named = all(isinstance(name, str) and not NUMBER.match(name) for name in filled[names][:width])
+    return names if named else first
+
+
+def _titles(cells: Sequence[object], addresses: Sequence[str], where: str) -> list[str]:
     """The names of the columns: one for each that holds something, none twice."""
-    names: list[str] = []
-    seen: dict[str, int] = {}
-    for at in kept:
-        cell = _at(cells, at)
-        address = f"{_letters(first + at)}{top}"
+    seen: dict[str, str] = {}
+    for cell, address in zip(cells, addresses, strict=True):
         if cell is None:
             raise InvalidInput(
                 where,
@@ -293,17 +256,28 @@ def _titles(cells: list[object], kept: list[int], first: int, where: str, top: i
         if name.lower() in seen:
             raise InvalidInput(
                 where,
-                f"the column name {name!r} appears twice, in {_letters(first + seen[name.lower()])}{top} "
-                f"and {address}. Give each column its own name.",
+                f"the column name {name!r} appears twice, in {seen[name.lower()]} and {address}. Give each "
+                "column its own name.",
             )
-        seen[name.lower()] = at
-        names.append(name)
-    return names
+        seen[name.lower()] = address
+    return [_text(cell).strip() for cell in cells]
 
 
-def _width(rows: Iterable[list[object]]) -> int:
-    """As many columns as hold anything."""
-    return max((at + 1 for row in rows for at, cell in enumerate(row) if cell is not None), default=0)
+def _require_no_sum(columns: Sequence[Sequence[object]], where: str) -> None:
+    """Refuse a last row with a gap where all others are filled, and the sum or mean of their numbers."""
+    gap = any(cells[-1] is None and None not in cells[:-1] for cells in columns)
+    if not gap or len(columns[0]) < FEWEST:
+        return
+    for *others, last in columns:
+        above = [each for each in others if isinstance(each, float)]
+        if not isinstance(last, float) or last == 0 or len(set(above)) < 2 or len(above) < 3:
+            continue
+        total = math.fsum(above)
+        for what, value in (("sum", total), ("mean", total / len(above))):
+            if math.isclose(last, value, rel_tol=1e-9):
+                raise InvalidInput(
+                    where, LOOKS_LIKE_A_TOTAL.format(f"{last!r} is the {what} of those above it")
+                )
 
 
 def _letters(column: int) -> str:
@@ -315,66 +289,45 @@ def _letters(column: int) -> str:
     return text
 
 
-def _text(cell: object) -> str:
-    """A cell as people see it: whole numbers without a point, dates as in ISO 8601."""
+def _text(cell: object, mark: str | None = ".") -> str:
+    """A cell as people see it: whole numbers without a point, dates as in ISO 8601; without a mark too."""
     if isinstance(cell, bool):
         return "true" if cell else "false"
-    if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
-    return cell.isoformat(sep=" ") if isinstance(cell, datetime.datetime) else str(cell)
-
-
-def kinds_of(sheet: Sheet) -> list[str]:
-    """The type of each column as SQL: what all its cells are, else text."""
-    return [_kind([row[at] for row in sheet.rows]) for at in range(len(sheet.names))]
-
-
-def _kind(cells: list[object]) -> str:
-    kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds == {float}:
-        numbers = [cell for cell in cells if isinstance(cell, float)]
-        whole = all(each.is_integer() and abs(each) < 1 << 53 for each in numbers)
-        return "BIGINT" if whole else "DOUBLE"
-    if kinds == {int}:
-        return "BIGINT"
-    if kinds == {bool}:
-        return "BOOLEAN"
-    if kinds == {datetime.date}:
-        return "DATE"
-    if kinds and kinds <= {datetime.date, datetime.datetime}:
-        return "TIMESTAMP"
-    return "VARCHAR"
-
-
-def values_of(sheet: Sheet) -> Iterator[list[object]]:
-    """The rows, with text in every cell of a column of texts."""
-    marks = [_mark([row[at] for row in sheet.rows]) for at in range(len(sheet.names))]
-    texts = [kind == "VARCHAR" for kind in kinds_of(sheet)]
-    for row in sheet.rows:
-        yield [
-            cell if cell is None or not text else _text(cell) if mark == "." else _number(cell, mark)
-            for cell, mark, text in zip(row, marks, texts, strict=True)
-        ]
-
-
-def _mark(cells: list[object]) -> str | None:
-    """How numbers among texts are written so that they change nothing about how the texts are read.
-
-    A number of Excel's is a number, and "0,84" beside it a text that somebody typed.
-    """
-    kinds = {type(cell) for cell in cells if cell is not None}
-    if not {float, str} <= kinds:
-        return "."
-    try:
-        return decide(shapes_of(cells)).style.decimal
-    except Ambiguous:
-        return None
-
-
-def _number(cell: object, mark: str | None) -> str:
-    if not isinstance(cell, float) or cell.is_integer():
-        return _text(cell)
+    if isinstance(cell, datetime.datetime):
+        return cell.isoformat(sep=" ")
+    if not isinstance(cell, float):
+        return str(cell)
+    if cell.is_integer():
+        return str(int(cell)) if abs(cell) < 1e15 else repr(cell)
     if mark is not None:
         return repr(cell).replace(".", mark)
     _, digits, exponent = Decimal(repr(cell)).as_tuple()
-    return f"{'-' if cell < 0 else ''}{''.join(map(str, digits))}e{exponent}"  # without any mark
+    return f"{'-' if cell < 0 else ''}{''.join(map(str, digits))}e{exponent}"
+
+
+def _typed(cells: Sequence[object]) -> tuple[str, Sequence[object]]:
+    """The type of a column as SQL, what all its cells are, else text; and its cells as such."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds == {float}:
+        whole = all(each.is_integer() and abs(each) < 1 << 53 for each in cells if isinstance(each, float))
+        return "BIGINT" if whole else "DOUBLE", cells
+    for kind, name in _SQL.items():
+        if kinds == {kind}:
+            return name, cells
+    if kinds == {datetime.date, datetime.datetime}:
+        return "TIMESTAMP", cells
+    mark: str | None = "."
+    if {float, str} <= kinds:  # a number of Excel's is one, and changes nothing about how "0,84" is read
+        try:
+            mark = decide(shapes_of(cells)).style.decimal
+        except Ambiguous:
+            mark = None
+    return "VARCHAR", [None if cell is None else _text(cell, mark) for cell in cells]
+
+
+_SQL: dict[type, str] = {
+    int: "BIGINT",
+    bool: "BOOLEAN",
+    datetime.date: "DATE",
+    datetime.datetime: "TIMESTAMP",
+}

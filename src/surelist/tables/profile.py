@@ -19,7 +19,7 @@ from surelist._check import DecimalMark
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.tables.column_facts import Column, describe_columns, text_of
-from surelist.tables.csv_text import first_line, header_of
+from surelist.tables.csv_text import names_in, origin_of
 from surelist.tables.engines.duckdb import connect, literal, number_in, quoted
 from surelist.tables.hints import Hints
 from surelist.tables.numbers import NumberStyle
@@ -31,7 +31,6 @@ HELD = 32 << 20  # bytes of files that are parsed once and held, since several q
 DETAILED = 200  # columns beyond these are listed by name only
 EXAMPLES = 5
 AT_ONCE = 5000  # rows fetched together
-_HEADER_BYTES = 1 << 22
 
 _NAMES = {
     "score": r"score|prob|pred|rating|rank|risk|likelihood|^wert$|punkte|punktzahl|bewertung|eignung",
@@ -81,9 +80,7 @@ def shape(path: Path) -> tuple[int, list[str]]:
     if file_format(path) == "csv":
         with path.open("rb") as file:
             rows = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
-            first = first_line(text.read(_HEADER_BYTES))
-        return rows, header_of(first)
+        return rows, names_in(str(path), origin_of(str(path)))
     connection = connect()
     try:
         where = literal(str(path))

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import narwhals as nw
 from narwhals.exceptions import NarwhalsError
 
@@ -20,9 +21,9 @@ from surelist._dataclasses import dataclass, field, replace
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables import excel
-from surelist.tables.converted import adopt
-from surelist.tables.csv_text import delimiter_of, explain, not_text, origin_of, require_whole, sheet_rows
+from surelist.tables.csv_text import delimiter_of, explain, lines_of, origin_of, require_whole, sheet_rows
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
+from surelist.tables.engines.duckdb import DuckDB
 from surelist.tables.hints import NO_HINTS, Hints, Origin
 from surelist.tables.json_lines import columns_of
 from surelist.tables.labels import LabelReading
@@ -37,8 +38,7 @@ FORMATS = {
 _PARTITION = re.compile(r"(?<=/)([^/=]+)=[^/]*(?=/)")  # folders named column=value
 
 
-def _silent(_: str) -> None:
-    """Nobody asked about progress."""
+def _silent(_: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,13 @@ class Table:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn the engine's complaints about unreadable data into one sentence."""
-        with _reading(self.name, self.engine, self.paths if self.text else (), self.delimiter):
+        with _reading(self.name, self.engine, self.paths if self.text else (), self.hints.header_row):
             yield
 
 
 @contextmanager
-def _reading(name: str, engine: Engine, csv_files: tuple[str, ...], delimiter: str) -> Iterator[None]:
+def _reading(name: str, engine: Engine, texts: Sequence[str], header_row: int | None) -> Iterator[None]:
+    """``texts`` are the files of a CSV table."""
     unreadable: tuple[type[Exception], ...] = (*engine.errors, NarwhalsError)
     if is_remote(name):  # what an engine's file systems raise
         unreadable += (OSError, ImportError, ValueError)
@@ -116,9 +117,9 @@ def _reading(name: str, engine: Engine, csv_files: tuple[str, ...], delimiter: s
             raise KeyboardInterrupt from error
         if not isinstance(error, unreadable):
             raise
-        local = tuple(each for each in csv_files if not is_remote(each))
         said = str(error).strip() or type(error).__name__
-        reason = explain(local, delimiter) or f"{name}: cannot be read: {said.splitlines()[0]}"
+        local = [each for each in texts if not is_remote(each)]
+        reason = explain(local, header_row) or f"{name}: cannot be read: {said.splitlines()[0]}"
         if is_remote(name) and "httpfs" in said:
             reason = (
                 f"file: {name}: DuckDB reads addresses with its extension httpfs, which is not installed and "
@@ -144,16 +145,11 @@ def open_table(
     progress: Callable[[str], None] | None = None,
     hints: Hints = NO_HINTS,
 ) -> Table:
-    """A table from a path, glob or folder, a DataFrame, a DuckDB relation or a Spark DataFrame.
-
-    ``engine`` and ``spark_master`` say who reads files; ``progress`` is called at every pass.
-    """
+    """A table from a path, glob or folder, a DataFrame or relation; ``progress`` is called at every pass."""
     if isinstance(source, Table):
-        return (
-            source
-            if hints in (NO_HINTS, source.hints)
-            else replace(source, hints=hints, decisions={}, label_readings={})
-        )
+        if hints in (NO_HINTS, source.hints):
+            return source
+        return replace(source, hints=hints, decisions={}, label_readings={})
     check.as_choice(engine, ENGINES, "engine")
     if spark_master is not None and engine != "spark":
         raise InvalidInput("spark_master", f"goes with {option('engine', 'spark')}.")
@@ -161,22 +157,20 @@ def open_table(
         table = _open_path(os.fspath(source), engine, spark_master, hints)
     else:
         table = _open_frame(source)
-    if hints.sheet is not None and (table.origin is None or table.origin.sheet is None):
-        raise InvalidInput("sheet", f"goes with Excel files; {table.name} is none. Leave it out.")
-    if hints.header_row is not None and (table.origin is None or table.origin.form == "json"):
-        raise InvalidInput(
-            "header_row", f"goes with CSV and Excel files; {table.name} is none. Leave it out."
-        )
+    form = None if table.origin is None else table.origin.form
+    for name, forms, what in (
+        ("sheet", ["excel"], "Excel"),
+        ("header_row", ["csv", "excel"], "CSV and Excel"),
+    ):
+        if getattr(hints, name) is not None and form not in forms:
+            raise InvalidInput(name, f"goes with {what} files; {table.name} is none. Leave it out.")
     _require_names(table)
-    table = replace(table, say=progress or _silent, hints=hints)
-    if table.file:
-        return table
-    if not table.engine.is_called(engine):
+    if not table.file and not table.engine.is_called(engine):
         raise InvalidInput(
             "engine",
             f"a {table.name} is asked where it is; {option('engine', engine)} is for files. Leave it out.",
         )
-    return table
+    return replace(table, say=progress or _silent, hints=hints)
 
 
 def _require_names(table: Table) -> None:
@@ -193,10 +187,16 @@ def _require_names(table: Table) -> None:
 
 
 def _open_frame(source: Any) -> Table:
-    if not _known_to_narwhals(source) and hasattr(source, "__arrow_c_stream__"):
-        source = _from_stream(source)
+    known = isinstance(nw.from_native(source, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+    table = source
+    if not known and hasattr(source, "__arrow_c_stream__"):  # it can be read once and is needed more often
+        try:
+            import pyarrow
+        except ImportError as error:
+            raise MissingDependency("An Arrow stream needs pyarrow: pip install pyarrow.") from error
+        table = pyarrow.table(source)
     try:
-        frame = nw.from_native(source)
+        frame = nw.from_native(table)
     except TypeError as error:
         raise InvalidInput(
             "table",
@@ -205,21 +205,8 @@ def _open_frame(source: Any) -> Table:
             got=f"{type(source).__name__}",
         ) from error
     engine, frame = engine_of(frame)
-    name = f"{type(source).__module__.split('.')[0]} {type(source).__name__}"
-    return Table(frame, engine, name, frame.collect_schema().names())
-
-
-def _known_to_narwhals(source: Any) -> bool:
-    return isinstance(nw.from_native(source, pass_through=True), (nw.DataFrame, nw.LazyFrame))
-
-
-def _from_stream(source: Any) -> Any:
-    """A stream can be read once and is needed more often: keep it as an Arrow table."""
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise MissingDependency("An Arrow stream needs pyarrow: pip install pyarrow.") from error
-    return pyarrow.table(source)
+    kind = f"{type(table).__module__.split('.')[0]} {type(table).__name__}"
+    return Table(frame, engine, kind, frame.collect_schema().names())
 
 
 def reopen(table: Table, output: str, delimiter: str) -> Table:
@@ -234,33 +221,34 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
     if any(file_format(each) != form for each in paths):
         raise InvalidInput("file", f"{source} mixes CSV, JSON, Excel and Parquet files; give one kind.")
     if form == "excel":
-        if is_remote(source):
-            raise InvalidInput("file", f"{source}: workbooks are read from a disk only. Download it.")
-        if len(paths) > 1:
-            raise InvalidInput("file", f"{source} is {len(paths)} workbooks; give one at a time.")
-        return _adopted(source, paths[0], None, hints, engine)
+        return _open_workbook(source, paths, engine, hints)
     origin = Origin("csv", delimiter=delimiter_of(source)) if form == "csv" else None
+    origins: list[Origin] = []
     if origin is not None and not is_remote(source):
-        origin = origin_of(paths[0], hints.header_row)
-        for each in paths:
-            require_whole(each, origin)
-        if not origin.plain and len(paths) == 1:
-            return _adopted(source, paths[0], origin, hints, engine)
-        if hints.header_row is not None and len(paths) > 1:
-            raise InvalidInput("header_row", f"{source} is {len(paths)} files; give one at a time.")
-    files = Files(paths, form, "," if origin is None else origin.delimiter)
-    if form == "json":
+        origins = [origin_of(each, hints.header_row) for each in paths]
+        for each, looks in zip(paths, origins, strict=True):
+            require_whole(each, looks)
+        origin = origins[0]
+    folder = _base(source)
+    partitions, others = _partitions(source, folder, paths)
+    base = None if not partitions else source if folder is None else str(folder)
+    files = Files(paths, form, "," if origin is None else origin.delimiter, base)
+    if not all(each.plain for each in origins):
+        _require_duckdb(source, engine, "no UTF-8 text")
+        reader: Engine = (duck := DuckDB())
+        copies = _decoded(paths, origins, folder or Path(source).parent, duck.folder())
+        files = replace(files, paths=copies)
+    elif form == "json":
         _require_duckdb(source, engine, "JSON Lines")
-        engine = "duckdb"
-        with _reading(source, reader_of(files, engine, None), (), ","):
+        reader = DuckDB()
+        with _reading(source, reader, (), None):
             columns, origin = columns_of(paths, source)
         files = replace(files, columns=columns)
-    partitions, others = _partitions(source, paths)
+    else:
+        reader = reader_of(files, engine, spark_master)
     if partitions:
-        base = source if is_remote(source) else str(_base(source))
-        reader = reader_of(replace(files, base=base), engine, spark_master)
-        files = _partitioned(files, base, reader, partitions, others)
-    return replace(_scan(files, reader_of(files, engine, spark_master), source), origin=origin)
+        files = _partitioned(files, source, reader, partitions, others)
+    return replace(_scan(files, reader, source, paths, hints.header_row), origin=origin)
 
 
 def _require_duckdb(source: str, engine: str, what: str) -> None:
@@ -268,26 +256,41 @@ def _require_duckdb(source: str, engine: str, what: str) -> None:
         raise InvalidInput("engine", f"{source} is {what}, which DuckDB reads. Leave it out.")
 
 
-def _adopted(source: str, path: str, text: Origin | None, hints: Hints, engine: str) -> Table:
-    """A file that no engine reads as it is."""
-    _require_duckdb(source, engine, "a workbook" if text is None else "no UTF-8 text")
-    relation, origin = adopt(path, text, hints)
-    engine_used, frame = engine_of(nw.from_native(relation))
-    names = frame.collect_schema().names()
-    return Table(
-        frame, engine_used, source, names, text is not None, origin.delimiter, (path,), origin=origin
-    )
+def _decoded(paths: Sequence[str], origins: Sequence[Origin], above: Path, folder: Path) -> list[str]:
+    """Copies in UTF-8 that begin with the names, as far below ``folder`` as the files are below ``above``."""
+    copies = [folder / f"{os.path.relpath(each, above)}.csv" for each in paths]
+    for path, origin, copy in zip(paths, origins, copies, strict=True):
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with copy.open("w", encoding="utf-8", newline="") as out:
+            out.writelines(lines_of(path, origin))
+    return list(map(str, copies))
+
+
+def _open_workbook(source: str, paths: list[str], engine: str, hints: Hints) -> Table:
+    if is_remote(source):
+        raise InvalidInput("file", f"{source}: workbooks are read from a disk only. Download it.")
+    if len(paths) > 1:
+        raise InvalidInput("file", f"{source} is {len(paths)} workbooks; give one at a time.")
+    _require_duckdb(source, engine, "a workbook")
+    sheet = excel.read_sheet(paths[0], hints.sheet, hints.header_row)
+    reader, encode = DuckDB(), msgspec.json.Encoder().encode
+    spool = reader.folder() / "rows.jsonl"
+    with spool.open("wb") as file:
+        for row in sheet.rows:
+            file.write(encode(dict(zip(sheet.kinds, row, strict=True))) + b"\n")
+    table = _scan(Files([str(spool)], "json", ",", columns=sheet.kinds), reader, source, paths)
+    return replace(table, frame=reader.held(table.frame), origin=sheet.origin)
 
 
 def adopt_upload(path: Path, hints: Hints, output: Path) -> Origin | None:
     """A file that no engine reads as it is becomes ``output``, a Parquet file; None where none is needed."""
     form = file_format(path)
-    if form == "parquet" or (form == "csv" and origin_of(str(path), hints.header_row).plain):
+    origin = origin_of(str(path), hints.header_row) if form == "csv" else None
+    if form == "parquet" or (origin is not None and origin.plain):
         if hints.sheet is not None:
             raise InvalidInput("sheet", f"goes with Excel files; {path} is none. Leave it out.")
-        reason = not_text(str(path)) if form == "csv" else None
-        if reason is not None:
-            raise InvalidInput("file", f"{path}: {reason}")
+        for _ in lines_of(str(path), origin) if origin is not None else ():
+            pass  # raises where it stops being UTF-8
         return None
     table = open_table(path, "duckdb", hints=hints)
     with table.reading():
@@ -307,24 +310,20 @@ def open_adopted(path: str, name: str, origin: Origin, hints: Hints) -> Table:
 def _base(source: str) -> Path | None:
     """The folder that a user named, or the one from which a pattern starts; None of a file."""
     folder = Path(source)
+    if is_remote(source) or folder.is_file() or not (folder.is_dir() or glob.has_magic(source)):
+        return None
     if folder.is_dir():
         return folder
-    if folder.exists() or not glob.has_magic(source):
-        return None
-    fixed = itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts)
-    return Path(*fixed)
+    return Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
 
 
-def _partitions(source: str, paths: list[str]) -> tuple[list[str], list[str]]:
+def _partitions(source: str, folder: Path | None, paths: list[str]) -> tuple[list[str], list[str]]:
     """Columns that folders named column=value stand for, in the folder a user named, and above it.
 
     Only folders and patterns over them: whoever names a file means what is in it.
     """
-    if is_remote(source):
-        return (_PARTITION.findall(source), []) if glob.has_magic(source) else ([], [])
-    folder = _base(source)
     if folder is None:
-        return [], []
+        return (_PARTITION.findall(source) if is_remote(source) and glob.has_magic(source) else []), []
     inside = [_PARTITION.findall(f"/{Path(each).relative_to(folder).as_posix()}") for each in paths]
     above = _PARTITION.findall(f"{folder.absolute().as_posix()}/")
     return list(dict.fromkeys(name for names in inside for name in names)), above
@@ -334,29 +333,32 @@ def _partitioned(
     files: Files, source: str, reader: Engine, partitions: list[str], others: list[str]
 ) -> Files:
     """With the folders' columns, unless the files have these themselves: those count."""
-    present = _scan(replace(files, paths=files.paths[:1]), reader, source).columns
+    present = _scan(replace(files, paths=files.paths[:1], base=None), reader, source).columns
     if all(name in present for name in partitions):
-        return files
-    twice = [name for name in (*partitions, *others) if name in present]
-    if twice:
+        return replace(files, base=None)
+    twice = next((name for name in (*partitions, *others) if name in present), None)
+    if twice is not None:
         raise InvalidInput(
             "file",
-            f"{source}: the folders named {twice[0]}=... and the files both have a column {twice[0]!r}. "
+            f"{source}: the folders named {twice}=... and the files both have a column {twice!r}. "
             "Rename the folders, or name the files.",
         )
-    return replace(files, base=source, unwanted=tuple(name for name in others if name not in partitions))
+    return replace(files, unwanted=tuple(name for name in others if name not in partitions))
 
 
-def _scan(files: Files, engine: Engine, name: str) -> Table:
-    text = files.form == "csv"
-    with _reading(name, engine, tuple(files.paths) if text else (), files.delimiter):
+def _scan(
+    files: Files, engine: Engine, name: str, paths: Sequence[str] = (), header_row: int | None = None
+) -> Table:
+    """``paths`` are the files as people know them, where copies are read."""
+    text, known = files.form == "csv", tuple(paths or files.paths)
+    with _reading(name, engine, known if text else (), header_row):
         frame = engine.scan(files)
         columns = frame.collect_schema().names()
         unwanted = [each for each in files.unwanted if each in columns]
         if unwanted:
             frame = frame.drop(*unwanted)
             columns = [each for each in columns if each not in unwanted]
-    return Table(frame, engine, name, columns, text, files.delimiter, tuple(files.paths))
+    return Table(frame, engine, name, columns, text, files.delimiter, known)
 
 
 def files_of(source: str | os.PathLike[str]) -> list[str]:
@@ -386,12 +388,13 @@ def _folder(path: Path) -> list[str]:
         raise InvalidInput(
             "file", f"{path} is half-written: whatever wrote it did not finish. Write it again."
         )
-    files = []
-    for each in sorted(path.rglob("*")):
-        hidden = any(part.startswith(("_", ".", "~$")) for part in each.relative_to(path).parts)
-        known = tuple(each for each in FORMATS if each != ".txt")  # beside tables that is a note
-        if not hidden and each.is_file() and each.name.lower().endswith(known):
-            files.append(str(each))
+    known = tuple(each for each in FORMATS if each != ".txt")  # beside tables that is a note
+    files = [
+        str(each)
+        for each in sorted(path.rglob("*"))
+        if each.name.lower().endswith(known) and each.is_file()
+        if not any(part.startswith(("_", ".", "~$")) for part in each.relative_to(path).parts)
+    ]
     if not files:
         raise InvalidInput("file", f"{path} is a folder without files ending in {', '.join(FORMATS)}.")
     return files

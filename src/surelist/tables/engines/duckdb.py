@@ -51,12 +51,16 @@ class DuckDB(Engine):
             self._database = connect()
         return self._database.cursor()
 
+    def folder(self) -> Path:
+        """A new folder that is there as long as the engine."""
+        folder = tempfile.mkdtemp(prefix="surelist-", dir=_LIMITS.get("temp_directory"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
+
     def held(self, frame: Frame, size: float = 0) -> Frame:
         name, relation = f"held_{secrets.token_hex(8)}", frame.to_native()
         if size > HELD:
-            folder = tempfile.mkdtemp(prefix="surelist-", dir=_LIMITS.get("temp_directory"))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            path = literal(str(Path(folder, f"{name}.parquet")))
+            path = literal(str(self.folder() / f"{name}.parquet"))
             # in any order and in small pieces: an order would be waited for, in memory
             how = "FORMAT parquet, ROW_GROUP_SIZE 61440, PRESERVE_ORDER false"
             relation.query("input", f"COPY (SELECT * FROM input) TO {path} ({how})")
