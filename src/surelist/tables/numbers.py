@@ -7,7 +7,7 @@ decides, ``Ambiguous`` says what was seen: nobody guesses.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from surelist._dataclasses import dataclass
@@ -97,8 +97,12 @@ SHAPE_DIGIT, SHAPE_ZERO = "[0-9]", f"^{_BLANK}{_SIGN}0[.,]"
 WHOLE = f"^{_BLANK}[+-]?[0-9]*{_BLANK}$"
 _EITHER = re.compile(f"^{_SIGN}9{{1,3}}([.,])999$")
 _PLAIN = re.compile(NumberStyle().pattern)
-_POINT = [NumberStyle(".", t, p) for t in ("", ",", " ", "'") for p in (False, True)]
-_COMMA = [NumberStyle(",", t, p) for t in ("", ".", " ", "'") for p in (False, True)]
+_STYLES = [
+    NumberStyle(decimal, thousands, percent)
+    for decimal, others in ((".", ("", ",", " ", "'")), (",", ("", ".", " ", "'")))
+    for thousands in others
+    for percent in (False, True)
+]
 
 
 def shape_of(text: str) -> Shape:
@@ -124,51 +128,31 @@ def all_whole(texts: list[str]) -> bool:
 def is_clearly_plain(texts: list[str]) -> bool:
     """Whether a sample needs no further look: plain numbers, some of which only a decimal point explains."""
     shapes = {shape_of(text) for text in texts}
-    if not all(map(_is_plain, shapes)):
-        return False
-    return any(map(_is_fraction, shapes)) or any(_decimal_of(each) == "." for each in shapes)
+    plain = all(_PLAIN.match(shape.text) for shape in shapes)
+    return plain and any({style.decimal for style in _fitting(shape)} == {"."} for shape in shapes)
 
 
-def _is_plain(shape: Shape) -> bool:
-    return _PLAIN.match(shape.text) is not None
-
-
-def _is_fraction(shape: Shape) -> bool:
-    """Whether a plain shape ends in a point and digits, not three of them: no comma explains that."""
-    digits = shape.text.partition(".")[2]
-    return digits.isdigit() and len(digits) != 3
-
-
-def _fits(shape: Shape, styles: list[NumberStyle]) -> bool:
-    """Whether one of these styles writes numbers so; a leading zero is followed by no thousands."""
-    return any(
-        re.match(style.pattern, shape.text) is not None and not (shape.zero and _grouped(shape, style))
-        for style in styles
-    )
-
-
-def _grouped(shape: Shape, style: NumberStyle) -> bool:
-    """Whether the mark after a leading zero would be one between thousands."""
-    first = re.search("[.,]", shape.text)
-    return first is not None and first.group() == style.thousands
-
-
-def _decimal_of(shape: Shape) -> str | None:
-    """The decimal mark this shape proves; None where it proves none."""
-    point, comma = _fits(shape, _POINT), _fits(shape, _COMMA)
-    return None if point == comma else "." if point else ","
+def _fitting(shape: Shape) -> list[NumberStyle]:
+    """The styles that write numbers so; a leading zero is followed by no thousands."""
+    first = re.search("[.,]", shape.text) if shape.zero else None
+    grouped = None if first is None else first.group()
+    return [each for each in _STYLES if each.thousands != grouped and re.match(each.pattern, shape.text)]
 
 
 def decide(seen: Mapping[Shape, Seen], decimal: str | None = None) -> Decision:
     """One style for a whole column, from all its shapes; raises ``Ambiguous``."""
     ordered = sorted(seen.items(), key=lambda item: (-item[1].count, item[0]))  # engines answer in any order
     filled = {shape: each for shape, each in ordered if not re.match(BLANK_PATTERN, shape.text)}
-    numbers = {shape: each for shape, each in filled.items() if _fits(shape, _POINT + _COMMA)}
-    mark = decimal or _decimal_from(numbers)
-    styles = [each for each in _POINT + _COMMA if each.decimal == mark]
-    read = {shape: each for shape, each in numbers.items() if _fits(shape, styles)}
-    style = NumberStyle(mark, _thousands(read, mark), _percent(read))
-    fitting = {shape: each for shape, each in read.items() if _fits(shape, [style])}
+    fits = {shape: _fitting(shape) for shape in filled}
+    mark = decimal or _decimal_from(filled, fits)
+    fits = {shape: [each for each in styles if each.decimal == mark] for shape, styles in fits.items()}
+    read = {shape: filled[shape] for shape, styles in fits.items() if styles}
+    votes = dict.fromkeys(("", ".", ",", " ", "'"), 0)  # what most values have between thousands, if any has
+    for shape, each in read.items():
+        marks = {style.thousands for style in fits[shape]}
+        votes |= {one: votes[one] + each.count for one in marks if "" not in marks}
+    style = NumberStyle(mark, max(votes, key=lambda one: votes[one]), _percent(read))
+    fitting = {shape: each for shape, each in read.items() if style in fits[shape]}
     example = max(
         fitting.items(), key=lambda item: (_is_telling(item[0], style), item[1].count), default=None
     )
@@ -177,16 +161,17 @@ def decide(seen: Mapping[Shape, Seen], decimal: str | None = None) -> Decision:
     return Decision(style, text, style.value(text) if text else None, count, everyone - count)
 
 
-def _decimal_from(numbers: Mapping[Shape, Seen]) -> str:
+def _decimal_from(filled: Mapping[Shape, Seen], fits: Mapping[Shape, Sequence[NumberStyle]]) -> str:
     votes = {".": 0, ",": 0}
     examples: dict[str, str] = {}
     either: Seen | None = None
-    for shape, each in numbers.items():
-        mark = _decimal_of(shape)
-        if mark is not None:
+    for shape, each in filled.items():
+        marks = {style.decimal for style in fits[shape]}
+        if len(marks) == 1:
+            mark = marks.pop()
             votes[mark] += each.count
             examples.setdefault(mark, each.example)
-        elif not shape.zero and _EITHER.match(_bare(shape.text)):
+        elif marks and not shape.zero and _EITHER.match(_bare(shape.text)):
             either = either or each
     if either is not None and bool(votes["."]) == bool(votes[","]):
         text = _bare(either.example)
@@ -200,22 +185,6 @@ def _decimal_from(numbers: Mapping[Shape, Seen]) -> str:
 
 def _bare(text: str) -> str:
     return text.strip(SPACES + "%\t")
-
-
-def _thousands(read: Mapping[Shape, Seen], decimal: str) -> str:
-    """The mark between thousands that most values have, if any has one."""
-    votes = {
-        mark: sum(
-            each.count
-            for shape, each in read.items()
-            if re.match(NumberStyle(decimal, mark).pattern, shape.text.rstrip(SPACES + "%"))
-            and not re.match(NumberStyle(decimal).pattern, shape.text.rstrip(SPACES + "%"))
-        )
-        for mark in (".", ",", " ", "'")
-        if mark != decimal
-    }
-    best = max(votes, key=lambda mark: votes[mark])
-    return best if votes[best] else ""
 
 
 def _percent(read: Mapping[Shape, Seen]) -> bool:
@@ -232,4 +201,4 @@ def _percent(read: Mapping[Shape, Seen]) -> bool:
 
 def _is_telling(shape: Shape, style: NumberStyle) -> bool:
     """An example should show what is not plain."""
-    return not _is_plain(shape) if not style.plain else "." in shape.text
+    return not _PLAIN.match(shape.text) if not style.plain else "." in shape.text
