@@ -781,7 +781,7 @@ def _of_collection(rng: Rng, target: Any, size: int, labels: int, chosen: Callab
     def run() -> float:
         good = np.zeros(size, dtype=bool)
         good[chosen()] = True
-        scores = np.arange(size) // 2.0
+        scores = np.arange(size) // (2.0 if isinstance(target, sl.Precision) else 1.0)
         work = labelled(sl.Labelling(scores, target, labels=labels, alpha=ALPHA), good, folder=folder)
         try:
             on = work.select(scores)

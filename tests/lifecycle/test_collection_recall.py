@@ -262,3 +262,20 @@ def test_from_pilot_to_list_it_is_false_at_most_alpha_of_the_time():
 def test_from_pilot_to_list_in_two_thousand_runs_of_each_kind():
     false, runs = false_runs(2000)
     assert special.bdtrc(false - 1, runs, 0.2) > 1e-6 if false else True
+
+
+@pytest.mark.parametrize("good", [[1], [1, 0, 0, 1, 0], [0, 0, 1] + [0] * 47])
+def test_a_collection_that_is_labelled_whole_keeps_all_who_qualify(good):
+    """However few they are: nobody is missed. It was said that no number of labels could show it."""
+    labels, scores = np.array(good), -np.arange(len(good), dtype=float)
+    work = sl.Labelling(scores, sl.Recall(0.8), labels=len(good))
+    work.tell(rows := work.ask(), labels[rows])
+    assert "keeps at least 80% of all qualified" in work.policy.promise
+    assert work.select(scores).tolist() == labels.astype(bool).tolist()
+
+
+def test_a_collection_in_which_nobody_qualifies_is_refused_as_that():
+    work = sl.Labelling(np.arange(5.0), sl.Recall(0.8), labels=5)
+    work.tell(rows := work.ask(), np.zeros(len(rows)))
+    with pytest.raises(sl.NotCertifiable, match="nobody is qualified: there is no share to keep"):
+        _ = work.policy

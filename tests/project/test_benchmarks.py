@@ -1,4 +1,4 @@
-"""The table of limits: a figure above its limit is said to be broken and fails the command; the page holds a table."""
+"""The table of limits, and attacks: what is broken is said and fails the command; the page holds a table."""
 
 from __future__ import annotations
 
@@ -15,6 +15,35 @@ ROOT = Path(__file__).parents[2]
 def limits(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     return importlib.import_module("limits")
+
+
+@pytest.fixture
+def attack(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("attack")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_attack_runs_through_the_public_interface(attack):
+    for each in (*attack.DRAWN, *attack.NEW):
+        assert 0 <= each.false(1, seed=1) <= 1, each.name
+
+
+def test_an_attack_that_breaks_the_joint_bound_is_said_and_fails(attack, monkeypatch, capsys):
+    def kept(rng):
+        return lambda: 0.0
+
+    def breaks(rng):
+        return lambda: 1.0
+
+    for last, code in ((kept, 0), (breaks, 1)):
+        monkeypatch.setattr(attack, "DRAWN", (attack.Attack("a", kept), attack.Attack("b", last)))
+        monkeypatch.setattr(attack, "NEW", ())
+        monkeypatch.setattr("sys.argv", ["attack.py", "--runs", "20"])
+        with pytest.raises(SystemExit) as ended:
+            attack.main()
+        assert ended.value.code == code
+        assert ("broken by breaks" in capsys.readouterr().out) == bool(code)
 
 
 def test_a_broken_limit_is_said_and_fails(limits, monkeypatch, capsys):

@@ -199,3 +199,12 @@ def test_whole_pools_count_where_they_keep_the_promise_to_every_group():
         failed += not (np.sum(listed & good & (mine == "a")) >= 1 and kept_b)
     assert failed <= alpha * pools
     assert failed >= alpha * pools - 1  # ranks without ties: one pool less would be lax
+
+
+def test_one_cutoff_is_a_score_or_a_rank_and_not_both(rows):
+    scores, labels, names = rows
+    targets = {"north": sl.NextPool(k=1, by="rank"), "south": sl.NextPool(k=1)}
+    with pytest.raises(sl.InvalidInput, match="by score or by rank"):
+        sl.calibrate(
+            scores, labels, targets, groups=sl.Groups(names, **ALIKE), pools=np.repeat(np.arange(50), 20)
+        )

@@ -128,3 +128,13 @@ def test_pools_short_of_an_exact_promise_have_their_exact_law():
     assert made.threshold == 2
     assert one == pytest.approx((chances[1] + chances[2]) / 120)
     assert both == pytest.approx(chances[2] / 120)
+
+
+def test_what_everyone_gets_beside_groups_of_all_rows_is_a_whole_sentence():
+    scores, labels = population(np.random.default_rng(6), 2_000)
+    names = np.where(np.arange(2_000) % 2, "x", "y")
+    targets = {"x": sl.Expected(1, 100), "everyone": sl.Expected(7, 100)}
+    groups = sl.Groups(names, rows="all", cutoff="common")
+    policy = sl.calibrate(scores, labels, targets, groups=groups)
+    verdict = sl.evaluate(policy, scores, labels, groups=names).verdict
+    assert "% of all candidates are qualified and listed, 7% are promised" in verdict

@@ -64,6 +64,8 @@ def control_rule(size: int, drawn: int, recall: Fraction, alpha: float) -> Contr
     """The rule for ``drawn`` items out of ``size``; see the module for the proof."""
     size, drawn = _as_sample(size, drawn)
     binomial = binomial_drops(drawn, recall, alpha)
+    if drawn == size:  # everyone is in the sample, so nobody is missed
+        binomial[1:] = np.maximum(binomial[1:], 0)
     if drawn * max(_window(size, drawn), TABLE * _width(drawn, binomial)) > MOST_WORK:
         return ControlRule(tuple(binomial.tolist()), None, None)
     plug_in = _plug_in(size, drawn, recall, binomial)

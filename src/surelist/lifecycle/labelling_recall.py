@@ -149,6 +149,8 @@ class RecallDesign(RankedDesign, tag="control"):
         hits, known = self.sample.marked(places), len(self.asked_before(len(self.stages) - 1))
         rule = control_rule(self.size - known, len(places), self.promise.kept_share, self.alpha)
         drop = rule.drops[len(hits)]
+        if not hits and len(places) == self.size - known:
+            return self.refused("Everyone is labelled and nobody is qualified: there is no share to keep.", 1)
         if drop < 0:
             needed = rule.needed
             enough = "no number of qualified ones would do" if needed is None else f"{needed:,} would do"

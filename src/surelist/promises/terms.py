@@ -257,6 +257,8 @@ def _by_group(target: Targets, groups_given: bool) -> dict[str | None, Promise]:
             raise InvalidInput("target", expected="at least one group", got="an empty mapping")
         if len({type(each) for each in targets.values()}) > 1:
             raise InvalidInput("target", "expected the same kind of target for every group.")
+        if len({each.by_rank for each in targets.values()}) > 1:
+            raise InvalidInput("target", "one list goes by score or by rank; the same for every group.")
         return targets
     if groups_given:
         raise InvalidInput("target", f"with {option('groups')}, give a mapping of group to target.")

@@ -202,7 +202,10 @@ class Counts(Proof, tag="counts", frozen=True):
 
     def when_fixed(self, promise: CountPromise, policy: Certificate) -> str:
         """What had to be fixed before looking at the rows."""
-        return AFTER_LOOKING if policy.rule in ("dkw", "simultaneous") else promise.one_look()
+        if policy.rule not in ("dkw", "simultaneous"):
+            return promise.one_look()
+        drawn = policy.salt_hash is not None or policy.shift is not None or policy.thinning is not None
+        return AFTER_LOOKING + OF_ONE_DRAW * drawn
 
     def evidence(self, cutoff: Cutoff) -> str:
         first = cutoff.steps[0]
@@ -243,6 +246,10 @@ class Counts(Proof, tag="counts", frozen=True):
 AFTER_LOOKING = (
     "Every k and every threshold is covered at once: the target may have been chosen "
     "after looking at these rows, alpha and the rule not."
+)
+OF_ONE_DRAW = (
+    " That is so of one calibration: each draws random numbers of its own, and to choose among several is "
+    "not covered."
 )
 
 

@@ -237,7 +237,7 @@ def found_share(rate: float, cutoff: Cutoff, policy: Certificate, seen: RowsSeen
     group = policy.group_of(cutoff)
     whose = "" if group is None else f" in group {group!r}"
     words, rows = f"of all candidates{whose} are qualified and listed", seen.rows
-    if policy.group_rows == "all" and seen.among is not None:
+    if policy.group_rows == "all" and seen.among is not None and group is not None:
         words, rows = f"of all candidates are{whose}, qualified and listed", seen.among
     return (ShareSeen(seen.listed & seen.good, rows, rate, words, f"none of the rows is{whose}"),)
 
