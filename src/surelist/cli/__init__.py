@@ -23,28 +23,20 @@ from surelist._version import __version__
 
 # name: (module, attribute, one line for --help)
 COMMANDS = {
-    "calibrate": (
-        "calibrate",
-        "calibrate",
-        "Certify a target from past candidates; write a policy.",
-    ),
+    "calibrate": ("calibrate", "calibrate", "Certify a target from past candidates; write a policy."),
     "select": ("certify", "select", "Shortlist new candidates with a policy."),
     "show": ("certify", "show", "Print what a policy promises, its conditions and evidence."),
     "evaluate": ("certify", "evaluate", "Compare what a policy kept with its promise, on later labels."),
     "curve": ("certify", "curve", "For every list size: how many qualified are certified."),
-    "list": ("this_list", "list_", "How many of this very pool's list are qualified."),
+    "list": ("certify", "list_", "How many of this very pool's list are qualified."),
     "plan": ("lifecycle", "plan", "How many calibration rows a target needs."),
-    "watch": (
-        "lifecycle",
-        "watch",
-        "Does the promise still hold? An alarm from reviewed pools.",
-    ),
+    "watch": ("lifecycle", "watch", "Does the promise still hold? An alarm from reviewed pools."),
     "campaign": ("lifecycle", "campaign", "Screen pools under one promise; learn from reviews."),
     "label": ("labelling", "label", "Which rows to label; a certified list from a few labels."),
     "stop": ("labelling", "stop", "May a review stop? A test of what was not reviewed."),
     "drift": ("lifecycle", "drift", "Have the scores moved? Calibration rows against a pool."),
-    "sql": ("sql", "sql", "Print a policy's selection as one SQL expression."),
-    "demo": ("certify", "demo", "Make an example, calibrate, select, and show the result."),
+    "sql": ("certify", "sql", "Print a policy's selection as one SQL expression."),
+    "demo": ("site", "demo", "Make an example, calibrate, select, and show the result."),
     "report": ("service", "report", "Write the audit report of a policy."),
     "serve": ("service", "serve", "Start the app: page, API and record."),
     "token": ("service", "token", "Make, list and revoke tokens for the app."),
@@ -54,7 +46,7 @@ COMMANDS = {
     "paper": ("paper", "paper", "Reproduce the paper: experiments, census data, impossibility."),
     "promises": ("site", "promises", "Print what can be combined, and by which proof."),
     "docs": ("site", "docs", "Open the documentation that came with this installation."),
-    "completion": ("certify", "completion", "Print the shell completion script."),
+    "completion": ("site", "completion", "Print the shell completion script."),
 }
 
 

@@ -9,45 +9,28 @@ from typing import Any
 
 import click
 
-from surelist.cli.certify import (
-    draw_policy,
-    input_file,
-    print_policy,
-    print_reading,
-    save_policy,
-    summary_of,
-)
-from surelist.cli.options import (
-    HeadedCommand,
-    as_json,
-    asked,
-    field_options,
-    hints_in,
-    options,
-    plot_option,
-    promise_flags,
-    reading_options,
-    strict_option,
-)
+from surelist.cli import options as flags
+from surelist.cli import output as printed
 from surelist.cli.progress import PROGRESS
+from surelist.errors import InvalidInput
 
 
-@click.command(cls=HeadedCommand, no_args_is_help=True)
+@click.command(cls=flags.HeadedCommand, no_args_is_help=True)
 @click.argument("past", type=click.Path(allow_dash=True))
-@options("score", "label")
-@promise_flags()
-@options("pool_size", "also", "pool", "unlabelled", "other_score")
-@field_options()
-@options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score")
-@options("false_positive", "false_negative", "longest")
-@options("alpha", "rule", "calibration_share", "group", "target", "purpose")
-@options("group_split", "group_rows", "group_cutoff")
-@options("ties", "id", "missing_labels", "pos_label", "neg_label")
+@flags.options("score", "label")
+@flags.promise_flags()
+@flags.options("pool_size", "also", "pool", "unlabelled", "other_score")
+@flags.field_options()
+@flags.options("audit_rate", "audited_below", "probability", "lowest_rate", "lowest_score")
+@flags.options("false_positive", "false_negative", "longest")
+@flags.options("alpha", "rule", "calibration_share", "group", "target", "purpose")
+@flags.options("group_split", "group_rows", "group_cutoff")
+@flags.options("ties", "id", "missing_labels", "pos_label", "neg_label")
 @click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
-@reading_options
-@plot_option
-@as_json
-@strict_option
+@flags.reading_options
+@flags.plot_option
+@flags.as_json
+@flags.strict_option
 def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
     """Certify a target from PAST candidates.
 
@@ -71,27 +54,33 @@ def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
       surelist calibrate past.csv --next-pool 5 --pool query -o policy.json
       surelist calibrate past.csv --precision 0.8 --start 0.1 --unlabelled other.csv -o policy.json
     """
+    from surelist.promises import policy_file
     from surelist.promises.grammar import drawn_labels, roles_of, target_asked, terms_of
     from surelist.workflows.certify import certify_source
     from surelist.workflows.source import Source
 
-    wanted = asked(given)
+    wanted = flags.asked(given)
     roles, terms, drawn = roles_of(wanted), terms_of(wanted, target_asked(wanted)), drawn_labels(wanted)
-    with input_file(given["past"]) as path:
-        hints, bad = hints_in(given), given["on_bad_rows"]
+    with printed.input_file(given["past"]) as path:
+        hints, bad = flags.hints_in(given), given["on_bad_rows"]
         source = Source(path, given["engine"], given["spark_master"], bad, PROGRESS, hints=hints)
         for each in (source, Source(given["unlabelled"])):
             each.refuse_as_output(given["output"])
         source = replace(source, table=source.open())
         read = source.reading(score=roles.score, label=roles.label)
-        print_reading(read.sentences, quiet or given["json_"])
+        printed.print_reading(read.sentences, quiet or given["json_"])
         policy = certify_source(source, roles, terms, given["unlabelled"], drawn)
-    save_policy(policy, given["output"])
-    draw_policy(policy, given["plot"])
+    if given["output"] != "-":
+        policy.save(given["output"])
+    elif policy.salt is None:
+        click.echo(policy_file.dumps(policy), nl=False)
+    else:
+        raise InvalidInput("output", "a policy with --ties hash has a secret salt file; give it a file name.")
+    printed.draw(policy, given["plot"])
     said = quiet or given["output"] == "-"
     if given["json_"] and not said:
-        click.echo(json.dumps({"policy": given["output"], **summary_of(policy)}))
+        click.echo(json.dumps({"policy": given["output"], **printed.summary_of(policy)}))
     elif not said:
-        print_policy(policy.read_from())  # how the file was read stands above already
+        printed.print_policy(policy.read_from())  # how the file was read stands above already
         click.echo(f"\nWritten to {given['output']}.")
     return policy.warnings

@@ -1,50 +1,44 @@
-"""select, show, curve, demo, completion, and what they print like calibrate."""
+"""select, evaluate, show, curve, list and sql: what is done with rows and a policy; calibrate is apart."""
 
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import shutil
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any, get_args
 
 import click
 
-from surelist.cli.options import (
-    HeadedCommand,
-    as_json,
-    flag,
-    hints_in,
-    options,
-    plot_option,
-    policy_argument,
-    read_policy,
-    reading_options,
-    strict_option,
-    warn,
-)
+from surelist._check import Dialect
+from surelist.cli import options as flags
+from surelist.cli import output as printed
 from surelist.cli.progress import PROGRESS
 from surelist.errors import InvalidInput
 from surelist.promises.options import OPTIONS
 
-if TYPE_CHECKING:
-    from surelist.promises.policy import Policy
+
+def as_calibrated(**columns: str) -> flags.Decorator:
+    """Options for columns that a policy remembers: what is in each."""
+    return flags.stacked(
+        *(
+            click.option(f"--{name}", help=f"Column with {what}; default: as calibrated.")
+            for name, what in columns.items()
+        )
+    )
 
 
-@click.command(cls=HeadedCommand, no_args_is_help=True)
+READING = ("sheet", "header_row", "decimal", "engine")
+policy_option = click.option("--policy", "policy_path", required=True, type=click.Path(), help="Policy file.")
+
+
+@click.command(cls=flags.HeadedCommand, no_args_is_help=True)
 @click.argument("pool", type=click.Path(allow_dash=True))
-@click.option("--policy", "policy_path", required=True, type=click.Path(), help="Policy file.")
-@click.option("--score", help="Column with the score; default: as calibrated.")
-@click.option("--group", help="Column with the group; default: as calibrated.")
-@click.option("--id", help="Column with candidate ids; default: as calibrated.")
+@policy_option
+@as_calibrated(score="the score", group="the group", id="candidate ids")
 @click.option("--pool", "pool_column", help=OPTIONS["pool"].help)
-@options("reason", "rank")
+@flags.options("reason", "rank")
 @click.option(
     "-o",
     "--output",
@@ -52,10 +46,10 @@ if TYPE_CHECKING:
     type=click.Path(allow_dash=True),
     help="Shortlist to write: .csv, .jsonl, .xlsx, .parquet, or - for CSV on stdout.",
 )
-@reading_options
-@plot_option
-@as_json
-@strict_option
+@flags.reading_options
+@flags.plot_option
+@flags.as_json
+@flags.strict_option
 def select(
     pool: str, policy_path: str, output: str, pool_column: str | None, plot: Path | None, json_: bool,
     quiet: bool, **given: Any,
@@ -75,15 +69,14 @@ def select(
     from surelist.workflows.source import Read, Source
 
     policy = workflows.load_policy(policy_path)
-    names = ("sheet", "header_row", "decimal", "engine", "spark_master")
-    read = Read(**{name: given.pop(name) for name in names})
-    with input_file(pool) as path, _output(output) as target:
+    read = Read(**{name: given.pop(name) for name in (*READING, "spark_master")})
+    with printed.input_file(pool) as path, printed.output_file(output) as target:
         source = Source.of(path, read, progress=PROGRESS)
         opened = replace(source, table=source.open())
         score = given["score"] or (policy.columns or {}).get("score")
-        print_reading(opened.reading(score=score).sentences, quiet or json_)
+        printed.print_reading(opened.reading(score=score).sentences, quiet or json_)
         done = workflows.select_table(opened.table, policy, output=target, pool=pool_column, **given)
-    draw_policy(done, plot)
+    printed.draw(done, plot)
     found = [*([] if done.shortlisted else ["Nobody is on the shortlist."]), *done.warnings]
     if json_:
         click.echo(json.dumps({**done.to_dict(), "output": output}), err=output == "-")
@@ -91,23 +84,19 @@ def select(
         lines = [each for each in done.describe(checks=("share",)).splitlines() if each not in done.warnings]
         click.echo("\n".join(lines), err=True)
         for each in done.warnings:
-            warn(each)
+            flags.warn(each)
         click.echo(policy.promise_of(done.candidates), err=True)
     return found
 
 
-@click.command(cls=HeadedCommand, no_args_is_help=True)
+@click.command(cls=flags.HeadedCommand, no_args_is_help=True)
 @click.argument("table", type=click.Path(allow_dash=True))
-@click.option("--policy", "policy_path", required=True, type=click.Path(), help="Policy file.")
-@click.option("--score", help="Column with the score; default: as calibrated.")
-@click.option("--label", help="Column with the label; default: as calibrated.")
-@click.option("--group", help="Column with the group; default: as calibrated.")
-@click.option("--id", help="Column with candidate ids; default: as calibrated.")
-@click.option("--pool", help="Column with the pool; default: as calibrated.")
-@options("pos_label", "neg_label", "sheet", "header_row", "decimal", "engine")
-@plot_option
-@as_json
-@strict_option
+@policy_option
+@as_calibrated(score="the score", label="the label", group="the group", id="candidate ids", pool="the pool")
+@flags.options("pos_label", "neg_label", *READING)
+@flags.plot_option
+@flags.as_json
+@flags.strict_option
 def evaluate(
     table: str, policy_path: str, plot: Path | None, json_: bool, quiet: bool, **given: Any
 ) -> Sequence[str]:
@@ -124,20 +113,20 @@ def evaluate(
     from surelist.workflows.source import Read
 
     policy = workflows.load_policy(policy_path)
-    with input_file(table) as path:
-        names = ("pos_label", "neg_label", "sheet", "header_row", "decimal", "engine")
-        read = Read(**{name: given.pop(name) for name in names})
+    with printed.input_file(table) as path:
+        read = Read(**{name: given.pop(name) for name in ("pos_label", "neg_label", *READING)})
         evaluation = workflows.evaluate_table(path, policy, read=read, **given)
-    draw_policy(evaluation, plot)
-    if not quiet:
-        click.echo(json.dumps(evaluation.to_dict()) if json_ else evaluation.describe())
+    if quiet:
+        printed.draw(evaluation, plot)
+    else:
+        printed.answer(evaluation, plot, json_, evaluation.to_dict)
     return (evaluation.verdict,) if evaluation.consistent is False else ()
 
 
 @click.command(no_args_is_help=True)
-@policy_argument
-@plot_option
-@as_json
+@flags.policy_argument
+@flags.plot_option
+@flags.as_json
 def show(policy_path: str, plot: Path | None, json_: bool) -> None:
     """Print what a POLICY promises, what the promise rests on, and the evidence. - reads it from stdin.
 
@@ -145,21 +134,21 @@ def show(policy_path: str, plot: Path | None, json_: bool) -> None:
     Example:
       surelist show policy.json
     """
-    policy = read_policy(policy_path)
-    draw_policy(policy, plot)
+    policy = flags.read_policy(policy_path)
+    printed.draw(policy, plot)
     if json_:
-        click.echo(json.dumps(summary_of(policy)))
+        click.echo(json.dumps(printed.summary_of(policy)))
     else:
-        print_policy(policy)
+        printed.print_policy(policy)
 
 
-@click.command(cls=HeadedCommand, no_args_is_help=True)
+@click.command(cls=flags.HeadedCommand, no_args_is_help=True)
 @click.argument("past", type=click.Path(allow_dash=True))
-@options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
-@options("pos_label", "neg_label", "sheet", "header_row", "decimal")
+@flags.options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
+@flags.options("pos_label", "neg_label", "sheet", "header_row", "decimal")
 @click.option("--expect", type=float, metavar="K", help="Show the list that is certified for this many.")
-@plot_option
-@as_json
+@flags.plot_option
+@flags.as_json
 def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **given: Any) -> None:
     """For every list size: how many qualified candidates are certified.
 
@@ -173,8 +162,8 @@ def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **giv
     from surelist.workflows import tables as workflows
 
     said = dict(given)
-    with input_file(past) as path:
-        guarantees = workflows.curve(path, hints=hints_in(given), **given)
+    with printed.input_file(past) as path:
+        guarantees = workflows.curve(path, hints=flags.hints_in(given), **given)
     k = guarantees.suggested if expect is None else expect
     chosen = guarantees.shortest(k) if k else None
     if plot:
@@ -184,11 +173,9 @@ def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **giv
         if chosen is not None:
             click.echo(_next_command(past, k, chosen, said))
         return
-    names = ("list_size", "qualified", "threshold")
-    columns = (getattr(guarantees, name).tolist() for name in names)
-    points = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     settings = {name: given[name] for name in ("alpha", "rule", "pool_size")}
-    click.echo(json.dumps({**settings, "points": points}))
+    listed = printed.points(guarantees, "list_size", "qualified", "threshold")
+    click.echo(json.dumps({**settings, "points": listed}))
 
 
 def _next_command(past: str, k: float, chosen: tuple[float, float], given: dict[str, Any]) -> str:
@@ -197,149 +184,77 @@ def _next_command(past: str, k: float, chosen: tuple[float, float], given: dict[
     if wanted["missing_labels"] == "error":
         del wanted["missing_labels"]
     said = {name: value if isinstance(value, tuple | list) else (value,) for name, value in wanted.items()}
-    flags = [(flag(name), str(each)) for name, values in said.items() for each in values if each is not None]
-    words = ["surelist", "calibrate", past, *(word for pair in flags for word in pair)]
+    pairs = [(flags.flag(name), str(each)) for name in said for each in said[name] if each is not None]
+    words = ["surelist", "calibrate", past, *(word for pair in pairs for word in pair)]
     return (
         f"\n{chosen[1]:.4g} are certified on a list of {chosen[0]:.4g}. For a promise of {k:g}:\n"
         f"  {shlex.join(words)}"
     )
 
 
-@click.command()
-@click.option(
-    "--folder",
-    type=click.Path(file_okay=False),
-    default="surelist-demo",
-    show_default=True,
-    help="Where the example files go.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=5, show_default=True, help="Seed of the example.")
-@as_json
-def demo(folder: str, seed: int, json_: bool) -> None:
-    """Make an example, calibrate, select, and show the result. Needs nothing but the package.
+@click.command("list", cls=flags.HeadedCommand, no_args_is_help=True)
+@click.argument("pool", type=click.Path(exists=True))
+@click.option("--rows", "past", required=True, type=click.Path(exists=True), help="File of labelled rows.")
+@click.option("--size", type=int, help="One length, fixed before looking at the pool; default: every length.")
+@flags.options("share", "score", "label", "alpha", "pos_label", "neg_label", "sheet", "header_row", "decimal")
+@flags.plot_option
+@flags.as_json
+def list_(
+    pool: str, past: str, size: int | None, share: float | None, plot: Path | None, json_: bool, **given: Any
+) -> None:
+    """How many of the first n of this POOL's list are qualified.
+
+    Without --size for every length at once, to choose from after looking. With --size for that one length,
+    fixed beforehand, which gives more; with --share too, whether at least this share of it is qualified.
+
+    Exit code 3 when nothing can be said of the list.
 
     \b
     Example:
-      surelist demo
+      surelist list pool.csv --rows past.csv
+      surelist list pool.csv --rows past.csv --size 50
     """
-    from surelist.workflows import demo as workflow
+    from surelist.workflows.tables import list_of
 
-    made = workflow.demo(Path(folder), seed)
-    if json_:
-        click.echo(json.dumps({
-            "promise": made.policy.promise, "threshold": made.policy.threshold,
-            "candidates": made.selection.candidates, "shortlisted": made.selection.shortlisted,
-            "lists": made.lists, "folder": str(made.folder),
-        }))  # fmt: skip
-        return
-    listed, total = made.selection.shortlisted, made.selection.candidates
-    click.echo(
-        f"Made 1,000 past trial candidates with a score and a label, and a pool of {total} new ones.\n"
-    )
-    click.secho(f"Review {listed} of {total}.", bold=True)
-    click.echo(f"{made.policy.promise}\n")
-    click.echo("Candidates to review        this pool   average pool")
-    for rule, name in (("exact", "exact rule (default)"), ("dkw", "the paper's rule (dkw)")):
-        size, average = made.lists[rule]
-        click.echo(f"  {name:<26}{size:>9}{average:>15.1f}")
-    click.echo(f"\nFiles in {made.folder}{os.sep}: past.csv, new.csv, policy.json, shortlist.csv")
-    click.echo(f"Next: surelist show {made.folder / 'policy.json'}")
+    if size is None and share is not None:
+        raise InvalidInput("share", "goes with --size, a length that was fixed beforehand.")
+    if size is not None and plot is not None:
+        raise InvalidInput("plot", "draws every length; leave --size out.")
+    hints, alpha = flags.hints_in(given), given["alpha"]
+    made = list_of(pool, past, size=size, share=share, hints=hints, **given)
+
+    def body() -> dict[str, Any]:
+        if size is not None:
+            return {"promise": made.promise, "threshold": made.threshold, "alpha": alpha}
+        listed = printed.points(made, "list_size", "threshold", "at_least", "at_most")
+        return {"alpha": alpha, "rows": made.rows, "points": listed}
+
+    printed.answer(made, plot, json_, body)
 
 
 @click.command(no_args_is_help=True)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
-    """Print the completion script for SHELL.
+@flags.policy_argument
+@click.option(
+    "--dialect", type=click.Choice(get_args(Dialect)), default="duckdb", show_default=True, help="Whose SQL."
+)
+@as_calibrated(score="the score", group="the group")
+@click.option("--pool-size", type=int, metavar="M", help="For promises per pool: candidates in every pool.")
+@click.option("--whole-numbers", is_flag=True, help="The score is an integer column.")
+@flags.as_json
+def sql(policy_path: str, json_: bool, **given: Any) -> None:
+    """Print the selection of a POLICY as one SQL expression: true for who is on the shortlist.
+
+    POLICY is a file, or - for stdin. The expression is false, never null, for rows without a finite score
+    and for groups without a threshold. Policies whose list cannot be said in one expression are refused,
+    and so are those with secret ties.
 
     \b
     Example:
-      surelist completion bash >> ~/.bashrc
+      surelist sql policy.json --dialect postgres
     """
-    from click.shell_completion import get_completion_class
+    from surelist.workflows.sql import selection_sql
 
-    from surelist.cli import cli
-
-    completion_class = get_completion_class(shell)
-    assert completion_class is not None
-    click.echo(completion_class(cli, {}, "surelist", "_SURELIST_COMPLETE").source())
-
-
-@contextmanager
-def input_file(name: str) -> Iterator[str]:
-    """The input as a file; stdin is spooled to one first."""
-    if name != "-":
-        yield name
-        return
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "stdin.csv"
-        with path.open("wb") as spool:
-            shutil.copyfileobj(sys.stdin.buffer, spool)
-        from surelist.workflows.source import begins_as_json
-
-        with path.open("rb") as spool:
-            lines = begins_as_json(spool.read(1 << 12))
-        yield str(path.rename(path.with_suffix(".jsonl")) if lines else path)
-
-
-@contextmanager
-def _output(name: str) -> Iterator[str]:
-    """The output as a file; stdout gets it whole, once it is complete."""
-    if name != "-":
-        yield name
-        return
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "stdout.csv"
-        yield str(path)
-        with path.open("rb") as done:
-            for block in iter(lambda: done.read(1 << 20), b""):
-                sys.stdout.buffer.write(block)
-        sys.stdout.buffer.flush()
-
-
-def draw_policy(shown: Any, plot: Path | None) -> None:
-    """Draw it where a file for it was named."""
-    if plot is not None:
-        shown.plot(path=plot)
-
-
-def save_policy(policy: Policy, output: str) -> None:
-    """To a file, or printed."""
-    if output != "-":
-        policy.save(output)
-        return
-    from surelist.promises import policy_file
-
-    if policy.salt is not None:
-        raise InvalidInput("output", "a policy with --ties hash has a secret salt file; give it a file name.")
-    click.echo(policy_file.dumps(policy), nl=False)
-
-
-def summary_of(policy: Policy) -> dict[str, Any]:
-    """What --json prints of a policy."""
-    from msgspec import structs
-
-    from surelist.promises import policy_file
-
-    excess = {
-        "" if name is None else str(name): structs.asdict(bound)
-        for name, bound in policy.excess_bound.items()
-    }
-    return {
-        **policy_file.to_dict(policy),
-        "conditions": list(policy.conditions),
-        "warnings": list(policy.warnings),
-        "excess_bound": excess,
-    }
-
-
-def print_reading(sentences: Sequence[str], quiet: bool) -> None:
-    """What was understood of a file, before anything is done with it; JSON has it in the policy."""
-    for each in () if quiet else sentences:
-        click.echo(each, err=True)
-
-
-def print_policy(policy: Policy) -> None:
-    """The promise in bold, then why and on what conditions."""
-    promise, _, rest = policy.describe().partition("\n")
-    click.secho(promise, bold=True)
-    click.echo(rest)
+    policy = flags.read_policy(policy_path)
+    text = selection_sql(policy, **given)
+    body = {"sql": text, "dialect": given["dialect"], "promise": policy.promise}
+    click.echo(json.dumps(body) if json_ else text)

@@ -12,18 +12,9 @@ import click
 from msgspec import structs
 
 from surelist.cli import HelpfulGroup
-from surelist.cli.options import (
-    SHARE,
-    HeadedCommand,
-    as_json,
-    asked,
-    hints_in,
-    option,
-    options,
-    plot_option,
-    promise_flags,
-    strict_option,
-)
+from surelist.cli import options as flags
+from surelist.cli import output as printed
+from surelist.cli.options import SHARE
 
 if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
@@ -31,29 +22,29 @@ if TYPE_CHECKING:
 ALARM = 4
 SURPRISING = 1e-4  # p-value of a drift that deserves a look: as for the pools of select
 
-id_option = option("id", default="id")
+id_option = flags.option("id", default="id")
 state_argument = click.argument("state", type=click.Path(path_type=Path))
 pool_option = click.option(
     "--pool", "name", required=True, help="Name of the pool, e.g. its date; each pool has its own."
 )
 
 
-@click.command(cls=HeadedCommand, no_args_is_help=True)
-@promise_flags()
-@option("pool_size")
-@option("alpha")
+@click.command(cls=flags.HeadedCommand, no_args_is_help=True)
+@flags.promise_flags()
+@flags.option("pool_size")
+@flags.option("alpha")
 @click.option("--base-rate", type=SHARE, help="Guess: share of qualified candidates.")
 @click.option("--auc", type=SHARE, help="Guess: area under the score's ROC curve.")
 @click.option("--pilot", type=click.Path(path_type=Path), help="Instead of a guess: a table of pilot rows.")
-@options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
+@flags.options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
 @click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
 @click.option("--sizes", help="Calibration sizes to tabulate, e.g. 300,1000,3000.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the pilot's resampling.")
 @click.option("--labelling", is_flag=True, help="Also: as many labels of rows that surelist chooses.")
 @click.option("--paper", is_flag=True, help="Also tabulate the paper's rule.")
-@plot_option
-@as_json
-def plan(**given: Any) -> None:
+@flags.plot_option
+@flags.as_json
+def plan(sizes: str | None, paper: bool, plot: Path | None, json_: bool, **given: Any) -> None:
     """How many calibration rows a target needs, and what more rows would save.
 
     \b
@@ -61,43 +52,39 @@ def plan(**given: Any) -> None:
       surelist plan --expect 5 --pool-size 100 --base-rate 0.19 --auc 0.85
       surelist plan --expect 5 --pool-size 100 --pilot pilot.csv --pools 250 --plot plan.png
     """
-    from surelist.promises.grammar import target_asked
     from surelist.workflows import lifecycle as living
 
-    target: Any = target_asked(asked(given))
-    more: dict[str, Any] = {"sizes": _numbers(given["sizes"], "--sizes")} if given["sizes"] else {}
-    passed = (
-        "pilot",
-        "score",
-        "label",
-        "missing_labels",
-        "alpha",
-        "base_rate",
-        "auc",
-        "pools",
-        "seed",
-        "labelling",
-    )
-    made = living.plan(target, hints=hints_in(given), **{name: given[name] for name in passed}, **more)
-    if given["plot"]:
-        made.plot(path=given["plot"])
-    if given["json_"]:
-        body = {**asdict(made), "target": made.target.describe()}
-        body["oracle"] = None if made.oracle != made.oracle else made.oracle
-        click.echo(json.dumps(body))
-    else:
-        click.echo(made.describe(given["paper"]))
+    if sizes:
+        given["sizes"] = _numbers(sizes, "--sizes")
+    made = living.plan(_target_in(given), hints=flags.hints_in(given), **given)
+
+    def body() -> dict[str, Any]:
+        oracle = None if made.oracle != made.oracle else made.oracle
+        return {**asdict(made), "target": made.target.describe(), "oracle": oracle}
+
+    printed.answer(made, plot, json_, body, made.describe(paper))
+
+
+def _target_in(given: dict[str, Any]) -> Any:
+    """The promise that was asked for, taken out of what was given."""
+    from surelist.promises.grammar import target_asked
+
+    target = target_asked(flags.asked(given))
+    for each in click.get_current_context().command.params:
+        if isinstance(each, flags.PromiseOption) or each.name == "pool_size":
+            del given[str(each.name)]
+    return target
 
 
 @click.command(no_args_is_help=True)
 @click.argument("past", type=click.Path(path_type=Path))
 @click.argument("pool", type=click.Path(path_type=Path))
-@option("score")
+@flags.option("score")
 @click.option("--pool-score", help="Column with the score in POOL, where it has another name there.")
-@options("sheet", "header_row", "decimal")
-@plot_option
-@as_json
-@strict_option
+@flags.options("sheet", "header_row", "decimal")
+@flags.plot_option
+@flags.as_json
+@flags.strict_option
 def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, **given: Any) -> Sequence[str]:
     """Have the scores moved? Compare a POOL with the calibration rows PAST; no labels are needed.
 
@@ -110,11 +97,11 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, *
     """
     from surelist.workflows import lifecycle as living
 
-    moved = living.drift(past, pool, hints=hints_in(given), **given)
-    if plot is not None:
-        moved.plot(path=plot)
-    if not quiet:
-        click.echo(json.dumps(asdict(moved)) if json_ else moved.describe())
+    moved = living.drift(past, pool, hints=flags.hints_in(given), **given)
+    if quiet:
+        printed.draw(moved, plot)
+    else:
+        printed.answer(moved, plot, json_, lambda: asdict(moved))
     return (moved.describe(),) if moved.p_value < SURPRISING else ()
 
 
@@ -143,8 +130,8 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, *
     help="Column: candidates drawn for the audit whose review never came  [default: unaudited, if there].",
 )
 @click.option("--group", help="Column with the group, for policies with groups: one row per pool and group.")
-@plot_option
-@as_json
+@flags.plot_option
+@flags.as_json
 def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options: Any) -> int:
     """Does the promise still hold? Feed the table REVIEWS of reviewed pools to a monitor.
 
@@ -161,8 +148,7 @@ def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options:
     from surelist.workflows import lifecycle as living
 
     monitor, new, known, blocked = living.watch(state, reviews, **options)
-    if plot is not None:
-        monitor.plot(path=plot)
+    printed.draw(monitor, plot)
     if json_:
         low_high = {group or "": list(ends) for group, ends in monitor.intervals.items()}
         click.echo(json.dumps({
@@ -196,11 +182,11 @@ def campaign() -> None:
     """
 
 
-@campaign.command(cls=HeadedCommand, no_args_is_help=True)
+@campaign.command(cls=flags.HeadedCommand, no_args_is_help=True)
 @click.argument("past", type=click.Path(path_type=Path))
-@promise_flags("campaign")
+@flags.promise_flags("campaign")
 @click.option("--pool-size", required=True, metavar="M", help="Candidates in a pool, or their known average.")
-@option("alpha")
+@flags.option("alpha")
 @click.option(
     "--schedule", help="Update after these numbers of pools, e.g. 9,45,189; default: rows times four."
 )
@@ -213,9 +199,9 @@ def campaign() -> None:
     "--audit-rate", type=SHARE, metavar="SHARE",
     help="Learn from candidates drawn with this probability, listed or not; the threshold may fall then.",
 )  # fmt: skip
-@options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
+@flags.options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write.")
-@as_json
+@flags.as_json
 def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     """Start a campaign from PAST candidates. Exit code 3 when the target is not certifiable yet.
 
@@ -223,14 +209,11 @@ def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     Example:
       surelist campaign start past.csv --expect 5 --pool-size 100 -o campaign.json
     """
-    from surelist.promises.grammar import target_asked
     from surelist.workflows import lifecycle as living
 
-    schedule = _numbers(given["schedule"], "--schedule") if given["schedule"] else None
-    target: Any = target_asked(asked(given))
-    passed = ("score", "label", "missing_labels", "alpha", "monitor_alpha", "uncertified", "audit_rate")
-    more = {name: given[name] for name in passed}
-    begun = living.start_campaign(past, output, target, schedule=schedule, hints=hints_in(given), **more)
+    given["schedule"] = _numbers(given["schedule"], "--schedule") if given["schedule"] else None
+    target, hints = _target_in(given), flags.hints_in(given)
+    begun = living.start_campaign(past, output, target, hints=hints, **given)
     if not json_:
         click.echo(begun.describe())
     _report(begun, json_, state=str(output))
@@ -240,7 +223,7 @@ def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
 @state_argument
 @click.argument("candidates", metavar="POOL", type=click.Path(path_type=Path))
 @pool_option
-@option("score")
+@flags.option("score")
 @id_option
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Shortlist: .csv or .parquet."
@@ -249,7 +232,7 @@ def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     "--audit", type=click.Path(path_type=Path), metavar="FILE",
     help="Campaigns with an audit: whom to review beside the shortlist (.csv, .xlsx).",
 )  # fmt: skip
-@as_json
+@flags.as_json
 def screen(
     state: Path, candidates: Path, name: str, score: str, id: str, output: Path, audit: Path | None,
     json_: bool,
@@ -278,10 +261,10 @@ def screen(
 @state_argument
 @click.argument("reviews", type=click.Path(path_type=Path))
 @pool_option
-@option("label")
+@flags.option("label")
 @id_option
 @click.option("--final", is_flag=True, help="Stop waiting for reviews of this pool that are missing.")
-@as_json
+@flags.as_json
 def review(state: Path, reviews: Path, name: str, label: str, id: str, final: bool, json_: bool) -> int:
     """Take in REVIEWS of a pool's shortlist, or of its audit: a table with candidate ids and labels.
 
@@ -301,9 +284,9 @@ def review(state: Path, reviews: Path, name: str, label: str, id: str, final: bo
 
 @campaign.command(no_args_is_help=True)
 @state_argument
-@plot_option
+@flags.plot_option
 @click.option("--policy", type=click.Path(path_type=Path), help="Also write the policy in force.")
-@as_json
+@flags.as_json
 def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> int:
     """Where a campaign stands, and its list length over time.
 
@@ -314,8 +297,7 @@ def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> 
     from surelist.workflows import lifecycle as living
 
     loaded = living.load_campaign(state)
-    if plot is not None:
-        loaded.plot(path=plot)
+    printed.draw(loaded, plot)
     if policy is not None:
         loaded.policy.save(policy)
     if not json_:

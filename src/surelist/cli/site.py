@@ -1,7 +1,9 @@
-"""``surelist docs``, the documentation of this installation, and ``surelist promises``, a page of it."""
+"""What comes with an installation: docs, promises (a page of them), demo and completion."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import webbrowser
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import click
 
 from surelist._version import __version__
+from surelist.cli.options import as_json
 
 SITE = Path(__file__).parents[1] / "site" / "index.html"
 
@@ -45,3 +48,62 @@ def promises() -> None:
     from surelist.promises.matrix import page
 
     click.echo(page(), nl=False)
+
+
+@click.command()
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False),
+    default="surelist-demo",
+    show_default=True,
+    help="Where the example files go.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=5, show_default=True, help="Seed of the example.")
+@as_json
+def demo(folder: str, seed: int, json_: bool) -> None:
+    """Make an example, calibrate, select, and show the result. Needs nothing but the package.
+
+    \b
+    Example:
+      surelist demo
+    """
+    from surelist.workflows import demo as workflow
+
+    made = workflow.demo(Path(folder), seed)
+    if json_:
+        click.echo(json.dumps({
+            "promise": made.policy.promise, "threshold": made.policy.threshold,
+            "candidates": made.selection.candidates, "shortlisted": made.selection.shortlisted,
+            "lists": made.lists, "folder": str(made.folder),
+        }))  # fmt: skip
+        return
+    listed, total = made.selection.shortlisted, made.selection.candidates
+    click.echo(
+        f"Made 1,000 past trial candidates with a score and a label, and a pool of {total} new ones.\n"
+    )
+    click.secho(f"Review {listed} of {total}.", bold=True)
+    click.echo(f"{made.policy.promise}\n")
+    click.echo("Candidates to review        this pool   average pool")
+    for rule, name in (("exact", "exact rule (default)"), ("dkw", "the paper's rule (dkw)")):
+        size, average = made.lists[rule]
+        click.echo(f"  {name:<26}{size:>9}{average:>15.1f}")
+    click.echo(f"\nFiles in {made.folder}{os.sep}: past.csv, new.csv, policy.json, shortlist.csv")
+    click.echo(f"Next: surelist show {made.folder / 'policy.json'}")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script for SHELL.
+
+    \b
+    Example:
+      surelist completion bash >> ~/.bashrc
+    """
+    from click.shell_completion import get_completion_class
+
+    from surelist.cli import cli
+
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    click.echo(completion_class(cli, {}, "surelist", "_SURELIST_COMPLETE").source())

@@ -1,0 +1,92 @@
+"""What commands read and print alike: files or stdin in; a picture, JSON or words out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from surelist.promises.policy import Policy
+
+
+def answer(
+    made: Any, plot: Path | None, json_: bool, body: Callable[[], Mapping[str, Any]], said: str | None = None
+) -> None:
+    """The picture where one was asked for, and the result as JSON or in words."""
+    draw(made, plot)
+    click.echo(json.dumps(body()) if json_ else said or made.describe())
+
+
+def draw(shown: Any, plot: Path | None) -> None:
+    """Draw it where a file for it was named."""
+    if plot is not None:
+        shown.plot(path=plot)
+
+
+def points(made: Any, *names: str) -> list[dict[str, float]]:
+    """The columns of a curve, point by point."""
+    columns = (getattr(made, name).tolist() for name in names)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+@contextmanager
+def input_file(name: str) -> Iterator[str]:
+    """The input as a file; stdin is spooled to one first."""
+    if name != "-":
+        yield name
+        return
+    from surelist.workflows.source import begins_as_json
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin.csv"
+        with path.open("wb") as spool:
+            shutil.copyfileobj(sys.stdin.buffer, spool)
+        with path.open("rb") as spool:
+            lines = begins_as_json(spool.read(1 << 12))
+        yield str(path.rename(path.with_suffix(".jsonl")) if lines else path)
+
+
+@contextmanager
+def output_file(name: str) -> Iterator[str]:
+    """The output as a file; stdout gets it whole, once it is complete."""
+    if name != "-":
+        yield name
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "stdout.csv"
+        yield str(path)
+        with path.open("rb") as done:
+            shutil.copyfileobj(done, sys.stdout.buffer, 1 << 20)
+        sys.stdout.buffer.flush()
+
+
+def summary_of(policy: Policy) -> dict[str, Any]:
+    """What --json prints of a policy."""
+    from msgspec import structs
+
+    from surelist.promises import policy_file
+
+    excess = {str(name or ""): structs.asdict(bound) for name, bound in policy.excess_bound.items()}
+    noted = {"conditions": list(policy.conditions), "warnings": list(policy.warnings)}
+    return {**policy_file.to_dict(policy), **noted, "excess_bound": excess}
+
+
+def print_reading(sentences: Sequence[str], quiet: bool) -> None:
+    """What was understood of a file, before anything is done with it; JSON has it in the policy."""
+    for each in () if quiet else sentences:
+        click.echo(each, err=True)
+
+
+def print_policy(policy: Policy) -> None:
+    """The promise in bold, then why and on what conditions."""
+    promise, _, rest = policy.describe().partition("\n")
+    click.secho(promise, bold=True)
+    click.echo(rest)
