@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -26,8 +26,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 from surelist import _check as check
 from surelist._names import option
 from surelist.errors import InvalidInput, NestedFitWarning
-from surelist.estimator.enclosing_fit import COPIED, explains_copy, in_search, objections, surroundings
-from surelist.estimator.move_outside import outermost
+from surelist.estimator import enclosing_fit as nesting
 from surelist.promises.calibrate import calibrate
 from surelist.promises.conditions import Groups
 from surelist.promises.options import GroupCutoff, GroupRows, GroupSplit, Rule
@@ -154,7 +153,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         ``ShortlistClassifier(GridSearchCV(B(), grid), target=T)``: the search then compares the models and
         not their shortlists. Names of steps stay; parameters are renamed to fit.
         """
-        made: ShortlistClassifier = outermost(nested, cls)[0]
+        made: ShortlistClassifier = nesting.outermost(nested, cls)[0]
         made._copied = False
         return made
 
@@ -231,15 +230,13 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         """Parameters by name; ``target__k`` and the like reach into the target."""
         params: dict[str, Any] = super().get_params(deep)
         if deep and isinstance(self.target, Promise):
-            params |= {
-                f"target__{name}": getattr(self.target, name) for name in self.target.__struct_fields__
-            }
+            params |= {f"target__{name}": value for name, value in asdict(self.target).items()}
         return params
 
     def set_params(self, **params: Any) -> ShortlistClassifier:
         """Set parameters; refused inside a search for whatever the promise is made of."""
         fixed = [name for name in params if name.partition("__")[0] != "estimator"]
-        if fixed and in_search(self):
+        if fixed and nesting.in_search(self):
             raise InvalidInput(
                 fixed[0],
                 "it is part of the promise, which is fixed before looking, and a search looks at the "
@@ -294,11 +291,11 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def _warn_if_nested(self) -> str | None:
         """The warning goes into the policy's conditions too: a policy outlives it."""
-        around, caller = surroundings(self)
-        why = " ".join(objections(around, frozen=self._frozen()))
+        around, caller = nesting.surroundings(self)
+        why = " ".join(nesting.objections(around, frozen=self._frozen()))
         found = f"ShortlistClassifier was not the outermost estimator. {why}" if why else None
-        if found is None and self._copied and not explains_copy(around):
-            why = COPIED
+        if found is None and self._copied and not nesting.explains_copy(around):
+            why = nesting.COPIED
             found = f"Whether ShortlistClassifier was the outermost estimator is not known. {why}"
         if found is not None:
             must = f"ShortlistClassifier must be the outermost estimator. {why}"
@@ -357,16 +354,15 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         if self.pos_label is None:
             if self.classes_.dtype.kind in "biuf" and self.classes_.tolist() in PLAIN_CLASSES:
                 return self.classes_[1]
+            one, other = self.classes_.tolist()
             raise InvalidInput(
                 "pos_label",
-                f"expected the class that counts as qualified, {self.classes_.tolist()[0]!r} or "
-                f"{self.classes_.tolist()[1]!r}; only 0 and 1, -1 and 1, or False and True say so "
-                "themselves.",
+                f"expected the class that counts as qualified, {one!r} or {other!r}; only 0 and 1, -1 and 1, "
+                "or False and True say so themselves.",
             )
         if self.pos_label not in self.classes_:
-            raise InvalidInput(
-                "pos_label", expected=f"one of {self.classes_.tolist()}", got=repr(self.pos_label)
-            )
+            known = f"one of {self.classes_.tolist()}"
+            raise InvalidInput("pos_label", expected=known, got=repr(self.pos_label))
         return self.pos_label
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
@@ -375,11 +371,8 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             method = "predict_proba" if hasattr(self.estimator_, "predict_proba") else "decision_function"
         known = list(getattr(self.estimator_, "classes_", []))
         if self._positive not in known:
-            raise InvalidInput(
-                "estimator",
-                expected=f"a classifier fitted with class {self._positive!r}",
-                got=f"classes {known}",
-            )
+            wanted = f"a classifier fitted with class {self._positive!r}"
+            raise InvalidInput("estimator", expected=wanted, got=f"classes {known}")
         column = known.index(self._positive)
         values = np.asarray(getattr(self.estimator_, method)(X), dtype=float)
         if values.ndim == 2:

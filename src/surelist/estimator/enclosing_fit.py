@@ -1,4 +1,4 @@
-"""Whose fit is running around ours, and what that means for the promise.
+"""Whose fit is running around ours, what that means for the promise, and how to move ours to the outside.
 
 The rows that certify a promise must not have had a part in the score. Inside ``fit`` the rows are split, so
 everything *inside* the meta-estimator is safe; what lies around it has already seen all rows. scikit-learn
@@ -13,17 +13,19 @@ beforehand) cannot be seen.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from surelist.errors import InvalidInput
+
 VALIDATION = "sklearn.model_selection._validation"
+GRIDS = ("param_grid", "param_distributions")  # what the searches of scikit-learn call their parameters
 
 Surrounding = Any  # the estimator that calls us, or VALIDATION
 
@@ -41,7 +43,11 @@ def surroundings(estimator: Any) -> tuple[list[Surrounding], int]:
     ``VALIDATION`` stands for cross-validation. The number is how many frames up the caller of them all is.
     """
     around: list[Surrounding] = []
-    frames = list(_frames(sys._getframe(1)))
+    frames: list[FrameType] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
     caller = 2  # whoever calls fit
     for depth, frame in enumerate(frames):
         outer = _surrounding(frame, around[-1] if around else estimator)
@@ -94,12 +100,12 @@ def _objection(around: Surrounding) -> str | None:
         return None  # said once, for all of cross-validation
     kind = type(around).__name__
     if isinstance(around, Pipeline):
-        steps = [name for name, step in around.steps[:-1] if learns(step)]
+        steps = [repr(name) for name, step in around.steps[:-1] if learns(step)]
         if not steps:
             return None
-        named = ", ".join(repr(name) for name in steps)
+        named, were = ("steps", "were") if len(steps) > 1 else ("step", "was")
         return (
-            f"The step{'s' * (len(steps) > 1)} {named} before it {'were' if len(steps) > 1 else 'was'} "
+            f"The {named} {', '.join(steps)} before it {were} "
             "fitted on the rows that certify the promise, so the score is not independent of them and the "
             "promise is not covered. Put the pipeline inside, ShortlistClassifier(make_pipeline(..., "
             "classifier)), or use ShortlistClassifier.outermost(pipeline), which does that."
@@ -139,7 +145,54 @@ def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
+def outermost(nested: Any, kind: type[Any]) -> tuple[Any, str]:
+    """The classifier of class ``kind`` around all else, and by which name ``nested`` knew its estimator."""
+    if isinstance(nested, kind):
+        return clone(nested), "estimator"
+    if isinstance(nested, Pipeline):
+        steps = clone(nested).steps
+        name, last = steps[-1]
+        classifier, path = outermost(last, kind)
+        _require_unfitted(classifier)
+        inside = clone(nested).set_params(steps=[*steps[:-1], (name, classifier.estimator)])
+        return classifier.set_params(estimator=inside), f"{name}__{path}"
+    grid = next((each for each in GRIDS if hasattr(nested, each)), None)
+    if isinstance(nested, BaseSearchCV) and grid is not None:
+        classifier, path = outermost(nested.estimator, kind)
+        _require_unfitted(classifier)
+        tried = {grid: _renamed(getattr(nested, grid), path)}
+        inside = clone(nested).set_params(estimator=classifier.estimator, **tried)
+        return classifier.set_params(estimator=inside), f"estimator__{path}"
+    wanted = f"a Pipeline or a search that ends in {kind.__name__}"
+    raise InvalidInput("nested", expected=wanted, got=type(nested).__name__)
+
+
+def _renamed(grid: Any, path: str) -> Any:
+    """The parameters of a search, as the model inside knows them: ``path`` loses its last part."""
+    if not isinstance(grid, dict):
+        return [_renamed(each, path) for each in grid]
+    return {_inside(key, path): values for key, values in grid.items()}
+
+
+def _inside(key: str, path: str) -> str:
+    holder = path.removesuffix("estimator")  # '' or 'step__': where the classifier itself was
+    if not key.startswith(holder) and f"{key}__" != holder:
+        return key
+    rest = key.removeprefix(holder)
+    if rest.partition("__")[0] != "estimator":
+        raise InvalidInput(key, "it is part of the promise and cannot be chosen by looking; leave it out.")
+    name = (holder.removesuffix("__") + rest.removeprefix("estimator")).removeprefix("__")
+    if not name:
+        raise InvalidInput(
+            key, "a search cannot replace its own model; give it a Pipeline with a step of that name."
+        )
+    return name
+
+
+def _require_unfitted(classifier: Any) -> None:
+    if classifier.prefit:
+        raise InvalidInput(
+            "prefit",
+            "the steps around a prefit model would be fitted anew. Fit all of them on other rows and "
+            "calibrate the whole: ShortlistClassifier(FrozenEstimator(pipeline), ...).",
+        )
