@@ -29,7 +29,7 @@ from tests.helpers.service import PostgresServer, csv_text
 
 from surelist.service.app import create_app
 from surelist.service.record import access
-from surelist.service.record.access import Actor
+from surelist.service.record.record import Actor
 from surelist.service.record.view import View
 from surelist.service.settings import Settings
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from surelist.promises import policy_file
 from surelist.promises.policy import Policy
-from surelist.service.record.access import Actor
 from surelist.service.record.event import Unknown
 from surelist.service.record.events import PolicySaved, SelectionMade
-from surelist.service.record.record import Registry
+from surelist.service.record.record import Actor, Registry
 from surelist.service.record.view import View
 
 

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from surelist.errors import InvalidInput
 from surelist.service.app import create_app
 from surelist.service.record import access
+from surelist.service.record.record import ROLES
 from surelist.service.settings import Settings, is_loopback
 from tests.service.test_api import CSV, rows_of
 
@@ -46,7 +47,7 @@ def test_without_a_token_nothing_is_shown(guarded):
 
 @pytest.mark.slow
 def test_roles(guarded, past, pool):
-    viewer, operator, admin = (token(guarded, role) for role in access.ROLES)
+    viewer, operator, admin = (token(guarded, role) for role in ROLES)
     url = "/api/v1/calibrate?k=5&pool_size=100"
     assert guarded.post(url, content=past, headers={**CSV, **viewer}).status_code == 403
     made = guarded.post(url, content=past, headers={**CSV, **operator})

@@ -9,8 +9,8 @@ import pytest
 from msgspec import to_builtins
 
 from surelist import Campaign, Expected
+from surelist.service.record.campaigns import CampaignScreened, CampaignStarted
 from surelist.service.record.event import KINDS
-from surelist.service.record.events import CampaignScreened, CampaignStarted
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from surelist.workflows import campaign_record

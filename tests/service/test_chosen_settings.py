@@ -9,8 +9,8 @@ import pytest
 
 from surelist.errors import InvalidInput
 from surelist.service.record import live_settings
-from surelist.service.record.access import Actor
 from surelist.service.record.events import SettingsChanged
+from surelist.service.record.record import Actor
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from tests.helpers.furnished import Remote, review, screen, serve

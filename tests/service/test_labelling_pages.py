@@ -16,10 +16,10 @@ from msgspec import structs
 from surelist import examples
 from surelist._numerals import about
 from surelist.errors import InvalidInput
-from surelist.service.record.access import LOCAL_ACTOR
 from surelist.service.record.event import KINDS
 from surelist.service.record.labellings import AnswersSoFar
 from surelist.service.record.log import Key
+from surelist.service.record.record import LOCAL_ACTOR
 from surelist.service.record.verify import verify
 from surelist.service.record.view import View
 from surelist.workflows import labelling_record

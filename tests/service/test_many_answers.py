@@ -16,12 +16,11 @@ from surelist.promises import policy_file
 from surelist.service import start_page
 from surelist.service.app import create_app
 from surelist.service.errors import Conflict
-from surelist.service.record.access import LOCAL_ACTOR
 from surelist.service.record.connections import Postgres, Sqlite
 from surelist.service.record.event import KINDS
-from surelist.service.record.events import LabellingListed, LabellingStarted, PolicySaved, PolicyWithdrawn
-from surelist.service.record.labellings import AnswersSoFar
-from surelist.service.record.record import Registry
+from surelist.service.record.events import PolicySaved, PolicyWithdrawn
+from surelist.service.record.labellings import AnswersSoFar, LabellingListed, LabellingStarted
+from surelist.service.record.record import LOCAL_ACTOR, Registry
 from surelist.service.record.verify import verify
 from surelist.service.record.view import View
 from surelist.service.uploads import Spool

@@ -21,11 +21,9 @@ from surelist.cli import run
 from surelist.errors import InvalidInput
 from surelist.service.errors import Conflict, NotFound, StorageError
 from surelist.service.record import access
-from surelist.service.record.chain import GENESIS, Entry, next_entry
-from surelist.service.record.database import Database
-from surelist.service.record.event import Unknown
-from surelist.service.record.events.lists import reviews_hash
-from surelist.service.record.guards import add_guards
+from surelist.service.record.database import Database, add_guards
+from surelist.service.record.event import GENESIS, Entry, Unknown, next_entry
+from surelist.service.record.events import hash_of
 from surelist.service.record.log import Key
 from surelist.service.record.record import Registry
 from surelist.service.record.verify import verify
@@ -337,7 +335,7 @@ FORGERIES = {
     ),
     "a policy retired twice": ("policy.retired", None, lambda s: {"reason": "x"}, "was retired before"),
     "reviews of nothing": (
-        "reviews.received", "d" * 16, lambda s: {"reviews": 0, "qualified": 0, "sha256": reviews_hash([])},
+        "reviews.received", "d" * 16, lambda s: {"reviews": 0, "qualified": 0, "sha256": hash_of([])},
         "selection was never made",
     ),
     "a policy under another hash": ("policy.saved", "0" * 64, lambda s: {"name": "p", "policy": "{}"}, "does not have the hash"),

@@ -12,9 +12,9 @@ from msgspec import ValidationError
 from surelist.service import record_pages, sentences
 from surelist.service.errors import TooMuchWork
 from surelist.service.record import access, event
-from surelist.service.record.access import LOCAL_ACTOR, Actor
 from surelist.service.record.events import PolicyWithdrawn
 from surelist.service.record.history import KINDS, History, Search
+from surelist.service.record.record import LOCAL_ACTOR, Actor
 from surelist.service.record.verify import Verdict, verify
 from tests.helpers.record import forge
 from tests.helpers.service import close

@@ -15,6 +15,7 @@ from surelist.cli import run
 from surelist.service.app import create_app
 from surelist.service.record import access
 from surelist.service.record.database import Database
+from surelist.service.record.record import Actor
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from surelist.service.visitor import safe_path
@@ -223,7 +224,7 @@ def test_a_token_as_older_versions_wrote_it_is_for_one_policy():
     assert eve.policies == ("a" * 64,)
     assert not eve.leads
     assert not eve.may_use("b" * 64)
-    assert not access.Actor("nobody", "admin", ()).may_use("a" * 64)  # for none is not for all
+    assert not Actor("nobody", "admin", ()).may_use("a" * 64)  # for none is not for all
 
 
 def test_a_form_that_is_sent_twice_makes_one_token(app):

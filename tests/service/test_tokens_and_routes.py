@@ -17,6 +17,7 @@ from surelist.service import worklist
 from surelist.service.app import create_app
 from surelist.service.choices import ChosenColumns
 from surelist.service.record import access
+from surelist.service.record.record import ROLES
 from surelist.service.settings import Settings
 from surelist.service.uploads import list_of
 from tests.helpers.service import close, csv_text, operations
@@ -221,7 +222,7 @@ def test_an_operator_does_everything_but_what_admins_do(service, guarded_routes)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("role", access.ROLES)
+@pytest.mark.parametrize("role", ROLES)
 def test_a_token_for_some_policies_reaches_no_other(service, guarded_routes, role, several):
     client = service.client(role, service.mine, *[service.also] * several)
     before = service.entries()
@@ -249,7 +250,7 @@ def test_a_token_for_some_policies_reaches_no_other(service, guarded_routes, rol
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("role", access.ROLES)
+@pytest.mark.parametrize("role", ROLES)
 def test_a_token_for_several_policies_reaches_each_of_them_as_one_for_all_does(service, guarded_routes, role):
     limited, free = service.client(role, service.also, service.mine), service.client(role)
     reads = [path for method, path in guarded_routes if method == "GET" and not path.endswith(".pdf")]

@@ -16,8 +16,7 @@ from surelist.reports import html as report
 from surelist.reports.evidence import Look
 from surelist.reports.summary import summarise
 from surelist.service import models
-from surelist.service.record.chain import Entry
-from surelist.service.record.event import Event
+from surelist.service.record.event import Entry, Event
 from surelist.service.record.events import SelectionMade
 from surelist.service.record.log import Written
 from surelist.service.record.record import SavedPolicy

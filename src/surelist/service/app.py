@@ -38,9 +38,9 @@ from surelist.service.errors import MEANING, NotFound, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
 from surelist.service.models import PastRows, Rows
 from surelist.service.page_words import PAGE, PARAMETERS
-from surelist.service.record.access import Actor, Brake
+from surelist.service.record.access import Brake
 from surelist.service.record.database import Database
-from surelist.service.record.record import Registry
+from surelist.service.record.record import Actor, Registry
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, runtime_of, slots_of
 from surelist.service.sandbox import Sandboxes

@@ -14,8 +14,8 @@ from surelist.service.api import Auditor, Maker, SelectionId
 from surelist.service.bodies import TABLE_BODY
 from surelist.service.choices import AboutList, ChosenColumns, Labels, until
 from surelist.service.models import FileOptions, Name, Number, PastOptions, Receipt, ReviewsView
-from surelist.service.record import events
-from surelist.service.record.chain import Entry, of_kind
+from surelist.service.record import campaigns as events
+from surelist.service.record.event import Entry, of_kind
 from surelist.service.runtime import working
 from surelist.service.uploads import Spool, list_of
 from surelist.service.worklist import Worklist

@@ -15,8 +15,8 @@ from surelist.reports import history
 from surelist.service import calibrating, campaigns, downloading, drafts, reviewing, wizard
 from surelist.service.campaign_api import finished_in, waiting_in
 from surelist.service.choices import ChosenColumns, until
-from surelist.service.record import events
-from surelist.service.record.chain import Entry, of_kind
+from surelist.service.record import campaigns as events
+from surelist.service.record.event import Entry, of_kind
 from surelist.service.record.view import View
 from surelist.service.runtime import working
 from surelist.service.uploads import Draft, Spool

@@ -34,9 +34,9 @@ from surelist.service.jobs import (
     source_of,
 )
 from surelist.service.promise_form import FieldError, number_in, share_in
-from surelist.service.record import events
+from surelist.service.record import campaigns as events
 from surelist.service.record.campaigns import ENDED
-from surelist.service.record.chain import Entry, of_kind
+from surelist.service.record.event import Entry, of_kind
 from surelist.service.record.log import Key, Written
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime

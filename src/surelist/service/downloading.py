@@ -11,7 +11,8 @@ from surelist.promises.policy import Policy
 from surelist.reports.html import write_pdf
 from surelist.service.errors import NotFound, TooMuchWork
 from surelist.service.jobs import source_of
-from surelist.service.record.events import CampaignScreened, SelectionMade
+from surelist.service.record.campaigns import CampaignScreened
+from surelist.service.record.events import SelectionMade
 from surelist.service.uploads import KeptList, Spool, removing
 from surelist.service.workers import run
 from surelist.workflows import downloads

@@ -23,8 +23,7 @@ from surelist.promises.policy import Policy
 from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.choices import AboutList, ChosenColumns
 from surelist.service.errors import TooLarge
-from surelist.service.record.events import SelectionMade
-from surelist.service.record.events.lists import Listed
+from surelist.service.record.events import Listed, SelectionMade
 from surelist.service.record.log import Key, Written
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime

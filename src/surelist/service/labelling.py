@@ -25,9 +25,9 @@ from surelist.service.choices import ChosenColumns, until
 from surelist.service.errors import NotFound
 from surelist.service.jobs import escaped, made_upload, named, new_id
 from surelist.service.promise_form import Offer, Part, kind_of, number_in, parts, share_in
-from surelist.service.record.chain import Entry
-from surelist.service.record.events import LabellingListed, LabellingStarted, LabellingTold, PolicySaved
-from surelist.service.record.labellings import AnswersSoFar
+from surelist.service.record.event import Entry
+from surelist.service.record.events import PolicySaved
+from surelist.service.record.labellings import AnswersSoFar, LabellingListed, LabellingStarted, LabellingTold
 from surelist.service.record.log import Key, Written
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
@@ -259,7 +259,7 @@ def correct(
         seq = marks.seq
         now, _ = run(labelling_record.corrected, entry.event.state, before.marks, given)
         _refuse_known(runtime, view, ident, marks.ever)
-        written = view.correct_labels(ident, given, now, before, seq, key).result()
+        written = view.tell_labels(ident, given, now, before, key, marked=seq).result()
         with _LAYING_OUT:
             if runtime.spool.result(ident) is not None and not laid_out(runtime, view, ident):
                 _lay_out(runtime, standing(view, ident))

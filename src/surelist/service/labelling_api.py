@@ -18,8 +18,7 @@ from surelist.service.api import Auditor, Maker, Reader, SelectionId
 from surelist.service.bodies import TABLE_BODY, sent
 from surelist.service.models import Name, Options, PolicyFile, Receipt, option, with_fields
 from surelist.service.promise_form import Part
-from surelist.service.record.chain import Entry
-from surelist.service.record.event import Event
+from surelist.service.record.event import Entry, Event
 from surelist.service.record.view import View
 from surelist.service.runtime import working
 

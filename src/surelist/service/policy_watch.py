@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
 from surelist.reports import history
-from surelist.service.record.bound import Outdated
-from surelist.service.record.chain import Entry
+from surelist.service.record.event import Entry
 from surelist.service.record.events import PolicyWithdrawn, SelectionMade
 from surelist.service.record.log import Key, Written
-from surelist.service.record.record import SavedPolicy
+from surelist.service.record.record import Outdated, SavedPolicy
 from surelist.service.record.reviews import Closing
 from surelist.service.record.view import View
 from surelist.service.reviewing import KnownList

@@ -15,9 +15,12 @@ from surelist.errors import InvalidInput
 from surelist.service import answers, campaigns, jobs, labelling, policy_watch, reviewing
 from surelist.service.choices import until
 from surelist.service.errors import Forbidden
-from surelist.service.record.chain import Entry, of_kind
-from surelist.service.record.events import CampaignScreened, LabellingStarted, Reviewable, SelectionMade
+from surelist.service.record.campaigns import CampaignScreened
+from surelist.service.record.event import Entry, of_kind
+from surelist.service.record.events import SelectionMade
+from surelist.service.record.labellings import LabellingStarted
 from surelist.service.record.marks import Marks
+from surelist.service.record.reviews import Reviewable
 from surelist.service.record.view import View
 from surelist.service.reviewing import Spot
 from surelist.service.runtime import working

@@ -23,10 +23,10 @@ from surelist.promises.policy import Policy
 from surelist.service.errors import Busy, NotAuthenticated, without_places
 from surelist.service.middleware import Body, Metrics, client
 from surelist.service.record import access, live_settings
-from surelist.service.record.access import LOCAL_ACTOR, Actor, Brake, Token
+from surelist.service.record.access import Brake, Token
 from surelist.service.record.connections import is_postgres
 from surelist.service.record.log import Key
-from surelist.service.record.record import Registry
+from surelist.service.record.record import LOCAL_ACTOR, Actor, Registry
 from surelist.service.record.view import View
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool

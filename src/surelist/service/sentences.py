@@ -12,11 +12,13 @@ from typing import NamedTuple
 import msgspec
 
 from surelist.service.record import events
-from surelist.service.record.access import LOCAL
-from surelist.service.record.chain import Entry
-from surelist.service.record.event import Event, Piece, Words, read
+from surelist.service.record.access import TokenCreated
+from surelist.service.record.campaigns import CampaignScreened, CampaignStarted
+from surelist.service.record.event import Entry, Event, Piece, Words, read
 from surelist.service.record.history import History
+from surelist.service.record.labellings import LabellingStarted
 from surelist.service.record.marks import NO, YES
+from surelist.service.record.record import LOCAL
 
 
 class ToldEntry(NamedTuple):
@@ -46,18 +48,18 @@ class NamesNow:
         if made := self._named(events.SelectionMade, ident):
             later = self._named(events.SelectionDescribed, ident)
             return Piece((later or made).name or "a shortlist", f"/selections/{ident}")
-        if begun := self._named(events.LabellingStarted, ident):
+        if begun := self._named(LabellingStarted, ident):
             return Piece(begun.name, f"/labellings/{ident}")
-        if pool := self._named(events.CampaignScreened, ident):
+        if pool := self._named(CampaignScreened, ident):
             return Piece(pool.name or "a shortlist", f"/campaigns/{pool.campaign}")
         return Piece(ident[:12])
 
     def campaign(self, ident: str) -> Piece:
-        begun = self._named(events.CampaignStarted, ident)
+        begun = self._named(CampaignStarted, ident)
         return Piece(begun.name, f"/campaigns/{ident}") if begun else Piece(ident[:12])
 
     def token(self, ident: str) -> str:
-        made = self._named(events.TokenCreated, ident)
+        made = self._named(TokenCreated, ident)
         return made.name if made else f"token {ident}"
 
     def marks(self, seq: int) -> Mapping[int, int]:

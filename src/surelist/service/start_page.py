@@ -9,7 +9,7 @@ from typing import NamedTuple
 from surelist.service import answers, campaign_pages, policy_watch, reviewing
 from surelist.service.choices import until
 from surelist.service.models import PolicyView
-from surelist.service.record.chain import Entry
+from surelist.service.record.event import Entry
 from surelist.service.record.events import SelectionMade
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from surelist._numerals import duration
 from surelist.errors import InvalidInput
 from surelist.service.record import access, live_settings
-from surelist.service.record.access import ROLES, Token
-from surelist.service.record.events import SessionBegun
+from surelist.service.record.access import SessionBegun, Token
+from surelist.service.record.record import ROLES
 from surelist.service.record.view import View
 from surelist.service.runtime import key_of
 from surelist.service.settings import MIB, Settings

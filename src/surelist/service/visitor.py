@@ -23,8 +23,8 @@ from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.page_words import plainly, sentence
 from surelist.service.record import access
-from surelist.service.record.access import LOCAL_ACTOR, Actor
 from surelist.service.record.log import Key
+from surelist.service.record.record import LOCAL_ACTOR, Actor
 from surelist.service.record.view import View
 from surelist.service.runtime import key_of, runtime_of
 from surelist.service.sandbox import Sandboxes

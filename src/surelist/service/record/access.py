@@ -1,4 +1,4 @@
-"""Who may do what: roles, tokens, sessions, and the brake on guessing.
+"""Who may do what: tokens, sessions, and the brake on guessing.
 
 A token is shown once and stored as a hash. The page's session is a random cookie, stored as a
 hash too; the token against cross-site forgery is derived from the cookie, which no other site
@@ -16,64 +16,105 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from surelist import _check as check
+from surelist._numerals import moment
 from surelist.errors import InvalidInput
-from surelist.service.errors import Conflict, Forbidden, NotAuthenticated, NotFound, TooManyAttempts
-from surelist.service.record.chain import Entry
+from surelist.service.errors import Conflict, NotAuthenticated, NotFound, TooManyAttempts
 from surelist.service.record.connections import Connection
-from surelist.service.record.event import Event
-from surelist.service.record.events import SessionBegun, TokenChanged, TokenCreated, TokenRevoked
-from surelist.service.record.events.access import policies_in
-from surelist.service.record.log import Key
-from surelist.service.record.record import Registry
-from surelist.service.record.writer import Batch, now
+from surelist.service.record.event import Entry, Event, Names, Words
+from surelist.service.record.log import Batch, Key, now
+from surelist.service.record.record import ROLES, Actor, Registry
 
-ROLES = ("viewer", "operator", "admin")  # each may do what those before it may
-LOCAL = "local"
+if TYPE_CHECKING:
+    from surelist.service.record.verify import Story
+
 MOST_POLICIES = 200  # of one token
 _COLUMNS = "id, name, role, policy, created, expires, revoked"  # of a ``Token``
 
 
-@dataclass(frozen=True)
-class Actor:
-    """Whoever makes a request: a name for the record, a role, perhaps some policies only."""
+def policies_in(text: str | None) -> tuple[str, ...] | None:
+    """The policies that a token is for, as the record has them; None for all."""
+    return None if text is None else tuple(text.split())
 
+
+def _policies_said(policy: str | None, names: Names) -> Words:
+    """The policies that a token is for."""
+    policies = policies_in(policy)
+    if policies is None:
+        return ["all policies"]
+    listed: Words = [part for each in policies for part in (", ", names.policy(each))][1:]
+    return ["the policy " if len(policies) == 1 else "the policies ", *listed, " only"]
+
+
+class TokenCreated(Event, frozen=True, kw_only=True):
+    """Somebody was let in; ``fingerprint`` is that of the stored digest."""
+
+    action = "token.created"
+    looked_at = ("token", "tokens", "role, policy, end and secret, and that nobody came in without one")
     name: str
     role: str
-    policies: tuple[str, ...] | None = None  # None: all of them
+    policy: str | None
+    expires: str | None
+    fingerprint: str
 
-    @property
-    def limited(self) -> bool:
-        """Whether they may use some policies only, and nothing that belongs to none."""
-        return self.policies is not None
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        only: Words = [", for ", *_policies_said(self.policy, names)] if self.policy else []
+        end = f", until {moment(self.expires)}" if self.expires else ""
+        return [f"let {self.name} in as {self.role}", *only, f"{end}."]
 
-    @property
-    def leads(self) -> bool:
-        """Whether they may manage who else may do what."""
-        return self.role == "admin" and not self.limited
-
-    def require(self, role: str) -> None:
-        if ROLES.index(self.role) < ROLES.index(role):
-            raise Forbidden(f"This needs the role {role!r}; yours is {self.role!r}.")
-
-    def may_use(self, policy: str | None) -> bool:
-        """Whether a policy, or what belongs to it, is theirs to use."""
-        return self.policies is None or policy in self.policies
-
-    def require_policy(self, policy: str) -> None:
-        if not self.may_use(policy):
-            other = "another policy" if len(self.policies or ()) == 1 else "other policies"
-            raise Forbidden(f"This token is for {other}.")
-
-    def require_all_policies(self) -> None:
-        if self.policies is not None:
-            count = len(self.policies)
-            some = "one policy" if count == 1 else f"{count:,} policies"
-            raise Forbidden(f"This token is for {some} only; this needs one for all of them.")
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        story.tokens[entry.subject] = self
+        story.begun[entry.subject] = entry.at
 
 
-LOCAL_ACTOR = Actor(LOCAL, "admin")
+class TokenChanged(Event, frozen=True, kw_only=True):
+    """Another role, or other policies."""
+
+    action = "token.changed"
+    role: str
+    policy: str | None
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return [f"made {names.token(subject)} {self.role}, for ", *_policies_said(self.policy, names), "."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        story.require_token(entry)
+        story.tokens[entry.subject] = structs.replace(
+            story.tokens[entry.subject], role=self.role, policy=self.policy
+        )
+
+
+class TokenRevoked(Event, frozen=True, kw_only=True):
+    """Its end, and that of every session begun with it."""
+
+    action = "token.revoked"
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return [f"revoked the token of {names.token(subject)}."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        story.revoked[story.require_token(entry)] = entry.at
+
+
+class SessionBegun(Event, frozen=True, kw_only=True):
+    """Somebody logged in."""
+
+    action = "session.begun"
+    fingerprint: str
+    expires: str
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return ["logged in."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        token = story.tokens[story.require_token(entry)]
+        if token.expires is not None and token.expires < entry.at:
+            story.problem(entry, "its token had expired before")
+        story.sessions.setdefault(entry.subject, {})[self.fingerprint] = self.expires
 
 
 @dataclass(frozen=True)
@@ -132,14 +173,11 @@ def create_token(
         name=name, role=role, policy=policy, expires=expires, fingerprint=fingerprint(_digest(secret))
     )
 
-    def after(connection: Connection, entry: Entry[Event]) -> None:
-        connection.execute(
-            "INSERT INTO tokens (id, name, role, policy, digest, created, expires) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [ident, name, role, policy, _digest(secret), token.created, expires],
-        )
-
-    written = registry.append(actor, ident, event, key=key, after=after).result()
+    sql = "INSERT INTO tokens (id, name, role, policy, digest, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    values = [ident, name, role, policy, _digest(secret), token.created, expires]
+    written = registry.append(
+        actor, ident, event, key=key, after=lambda connection, _: connection.execute(sql, values)
+    ).result()
     if written.replayed:
         raise Conflict(
             "token: this one was made before. Its text was shown then and is not kept: revoke it and make "
@@ -169,11 +207,11 @@ def change_token(
         if keep_admin and not (role == "admin" and policy is None):
             _require_other_admin(batch, token)
 
-    def after(connection: Connection, entry: Entry[Event]) -> None:
-        connection.execute("UPDATE tokens SET role = ?, policy = ? WHERE id = ?", [role, policy, ident])
-
-    event = TokenChanged(role=role, policy=policy)
-    registry.append(actor, ident, event, key=key, before=before, after=after).result()
+    sql = "UPDATE tokens SET role = ?, policy = ? WHERE id = ?"
+    registry.append(
+        actor, ident, TokenChanged(role=role, policy=policy), key=key, before=before,
+        after=lambda connection, _: connection.execute(sql, [role, policy, ident]),
+    ).result()  # fmt: skip
 
 
 def revoke_token(
@@ -194,9 +232,7 @@ def revoke_token(
 
 
 def _in_use(batch: Batch, ident: str) -> Token:
-    rows = batch.connection.execute(
-        f"SELECT {_COLUMNS} FROM tokens WHERE id = ? AND revoked IS NULL", [ident]
-    )
+    rows = batch.query(f"SELECT {_COLUMNS} FROM tokens WHERE id = ? AND revoked IS NULL", [ident])
     if not rows:
         raise NotFound(f"token: there is no token {ident!r} in use; `surelist token list` shows them.")
     return Token(*rows[0])
@@ -204,7 +240,7 @@ def _in_use(batch: Batch, ident: str) -> Token:
 
 def _require_other_admin(batch: Batch, token: Token) -> None:
     """Somebody has to be able to undo it."""
-    rows = batch.connection.execute(f"SELECT {_COLUMNS} FROM tokens WHERE id <> ?", [token.id])
+    rows = batch.query(f"SELECT {_COLUMNS} FROM tokens WHERE id <> ?", [token.id])
     others = [each for each in (Token(*row) for row in rows) if each.usable and as_actor(each).leads]
     if token.usable and as_actor(token).leads and not others:
         raise Conflict(
@@ -222,10 +258,7 @@ def find_token(registry: Registry, text: str) -> Token:
     """The token behind a text, or ``NotAuthenticated``; never says which part was wrong."""
     parts = text.split("_", 2)
     if len(parts) == 3 and parts[0] == "surelist" and parts[1].isalnum():
-        rows = registry.database.read(
-            f"SELECT digest, {_COLUMNS} FROM tokens WHERE id = ?",
-            [parts[1]],
-        )
+        rows = registry.database.read(f"SELECT digest, {_COLUMNS} FROM tokens WHERE id = ?", [parts[1]])
         if rows and hmac.compare_digest(rows[0][0], _digest(parts[2])):
             token = Token(*rows[0][1:])
             if token.usable:

@@ -8,14 +8,13 @@ logged in logs in again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.service.errors import StorageError
-from surelist.service.record.connections import Connection, Rows, hidden, transaction
-from surelist.service.record.database import Database
+from surelist.service.record.connections import Connection, hidden, transaction
+from surelist.service.record.database import TABLE_NAMES, Database
 from surelist.service.record.verify import EMPTY, Verdict, verify
 
 LEFT_OUT = ("meta", "sessions")
@@ -58,9 +57,8 @@ def _copied(source: Database, target: Database) -> Verdict:
         with transaction(writer):
             if writer.execute("SELECT 1 FROM log LIMIT 1"):
                 raise InvalidInput("database", f"{hidden(target.address)} holds a record already.")
-            for table, columns in target.columns().items():
-                if table not in LEFT_OUT:
-                    _copy_table(reader, writer, table, columns)
+            for table in [each for each in TABLE_NAMES if each not in LEFT_OUT]:
+                _copy_table(reader, writer, table)
             head = reader.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1")
         source.discard(reader)
         target.discard(writer)
@@ -78,20 +76,15 @@ def _require_intact(verdict: Verdict, what: str) -> None:
         raise StorageError(f"record: {what} is not intact: {problems[0]}. Do not use it.")
 
 
-def _copy_table(reader: Connection, writer: Connection, table: str, columns: list[str]) -> None:
-    names, marks = ", ".join(columns), ", ".join("?" for _ in columns)
-    for rows in _pages(reader, table, columns, names):
-        writer.many(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
-
-
-def _pages(reader: Connection, table: str, columns: list[str], names: str) -> Iterator[Rows]:
+def _copy_table(reader: Connection, writer: Connection, table: str) -> None:
     """Tables that grow without end hang on the log's numbers and come in pieces; the others are small."""
+    columns = writer.columns(table)
+    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+    insert, select = f"INSERT INTO {table} ({names}) VALUES ({marks})", f"SELECT {names} FROM {table}"
     if "seq" not in columns:
-        yield reader.execute(f"SELECT {names} FROM {table}")
+        writer.many(insert, reader.execute(select))
         return
     last = reader.execute(f"SELECT max(seq) FROM {table}")[0][0] or 0
     for start in range(0, last, ROWS_AT_ONCE):
-        yield reader.execute(
-            f"SELECT {names} FROM {table} WHERE seq > ? AND seq <= ? ORDER BY seq",
-            [start, start + ROWS_AT_ONCE],
-        )
+        part = [start, start + ROWS_AT_ONCE]
+        writer.many(insert, reader.execute(f"{select} WHERE seq > ? AND seq <= ? ORDER BY seq", part))

@@ -1,4 +1,4 @@
-"""Campaigns on record: how each began and every step since, in order, as one actor may read and write them.
+"""Campaigns on record: how each began and every step since, in order; verifying takes each step again.
 
 A step is worked out from all steps before it, so one that somebody else wrote meanwhile is a conflict. Listed
 candidates appear as scores without names; who they are is known only as long as their list is kept.
@@ -6,44 +6,210 @@ candidates appear as scores without names; who they are is known only as long as
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from surelist._numerals import count
+from surelist.reports.evidence import Look
 from surelist.service.errors import Conflict, NotFound
-from surelist.service.record import events
-from surelist.service.record.bound import Bound, Outdated, Writing
-from surelist.service.record.chain import Entry
-from surelist.service.record.log import Key
-from surelist.service.record.reviews import require_open
-from surelist.service.record.writer import Batch
+from surelist.service.record.event import Entry, Event, Names, Words, counted
+from surelist.service.record.events import Listed, Withdrawn, finished
+from surelist.service.record.log import Batch, Key
+from surelist.service.record.record import Bound, Outdated, Writing, require_open
+from surelist.workflows import campaign_record as steps
+from surelist.workflows.campaign_record import CampaignStatus, Step
+
+if TYPE_CHECKING:
+    from surelist.service.record.verify import Story
 
 ENDED = (
     "campaign: its promise was withdrawn, because the reviews of its pools speak against it; it goes no "
     "further. Start a new one on fresh rows."
 )
-_STEPS = ", ".join(
-    f"'{each.action}'" for each in (events.CampaignScreened, events.CampaignReviewed, events.CampaignUpdated)
-)
+AUDITED = "a"  # the sign of those who were drawn and are not listed
+
+
+class CampaignStarted(Event, frozen=True, kw_only=True):
+    """A campaign from past rows; ``state`` is what its steps go on from."""
+
+    action = "campaign.started"
+    looked_at = ("campaign", "campaigns", "all steps made again")
+    name: str
+    note: str = ""
+    file: str
+    rows_sha256: str
+    rows_fingerprint: str
+    columns: dict[str, str | None]
+    target: str
+    pool_size: float
+    alpha: float
+    monitor_alpha: float
+    schedule: tuple[int, ...]
+    uncertified: str
+    audit_rate: float | None = None
+    earlier_looks: tuple[Look, ...] = ()
+    state: str
+    after: CampaignStatus
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return ["began the campaign ", names.campaign(subject), f": {self.target}."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        if entry.subject in story.campaigns:
+            story.problem(entry, "the same campaign was started before")
+        story.campaigns[entry.subject] = steps.resumed(self.state, [])
+        _compare(entry, story, entry.subject, self.after)
+
+
+class CampaignScreened(Listed, frozen=True, kw_only=True):
+    """A pool was shortlisted with the threshold in force; listed candidates are scores without names."""
+
+    action = "campaign.screened"
+    campaign: str
+    pool: str
+    threshold: float | None
+    scores: list[float]
+    draws: str | None = None
+    after: CampaignStatus
+
+    @property
+    def step(self) -> Step:
+        return steps.PoolScreened(self.pool, self.candidates, self.threshold, self.scores, self.draws)
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        pool = f"{counted(self.candidates, 'candidate')} of {self.name or 'a pool'}"
+        drawn = "" if self.audit is None else f", and drew {count(self.drawn)} of the others for an audit"
+        made = f"shortlisted {count(self.shortlisted)} of {pool}{drawn}, in the campaign "
+        return [made, names.campaign(self.campaign), "."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        if entry.subject in story.reviewable:
+            story.problem(entry, "the same pool was screened before")
+        story.reviewable[entry.subject] = self
+        _require_running(entry, story, self.campaign)
+        counted = self.drawn == (self.draws or "").count(AUDITED)
+        if not counted or len(self.scores) != self.shortlisted + self.drawn:
+            story.problem(entry, "its list is not the one it counts")
+        if self.audit_rate != story.campaigns[self.campaign].audit_rate:
+            story.problem(entry, "its audit was drawn at another rate than that of its campaign")
+        if (self.campaign, self.pool_sha256) in story.pools:
+            story.problem(entry, "the same pool was screened before")
+        story.pools.add((self.campaign, self.pool_sha256))
+        _take(entry, story, self)
+
+
+class CampaignReviewed(Event, frozen=True, kw_only=True):
+    """The reviews of a campaign's pool have ended; ``labels`` has one sign for each candidate, by rank."""
+
+    action = "campaign.reviewed"
+    looked_at = (
+        "finished pool of a campaign", "finished pools of campaigns",
+        "what the reviews show, worked out again",
+    )  # fmt: skip
+    campaign: str
+    pool: str
+    labels: str
+    after: CampaignStatus
+
+    @property
+    def step(self) -> Step:
+        return steps.PoolReviewed(self.pool, self.labels)
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return finished(names.reviewed(subject), self.labels.count("1"), self.labels.count("?"))
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        outcomes = list(story.close(entry).values())
+        said = (self.labels.count("1"), self.labels.count("0"))
+        gone = entry.subject in story.removed and not any(said)
+        if said != (outcomes.count(True), outcomes.count(False)) and not gone:
+            # ranks are known as long as the list is kept
+            story.problem(entry, "what the reviews are said to show is not what they show")
+        story.closed[entry.subject] = None
+        _take(entry, story, self)
+
+
+class CampaignUpdated(Event, frozen=True, kw_only=True):
+    """The scheduled update of the threshold."""
+
+    action = "campaign.updated"
+    campaign: str
+    after: CampaignStatus
+
+    @property
+    def step(self) -> Step:
+        return steps.ThresholdUpdated()
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return ["updated the threshold of the campaign ", names.campaign(self.campaign), "."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        _require_running(entry, story, self.campaign)
+        _take(entry, story, self)
+
+
+CampaignStep = CampaignScreened | CampaignReviewed | CampaignUpdated
+
+
+class CampaignWithdrawn(Withdrawn, frozen=True, kw_only=True):
+    """The campaign goes no further."""
+
+    action = "campaign.withdrawn"
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return [
+            "finished reviews that raise the alarm: the campaign ",
+            names.campaign(subject),
+            " is withdrawn.",
+        ]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        _require_running(entry, story, entry.subject)
+        story.ended.add(entry.subject)
+        if not story.campaigns[entry.subject].alarm:
+            story.problem(entry, "the reviews on record do not speak against the promise that was withdrawn")
+
+
+def _require_running(entry: Entry[Event], story: Story, campaign: str) -> None:
+    if campaign in story.ended:
+        story.problem(entry, "its campaign was withdrawn before")
+
+
+def _take(entry: Entry[Event], story: Story, made: CampaignStep) -> None:
+    steps.take(story.campaigns[made.campaign], made.step)
+    _compare(entry, story, made.campaign, made.after)
+
+
+def _compare(entry: Entry[Event], story: Story, campaign: str, after: CampaignStatus) -> None:
+    now = steps.status(story.campaigns[campaign])
+    wrong = [name for name in steps.FOLLOWS if getattr(after, name) != getattr(now, name)]
+    if wrong:
+        story.problem(entry, f"the steps on record do not lead there: {', '.join(wrong)}")
+
+
+_STEPS = "'campaign.screened', 'campaign.reviewed', 'campaign.updated'"
 
 
 class Campaigns(Bound):
     """The campaigns of a record; they concern no one policy, so a token for one policy sees none."""
 
-    def campaign(self, ident: str) -> Entry[events.CampaignStarted]:
+    def campaign(self, ident: str) -> Entry[CampaignStarted]:
         """The entry that started a campaign."""
         self.actor.require_all_policies()
-        return self.registry.one(events.CampaignStarted, ident, "campaign")
+        return self.registry.one(CampaignStarted, ident, "campaign")
 
-    def all_campaigns(self, limit: int | None = None) -> list[Entry[events.CampaignStarted]]:
+    def all_campaigns(self, limit: int | None = None) -> list[Entry[CampaignStarted]]:
         """Newest first."""
-        return [] if self.actor.limited else self.registry.entries(events.CampaignStarted, limit=limit)
+        return [] if self.actor.limited else self.registry.entries(CampaignStarted, limit=limit)
 
-    def pool(self, ident: str, pool: str) -> Entry[events.CampaignScreened]:
+    def pool(self, ident: str, pool: str) -> Entry[CampaignScreened]:
         """A pool that this campaign screened."""
         self.actor.require_all_policies()
-        entry = self.registry.one(events.CampaignScreened, pool, "pool")
+        entry = self.registry.one(CampaignScreened, pool, "pool")
         if entry.event.campaign != ident:
             raise NotFound(f"pool: the campaign has none named {pool[:80]!r}.")
         return entry
 
-    def steps(self, ident: str) -> list[Entry[events.CampaignStep]]:
+    def steps(self, ident: str) -> list[Entry[CampaignStep]]:
         """All steps so far, oldest first."""
         self.actor.require_all_policies()
         return self.registry.select(f"{self._of_campaign} ORDER BY seq", [ident])
@@ -52,20 +218,20 @@ class Campaigns(Bound):
     def _of_campaign(self) -> str:
         return f"WHERE action IN ({_STEPS}) AND {self.registry.database.json_text('campaign')} = ?"
 
-    def withdrawn(self, ident: str) -> Entry[events.CampaignWithdrawn] | None:
+    def withdrawn(self, ident: str) -> Entry[CampaignWithdrawn] | None:
         """The entry that withdrew a campaign's promise, if one did."""
         self.actor.require_all_policies()
-        return self.registry.newest(events.CampaignWithdrawn, ident)
+        return self.registry.newest(CampaignWithdrawn, ident)
 
-    def start_campaign(self, ident: str, event: events.CampaignStarted, key: Key | None) -> Writing:
+    def start_campaign(self, ident: str, event: CampaignStarted, key: Key | None) -> Writing:
         return self.registry.append(self.may("operator"), ident, event, key=key)
 
     def add_step(
         self,
         subject: str,
-        step: events.CampaignStep,
+        step: CampaignStep,
         before: int,
-        alarm: events.CampaignWithdrawn | None,
+        alarm: CampaignWithdrawn | None,
         key: Key | None,
     ) -> Writing:
         """One more step, worked out after ``before`` others; ``alarm`` withdraws the promise with it.
@@ -74,17 +240,15 @@ class Campaigns(Bound):
         """
 
         def check(batch: Batch) -> None:
-            batch.flush()
             ended = "SELECT 1 FROM log WHERE subject = ? AND action = 'campaign.withdrawn'"
-            if isinstance(step, events.CampaignReviewed):
+            if isinstance(step, CampaignReviewed):
                 require_open(batch, subject)
-            elif batch.connection.execute(ended, [step.campaign]):
+            elif batch.query(ended, [step.campaign]):
                 raise Conflict(ENDED)
-            known = batch.connection.execute(f"SELECT count(*) FROM log {self._of_campaign}", [step.campaign])
+            known = batch.query(f"SELECT count(*) FROM log {self._of_campaign}", [step.campaign])
             if known[0][0] != before:
                 raise Outdated("campaign: another step was made at the same moment. Load the page again.")
 
         return self.registry.append(
-            self.may("operator"), subject, step, key=key, before=check,
-            also=(step.campaign, alarm) if alarm is not None else None,
-        )  # fmt: skip
+            self.may("operator"), subject, step, key=key, before=check, also=(step.campaign, alarm)
+        )

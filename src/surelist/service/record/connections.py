@@ -13,11 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.service.errors import DiskFull, StorageError
+
+if TYPE_CHECKING:
+    import psycopg
 
 APPEND_LOCK = 7_395_112_264
 PATIENCE_SECONDS = 15
@@ -26,20 +29,70 @@ VALUES_AT_ONCE = 500
 Rows = list[tuple[Any, ...]]
 
 
-class Connection(Protocol):
+class Connection:
     """One open connection, used by one thread at a time."""
 
-    def execute(self, sql: str, values: Sequence[object] = ()) -> Rows: ...
-    def many(self, sql: str, rows: Sequence[Sequence[object]]) -> None: ...
+    unusable = "record: it cannot be used now."
+    _inner: sqlite3.Connection | psycopg.Connection
+    _trouble: tuple[type[Exception], ...]  # what the driver raises
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> Rows:
+        _refuse_nul(values)
+        with self._errors():
+            cursor = self._inner.execute(self._in_dialect(sql), *([values] if values else []))
+            return cursor.fetchall() if cursor.description else []
+
+    def many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        for row in rows:
+            _refuse_nul(row)
+        with self._errors():
+            self._inner.cursor().executemany(self._in_dialect(sql), rows)
+
+    def columns(self, table: str) -> list[str]:
+        """The names of a table's columns, in order."""
+        with self._errors():
+            described = self._inner.execute(f"SELECT * FROM {table} LIMIT 0").description
+        return [str(each[0]) for each in described or ()]
+
     def begin(self) -> None:
         """Start a write transaction and take the append lock."""
+        raise NotImplementedError
 
     def begin_snapshot(self) -> None:
         """Start a transaction that sees the record as it is now, whatever others write meanwhile."""
+        raise NotImplementedError
 
-    def commit(self) -> None: ...
-    def rollback(self) -> None: ...
-    def close(self) -> None: ...
+    def commit(self) -> None:
+        self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        with suppress(*self._trouble):
+            self._inner.execute("ROLLBACK")
+
+    def close(self) -> None:
+        with suppress(*self._trouble):
+            self._inner.close()
+
+    def _in_dialect(self, sql: str) -> str:
+        return sql
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self._trouble as error:
+            if self._full(error):
+                message = "record: the disk that holds it is full. Make room and try again."
+                raise DiskFull(message, self._detail(error)) from None
+            raise StorageError(self.unusable, self._detail(error)) from None
+
+    def _full(self, error: Exception) -> bool:
+        """Whether there is no room left."""
+        raise NotImplementedError
+
+    def _detail(self, error: Exception) -> str:
+        """Where and what, for whoever runs the service."""
+        raise NotImplementedError
 
 
 @contextmanager
@@ -54,15 +107,12 @@ def transaction(connection: Connection) -> Iterator[Connection]:
     connection.commit()
 
 
-def batched(values: Iterable[str]) -> Iterator[list[str]]:
-    """All of them, in parts that fit into one statement each."""
+def batched(values: Iterable[str]) -> Iterator[tuple[list[str], str]]:
+    """All of them, in parts that fit into one statement each, with a place in it for each value."""
     every = list(values)
-    return (every[start : start + VALUES_AT_ONCE] for start in range(0, len(every), VALUES_AT_ONCE))
-
-
-def slots(values: Sequence[object]) -> str:
-    """A place in a statement for each."""
-    return ", ".join("?" * len(values))
+    for start in range(0, len(every), VALUES_AT_ONCE):
+        part = every[start : start + VALUES_AT_ONCE]
+        yield part, ", ".join("?" * len(part))
 
 
 def is_postgres(address: str) -> bool:
@@ -91,12 +141,15 @@ def _postgres_parts(address: str) -> Mapping[str, object]:
         ) from None
 
 
-class Sqlite:
+class Sqlite(Connection):
     """WAL, so that readers never wait; ``synchronous=FULL``, so that a commit is on the disk.
 
     With ``inode``, that of a file opened before, nothing is created: an empty file in the place of one that
     was moved away would take over its log of pending writes, and what is in there would be lost.
     """
+
+    unusable = "record: it cannot be used now. Nothing was written."
+    _trouble = (sqlite3.Error, OSError)
 
     def __init__(self, path: Path, *, read_only: bool = False, inode: int | None = None) -> None:
         self._path = str(path)
@@ -110,7 +163,7 @@ class Sqlite:
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             self.inode = path.stat().st_ino if inode is None else inode
             self.require_in_place()
-            self._inner = _sqlite(f"file:{quote(str(path.absolute()))}?mode=rw", uri=True)
+            self._inner = _sqlite(f"{_uri(path)}?mode=rw")
             self._inner.execute("PRAGMA journal_mode=WAL")
             self._inner.execute("PRAGMA synchronous=FULL")
 
@@ -121,31 +174,20 @@ class Sqlite:
         index is there as well and is shared. A log without an index is read in a copy.
         """
         pending, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
-        address = f"file:{quote(str(path.absolute()))}?mode=ro"
+        address = f"{_uri(path)}?mode=ro"
         if not (pending.exists() and pending.stat().st_size):
-            self._inner = _sqlite(f"{address}&immutable=1", uri=True)
+            self._inner = _sqlite(f"{address}&immutable=1")
             return
         if index.exists():
             with suppress(sqlite3.OperationalError):
-                self._inner = _sqlite(address, uri=True)
+                self._inner = _sqlite(address)
                 self._inner.execute("SELECT 1 FROM sqlite_master")
                 return
         self._copy = TemporaryDirectory(prefix="surelist-")
         copied = Path(self._copy.name) / "record.db"
         shutil.copyfile(path, copied)
         shutil.copyfile(pending, f"{copied}-wal")
-        self._inner = _sqlite(str(copied))
-
-    def execute(self, sql: str, values: Sequence[object] = ()) -> Rows:
-        _refuse_nul(values)
-        with self._errors():
-            return self._inner.execute(sql, values).fetchall()
-
-    def many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        for row in rows:
-            _refuse_nul(row)
-        with self._errors():
-            self._inner.executemany(sql, rows)
+        self._inner = _sqlite(_uri(copied))
 
     def begin(self) -> None:
         self.require_in_place()
@@ -165,31 +207,25 @@ class Sqlite:
         self.execute("BEGIN")
         self.execute("SELECT 1 FROM sqlite_master LIMIT 1")  # the snapshot starts with the first read
 
-    def commit(self) -> None:
-        self.execute("COMMIT")
-
-    def rollback(self) -> None:
-        with suppress(sqlite3.Error):
-            if self._inner.in_transaction:
-                self._inner.execute("ROLLBACK")
-
     def close(self) -> None:
-        with suppress(sqlite3.Error):
-            self._inner.close()
+        super().close()
         if self._copy is not None:
             self._copy.cleanup()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise _explained(error, self._path) from error
+    def _full(self, error: Exception) -> bool:
+        return "full" in str(error) or "No space" in str(error)
+
+    def _detail(self, error: Exception) -> str:
+        return f"({self._path}: {error})"
 
 
-def _sqlite(path: str, *, uri: bool = False) -> sqlite3.Connection:
+def _uri(path: Path) -> str:
+    return f"file:{quote(str(path.absolute()))}"
+
+
+def _sqlite(uri: str) -> sqlite3.Connection:
     return sqlite3.connect(
-        path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=uri
+        uri, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=True
     )
 
 
@@ -199,14 +235,7 @@ def _refuse_nul(values: Sequence[object]) -> None:
         raise InvalidInput("text", "a NUL character cannot be kept on record. Leave it out.")
 
 
-def _explained(error: Exception, path: str) -> StorageError:
-    detail = f"({path}: {error})"
-    if "full" in str(error) or "No space" in str(error):
-        return DiskFull("record: the disk that holds it is full. Make room and try again.", detail)
-    return StorageError("record: it cannot be used now. Nothing was written.", detail)
-
-
-class Postgres:
+class Postgres(Connection):
     """``synchronous_commit=on`` whatever the server's default: an acknowledged entry is durable."""
 
     def __init__(self, address: str, *, read_only: bool = False) -> None:
@@ -216,8 +245,7 @@ class Postgres:
             raise MissingDependency(
                 "A PostgreSQL record needs psycopg: pip install 'surelist[service,postgres]'."
             ) from error
-        self._error = psycopg.Error
-        self._full = (psycopg.errors.DiskFull,)
+        self._trouble, self._disk_full = (psycopg.Error,), psycopg.errors.DiskFull
         self._where = hidden(address)
         self._secret = str(_postgres_parts(address).get("password") or "")
         with self._errors():
@@ -230,18 +258,6 @@ class Postgres:
                 f"-c default_transaction_read_only={'on' if read_only else 'off'}",
             )
 
-    def execute(self, sql: str, values: Sequence[object] = ()) -> Rows:
-        _refuse_nul(values)
-        with self._errors():
-            cursor = self._inner.execute(sql.replace("?", "%s"), values or None)
-            return cursor.fetchall() if cursor.description else []
-
-    def many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        for row in rows:
-            _refuse_nul(row)
-        with self._errors(), self._inner.cursor() as cursor:
-            cursor.executemany(sql.replace("?", "%s"), rows)
-
     def begin(self) -> None:
         self.execute("BEGIN")
         self.execute("SELECT pg_advisory_xact_lock(?)", [APPEND_LOCK])
@@ -249,27 +265,11 @@ class Postgres:
     def begin_snapshot(self) -> None:
         self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-    def commit(self) -> None:
-        self.execute("COMMIT")
+    def _in_dialect(self, sql: str) -> str:
+        return sql.replace("?", "%s")
 
-    def rollback(self) -> None:
-        with suppress(self._error):
-            self._inner.execute("ROLLBACK")
-
-    def close(self) -> None:
-        with suppress(self._error):
-            self._inner.close()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except self._full as error:
-            message = "record: the disk that holds it is full. Make room and try again."
-            raise DiskFull(message, self._detail(error)) from None
-        except self._error as error:
-            message = "record: it cannot be used now."
-            raise StorageError(message, self._detail(error)) from None
+    def _full(self, error: Exception) -> bool:
+        return isinstance(error, self._disk_full)
 
     def _detail(self, error: Exception) -> str:
         text = (str(error).strip() or type(error).__name__).splitlines()[0]

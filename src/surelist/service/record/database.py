@@ -1,4 +1,8 @@
-"""The record's tables in SQLite or PostgreSQL: made once, opened for writing or for reading only."""
+"""The record's tables in SQLite or PostgreSQL: made once, guarded, opened for writing or for reading only.
+
+Triggers keep the log and the reviews append-only; ``verify`` compares them. A trigger or rule of anybody else
+on the record's tables is a problem too: it could swallow what is written.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from surelist.errors import InvalidInput
 from surelist.service.errors import StorageError
-from surelist.service.record.connections import (
-    Connection,
-    Postgres,
-    Rows,
-    Sqlite,
-    hidden,
-    is_postgres,
-    transaction,
-)
-from surelist.service.record.guards import add_guards
+from surelist.service.record import connections
+from surelist.service.record.connections import Connection, Rows, hidden
 
 FORMAT = "1"
 
@@ -55,6 +50,8 @@ CREATE TABLE replays (
 );
 """
 
+TABLE_NAMES = re.findall(r"CREATE TABLE (\w+)", TABLES)
+
 _JSON_TEXT = {"sqlite": "json_extract(details, '$.{}')", "postgresql": "(details::json ->> '{}')"}
 # by texts in entries' details: what is about one policy, file, labelling or campaign, without reading the log
 INDEXES = """\
@@ -65,6 +62,65 @@ log_watched ON log ({policy}, seq) WHERE action = 'selection.made' AND {watched}
 log_by_campaign ON log ({campaign}, seq) \
 WHERE action IN ('campaign.screened', 'campaign.reviewed', 'campaign.updated')"""
 
+GUARDED = ("log", "reviews")  # no row of these is ever changed or removed
+_BODY = "BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END"
+_GUARDS = {  # statements that make them, with the table and the verb to put in
+    "sqlite": "CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table} "
+    "BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END",
+    "postgresql": "CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+    "FOR EACH STATEMENT EXECUTE FUNCTION surelist_append_only()",
+}
+_TRIGGERS = {
+    "sqlite": "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": "SELECT t.tgname, c.relname, CASE WHEN t.tgenabled = 'D' THEN 'disabled' ELSE "
+    "substring(pg_get_triggerdef(t.oid) FROM ' (BEFORE .*) ON ') || "
+    "substring(pg_get_triggerdef(t.oid) FROM ' FOR EACH .*$') || ' ' || p.prosrc END "
+    "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE NOT t.tgisinternal AND n.nspname = current_schema()",
+}
+_RULES = "SELECT rulename, tablename FROM pg_rules WHERE schemaname = current_schema()"
+_POSTGRES = (
+    f"BEFORE DELETE OR UPDATE OR TRUNCATE FOR EACH STATEMENT EXECUTE FUNCTION surelist_append_only() {_BODY}"
+)
+
+
+def add_guards(kind: str, connection: Connection, tables: tuple[str, ...] = GUARDED) -> None:
+    """Forbid changes of these tables from now on."""
+    if kind == "postgresql":
+        connection.execute(
+            "CREATE OR REPLACE FUNCTION surelist_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ {_BODY} $$"
+        )
+    for table in tables:
+        for statement in _guards(kind, table).values():
+            connection.execute(statement)
+
+
+def _guards(kind: str, table: str) -> dict[str, str]:
+    """The names of a table's guards, and how each is made."""
+    if kind == "postgresql":
+        return {f"{table}_append_only": _GUARDS[kind].format(table=table)}
+    return {
+        f"{table}_no_{verb}": _GUARDS[kind].format(table=table, verb=verb) for verb in ("update", "delete")
+    }
+
+
+def check_guards(kind: str, connection: Connection) -> list[str]:
+    """A sentence for each guard that is not as it was made, and for each trigger that nobody made here."""
+    present = {
+        (name, table): " ".join((text or "").split())
+        for name, table, text in connection.execute(_TRIGGERS[kind])
+    }
+    problems = []
+    for table in GUARDED:
+        made = _guards(kind, table)
+        expected = dict.fromkeys(made, _POSTGRES) if kind == "postgresql" else made
+        if any(present.pop((name, table), None) != text for name, text in expected.items()):
+            problems.append(f"the guard against changes of the table {table} was removed or changed")
+    added = [*present, *(connection.execute(_RULES) if kind == "postgresql" else ())]
+    return problems + [f"a trigger {name} was added to the table {table}" for name, table in added]
+
 
 class Database:
     """Connections to one database: one per thread for reading, one for the writer.
@@ -74,23 +130,22 @@ class Database:
 
     def __init__(self, address: str, *, read_only: bool = False) -> None:
         self.address, self._read_only = address, read_only
+        self.kind = "postgresql" if connections.is_postgres(address) else "sqlite"
         self._local = threading.local()
         self._opened: list[Connection] = []
         self._guard = threading.Lock()
         self._inode: int | None = None  # of the record's file, once it was opened for writing
 
-    @property
-    def kind(self) -> str:
-        return "postgresql" if is_postgres(self.address) else "sqlite"
-
     def connect(self) -> Connection:
         connection: Connection
         if self.kind == "postgresql":
-            connection = Postgres(self.address, read_only=self._read_only)
+            connection = connections.Postgres(self.address, read_only=self._read_only)
         elif self._read_only and not Path(self.address).is_file():
             raise InvalidInput("database", f"there is no file {self.address}.")
         else:
-            connection = opened = Sqlite(Path(self.address), read_only=self._read_only, inode=self._inode)
+            connection = opened = connections.Sqlite(
+                Path(self.address), read_only=self._read_only, inode=self._inode
+            )
             self._inode = None if self._read_only else opened.inode
         with self._guard:
             self._opened.append(connection)
@@ -104,23 +159,26 @@ class Database:
     def require_in_place(self) -> None:
         """Raise where the record's file is no longer the one that was opened."""
         connection = getattr(self._local, "connection", None)
-        if isinstance(connection, Sqlite):
+        if isinstance(connection, connections.Sqlite):
             connection.require_in_place()
 
-    def read(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+    def read(self, sql: str, values: Sequence[object] = ()) -> Rows:
         """Run one query; a lost connection is opened anew once, since reading twice is harmless."""
-        for attempt in (0, 1):
-            connection = getattr(self._local, "connection", None)
-            if connection is None:
-                connection = self._local.connection = self.connect()
-            try:
-                return connection.execute(sql, values)
-            except StorageError:
-                self._local.connection = None
-                self.discard(connection)
-                if attempt:
-                    raise
-        raise AssertionError("unreachable")
+        try:
+            return self._read(sql, values)
+        except StorageError:
+            return self._read(sql, values)
+
+    def _read(self, sql: str, values: Sequence[object]) -> Rows:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self.connect()
+        try:
+            return connection.execute(sql, values)
+        except StorageError:
+            self._local.connection = None
+            self.discard(connection)
+            raise
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -138,7 +196,7 @@ class Database:
         """Make the tables where there are none; refuse a database of another version."""
         connection = self.connect()
         try:
-            with transaction(connection):
+            with connections.transaction(connection):
                 if not connection.execute(_HAS_META[self.kind]):
                     self._create(connection)
                 self._check_version(connection)
@@ -154,19 +212,6 @@ class Database:
         """SQL for a text in an entry's details."""
         return _JSON_TEXT[self.kind].format(name)
 
-    def columns(self) -> dict[str, list[str]]:
-        """The columns of every table, in the order in which tables are made."""
-        names = [line.split()[2] for line in TABLES.splitlines() if line.startswith("CREATE TABLE")]
-        return {name: self._columns_of(name) for name in names}
-
-    def _columns_of(self, table: str) -> list[str]:
-        sql = {
-            "sqlite": "SELECT name FROM pragma_table_info(?)",
-            "postgresql": "SELECT column_name FROM information_schema.columns WHERE table_name = ? "
-            "AND table_schema = current_schema() ORDER BY ordinal_position",
-        }[self.kind]
-        return [str(row[0]) for row in self.read(sql, [table])]
-
     def _check_version(self, connection: Connection) -> None:
         if not connection.execute(_HAS_META[self.kind]):
             raise InvalidInput("database", f"{hidden(self.address)} holds no record of surelist.")
@@ -178,9 +223,8 @@ class Database:
             )
 
     def _create(self, connection: Connection) -> None:
-        for statement in TABLES.split(";\n"):
-            if statement.strip():
-                connection.execute(statement)
+        for statement in TABLES.strip().split(";\n"):
+            connection.execute(statement)
         for statement in INDEXES.splitlines():
             columns = re.sub(r"{(\w+)}", lambda name: self.json_text(name[1]), statement)
             connection.execute(f"CREATE INDEX {columns}")

@@ -1,23 +1,32 @@
-"""What every event of the record answers: its fields, its sentence, and what verifying asks of it.
+"""What every event of the record answers (its fields, its sentence, what verifying asks), and the hash chain.
 
-An event is one class in ``events``; its fields are what the log stores of it. A kind that is not known
-here is shown by its code.
+An event is one class, its fields are what the log stores of it. A kind that is not known here is shown by its
+code.
+
+Every entry holds the hash of the one before, so that an edit shows: its own is the SHA-256 of its fields and
+of that. Whoever changes, removes or inserts an entry must change every later hash; a head noted elsewhere
+(each receipt and each report carries one) then no longer matches.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
 from surelist._numerals import count
+from surelist.service.errors import Conflict
 
 if TYPE_CHECKING:
-    from surelist.service.record.chain import Entry
-    from surelist.service.record.story import Story
+    from surelist.service.record.verify import Story
+
+GENESIS = "0" * 64
 
 
 class Piece(NamedTuple):
@@ -70,25 +79,6 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 KINDS: dict[str, type[Event]] = {}
 
 
-class Described(Event, frozen=True, kw_only=True):
-    """Another name and note."""
-
-    name: str
-    note: str = ""
-
-    def named(self, what: str, thing: Piece) -> Words:
-        note = f" and noted: {self.note}" if self.note else ""
-        return [f"named the {what} ", thing, f" “{self.name}”{note}."]
-
-
-class Withdrawn(Event, frozen=True, kw_only=True):
-    """Reviews raised the alarm: why, after how many pools, and how strong the evidence is."""
-
-    reason: str
-    pools: int
-    e_value: float
-
-
 class Unknown(Event, frozen=True, kw_only=True):
     """An entry of a kind that this version does not know."""
 
@@ -117,3 +107,68 @@ def read(action: str, details: str) -> Event:
 def counted(number: int, what: str, many: str | None = None) -> str:
     """So many of something, in words."""
     return f"1 {what}" if number == 1 else f"{count(number)} {many or what + 's'}"
+
+
+E = TypeVar("E", bound=Event)
+E_co = TypeVar("E_co", bound=Event, covariant=True)
+
+
+@dataclass(frozen=True)
+class Entry(Generic[E_co]):
+    """One line of the record. ``details`` is the event as JSON text, and part of the hash."""
+
+    seq: int
+    at: str
+    actor: str
+    action: str
+    subject: str
+    details: str
+    previous: str
+    hash: str
+
+    @cached_property
+    def event(self) -> E_co:
+        """What happened; read when somebody asks."""
+        try:
+            return cast(E_co, read(self.action, self.details))
+        except msgspec.MsgspecError:
+            raise Conflict(
+                f"record: entry {self.seq:,} cannot be read. It was edited: verify the record."
+            ) from None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The details as plain values, for whoever reads the log."""
+        return msgspec.json.decode(self.details, type=dict[str, Any])
+
+    @property
+    def receipt(self) -> str:
+        """What to note down to prove later that this entry was there."""
+        return f"{self.seq}:{self.hash}"
+
+    def expected_hash(self) -> str:
+        return entry_hash(*self.row()[:-1])
+
+    def row(self) -> tuple[int, str, str, str, str, str, str, str]:
+        return (
+            self.seq, self.at, self.actor, self.action, self.subject, self.details, self.previous, self.hash
+        )  # fmt: skip
+
+
+def of_kind(entries: Iterable[Entry[Any]], kind: type[E]) -> list[Entry[E]]:
+    """Those of these entries that are of one kind."""
+    return [entry for entry in entries if isinstance(entry.event, kind)]
+
+
+def next_entry(head: tuple[int, str], event: E, *, at: str, actor: str, subject: str) -> Entry[E]:
+    """The entry that follows ``head`` (sequence number and hash)."""
+    seq, previous, details = head[0] + 1, head[1], event.details()
+    digest = entry_hash(seq, at, actor, event.action, subject, details, previous)
+    entry: Entry[E] = Entry(seq, at, actor, event.action, subject, details, previous, digest)
+    entry.__dict__["event"] = event  # known, and not read again
+    return entry
+
+
+def entry_hash(*fields: int | str) -> str:
+    """JSON keeps the fields apart, so that no two different entries share their bytes."""
+    return hashlib.sha256(json.dumps(fields, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()

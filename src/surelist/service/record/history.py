@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from surelist.service.record.access import Actor
-from surelist.service.record.chain import E, Entry
-from surelist.service.record.event import Event
+from surelist.service.record.event import E, Entry, Event
 from surelist.service.record.events import ReviewsReceived
-from surelist.service.record.record import Registry
+from surelist.service.record.record import Actor, Registry
 
 # what a person looks for: words for it, and which actions begin so
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -6,25 +6,105 @@ one more needs none of those before it; the last entry has the hash of that row,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import hashlib
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from surelist._numerals import count
 from surelist.service.errors import Conflict
-from surelist.service.record.bound import Bound, Outdated, Writing
-from surelist.service.record.chain import Entry
-from surelist.service.record.connections import Connection
-from surelist.service.record.event import Event
-from surelist.service.record.events import (
-    LabellingCorrected,
-    LabellingListed,
-    LabellingStarted,
-    LabellingTold,
-)
-from surelist.service.record.events.labellings import marks_hash
-from surelist.service.record.log import Key
-from surelist.service.record.writer import Batch
-from surelist.workflows.labelling_record import Told
+from surelist.service.record.event import Entry, Event, Names, Words, counted
+from surelist.service.record.log import Batch, Key
+from surelist.service.record.record import Bound, Outdated, Writing
+from surelist.workflows.labelling_record import Answered, Told
+
+if TYPE_CHECKING:
+    from surelist.service.record.verify import Story
+
+
+class LabellingStarted(Event, frozen=True, kw_only=True):
+    """Candidates to label were drawn; ``state`` is the draw."""
+
+    action = "labelling.started"
+    looked_at = ("labelling", "labellings", "all answers put through the procedure again")
+    name: str
+    file: str
+    collection_sha256: str
+    candidates: int
+    target: str
+    alpha: float
+    labels: int
+    state: str
+    kept_until: str
+
+    @property
+    def to_review(self) -> int:
+        """How many may be answered."""
+        return self.labels
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        most = f", with at most {counted(self.labels, 'label')}: {self.target}."
+        return ["began the labelling ", names.reviewed(subject), most]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        story.reviewable[entry.subject] = self
+        story.labellings[entry.subject] = Answered(self.state)
+
+
+class LabellingTold(Event, frozen=True, kw_only=True):
+    """Answers that count from now on; ``sha256`` is that of all answers so far."""
+
+    action = "labelling.told"
+    rows: list[int]
+    labels: list[int | None]
+    sha256: str
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        yes, asked = count(self.labels.count(1)), counted(len(self.labels), "candidate")
+        return [f"answered for {asked} of ", names.reviewed(subject), f": {yes} qualified."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        work = story.labellings[entry.subject]
+        self.take(work)
+        story.told[entry.subject] = entry.seq
+        if self.sha256 != marks_hash(work.marks):
+            story.problem(entry, "the answers so far are not those it says")
+
+    def take(self, work: Answered) -> None:
+        work.tell(Told(self.rows, self.labels))
+
+
+class LabellingCorrected(LabellingTold, frozen=True, kw_only=True):
+    """Labels in the place of others that nothing rested on; both stay on record."""
+
+    action = "labelling.corrected"
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        yes, asked = count(self.labels.count(1)), counted(len(self.labels), "answer")
+        return [f"corrected {asked} of ", names.reviewed(subject), f": {yes} now qualified."]
+
+    def take(self, work: Answered) -> None:
+        work.correct(Told(self.rows, self.labels))
+
+
+class LabellingListed(Event, frozen=True, kw_only=True):
+    """The certified list of the collection itself was made."""
+
+    action = "labelling.listed"
+    shortlisted: int
+    result_sha256: str
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        listed = counted(self.shortlisted, "candidate")
+        return ["made the certified list of ", names.reviewed(subject), f": {listed}."]
+
+
+def marks_hash(marks: str | None) -> str:
+    """SHA-256 of the answers so far."""
+    return hashlib.sha256((marks or "").encode()).hexdigest()
+
+
+_ANSWERS = "'labelling.told', 'labelling.corrected'"
 
 
 class AnswersSoFar(NamedTuple):
@@ -47,7 +127,7 @@ class Labellings(Bound):
         rows = self.registry.database.read(
             "SELECT l.seq, l.details, p.seq, p.marks FROM log l "
             "LEFT JOIN progress p ON p.labelling = l.subject "
-            "WHERE l.subject = ? AND l.action IN ('labelling.told', 'labelling.corrected') "
+            f"WHERE l.subject = ? AND l.action IN ({_ANSWERS}) "
             "ORDER BY l.seq DESC LIMIT 1",
             [labelling],
         )
@@ -83,41 +163,34 @@ class Labellings(Bound):
         return self.registry.append(self.may("operator"), ident, event, key=key)
 
     def tell_labels(
-        self, ident: str, told: Told, now: str, before: AnswersSoFar, key: Key | None = None
-    ) -> Writing:
-        """Answers that count from now on and lead to the marks ``now``; refused if others came meanwhile."""
-        event = LabellingTold(rows=told.rows, labels=told.labels, sha256=marks_hash(now))
-        return self._answer(ident, event, now, before, key)
-
-    def correct_labels(
-        self, ident: str, told: Told, now: str, before: AnswersSoFar, marked: int, key: Key | None = None
-    ) -> Writing:
-        """The same of answers that replace others; refused if anybody marked after the entry ``marked``."""
-        event = LabellingCorrected(rows=told.rows, labels=told.labels, sha256=marks_hash(now))
-        return self._answer(ident, event, now, before, key, marked)
-
-    def _answer(
-        self, ident: str, event: LabellingTold, now: str, before: AnswersSoFar, key: Key | None,
+        self, ident: str, told: Told, now: str, before: AnswersSoFar, key: Key | None = None,
         marked: int | None = None,
     ) -> Writing:  # fmt: skip
+        """Answers that count from now on and lead to the marks ``now``; refused if others came meanwhile.
+
+        With ``marked`` they replace others; refused if anybody marked after that entry.
+        """
+        kind = LabellingTold if marked is None else LabellingCorrected
+        event = kind(rows=told.rows, labels=told.labels, sha256=marks_hash(now))
+
         def check(batch: Batch) -> None:
-            batch.flush()
-            newest = "SELECT seq FROM log WHERE subject = ? "
-            newest += "AND action IN ('labelling.told', 'labelling.corrected') ORDER BY seq DESC LIMIT 1"
+            newest = (
+                f"SELECT seq FROM log WHERE subject = ? AND action IN ({_ANSWERS}) ORDER BY seq DESC LIMIT 1"
+            )
             later = "SELECT 1 FROM reviews WHERE selection = ? AND seq > ? LIMIT 1"
-            if batch.connection.execute(newest, [ident]) != ([(before.seq,)] if before.seq else []) or (
-                marked is not None and batch.connection.execute(later, [ident, marked])
+            if batch.query(newest, [ident]) != ([(before.seq,)] if before.seq else []) or (
+                marked is not None and batch.query(later, [ident, marked])
             ):
                 raise Outdated("labels: somebody else has just sent others. Load the page again.")
 
-        def keep(connection: Connection, entry: Entry[Event]) -> None:
-            connection.execute(
+        return self.registry.append(
+            self.may("operator"), ident, event, key=key, before=check,
+            after=lambda connection, entry: connection.execute(
                 "INSERT INTO progress (labelling, seq, marks) VALUES (?, ?, ?) "
                 "ON CONFLICT (labelling) DO UPDATE SET seq = excluded.seq, marks = excluded.marks",
                 [ident, entry.seq, now],
-            )
-
-        return self.registry.append(self.may("operator"), ident, event, key=key, before=check, after=keep)
+            ),
+        )  # fmt: skip
 
     def list_labelled(self, ident: str, event: LabellingListed, key: Key | None) -> Writing:
         """The certified list of a collection was made."""

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 import msgspec
 
 from surelist.errors import InvalidInput
-from surelist.service.record.access import Actor
-from surelist.service.record.events import SettingsChanged
-from surelist.service.record.events.access import LONGEST_KEEP, LONGEST_TITLE, LiveSettings
+from surelist.service.record.events import LONGEST_KEEP, LONGEST_TITLE, LiveSettings, SettingsChanged
 from surelist.service.record.log import Key, Log
+from surelist.service.record.record import Actor
 
 SUBJECT = "settings"
 NAMES = LiveSettings.__struct_fields__

@@ -1,20 +1,212 @@
-"""The log of one service: entries appended by the one writer, read back, known by idempotency keys."""
+"""The log of one service: entries appended by the one writer, read back, known by idempotency keys.
+
+Appends from many requests share a transaction, hence one flush to disk: a thread takes whatever jobs are
+waiting, runs them in one locked transaction and answers each only after the commit. Other processes on the
+same database are kept in order by the lock of ``connections``. Jobs check first and write last, so that a
+refused job leaves no trace.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Generic
 
-from surelist.service.errors import Conflict, NotFound
-from surelist.service.record.chain import E, E_co, Entry
-from surelist.service.record.connections import Connection, Rows, batched, slots
+from surelist.errors import SurelistError
+from surelist.service.errors import Conflict, NotFound, StorageError
+from surelist.service.record.connections import Connection, Rows, batched
 from surelist.service.record.database import Database
-from surelist.service.record.event import Event
-from surelist.service.record.writer import Batch, Writer
+from surelist.service.record.event import GENESIS, E, E_co, Entry, Event, next_entry
 
+BATCH = 64
+WAITING = 10_000
 COLUMNS = "seq, at, actor, action, subject, details, previous, hash"
+
+Job = Callable[["Batch"], Any]
+
+
+@dataclass
+class Batch:
+    """One write transaction under way. Entries are collected and inserted together."""
+
+    connection: Connection
+    entries: list[Entry[Event]] = field(default_factory=list)
+    appended: int = 0
+    _head: tuple[int, str] | None = None
+    _active: set[str] = field(default_factory=set)  # policies that are known to be in use
+
+    def append(self, actor: str, subject: str, event: E) -> Entry[E]:
+        """Add one entry to the chain."""
+        if self._head is None:
+            rows = self.connection.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1")
+            self._head = (int(rows[0][0]), str(rows[0][1])) if rows else (0, GENESIS)
+        entry = next_entry(self._head, event, at=now(), actor=actor, subject=subject)
+        self.entries.append(entry)
+        self.appended += 1
+        self._head = (entry.seq, entry.hash)
+        self._active.discard(subject)  # it may be retired by this
+        return entry
+
+    def query(self, sql: str, values: Sequence[object]) -> Rows:
+        """Ask the record as it is in this very transaction."""
+        self.flush()
+        return self.connection.execute(sql, values)
+
+    def require_active(self, policy: str) -> None:
+        """The policy is on record and neither retired nor withdrawn, in this very transaction."""
+        if policy in self._active:
+            return
+        actions = self.query(
+            "SELECT action FROM log WHERE subject = ? "
+            "AND action IN ('policy.saved', 'policy.retired', 'policy.withdrawn')",
+            [policy],
+        )
+        if ("policy.saved",) not in actions:
+            raise NotFound(f"policy: there is none with the hash {policy!r} on record.")
+        if ("policy.withdrawn",) in actions:
+            raise Conflict(
+                "policy: its promise was withdrawn, because the reviews of its pools speak against it; "
+                "it makes no new shortlists. Calibrate a new policy on fresh rows."
+            )
+        if ("policy.retired",) in actions:
+            raise Conflict("policy: it is retired and makes no new shortlists. Choose another policy.")
+        self._active.add(policy)
+
+    def flush(self) -> None:
+        if self.entries:
+            # one statement: row by row, the interpreter would change threads after each
+            places = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * len(self.entries))
+            values = [value for entry in self.entries for value in entry.row()]
+            self.connection.execute(f"INSERT INTO log ({COLUMNS}) VALUES {places}", values)
+            self.entries.clear()
+
+
+class Writer:
+    """Runs jobs in batches on a thread of its own; ``submit`` returns at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: deque[tuple[Job, Future[Any]]] = deque()
+        self._lock, self._awake = threading.Lock(), threading.Event()
+        self._closed = False
+        self._called: asyncio.AbstractEventLoop | None = None
+        self._connection: Connection | None = None
+        self._thread = threading.Thread(target=self._work, name="surelist-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Job) -> Future[Any]:
+        """The result arrives when the job's transaction is on disk."""
+        future: Future[Any] = Future()
+        with self._lock:
+            if self._closed:
+                future.set_exception(StorageError("record: it is closed; the service is stopping."))
+            elif len(self._waiting) >= WAITING:
+                future.set_exception(StorageError("record: too many writes are waiting. Try again shortly."))
+            else:
+                self._waiting.append((job, future))
+        self._call()
+        return future
+
+    def _call(self) -> None:
+        """Wake the thread; from an event loop only once it has run what is ready.
+
+        Requests that came together then share a transaction, and the two threads do not fight for the
+        interpreter. Whoever waits on the loop for the answer lets it run.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._awake.set()
+            return
+        if self._called is not loop:
+            self._called = loop
+            loop.call_soon(self._wake)
+
+    def _wake(self) -> None:
+        self._called = None
+        self._awake.set()
+
+    def close(self) -> None:
+        """Finish what is waiting, then stop."""
+        with self._lock:
+            self._closed = True
+        self._awake.set()
+        self._thread.join(timeout=30)
+
+    def _work(self) -> None:
+        while not self._closed or self._waiting:
+            self._awake.wait()
+            self._awake.clear()
+            while self._waiting:
+                self._run([self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))])
+        self._drop()
+
+    def _run(self, waiting: list[tuple[Job, Future[Any]]], again: bool = True) -> None:
+        try:
+            if self._connection is None:
+                self._connection = self._database.connect()
+            self._connection.begin()
+            batch = Batch(self._connection)
+            done = [_attempt(job, batch) for job, _ in waiting]
+            batch.flush()
+        except Exception as error:
+            self._drop()
+            if not again:
+                _fail(waiting, error)
+                return
+            for one in waiting:  # nothing was committed: each may try once more, by itself
+                self._run([one], again=False)
+            return
+        try:
+            self._connection.commit()
+        except Exception as error:
+            self._drop()
+            unknown = StorageError(
+                f"{error} The entry may or may not be on record: send the request again with the "
+                "same Idempotency-Key to find out.",
+                getattr(error, "detail", ""),
+            )
+            _fail(waiting, error if self._database.kind == "sqlite" else unknown)
+            return
+        for (_, future), (result, problem) in zip(waiting, done, strict=True):
+            if problem is not None:
+                future.set_exception(problem)
+            else:
+                future.set_result(result)
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.rollback()
+            self._database.discard(self._connection)
+            self._connection = None
+
+
+def _attempt(job: Job, batch: Batch) -> tuple[Any, Exception | None]:
+    """A refusal concerns one job; trouble with the database, or a refusal halfway, the batch."""
+    before = batch.appended
+    try:
+        return job(batch), None
+    except StorageError:
+        raise
+    except SurelistError as refusal:
+        if batch.appended != before:
+            raise
+        return None, refusal
+
+
+def _fail(waiting: list[tuple[Job, Future[Any]]], error: Exception) -> None:
+    for _, future in waiting:
+        future.set_exception(error)
+
+
+def now() -> str:
+    """The time in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True)
@@ -53,17 +245,17 @@ class Log:
         key: Key | None = None,
         earlier: Callable[[Batch], Entry[E] | None] | None = None,
         before: Callable[[Batch], None] | None = None,
-        after: Callable[[Connection, Entry[E]], None] | None = None,
-        also: tuple[str, Event] | None = None,
+        after: Callable[[Connection, Entry[E]], object] | None = None,
+        also: tuple[str, Event | None] | None = None,
     ) -> Future[Written[E]]:
         """One entry; with a key seen before, the entry written then, as with one ``earlier`` finds.
 
         ``before`` may refuse; ``after`` writes what belongs to the entry; ``also`` is a second entry (subject
-        and event) that follows from the first and stands or falls with it.
+        and event, if there is one) that follows from the first and stands or falls with it.
         """
 
         def job(batch: Batch) -> Written[E]:
-            known = _replay(batch.connection.execute, actor, key, batch.flush) if key is not None else None
+            known = _replay(batch.connection.execute, actor, key, batch.query) if key is not None else None
             if known is None and earlier is not None:
                 known = earlier(batch)
             if known is not None:
@@ -78,8 +270,8 @@ class Log:
                 )
             if after is not None:
                 after(batch.connection, entry)
-            if also is not None:
-                batch.append(actor, *also)
+            if also is not None and also[1] is not None:
+                batch.append(actor, also[0], also[1])
             return Written(entry)
 
         return self.writer.submit(job)
@@ -113,10 +305,8 @@ class Log:
     def latest(self, kind: type[E], subjects: Sequence[str]) -> dict[str, Entry[E]]:
         """The latest entry of a kind about each of these subjects, of those that have one."""
         found: dict[str, Entry[E]] = {}
-        for each in batched(subjects):
-            newest = (
-                f"SELECT max(seq) FROM log WHERE action = ? AND subject IN ({slots(each)}) GROUP BY subject"
-            )
+        for each, slots in batched(subjects):
+            newest = f"SELECT max(seq) FROM log WHERE action = ? AND subject IN ({slots}) GROUP BY subject"
             entries = self.select(f"WHERE seq IN ({newest})", [kind.action, *each])
             found.update({entry.subject: entry for entry in entries})
         return found
@@ -129,7 +319,7 @@ class Log:
 
     def replayed(self, actor: str, key: Key) -> Entry[Any] | None:
         """The entry written under this idempotency key."""
-        return _replay(self.database.read, actor, key)
+        return _replay(self.database.read, actor, key, self.database.read)
 
     def forget_replays(self, until: str) -> None:
         """Idempotency keys are remembered for a while, not for ever."""
@@ -144,13 +334,12 @@ class Log:
 
 
 def _replay(
-    query: Callable[..., Rows], actor: str, key: Key, before_reading: Callable[[], None] = lambda: None
+    keys: Callable[..., Rows], actor: str, key: Key, entries: Callable[..., Rows]
 ) -> Entry[Any] | None:
-    rows = query("SELECT request, seq FROM replays WHERE actor = ? AND name = ?", [actor, key.name])
+    rows = keys("SELECT request, seq FROM replays WHERE actor = ? AND name = ?", [actor, key.name])
     if not rows:
         return None
     request, seq = rows[0]
     if request != key.request:
         raise Conflict("Idempotency-Key: it was used before with another request. Use a new key.")
-    before_reading()
-    return Entry(*query(f"SELECT {COLUMNS} FROM log WHERE seq = ?", [seq])[0])
+    return Entry(*entries(f"SELECT {COLUMNS} FROM log WHERE seq = ?", [seq])[0])

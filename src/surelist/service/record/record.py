@@ -1,4 +1,4 @@
-"""The record of one service: its log, the policies on it, and what was read of it before.
+"""The record of one service, and the actor it is bound to: what every part of a view is made of.
 
 A policy *is* its log entry, so there can be no half policy; a selection likewise. Candidates'
 data is not here: pools and shortlists appear as sizes and hashes.
@@ -7,17 +7,65 @@ data is not here: pools and shortlists appear as sizes and hashes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
+from surelist.errors import SurelistError
 from surelist.promises.policy import Policy
-from surelist.service.errors import Conflict
-from surelist.service.record.chain import Entry
+from surelist.service.errors import Conflict, Forbidden
 from surelist.service.record.database import Database
+from surelist.service.record.event import Entry
 from surelist.service.record.events import PolicyDescribed, PolicyRetired, PolicySaved, PolicyWithdrawn
-from surelist.service.record.log import Log
+from surelist.service.record.log import Batch, Key, Log, Written
 from surelist.service.record.marks import MarksOnRecord
+
+ROLES = ("viewer", "operator", "admin")  # each may do what those before it may
+LOCAL = "local"
+ENDS = "'reviews.closed', 'campaign.reviewed'"  # of the reviews of a list
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Whoever makes a request: a name for the record, a role, perhaps some policies only."""
+
+    name: str
+    role: str
+    policies: tuple[str, ...] | None = None  # None: all of them
+
+    @property
+    def limited(self) -> bool:
+        """Whether they may use some policies only, and nothing that belongs to none."""
+        return self.policies is not None
+
+    @property
+    def leads(self) -> bool:
+        """Whether they may manage who else may do what."""
+        return self.role == "admin" and not self.limited
+
+    def require(self, role: str) -> None:
+        if ROLES.index(self.role) < ROLES.index(role):
+            raise Forbidden(f"This needs the role {role!r}; yours is {self.role!r}.")
+
+    def may_use(self, policy: str | None) -> bool:
+        """Whether a policy, or what belongs to it, is theirs to use."""
+        return self.policies is None or policy in self.policies
+
+    def require_policy(self, policy: str) -> None:
+        if not self.may_use(policy):
+            other = "another policy" if len(self.policies or ()) == 1 else "other policies"
+            raise Forbidden(f"This token is for {other}.")
+
+    def require_all_policies(self) -> None:
+        if self.policies is not None:
+            count = len(self.policies)
+            some = "one policy" if count == 1 else f"{count:,} policies"
+            raise Forbidden(f"This token is for {some} only; this needs one for all of them.")
+
+
+LOCAL_ACTOR = Actor(LOCAL, "admin")
 
 
 @dataclass(frozen=True)
@@ -100,3 +148,54 @@ class Registry(Log):
 def policy_hash(text: str) -> str:
     """What a policy is known by: the SHA-256 of its file."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Outdated(Conflict):
+    """What was to be written was worked out from something that has changed meanwhile."""
+
+
+class Bound:
+    """A registry bound to an actor."""
+
+    def __init__(self, registry: Registry, actor: Actor) -> None:
+        self.registry, self.actor = registry, actor
+
+    def may(self, role: str, policy: str | None = None) -> str:
+        """The actor's name for the log, if they have this role for this policy, or for all without one."""
+        self.actor.require(role)
+        if policy is None:
+            self.actor.require_all_policies()
+        else:
+            self.actor.require_policy(policy)
+        return self.actor.name
+
+    def replayed(self, key: Key | None) -> Entry[Any] | None:
+        """What is on record under an idempotency key already, if the request was the same."""
+        return None if key is None else self.registry.replayed(self.actor.name, key)
+
+    def once(self, key: Key | None, job: Callable[[], Written[Any]]) -> Written[Any]:
+        """What a request leads to; sent again under one key, also at the same moment, what it led to first.
+
+        The slower of two may be refused because of what the faster one has just done.
+        """
+        if (known := self.replayed(key)) is not None:
+            return Written(known, replayed=True)
+        try:
+            return job()
+        except SurelistError:
+            if (known := self.replayed(key)) is not None:
+                return Written(known, replayed=True)
+            raise
+
+
+Writing = Future[Written[Any]]
+
+
+def require_open(batch: Batch, selection: str) -> None:
+    """Raise where the reviews of a list have ended."""
+    sql = f"SELECT at, actor FROM log WHERE subject = ? AND action IN ({ENDS})"
+    for at, actor in batch.query(sql, [selection]):
+        raise Conflict(
+            f"reviews: {actor} finished them on {at[:10]}; they count as evidence as they were then and "
+            "cannot change any more."
+        )

@@ -12,23 +12,19 @@ from typing import NamedTuple
 import msgspec
 
 from surelist.errors import InvalidInput
-from surelist.service.errors import Conflict, NotFound
+from surelist.service.errors import NotFound
 from surelist.service.record import events
-from surelist.service.record.bound import Bound, Outdated, Writing
-from surelist.service.record.chain import Entry
-from surelist.service.record.connections import Connection, Rows, batched, slots
-from surelist.service.record.event import Event
-from surelist.service.record.events.lists import note_hash, reviews_hash
-from surelist.service.record.log import Key
+from surelist.service.record.campaigns import CampaignReviewed, CampaignScreened
+from surelist.service.record.connections import Rows, batched
+from surelist.service.record.event import Entry, Event
+from surelist.service.record.labellings import LabellingStarted
+from surelist.service.record.log import Batch, Key
 from surelist.service.record.marks import CODES, QUALIFIED, Marks
-from surelist.service.record.writer import Batch
+from surelist.service.record.record import ENDS, Bound, Outdated, Writing, require_open
 from surelist.workflows.watching import PoolNumbers
 
 LONGEST_NOTE = 4000
-REVIEWABLE = ", ".join(
-    f"'{each.action}'" for each in (events.SelectionMade, events.CampaignScreened, events.LabellingStarted)
-)
-ENDS = ", ".join(f"'{each.action}'" for each in (events.ReviewsClosed, events.CampaignReviewed))  # of reviews
+Reviewable = events.SelectionMade | CampaignScreened | LabellingStarted
 
 
 class Closing(NamedTuple):
@@ -54,7 +50,7 @@ class Reviewing(Bound):
 
     # -- reading
 
-    def subject(self, ident: str) -> Entry[events.Reviewable]:
+    def subject(self, ident: str) -> Entry[Reviewable]:
         """What is reviewed; a labelling and a pool of a campaign need a token for all policies."""
         entry = self._reviewable(ident)
         if entry is None:
@@ -65,9 +61,16 @@ class Reviewing(Bound):
             self.actor.require_all_policies()
         return entry
 
-    def _reviewable(self, ident: str) -> Entry[events.Reviewable] | None:
-        where = f"WHERE subject = ? AND action IN ({REVIEWABLE}) LIMIT 1"
+    def _reviewable(self, ident: str) -> Entry[Reviewable] | None:
+        reviewable = "'selection.made', 'campaign.screened', 'labelling.started'"
+        where = f"WHERE subject = ? AND action IN ({reviewable}) LIMIT 1"
         return next(iter(self.registry.select(where, [ident])), None)
+
+    def seen(self, ident: str) -> Entry[Reviewable] | None:
+        """What is reviewed, if it is on record and this actor may see it."""
+        entry = self._reviewable(ident)
+        policy = entry.event.policy if entry and isinstance(entry.event, events.SelectionMade) else None
+        return entry if self.actor.may_use(policy) else None
 
     def marks(self, selection: str) -> Marks:
         """Who marked which candidate as what, as of now."""
@@ -82,28 +85,23 @@ class Reviewing(Bound):
 
     def hidden(self, entries: Sequence[Entry[Event]]) -> set[int]:
         """The entries with marks of others that this actor may still mark: how they marked is not told."""
-        others = [
-            e for e in entries if e.action == events.ReviewsReceived.action and e.actor != self.actor.name
-        ]
+        others = [e for e in entries if e.action == "reviews.received" and e.actor != self.actor.name]
         if self.actor.role == "viewer" or not others:
             return set()
-        closed: set[str] = set()
-        for each in (events.ReviewsClosed, events.CampaignReviewed):
-            closed |= self.registry.latest(each, [entry.subject for entry in others]).keys()
+        subjects = [entry.subject for entry in others]
+        latest = self.registry.latest
+        closed = {*latest(events.ReviewsClosed, subjects), *latest(CampaignReviewed, subjects)}
         return {entry.seq for entry in others if entry.subject not in closed}
 
-    def reviews_closed(self, selection: str) -> Entry[events.ReviewsClosed | events.CampaignReviewed] | None:
+    def reviews_closed(self, selection: str) -> Entry[events.ReviewsClosed | CampaignReviewed] | None:
         """The entry that ended the reviews of a selection, if one did."""
         where = f"WHERE subject = ? AND action IN ({ENDS}) ORDER BY seq DESC LIMIT 1"
         return next(iter(self.registry.select(where, [self.subject(selection).subject])), None)
 
-    def closings(self, policy: str) -> dict[str, PoolNumbers]:
+    def closings(self, policy: str, query: Callable[..., Rows] | None = None) -> dict[str, PoolNumbers]:
         """What the finished reviews of a policy's selections show, by selection."""
         self.actor.require_policy(policy)
-        return self._closings(policy, self.registry.database.read)
-
-    def _closings(self, policy: str, query: Callable[..., Rows]) -> dict[str, PoolNumbers]:
-        rows = query(
+        rows = (query or self.registry.database.read)(
             "SELECT subject, details FROM log WHERE action = 'reviews.closed' "
             f"AND {self.registry.database.policy_of_selection} = ?",
             [policy],
@@ -148,20 +146,20 @@ class Reviewing(Bound):
                 raise InvalidInput("reviews", expected="yes or no", got=f"the mark {mark!r}")
         rows = sorted((candidate, int(mark)) for candidate, mark in reviews.items())
         qualified = sum(mark in QUALIFIED for _, mark in rows)
-        event = events.ReviewsReceived(reviews=len(rows), qualified=qualified, sha256=reviews_hash(rows))
+        sha256 = events.hash_of(rows)
 
         def before(batch: Batch) -> None:
             require_open(batch, selection)
             _require_room(batch, selection, set(reviews), made.to_review)
 
-        def after(connection: Connection, entry: Entry[Event]) -> None:
-            connection.many(
+        return self.registry.append(
+            self.actor.name, selection,
+            events.ReviewsReceived(reviews=len(rows), qualified=qualified, sha256=sha256),
+            key=key, before=before,
+            after=lambda connection, entry: connection.many(
                 "INSERT INTO reviews (selection, candidate, qualified, seq) VALUES (?, ?, ?, ?)",
                 [(selection, candidate, mark, entry.seq) for candidate, mark in rows],
-            )
-
-        return self.registry.append(
-            self.actor.name, selection, event, key=key, before=before, after=after
+            ),
         )  # fmt: skip
 
     def write_note(self, selection: str, candidate: str, text: str, key: Key | None = None) -> Writing:
@@ -170,15 +168,14 @@ class Reviewing(Bound):
         self.subject(selection)
         if not text.strip() or len(text) > LONGEST_NOTE:
             raise InvalidInput("note", expected=f"1 to {LONGEST_NOTE:,} characters", got=f"{len(text):,}")
-
-        def after(connection: Connection, entry: Entry[Event]) -> None:
-            connection.execute(
+        event = events.NoteWritten(sha256=events.hash_of([candidate, text]))
+        return self.registry.append(
+            self.actor.name, selection, event, key=key,
+            after=lambda connection, entry: connection.execute(
                 "INSERT INTO notes (selection, candidate, text, seq) VALUES (?, ?, ?, ?)",
                 [selection, candidate, text, entry.seq],
-            )
-
-        event = events.NoteWritten(sha256=note_hash(candidate, text))
-        return self.registry.append(self.actor.name, selection, event, key=key, after=after)
+            ),
+        )  # fmt: skip
 
     def close_reviews(
         self, closing: Closing, alarm: events.PolicyWithdrawn | None, key: Key | None
@@ -193,52 +190,37 @@ class Reviewing(Bound):
         def before(batch: Batch) -> None:
             require_open(batch, selection)
             newer = "SELECT 1 FROM reviews WHERE selection = ? AND seq > ?"
-            if batch.connection.execute(newer, [selection, closing.reviews_until]) or (
-                len(self._closings(policy, batch.connection.execute)) != closing.others
+            if batch.query(newer, [selection, closing.reviews_until]) or (
+                len(self.closings(policy, batch.query)) != closing.others
             ):
                 raise Outdated("reviews: another one arrived at the same moment. Try again.")
-            if alarm is not None:
-                batch.withdrawn(policy)
 
+        event = events.ReviewsClosed(policy=policy, counts=closing.counts)
         return self.registry.append(
-            self.may("operator", policy), selection,
-            events.ReviewsClosed(policy=policy, counts=closing.counts), key=key, before=before,
-            also=(policy, alarm) if alarm is not None else None,
-        )  # fmt: skip
+            self.may("operator", policy), selection, event, key=key, before=before, also=(policy, alarm)
+        )
 
     def forget_list(self, selection: str, reason: str, key: Key | None = None) -> Writing:
         """The candidates of a selection are no longer kept: their notes go, and the record says when."""
         self.actor.require("operator")
         self.subject(selection)
-
-        def after(connection: Connection, entry: Entry[Event]) -> None:
-            connection.execute("DELETE FROM notes WHERE selection = ?", [selection])
-
+        sql, event = "DELETE FROM notes WHERE selection = ?", events.ListRemoved(reason=reason)
         return self.registry.append(
-            self.actor.name, selection, events.ListRemoved(reason=reason), key=key, after=after
+            self.actor.name, selection, event, key=key,
+            after=lambda connection, _: connection.execute(sql, [selection]),
         )  # fmt: skip
-
-
-def require_open(batch: Batch, selection: str) -> None:
-    batch.flush()
-    sql = f"SELECT at, actor FROM log WHERE subject = ? AND action IN ({ENDS})"
-    for at, actor in batch.connection.execute(sql, [selection]):
-        raise Conflict(
-            f"reviews: {actor} finished them on {at[:10]}; they count as evidence as they were then and "
-            "cannot change any more."
-        )
 
 
 def _require_room(batch: Batch, selection: str, candidates: set[str], listed: int) -> None:
     """No more different candidates than there are to review."""
     counted = "SELECT count(DISTINCT candidate) FROM reviews WHERE selection = ?"
-    reviewed = batch.connection.execute(counted, [selection])[0][0]
+    reviewed = batch.query(counted, [selection])[0][0]
     if reviewed + len(candidates) <= listed:
         return
     known: set[str] = set()
-    for names in batched(candidates):
-        sql = f"SELECT DISTINCT candidate FROM reviews WHERE selection = ? AND candidate IN ({slots(names)})"
-        known |= {each for (each,) in batch.connection.execute(sql, [selection, *names])}
+    for names, slots in batched(candidates):
+        sql = f"SELECT DISTINCT candidate FROM reviews WHERE selection = ? AND candidate IN ({slots})"
+        known |= {each for (each,) in batch.query(sql, [selection, *names])}
     together = reviewed + len(candidates - known)
     if together > listed:
         raise InvalidInput(

@@ -2,22 +2,38 @@
 
 Beside the log a record has tables that the log vouches for: reviews (their hash and their selection), notes,
 the answers of labellings, tokens (role, scope, expiry, end), salts, sessions and idempotency keys. A row
-that the log does not explain is a problem, as is an entry that contradicts an earlier one.
+that the log does not explain is a problem, as is an entry that contradicts an earlier one: each event says
+what contradicts it (``Event.verify``) and leaves in the ``Story`` what later ones are compared with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-from surelist.errors import InvalidInput
-from surelist.service.record.chain import GENESIS, Entry
+import msgspec
+
+from surelist.errors import InvalidInput, SurelistError
+from surelist.promises.policy import Policy
+from surelist.service.record.access import TokenCreated, fingerprint
 from surelist.service.record.connections import Connection
-from surelist.service.record.database import Database
-from surelist.service.record.event import Event
-from surelist.service.record.guards import check_guards
+from surelist.service.record.database import Database, check_guards
+from surelist.service.record.event import GENESIS, Entry, Event, read
+from surelist.service.record.events import hash_of
 from surelist.service.record.log import COLUMNS
-from surelist.service.record.story import Story
+from surelist.service.record.marks import MARKS, Marks
+from surelist.service.record.reviews import Reviewable
+from surelist.workflows import watching
+from surelist.workflows.labelling_record import Answered
+from surelist.workflows.watching import PoolNumbers, WatchedPool, WatchedPromise
+
+if TYPE_CHECKING:
+    from surelist.lifecycle.campaign import Campaign
+
+NEAR_SECONDS = 60  # between a row's time and that of the entry written with it
+
 
 PAGE = 2_000
 EMPTY = "the log is empty: nothing was ever recorded, or everything was removed"
@@ -111,3 +127,154 @@ def _receipt(text: str) -> tuple[int, str]:
     if not (seq.isascii() and seq.isdigit() and len(seq) < 19) or len(digest) != 64:
         raise InvalidInput("receipt", expected="SEQ:HASH as printed with an entry", got=repr(text))
     return int(seq), digest
+
+
+class Story:
+    """What is known after some entries."""
+
+    def __init__(self, connection: Connection, problems: list[str]) -> None:
+        self.connection, self._problems = connection, problems
+        self.policies: dict[str, bool] = {}  # saved, and whether in use
+        self.loaded: dict[str, Policy] = {}
+        self.salted: set[str] = set()
+        self.withdrawn: set[str] = set()  # policies
+        self.watched: dict[str, dict[str, float | None]] = {}  # policy: selections that count, audit rates
+        self.reviewable: dict[str, Reviewable] = {}  # selections, pools of campaigns, labellings
+        self.reviews = 0
+        self.closed: dict[str, PoolNumbers | None] = {}  # whose reviews have ended: what they show
+        self.removed: set[str] = set()  # lists that are no longer kept
+        self.notes: dict[int, tuple[str, str]] = {}  # entry: selection and hash
+        self.labellings: dict[str, Answered] = {}
+        self.told: dict[str, int] = {}  # labelling: the last entry with answers
+        self.campaigns: dict[str, Campaign] = {}
+        self.ended: set[str] = set()  # campaigns that were withdrawn
+        self.pools: set[tuple[str, str]] = set()  # hashes of files, with their campaign
+        self.tokens: dict[str, TokenCreated] = {}  # as they are now
+        self.begun: dict[str, str] = {}  # token: when it was made
+        self.revoked: dict[str, str] = {}  # token: when it ended
+        self.sessions: dict[str, dict[str, str]] = {}  # fingerprint and end, by token
+
+    def verify(self, entry: Entry[Event]) -> None:
+        """One more entry."""
+        try:
+            read(entry.action, entry.details).verify(entry, self)
+        except (SurelistError, msgspec.MsgspecError, ValueError, LookupError, TypeError) as error:
+            self.problem(entry, f"what it says cannot be read ({type(error).__name__})")
+
+    def problem(self, entry: Entry[Event], text: str) -> None:
+        self._problems.append(f"entry {entry.seq}: {text}")
+
+    def require_in_use(self, entry: Entry[Event], policy: str) -> None:
+        if not self.policies.get(policy, False):
+            ended = "was withdrawn before" if policy in self.withdrawn else "was retired before"
+            state = ended if policy in self.policies else "was never saved"
+            self.problem(entry, f"its policy {policy[:12]} {state}")
+
+    def require_reviewable(self, entry: Entry[Event]) -> None:
+        if entry.subject not in self.reviewable:
+            self.problem(entry, "its selection was never made")
+
+    def require_token(self, entry: Entry[Event]) -> str:
+        if entry.subject in self.revoked:
+            self.problem(entry, "its token was revoked before")
+        return entry.subject
+
+    def close(self, entry: Entry[Event]) -> dict[str, bool]:
+        """The reviews of a list end with this entry; what the marks on record say."""
+        if entry.subject in self.closed:
+            self.problem(entry, "the reviews of its selection had ended before")
+        marks = Marks()
+        marks.take(self.connection.execute(f"{MARKS} WHERE r.selection = ? ORDER BY r.seq", [entry.subject]))
+        return marks.outcomes()
+
+    def watch(self, policy: str) -> WatchedPromise:
+        """What the reviews so far say of a policy's promise."""
+        pools = self.watched.get(policy, {})
+        return watching.watch(
+            self.loaded[policy],
+            [WatchedPool(each, self.closed.get(each), rate) for each, rate in pools.items()],
+        )
+
+    # -- the tables beside the log
+
+    def compare_tables(self) -> None:
+        total = int(self.connection.execute("SELECT count(*) FROM reviews")[0][0])
+        if total != self.reviews:
+            self._add(f"the log tells of {self.reviews:,} reviews, but {total:,} are kept")
+        for policy in self.watched.keys() & self.loaded.keys() - self.withdrawn:
+            if self.watch(policy).alarm is not None:
+                self._add(f"the reviews of policy {policy[:12]} raise the alarm, but it was not withdrawn")
+        for name, campaign in self.campaigns.items():
+            if campaign.alarm and name not in self.ended:
+                self._add(f"the reviews of campaign {name} raise the alarm, but it was not withdrawn")
+        self._compare_notes()
+        self._compare_progress()
+        self._compare_tokens()
+        for (policy,) in self.connection.execute("SELECT policy FROM salts"):
+            if policy not in self.salted:
+                self._add(f"a salt is kept for policy {str(policy)[:12]}, which has none in the log")
+        self._compare_sessions()
+        for actor, name, entry_actor in self.connection.execute(
+            "SELECT r.actor, r.name, l.actor FROM replays r LEFT JOIN log l ON l.seq = r.seq AND l.at = r.at"
+        ):
+            if actor != entry_actor:
+                self._add(f"the idempotency key {name!r} of {actor} leads to an entry that is not theirs")
+
+    def _compare_notes(self) -> None:
+        notes = self.connection.execute("SELECT seq, selection, candidate, text FROM notes")
+        for seq, selection, candidate, text in notes:
+            if self.notes.pop(seq, None) != (selection, hash_of([candidate, text])):
+                self._add(f"the note of entry {seq} is not what the log says, or was to be removed")
+        for seq in self.notes:
+            self._add(f"the note of entry {seq} is gone, and the log does not say that it was removed")
+
+    def _compare_progress(self) -> None:
+        known = {name: (seq, self.labellings[name].marks) for name, seq in self.told.items()}
+        for labelling, *row in self.connection.execute("SELECT labelling, seq, marks FROM progress"):
+            if known.pop(labelling, None) != tuple(row):
+                self._add(f"the answers kept for labelling {labelling} are not those in the log")
+        for labelling in known:
+            self._add(f"the answers of labelling {labelling} are in the log, but no longer kept beside it")
+
+    def _compare_tokens(self) -> None:
+        rows = self.connection.execute(
+            "SELECT id, name, role, policy, expires, digest, revoked, created FROM tokens"
+        )
+        for ident, name, role, policy, expires, digest, revoked, created in rows:
+            token = self.tokens.pop(ident, None)
+            if token is None:
+                self._add(f"token {ident} was never created in the log")
+                continue
+            compared = {
+                "name": name == token.name, "role": role == token.role, "policy": policy == token.policy,
+                "expires": expires == token.expires, "secret": fingerprint(digest) == token.fingerprint,
+                "revocation": _near(revoked, self.revoked.get(ident)),
+                "creation": _near(created, self.begun[ident]),
+            }  # fmt: skip
+            if changed := ", ".join(what for what, same in compared.items() if not same):
+                self._add(f"token {ident} is not as the log says: {changed} was changed")
+        for ident in self.tokens:
+            self._add(f"token {ident} is in the log, but no longer in the table of tokens")
+
+    def _compare_sessions(self) -> None:
+        rows = self.connection.execute("SELECT digest, token, expires FROM sessions")
+        for digest, token, expires in rows:
+            begun, known = self.sessions.get(token, {}), fingerprint(digest)
+            if known not in begun:
+                self._add(f"a session of token {token} was never begun in the log")
+            elif begun[known] != expires:
+                self._add(f"a session of token {token} is not as the log says: expires was changed")
+
+    def _add(self, problem: str) -> None:
+        self._problems.append(problem)
+
+
+def _near(time: str | None, entry: str | None) -> bool:
+    """Whether a row's time is that of the entry written with it."""
+    if time is None or entry is None:
+        return time is entry
+    try:
+        gap = datetime.fromisoformat(time) - datetime.fromisoformat(entry)
+    except (ValueError, TypeError):  # no time at all, or one of another kind
+        return False
+    return abs(gap.total_seconds()) < NEAR_SECONDS

@@ -11,17 +11,13 @@ from itertools import chain
 
 from surelist.reports.evidence import Look, Question
 from surelist.service.record import events
-from surelist.service.record.access import Actor
-from surelist.service.record.bound import Writing
 from surelist.service.record.campaigns import Campaigns
-from surelist.service.record.chain import Entry
-from surelist.service.record.connections import Connection, batched, slots
-from surelist.service.record.event import Event
+from surelist.service.record.connections import batched
+from surelist.service.record.event import Entry, Event
 from surelist.service.record.labellings import Labellings
-from surelist.service.record.log import Key
-from surelist.service.record.record import Registry, SavedPolicy, policy_hash
+from surelist.service.record.log import Batch, Key
+from surelist.service.record.record import Actor, Registry, SavedPolicy, Writing, policy_hash
 from surelist.service.record.reviews import Reviewing
-from surelist.service.record.writer import Batch
 
 LAST = 2**62  # above every sequence number
 
@@ -63,11 +59,9 @@ class View(Campaigns, Labellings, Reviewing):
         policies = self.actor.policies if policies is None else policies
         read, name = self.registry.database.read, self.registry.database.json_text("name")
         sql = f"SELECT seq, subject, {name} FROM log WHERE action = 'policy.saved'"
-        rows = read(sql) if policies is None else [
-            row
-            for each in batched(dict.fromkeys(policies))
-            for row in read(f"{sql} AND subject IN ({slots(each)})", each)
-        ]  # fmt: skip
+        rows = read(sql) if policies is None else []
+        for each, slots in batched(dict.fromkeys(policies or ())):
+            rows += read(f"{sql} AND subject IN ({slots})", each)
         called = {str(subject): str(text) for _, subject, text in sorted(rows, reverse=True)}
         later = self.registry.latest(events.PolicyDescribed, list(called))
         called |= {subject: entry.event.name for subject, entry in later.items()}
@@ -81,16 +75,13 @@ class View(Campaigns, Labellings, Reviewing):
 
         def earlier(batch: Batch) -> Entry[events.PolicySaved] | None:
             """The very same file saved again is the same policy."""
-            batch.flush()
             same = "WHERE subject = ? AND action = 'policy.saved'"
-            return next(iter(self.registry.select(same, [digest], batch.connection.execute)), None)
+            return next(iter(self.registry.select(same, [digest], batch.query)), None)
 
-        def after(connection: Connection, entry: Entry[Event]) -> None:
-            if secret is not None:
-                connection.execute("INSERT INTO salts (policy, secret) VALUES (?, ?)", [digest, secret])
-
+        sql = "INSERT INTO salts (policy, secret) VALUES (?, ?)"
         return self.registry.append(
-            self.may("operator"), digest, saved, key=key, earlier=earlier, after=after
+            self.may("operator"), digest, saved, key=key, earlier=earlier,
+            after=lambda connection, _: connection.execute(sql, [digest, secret]) if secret else None,
         )  # fmt: skip
 
     def describe_policy(self, policy: str, name: str, note: str, key: Key | None = None) -> Writing:
@@ -99,12 +90,10 @@ class View(Campaigns, Labellings, Reviewing):
         return self.registry.append(actor, digest, events.PolicyDescribed(name=name, note=note), key=key)
 
     def retire_policy(self, policy: str, reason: str, key: Key | None = None) -> Writing:
-        def before(batch: Batch) -> None:
-            batch.require_active(policy)
-            batch.retired(policy)
-
-        event = events.PolicyRetired(reason=reason)
-        return self.registry.append(self.may("admin", policy), policy, event, key=key, before=before)
+        return self.registry.append(
+            self.may("admin", policy), policy, events.PolicyRetired(reason=reason), key=key,
+            before=lambda batch: batch.require_active(policy),
+        )  # fmt: skip
 
     # -- selections
 
@@ -129,12 +118,6 @@ class View(Campaigns, Labellings, Reviewing):
         made = [self.registry.select(of_policy, [each, before or LAST, limit]) for each in policies]
         return sorted(chain(*made), key=lambda entry: -entry.seq)[:limit]
 
-    def seen(self, ident: str) -> Entry[events.Reviewable] | None:
-        """What is reviewed, if it is on record and this actor may see it."""
-        entry = self._reviewable(ident)
-        policy = entry.event.policy if entry and isinstance(entry.event, events.SelectionMade) else None
-        return entry if self.actor.may_use(policy) else None
-
     def watched(self, policy: str) -> list[Entry[events.SelectionMade]]:
         """The selections that count for or against a policy's promise, in the order of screening."""
         self.actor.require_policy(policy)
@@ -153,8 +136,8 @@ class View(Campaigns, Labellings, Reviewing):
         )
         watched = f"{open_ones} {self.registry.database.json_text('watched')} IS NOT NULL"
         found = self.registry.select(watched)
-        for each in batched(kept):
-            found += self.registry.select(f"{open_ones} subject IN ({slots(each)})", each)
+        for each, slots in batched(kept):
+            found += self.registry.select(f"{open_ones} subject IN ({slots})", each)
         entries: dict[int, Entry[events.SelectionMade]] = {entry.seq: entry for entry in found}
         newest = [entries[seq] for seq in sorted(entries, reverse=True)]
         return [entry for entry in newest if self.actor.may_use(entry.event.policy)]

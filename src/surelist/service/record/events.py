@@ -1,0 +1,368 @@
+"""Looks at rows, policies, shortlists, reviews, settings: fields, sentence and verification of each event."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta, Struct, structs
+
+from surelist._numerals import count, duration
+from surelist.promises.policy import Policy
+from surelist.reports.evidence import Look, Question, RowsEvidence, SelectionFacts
+from surelist.service.record import marks as codes
+from surelist.service.record.event import Entry, Event, Names, Piece, Words, counted
+from surelist.workflows.watching import PoolNumbers, total_of
+
+if TYPE_CHECKING:
+    from surelist.service.record.verify import Story
+
+
+class Described(Event, frozen=True, kw_only=True):
+    """Another name and note."""
+
+    name: str
+    note: str = ""
+
+    def named(self, what: str, thing: Piece) -> Words:
+        note = f" and noted: {self.note}" if self.note else ""
+        return [f"named the {what} ", thing, f" “{self.name}”{note}."]
+
+
+class Withdrawn(Event, frozen=True, kw_only=True):
+    """Reviews raised the alarm: why, after how many pools, and how strong the evidence is."""
+
+    reason: str
+    pools: int
+    e_value: float
+
+
+class RowsLooked(Event, frozen=True, kw_only=True):
+    """Somebody saw an answer of these rows (the subject is their fingerprint)."""
+
+    action = "rows.looked"
+    how: str
+    file: str
+    asked: Question
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        asked = "; ".join(self.asked.targets.values()) or "how much they carry"
+        return [f"looked at past rows and asked: {asked}."]
+
+
+class PolicySaved(Event, frozen=True, kw_only=True):
+    """A policy, known by the SHA-256 of its file, with what a report shows of its rows."""
+
+    action = "policy.saved"
+    looked_at = ("policy", "policies", "hash, salt, and whether the evidence carries the threshold")
+    name: str
+    policy: str
+    note: str = ""
+    file: str | None = None
+    labelling: str | None = None
+    rows_sha256: str | None = None
+    rows_fingerprint: str | None = None
+    unlabelled_sha256: str | None = None
+    evidence: RowsEvidence | None = None
+    earlier_looks: tuple[Look, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return ["saved the policy ", names.policy(subject), f", from {self.file}." if self.file else "."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        if hashlib.sha256(self.policy.encode()).hexdigest() != entry.subject:
+            story.problem(entry, "the policy does not have the hash it is known by")
+        if entry.subject in story.policies:
+            story.problem(entry, "the same policy was saved before")
+        story.policies[entry.subject] = True
+        secret = story.connection.execute("SELECT secret FROM salts WHERE policy = ?", [entry.subject])
+        policy = Policy.loads(self.policy, salt_text=secret[0][0] if secret else None)
+        story.loaded[entry.subject] = policy
+        work = story.labellings[self.labelling] if self.labelling else None
+        if work is not None and work.work.policy.cutoffs != policy.cutoffs:
+            story.problem(entry, "the labels on record do not certify this policy")
+        if policy.salt_hash is not None:
+            story.salted.add(entry.subject)
+            if not secret:
+                story.problem(entry, "the salt of its policy is gone")
+
+
+class PolicyDescribed(Described, frozen=True, kw_only=True):
+    """What a policy is called from now on."""
+
+    action = "policy.described"
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return self.named("policy", names.policy(subject))
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        if entry.subject not in story.policies:
+            story.problem(entry, "it names a policy that was never saved")
+
+
+class PolicyRetired(Event, frozen=True, kw_only=True):
+    """It makes no new shortlists."""
+
+    action = "policy.retired"
+    reason: str
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return ["retired the policy ", names.policy(subject), f": {self.reason}"]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        story.require_in_use(entry, entry.subject)
+        story.policies[entry.subject] = False
+
+
+class PolicyWithdrawn(Withdrawn, frozen=True, kw_only=True):
+    """A policy's promise no longer stands."""
+
+    action = "policy.withdrawn"
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        promise = "finished reviews that raise the alarm: the promise of "
+        return [promise, names.policy(subject), " is withdrawn."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        if entry.subject in story.withdrawn or entry.subject not in story.policies:
+            story.problem(entry, "its policy was withdrawn before, or never saved")
+        story.policies[entry.subject] = False  # it may have been retired already
+        story.withdrawn.add(entry.subject)
+        if story.watch(entry.subject).alarm is None:
+            story.problem(entry, "the reviews on record do not speak against the promise that was withdrawn")
+
+
+class Listed(
+    SelectionFacts, Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A pool was shortlisted: sizes and hashes, what a person called it, and who was drawn for an audit.
+
+    ``audit_here``: those drawn are reviewed with the list.
+    """
+
+    name: str = ""
+    note: str = ""
+    file: str = ""
+    kept_until: str | None = None
+    reading: tuple[str, ...] = ()
+    audit_rate: float | None = None
+    audit: list[int] | None = None
+    audit_here: bool = False
+
+    @property
+    def to_review(self) -> int:
+        """How many are to be reviewed: the list, and those drawn for an audit that is reviewed here."""
+        return self.shortlisted + (self.drawn if self.audit_here else 0)
+
+    @property
+    def drawn(self) -> int:
+        return len(self.audit or ())
+
+
+class SelectionMade(Listed, frozen=True, kw_only=True):
+    """A shortlist by a policy. ``watched``: its reviews count for or against the promise."""
+
+    action = "selection.made"
+    looked_at = ("shortlist", "shortlists", "whether the policy was in use then")
+    policy: str
+    audit_groups: dict[str, int] = msgspec.field(default_factory=dict)
+    watched: bool = False
+    not_watched: str | None = None
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        made = f"shortlisted {count(self.shortlisted)} of {counted(self.candidates, 'candidate')} of "
+        return [made, names.reviewed(subject), ", by the policy ", names.policy(self.policy), "."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        story.require_in_use(entry, self.policy)
+        if entry.subject in story.reviewable:
+            story.problem(entry, "the same selection was made before")
+        story.reviewable[entry.subject] = self
+        if self.watched:
+            story.watched.setdefault(self.policy, {})[entry.subject] = self.audit_rate
+
+
+class SelectionDescribed(Described, frozen=True, kw_only=True):
+    """What a shortlist is called from now on."""
+
+    action = "selection.described"
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return self.named("shortlist", names.reviewed(subject))
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        if entry.subject not in story.reviewable:
+            story.problem(entry, "it names a selection that was never made")
+
+
+class ReviewsReceived(Event, frozen=True, kw_only=True):
+    """Marks of candidates; who they are stands in a table of its own."""
+
+    action = "reviews.received"
+    looked_at = ("entry of reviews", "entries of reviews", "whether every mark is as it was written")
+    reviews: int
+    qualified: int
+    sha256: str
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        marks, said = names.marks(seq), list[str]()
+        for code, words in ((codes.YES, "as qualified"), (codes.NO, "as not qualified")):
+            if marks.get(code):
+                said.append(
+                    f"{counted(marks[code], 'candidate') if not said else count(marks[code])} {words}"
+                )
+        marked = [f"marked {' and '.join(said)}"] if said else []
+        if settled := marks.get(codes.SETTLED_YES, 0) + marks.get(codes.SETTLED_NO, 0):
+            yes = count(marks.get(codes.SETTLED_YES, 0))
+            marked.append(f"settled {counted(settled, 'disagreement')} ({yes} as qualified)")
+        if marks.get(codes.TAKEN_BACK):
+            marked.append(f"took back {counted(marks[codes.TAKEN_BACK], 'mark')}")
+        done = ", ".join(marked) or f"sent {counted(self.reviews, 'mark')}"
+        return [f"{done}, in ", names.reviewed(subject), "."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        rows = story.connection.execute(
+            "SELECT selection, candidate, qualified FROM reviews WHERE seq = ?", [entry.seq]
+        )
+        story.reviews += len(rows)
+        story.require_reviewable(entry)
+        if entry.subject in story.closed:
+            story.problem(entry, "the reviews of its selection had ended before")
+        if any(selection != entry.subject for selection, _, _ in rows):
+            story.problem(entry, "its reviews were moved to another selection")
+        if any(q not in codes.CODES for _, _, q in rows) or (
+            hash_of(sorted((str(c), int(q)) for _, c, q in rows)) != self.sha256
+        ):
+            story.problem(entry, "its reviews were edited")
+
+
+class ReviewsClosed(Event, frozen=True, kw_only=True):
+    """The reviews of a selection have ended: what they show counts from now on."""
+
+    action = "reviews.closed"
+    looked_at = ("finished review", "finished reviews", "what they show, and any alarm, worked out again")
+    policy: str
+    counts: PoolNumbers
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return finished(
+            names.reviewed(subject), total_of(self.counts.qualified), total_of(self.counts.unreviewed)
+        )
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        outcomes, counts = story.close(entry), self.counts
+        story.closed[entry.subject] = counts
+        made = story.reviewable[entry.subject]
+        if not isinstance(made, SelectionMade):
+            story.problem(entry, "it is not about a selection")
+            return
+        qualified, missing = total_of(counts.qualified), total_of(counts.unreviewed)
+        if total_of(counts.missed) + total_of(counts.unaudited) > made.drawn:
+            story.problem(entry, "more are counted in its audit than were drawn")
+        if made.audit_here:  # the audit was reviewed with the list
+            qualified += total_of(counts.missed)
+            missing += total_of(counts.unaudited)
+        known = (sum(outcomes.values()), made.to_review - len(outcomes))
+        unknown = isinstance(counts.qualified, dict) or entry.subject in story.removed
+        nothing = unknown and (qualified, missing) == (0, made.to_review)
+        if (qualified, missing) != known and not nothing:  # groups are known as long as the list is kept
+            story.problem(entry, "what the reviews are said to show is not what they show")
+
+
+def finished(reviewed: Piece, qualified: int, unreviewed: int) -> Words:
+    """The reviews of a list have ended."""
+    missing = f", {count(unreviewed)} without a review" if unreviewed else ""
+    return ["finished the reviews of ", reviewed, f": {count(qualified)} qualified{missing}."]
+
+
+class NoteWritten(Event, frozen=True, kw_only=True):
+    """A note about a candidate; its text stands in a table of its own."""
+
+    action = "note.written"
+    looked_at = ("note", "notes", "whether what is still kept of them is as it was")
+    sha256: str
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return ["wrote a note about a candidate of ", names.reviewed(subject), "."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        story.require_reviewable(entry)
+        story.notes[entry.seq] = (entry.subject, self.sha256)
+
+
+class ListRemoved(Event, frozen=True, kw_only=True):
+    """The candidates of a list are no longer kept."""
+
+    action = "list.removed"
+    reason: str
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        return ["deleted the candidates of ", names.reviewed(subject), f": {self.reason}."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        story.removed.add(entry.subject)
+        story.notes = {seq: note for seq, note in story.notes.items() if note[0] != entry.subject}
+
+
+def hash_of(value: object) -> str:
+    """SHA-256 of a note and whom it is about, or of reviews as sorted pairs of candidate and mark."""
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()
+
+
+LONGEST_TITLE = 60
+LONGEST_KEEP = 3650 * 86_400
+Title = Annotated[str, Meta(max_length=LONGEST_TITLE)]
+Seconds = Annotated[int, Meta(ge=0, le=LONGEST_KEEP)]
+
+
+class LiveSettings(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Settings that an admin changes while the service runs; None: not chosen."""
+
+    title: Title | None = None
+    usual_keep: Seconds | None = None
+    longest_keep: Seconds | None = None
+    keep_results: Seconds | None = None
+    keep_uploads: Seconds | None = None
+    notes: bool | None = None
+
+    @property
+    def chosen(self) -> dict[str, str | int | bool]:
+        """Those that somebody chose, by name."""
+        return {name: value for name, value in structs.asdict(self).items() if value is not None}
+
+    def said(self, name: str) -> str:
+        """One of them in words."""
+        value = getattr(self, name)
+        if name == "title":
+            return f"the installation is called “{value}”" if value else "the installation has no name"
+        if name == "notes":
+            return f"notes about candidates are {'allowed' if value else 'not allowed'}"
+        words = {
+            "usual_keep": "new lists are usually kept for {}",
+            "longest_keep": "candidates are kept for {} at most",
+            "keep_results": "shortlists can be downloaded for {}",
+            "keep_uploads": "uploads are kept for {} after their result",
+        }
+        return words[name].format(duration(value))
+
+
+class SettingsChanged(Event, frozen=True, kw_only=True):
+    """All that can be chosen, and what it was before."""
+
+    action = "settings.changed"
+    looked_at = ("change of settings", "changes of settings", "whether the values are possible ones")
+    settings: LiveSettings
+    before: LiveSettings
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        before = self.before.chosen
+        said = [
+            self.settings.said(name) for name, now in self.settings.chosen.items() if now != before.get(name)
+        ]
+        return [f"changed the settings: {'; '.join(said)}."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        if self.before.chosen.keys() != self.settings.chosen.keys():
+            story.problem(entry, "it does not say what each setting was before")
