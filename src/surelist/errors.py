@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
 from surelist._names import PYTHON, OptionNames, option
 
 
@@ -84,14 +85,12 @@ class InvalidInput(SurelistError, ValueError):
     def said(self, names: OptionNames) -> str:
         """The message in the words of a front end."""
         field = f"{names.field(self.field)}: " if self.field else ""
-        remedy = names.said(self.remedy)
-        return f"{field}{names.said(self._fact())}{' ' if remedy else ''}{remedy}"
-
-    def _fact(self) -> str:
-        if not self.expected:
-            return self.problem
-        at = "" if self.row is None else f" at position {self.row}"
-        return f"expected {self.expected}, got {self.got}{at}{_in_all(self.in_all)}."
+        fact, remedy = self.problem, names.said(self.remedy)
+        if self.expected:
+            at = "" if self.row is None else f" at position {self.row}"
+            more = f" ({self.in_all:,} in all)" if self.in_all > 1 else ""
+            fact = f"expected {self.expected}, got {self.got}{at}{more}."
+        return f"{field}{names.said(fact)}{' ' if remedy else ''}{remedy}"
 
     def parts(self, names: OptionNames) -> dict[str, Any]:
         """What it knows, as plain values; None for what it does not."""
@@ -105,10 +104,6 @@ class InvalidInput(SurelistError, ValueError):
         for name in ("field", "problem", "expected", "got", "remedy"):
             setattr(told, name, change(getattr(self, name)))
         return told
-
-
-def _in_all(rows: int) -> str:
-    return f" ({rows:,} in all)" if rows > 1 else ""
 
 
 class PolicyFileError(InvalidInput):
@@ -249,8 +244,7 @@ class UnreviewedWarning(SurelistWarning):
     """A pool was closed before all its reviews came; the message says how many are missing."""
 
 
-@dataclass(frozen=True)
-class Shortfall:
+class Shortfall(Struct, frozen=True):
     """Why a target is not certifiable, in numbers.
 
     ``largest_k`` is the largest k these rows could have certified if everyone were
@@ -328,7 +322,7 @@ def error_body(error: Exception, names: OptionNames = PYTHON) -> dict[str, Any]:
 
 
 def _numbers(shortfall: Shortfall) -> dict[str, Any]:
-    return {**vars(shortfall), "others": [_numbers(each) for each in shortfall.others]}
+    return {**asdict(shortfall), "others": [_numbers(each) for each in shortfall.others]}
 
 
 AGAIN = (

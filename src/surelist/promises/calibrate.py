@@ -6,7 +6,6 @@ rule serves is decided by the promise itself, in ``kinds``.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -287,7 +286,8 @@ def certify(
     beside = tuple((each, evidence[name]) for name, each in terms.targets.items()) if terms.common else ()
     first = evidence[next(iter(terms.targets))]
     levels = terms.levels(first.rows, joint=first.others is None)
-    for name, promise in _in_order(terms):
+    # of several promises of one list those first that any longer list keeps as well [theory: two-promises]
+    for name, promise in sorted(terms.asked, key=lambda each: not each[1].monotone):
         rows = replace(evidence[name], salt=salt, spent=spent, beside=beside)
         try:
             certified = promise.certify(rows, levels[promise], lowest)
@@ -300,7 +300,7 @@ def certify(
             lowest = min(lowest, certified.steps[0].threshold)
         found[name, promise] = rows, certified
     if short:
-        raise NotCertifiable(dataclasses.replace(short[0], others=tuple(short[1:])))
+        raise NotCertifiable(replace(short[0], others=tuple(short[1:])))
     salt = None if salt is None else Salt(salt.key, frozenset(spent))
     if terms.common:
         cutoffs, everyone = common_cutoffs(found, evidence[None], terms)
@@ -309,12 +309,6 @@ def certify(
     if terms.also:
         cutoffs = [lowered(each, lowest) for each in cutoffs]
     return _policy(cutoffs, terms, facts, salt)
-
-
-def _in_order(terms: Terms) -> list[tuple[str | None, Promise]]:
-    """Of several promises of one list those go first that any longer list keeps as well
-    [theory: two-promises]."""
-    return sorted(terms.asked, key=lambda each: not each[1].monotone)
 
 
 def _require_labels(terms: Terms, missing: int) -> None:
@@ -332,10 +326,9 @@ def _counted_before(
     refusal: NotCertifiable, facts: Facts, terms: Terms, before: Mapping[str | None, tuple[int, int]]
 ) -> NotCertifiable:
     """Where rows were thinned, a refusal counts the rows to gather before the thinning."""
-    if (facts.shift or facts.thinning) is None or refusal.shortfall.rows_before is not None:
-        return refusal
     thinned = facts.shift or facts.thinning
-    assert thinned is not None
+    if thinned is None or refusal.shortfall.rows_before is not None:
+        return refusal
     own = terms.group_rows == "own" and refusal.group in before
     return NotCertifiable(
         refusal.shortfall.thinned_from(before[refusal.group][0] if own else thinned.rows_before)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist import bounds
 from surelist._check import MissingLabels
-from surelist._dataclasses import dataclass
 from surelist._numerals import floored
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
@@ -32,8 +31,7 @@ from surelist.promises.state import Certificate, Cutoff
 POINTS = 1000
 
 
-@dataclass(frozen=True, repr=False)
-class GuaranteeCurve(Displayed):
+class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
     """List sizes and what is certified for each, all at once with probability >= 1-alpha.
 
     ``list_size[i]`` candidates of an average pool score at least ``threshold[i]`` (estimated

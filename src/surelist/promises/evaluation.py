@@ -13,11 +13,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from surelist import _check as check
 from surelist import bounds
-from surelist._dataclasses import asdict, dataclass
 from surelist._names import option
 from surelist.bounds.looking_back import clustered_interval
 from surelist.drawing import axes
@@ -28,8 +29,7 @@ from surelist.promises.judging import LEVEL, Mask, Pools, RowsSeen, judge, kept_
 from surelist.promises.policy import Policy, as_policy
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(Struct, frozen=True):
     """``count`` of ``of``, with an interval that covers the true share at least 19 times in 20.
 
     Where pools are known, rows of one pool may resemble one another: pools are then the draws.
@@ -65,8 +65,7 @@ class Share:
         return f"{100 * share:.{places}f}% ({ends}), {self.count:,} of {self.of:,}"
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """What the list of some rows held, of all candidates or of a group."""
 
     group: str | None
@@ -76,8 +75,7 @@ class Kept:
     precision: Share  # qualified, of the listed
 
 
-@dataclass(frozen=True, repr=False)
-class Evaluation(Displayed):
+class Evaluation(Displayed, Struct, frozen=True):
     """The rows as a whole and by group; pools that kept the promise, where it is about pools.
 
     ``consistent`` is None where such rows cannot speak for or against the promise; ``verdict`` says why.
@@ -116,7 +114,8 @@ class Evaluation(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return asdict(self)
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
 
     def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
         """Recall and precision of the list, with their intervals (``plots`` extra; ``path``: also a file)."""
@@ -194,7 +193,8 @@ def evaluate(
     listed = _listed(policy, scores, groups if policy.filter.grouped else None, ids, pools)
     check.require_length(good, len(listed), "labels")
     check.require_rows(good, "labels")
-    everyone = RowsSeen(np.ones(len(good), dtype=np.bool_), listed, good, drawn, _rejected(policy, scores))
+    rejected = policy.triage(scores) == "reject" if policy.three_ways else None
+    everyone = RowsSeen(np.ones(len(good), dtype=np.bool_), listed, good, drawn, rejected)
     members = _members(groups, policy, len(good)) if policy.grouped else {}
     kept = [_kept(None, everyone, everyone)]
     whole = policy.group_rows == "all"
@@ -205,10 +205,6 @@ def evaluate(
     by_pool = None if enough is None else Share.exact(int(np.count_nonzero(enough)), len(enough))
     consistent, verdict = judge(policy, everyone, members)
     return Evaluation(policy.promise, tuple(kept), by_pool, consistent, verdict)
-
-
-def _rejected(policy: Policy, scores: Any) -> Mask | None:
-    return policy.triage(scores) == "reject" if policy.three_ways else None
 
 
 def _listed(policy: Policy, scores: Any, groups: Any, ids: Any, pools: Any) -> Mask:

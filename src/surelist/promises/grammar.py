@@ -20,8 +20,6 @@ from surelist.promises.terms import GROUP_WARNING, Roles, Targets, Terms, make_t
 
 PoolSize = float | str | tuple[float, float]
 
-AUDIT = f"{option('audit_rate')} and {option('audited_below')}"
-
 
 def roles_of(asked: Mapping[str, Any]) -> Roles:
     """Roles from what a front end was given, by the names of ``OPTIONS``; only randomised ties use ids."""
@@ -137,7 +135,7 @@ def said(
         raise InvalidInput(option, expected=f"{grammar()}", got=repr(shown or text))
     fields, values = promise.__struct_fields__, numbers.split("/")
     if len(values) > len(kinds.required(promise)) or not all(values):
-        how = f"{kinds.short(promise)}:{'/'.join(name.upper() for name in kinds.required(promise))}"
+        how = f"{promise.alias}:{'/'.join(name.upper() for name in kinds.required(promise))}"
         raise InvalidInput(option, expected=f"{how}", got=repr(shown or text))
     given: dict[str, Any] = dict(zip(fields, values, strict=False))
     if "pool_size" in fields:
@@ -153,9 +151,9 @@ def said(
 def grammar(before: str = "") -> str:
     """How promises are said in few words."""
     shown = [
-        f'"{before}{kinds.short(each)}:{"/".join(name.upper() for name in kinds.required(each))}"'
+        f'"{before}{each.alias}:{"/".join(name.upper() for name in kinds.required(each))}"'
         for each in kinds.classes()
-        if kinds.short(each)
+        if each.alias
     ]
     return f"{', '.join(shown[:-1])} or {shown[-1]}"
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.promises.options import GroupSplit
 from surelist.promises.promise import Promise
@@ -58,8 +58,7 @@ def joint_alpha(alpha: float, groups: int) -> float:
     return -math.expm1(groups * math.log1p(-alpha))
 
 
-@dataclass(frozen=True)
-class GroupMerge:
+class GroupMerge(Struct, frozen=True):
     """Which groups stay, and that all others, also those never seen, are one. Call it with group names.
 
     A promise for the merged group is about its candidates taken together, in the proportions in which they

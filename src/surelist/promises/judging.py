@@ -12,7 +12,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.bounds.looking_back import clustered_chance
 from surelist.promises.phrases import counted, number
@@ -30,8 +29,7 @@ ONE_LIST = "it is about an average over draws of rows and pool together, and thi
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Pools:
+class Pools(Struct, frozen=True, eq=False, dict=True):
     """Which pool each row is in, as a number below ``count``."""
 
     codes: NDArray[np.int64]
@@ -46,8 +44,7 @@ class Pools:
         return int(np.bincount(self.codes).max())
 
 
-@dataclass(frozen=True)
-class RowsSeen:
+class RowsSeen(Struct, frozen=True, eq=False):
     """The rows of one group, or all: who they are, who of them is listed and who is qualified."""
 
     rows: Mask

@@ -119,19 +119,17 @@ class Policy(Displayed, Certificate, frozen=True):
         rows that reach the threshold, far tighter, whatever the ties; only for a target fixed
         beforehand, else None. See [theory: dkw].
         """
-        by_group: dict[GroupKey | None, ExcessBound] = {}
-        if (
-            self.withdrawn is not None or self.missing_labels or self.overlapping or self.common
-        ):  # lists that help one another
-            return by_group
-        if self.choice is not None or self.several:
-            return by_group
-        if self.shift is not None and self.shift.within is not None:
-            return by_group  # they would be bounds of the kept rows' population, not of the pool's
-        for cutoff in self.cutoffs:
-            if cutoff.proof.counted and (bound := cutoff.target.excess(cutoff)) is not None:
-                by_group[self.group_key(cutoff.group)] = ExcessBound(*bound)
-        return by_group
+        helped = self.overlapping or self.common or self.several  # lists that help one another
+        # within a factor they would be bounds of the kept rows' population, not of the pool's
+        moved = self.shift is not None and self.shift.within is not None
+        if self.withdrawn is not None or self.missing_labels or self.choice is not None or helped or moved:
+            return {}
+        bounds = {
+            self.group_key(cutoff.group): cutoff.target.excess(cutoff)
+            for cutoff in self.cutoffs
+            if cutoff.proof.counted
+        }
+        return {group: ExcessBound(*bound) for group, bound in bounds.items() if bound is not None}
 
     @cached_property
     def filter(self) -> Filter:
@@ -140,8 +138,10 @@ class Policy(Displayed, Certificate, frozen=True):
         Policies of one pool also ask for ``require_pool``.
         """
         groups = [GroupFilter(each.group, each.thresholds) for each in self.cutoffs]
-        if self.common:
-            groups = [GroupFilter(None, (self._everybody,))]
+        if self.common:  # of pools whose groups are not known, only the size of the whole is
+            step, sizes = self.cutoffs[0].steps[0], [each.steps[0].pool_size for each in self.cutoffs]
+            size = max(sizes) if self.group_rows == "all" else 0
+            groups = [GroupFilter(None, (Threshold(size, step.threshold, step.tie_break),))]
         by_group = self.grouped and not self.common
         return Filter(
             tuple(groups if by_group else groups[:1]),
@@ -152,13 +152,6 @@ class Policy(Displayed, Certificate, frozen=True):
             salt=self.salt,
             looked_from=self.cutoffs[0].proof.looked_from,
         )
-
-    @property
-    def _everybody(self) -> Threshold:
-        """The common cutoff; of pools whose groups are not known, only the size of the whole is."""
-        step = self.cutoffs[0].steps[0]
-        sizes = [each.steps[0].pool_size for each in self.cutoffs]
-        return Threshold(max(sizes) if self.group_rows == "all" else 0, step.threshold, step.tie_break)
 
     def describe(self) -> str:
         """Promise, thresholds, evidence and conditions, for a person."""

@@ -125,17 +125,13 @@ def loads(text: str, name: str = "policy", salt_text: str | None = None) -> Cert
     """A policy from JSON text; every contradiction is an error that says what is wrong."""
     file = parse(text, _File, FORMAT, f"policy: {name}")
     try:
-        policy = _build(file)
+        facts = {name: getattr(file, name) for name in Stated.__struct_fields__}
+        policy = Certificate(cutoffs=tuple(map(_cutoff, file.cutoffs)), **facts)
         policy = replace(policy, salt=_read_salt(policy, salt_text, name))
         _verify(policy)
     except SurelistError as error:
         raise PolicyFileError("policy", f"{name}: {error}") from error
     return policy
-
-
-def _build(file: _File) -> Certificate:
-    facts = {name: getattr(file, name) for name in Stated.__struct_fields__}
-    return Certificate(cutoffs=tuple(map(_cutoff, file.cutoffs)), **facts)
 
 
 def _cutoff(raw: _Cutoff) -> Cutoff:

@@ -15,15 +15,15 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist import _numerals as numerals
-from surelist._dataclasses import dataclass
 from surelist.pool_counts import PoolCheck, PoolCounts, count_scores
 from surelist.promises.phrases import percent
 from surelist.promises.promise import Promise
-from surelist.promises.state import Certificate, Cutoff, Step
+from surelist.promises.state import Certificate, Cutoff
 from surelist.score_summary import ScoreSummary
 
 MARKS = 16  # intervals of about equally many calibration rows that a pool is counted in
@@ -37,8 +37,7 @@ Sizes = Mapping[str | None, tuple[int, int]]  # (candidates, shortlisted) per gr
 PoolSizes = Mapping[str | None, Sequence[int]]  # of each pool, where there are several; per group as well
 
 
-@dataclass(frozen=True)
-class _Reference:
+class _Reference(Struct, frozen=True):
     """What pools are compared with: ``marks``, the shares of calibration rows at or above them, and how
     many scores of one candidate would be exactly a mark by chance."""
 
@@ -175,28 +174,21 @@ def _average(target: Promise, size: int) -> str:
 
 
 def _share(cutoff: Cutoff, size: int, candidates: int, listed: int) -> list[PoolCheck]:
-    step = _step(cutoff, size)
-    if step is None or step.share is None or cutoff.scores is None:
+    number = bisect_right([each.pool_size for each in cutoff.steps], size)
+    before = cutoff.steps[number - 1].share if number else None
+    if before is None or cutoff.scores is None:
         return []
-    now, before, rows = listed / candidates, step.share, cutoff.scores.total
+    now, rows = listed / candidates, cutoff.scores.total
     pooled = (listed + before * rows) / (candidates + rows)
     spread = math.sqrt(pooled * (1 - pooled) * (1 / candidates + 1 / rows))
     far = abs(now - before) > SURPRISE * spread
     warns = far and not before / RATIO <= now <= before * RATIO
+    auc = "" if cutoff.scores.auc is None else f" (AUC {cutoff.scores.auc:.2f} on them)"
     message = (
         f"{_percent(now)} of {candidates:,} candidates{_who(cutoff)} are shortlisted; of the "
-        f"calibration rows {_percent(before)} would be{_auc(cutoff.scores)}."
+        f"calibration rows {_percent(before)} would be{auc}."
     )
     return [PoolCheck("share", warns, message, cutoff.group)]
-
-
-def _auc(scores: ScoreSummary) -> str:
-    return "" if scores.auc is None else f" (AUC {scores.auc:.2f} on them)"
-
-
-def _step(cutoff: Cutoff, size: int) -> Step | None:
-    number = bisect_right([each.pool_size for each in cutoff.steps], size)
-    return cutoff.steps[number - 1] if number else None
 
 
 def _range(cutoff: Cutoff, known: _Reference, counted: PoolCounts) -> PoolCheck:

@@ -11,10 +11,10 @@ import warnings
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _numerals as numerals
-from surelist._dataclasses import dataclass
 from surelist._randomness import fresh_generator
 from surelist._scipy import special
 from surelist.errors import PoolWarning
@@ -26,8 +26,7 @@ TURNS = 50  # of each half of the rows: the test compares TURNS * TURNS arrangem
 MOST_POOLS, MOST_ROWS = 50_000, 500_000  # looked at; of larger tables a part drawn at random
 
 
-@dataclass(frozen=True)
-class PoolEffect:
+class PoolEffect(Struct, frozen=True):
     """How much the count of listed qualified rows varies between pools, relative to independent rows.
 
     ``inflation`` is the factor of its variance, 1 for independent rows; ``p_value`` of an exact permutation

@@ -14,7 +14,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass
 from surelist._names import option
 from surelist._randomness import fresh_bytes
 from surelist.errors import InvalidInput
@@ -209,8 +208,7 @@ def _require_rates(rates: Floats, needed: Mask, lowest: float) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Draw:
+class Draw(Struct, frozen=True):
     """Random numbers of one calibration, from the system's randomness, kept as 64 hexadecimal digits."""
 
     key: str

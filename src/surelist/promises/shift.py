@@ -5,7 +5,6 @@ Also what a promise asks for so that it holds although the ratios are somewhat w
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -172,4 +171,4 @@ def _as_asked(short: Shortfall, asked: Promise | None, within: float) -> Shortfa
     if k is not None and asked is not None and asked.pool is not None:
         k = asked.pool * at_least(k / asked.pool, within)
     asked_for = f"{short.target}, which it takes to hold while the ratios are within a factor of {within:g}"
-    return dataclasses.replace(short, target=asked_for, largest_share=share, largest_k=k)
+    return replace(short, target=asked_for, largest_share=share, largest_k=k)

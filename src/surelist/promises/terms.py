@@ -20,7 +20,7 @@ from surelist.errors import GroupCutoffWarning, InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Conditions, Groups, Hash
 from surelist.promises.groups import group_alpha, promise_shares, split_alpha
-from surelist.promises.options import GroupCutoff, GroupKeys, GroupRows, GroupSplit, Rule
+from surelist.promises.options import OPTIONS, GroupCutoff, GroupKeys, GroupRows, GroupSplit, Rule
 from surelist.promises.promise import Level, Promise
 
 GROUP_WARNING = (
@@ -54,13 +54,8 @@ class Terms(Struct, frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         check.as_alpha(self.calibration_share, "calibration_share")
-        for name, kind in (
-            ("group_split", GroupSplit),
-            ("group_rows", GroupRows),
-            ("group_cutoff", GroupCutoff),
-            ("missing_labels", MissingLabels),
-        ):
-            check.as_choice(getattr(self, name), get_args(kind), name)
+        for name in ("group_split", "group_rows", "group_cutoff", "missing_labels"):
+            check.as_choice(getattr(self, name), get_args(OPTIONS[name].kind), name)
         check.set_value(self, "alpha", check.as_alpha(self.alpha))
         if self.purpose is not None and not self.grouped:
             raise InvalidInput("purpose", f"goes with {option('groups')}, got {self.purpose!r} without.")
@@ -184,22 +179,15 @@ def make_terms(
         raise InvalidInput("ties", expected='"include" or Hash(ids)', got=repr(ties))
     if isinstance(target, (list, tuple)):
         target, also = _several(target, groups is not None)
-    by_group = {} if groups is None else _settings_of(groups)
+    if groups is not None:
+        settings |= {"purpose": groups.purpose, "overlapping": isinstance(groups.names, Mapping)}
+        settings |= {f"group_{name}": getattr(groups, name) for name in ("split", "rows", "cutoff")}
     terms = Terms(
         _by_group(target, groups is not None), also=also, hashed=isinstance(ties, Hash),
-        estimated_from=getattr(target, "estimated_from", None), group_keys=_keys_of(target),
-        **by_group, **settings,
+        estimated_from=getattr(target, "estimated_from", None), group_keys=_keys_of(target), **settings,
     )  # fmt: skip
     require_purpose(terms.purpose, groups_given=groups is not None and not terms.common, level=4)
     return terms
-
-
-def _settings_of(groups: Groups) -> dict[str, Any]:
-    return {
-        "purpose": groups.purpose, "group_split": groups.split, "group_rows": groups.rows,
-        "group_cutoff": groups.cutoff,
-        "overlapping": isinstance(groups.names, Mapping),
-    }  # fmt: skip
 
 
 def require_purpose(purpose: Any, *, groups_given: bool, level: int) -> None:

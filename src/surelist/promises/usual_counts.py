@@ -6,7 +6,8 @@ label, and nothing was chosen after looking. Otherwise there is no answer, and n
 
 from __future__ import annotations
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct
+
 from surelist._numerals import count
 from surelist.bounds.usual_counts import Certifiable, usual_count
 from surelist.promises.state import Certificate, Cutoff
@@ -17,8 +18,7 @@ SHORTEST = 5  # candidates on a list; of fewer nearly any number is usual
 MOST = 1_000_000  # candidates on a list; beyond, chance is no longer what matters
 
 
-@dataclass(frozen=True)
-class Usual:
+class Usual(Struct, frozen=True):
     """From ``low`` to ``high`` of ``listed`` candidates are qualified, for about 9 lists in 10.
 
     ``qualified`` of ``rows`` calibration rows at or above the threshold are.

@@ -120,11 +120,6 @@ def optional(promise: type[Promise]) -> tuple[str, ...]:
     return promise.__struct_fields__[len(required(promise)) :]
 
 
-def short(promise: type[Promise]) -> str:
-    """The name of a kind in few words such as pool:3/100; empty where it is not said so."""
-    return promise.alias
-
-
 def whole_pools_like(promise: type[Promise]) -> str | None:
     """The kind like it whose units are whole pools."""
     like = promise.in_whole_pools.partition("(")[0]

@@ -8,6 +8,7 @@ grows with the threshold, so the highest threshold with enough wealth is certifi
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal
 
@@ -227,14 +228,9 @@ def _fewest(rows: PoolRows, test: EThreshold, order: NDArray[np.int64]) -> int |
     ends = np.append(np.flatnonzero(np.diff(rows.scores)), rows.qualified - 1) + 1
     if not rows.qualified or not test.certified(rows.totals(rows.qualified)[order]):
         return None
-    low, high = -1, len(ends) - 1  # certified at ends[high]
-    while high - low > 1:
-        middle = (low + high) // 2
-        if test.certified(rows.totals(int(ends[middle]))[order]):
-            high = middle
-        else:
-            low = middle
-    return int(ends[high])
+    shorter = ends[:-1].tolist()
+    at = bisect_left(shorter, True, key=lambda count: test.certified(rows.totals(count)[order]))
+    return int(ends[at])
 
 
 class Value(OnAverage, tag="value", frozen=True):

@@ -269,15 +269,12 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
         for reached in count_at_least(pooled.scores, thresholds).tolist():
             held += np.bincount(pooled.codes[before:reached], minlength=pools)
             before = reached
-            kept = held if promise.recall is None else _shares(held, of_pool)
+            kept = held
+            if promise.recall is not None:  # all of none
+                kept = np.divide(held, of_pool, out=np.ones(pools), where=of_pool > 0)
             values.append(float(np.partition(kept, self.rank - 1)[self.rank - 1]))
         listed = count_at_least(scores, thresholds) / pools
         on_list = float(np.count_nonzero(scores >= cutoff.steps[0].threshold)) / pools
         promised = float((promise.recall or promise.k) or 0)
         numbers = (listed, np.asarray(values), thresholds, (on_list, promised))
         return rows.curve(cutoff, len(scores) / pools, *numbers)
-
-
-def _shares(held: NDArray[np.float64], of_pool: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Of the qualified candidates of each pool, those held; all of none."""
-    return np.asarray(np.divide(held, of_pool, out=np.ones(len(held)), where=of_pool > 0))

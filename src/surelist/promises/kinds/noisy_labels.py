@@ -154,9 +154,7 @@ def certify_share(evidence: Evidence, target: CountPromise, level: Level) -> Cer
             "often: gather more rows, or ask for less.",
             count=count or 0,
         )  # fmt: skip
-    return Certified(
-        evidence.steps((Requirement(0, count),)), evidence.rows, evidence.qualified, proof
-    )  # fmt: skip
+    return Certified(evidence.steps((Requirement(0, count),)), evidence.rows, evidence.qualified, proof)
 
 
 def _needed_of_share(

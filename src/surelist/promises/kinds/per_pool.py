@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -128,24 +129,20 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
             grid = {round(smallest * ratio**i) for i in range(MOST_SIZES)} | {largest}
             sizes = sorted(size for size in grid if size <= largest)
         steps: list[Requirement] = []
-        self._descend(rows, level, sizes, 0, len(sizes) - 1, steps)
-        return tuple(steps)
 
-    def _descend(
-        self, rows: int, level: Level, sizes: Sequence[int], low: int, high: int, steps: list[Requirement]
-    ) -> None:
-        """The count never grows with the pool: bisect until both ends of a stretch agree."""
-        first, last = (self.count_at(sizes[end], rows, 0, level) for end in (low, high))
-        if not steps or steps[-1].count != first:
-            steps.append(Requirement(sizes[low], first))
-        if first == last:
-            return
-        if high - low == 1:
-            steps.append(Requirement(sizes[high], last))
-            return
-        middle = (low + high) // 2
-        self._descend(rows, level, sizes, low, middle, steps)
-        self._descend(rows, level, sizes, middle, high, steps)
+        def descend(low: int, high: int) -> None:
+            """The count never grows with the pool: bisect until both ends of a stretch agree."""
+            first, last = (self.count_at(sizes[end], rows, 0, level) for end in (low, high))
+            if not steps or steps[-1].count != first:
+                steps.append(Requirement(sizes[low], first))
+            if first != last and high - low == 1:
+                steps.append(Requirement(sizes[high], last))
+            elif first != last:
+                descend(low, (low + high) // 2)
+                descend((low + high) // 2, high)
+
+        descend(0, len(sizes) - 1)
+        return tuple(steps)
 
     def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
         if level.rule == "exact" and level.beside is not None:
@@ -230,14 +227,12 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
 
     def largest(self, rows: int, qualified: int, level: Level) -> Largest:
         """For the smallest pool; 0 where none."""
-        low, high = 0, self.sizes[0]
-        while low < high:
-            middle = (low + high + 1) // 2
-            if replace(self, k=middle).count_at(self.sizes[0], rows, 0, level) <= qualified:
-                low = middle
-            else:
-                high = middle - 1
-        return Largest(float(low))
+        size = self.sizes[0]
+        numbers = range(1, size + 1)
+        enough = bisect_right(
+            numbers, qualified, key=lambda k: replace(self, k=k).count_at(size, rows, 0, level)
+        )
+        return Largest(float(enough))
 
     def needed(self, available: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.full(len(available), self.k)

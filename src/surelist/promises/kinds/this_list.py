@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import _numerals as numerals
-from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.bounds.this_list import fixed_list, lower_counts, most_wrong_rows, upper_counts
 from surelist.drawing import axes
@@ -178,8 +178,7 @@ Floats = NDArray[np.float64]
 LINES = 12
 
 
-@dataclass(frozen=True)
-class ListCurve:
+class ListCurve(Struct, frozen=True, eq=False):
     """Lists of one pool by length: ``threshold`` is the score of the last one on it.
 
     ``at_least`` holds for all lengths at once, except with probability alpha over rows and pool together, so
