@@ -11,7 +11,7 @@ from scipy import stats
 
 import surelist as sl
 from surelist.promises import array_summary
-from surelist.promises.array_summary import summarise_arrays
+from surelist.promises.array_summary import at_places, summarise_arrays
 from surelist.score_summary import Reached
 
 rng = np.random.default_rng(11)
@@ -117,3 +117,20 @@ def test_short_floats_are_compared_as_float64_with_a_threshold_between_two_of_th
     assert policy.threshold == 0.2 < float(scores[1])
     assert policy.select(scores).tolist() == [False, True, True]
     assert policy.select(np.nextafter(scores, np.float32(0))).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("spread", ["even", "tied", "one value", "an outlier", "magnitudes", "both ends"])
+def test_scores_at_places_are_those_of_a_sort(spread):
+    rng = np.random.default_rng(11)
+    even = rng.random(200_000)
+    scores = {
+        "even": even,
+        "tied": np.round(even, 1) - 0.5,
+        "one value": np.zeros(200_000),
+        "an outlier": np.append(even, [1.7e308, -1.7e308]),
+        "magnitudes": (even - 0.5) * 10.0 ** rng.integers(-300, 300, 200_000),
+        "both ends": np.where(even < 0.5, -1.7e308, 1.7e308),
+    }[spread]
+    places = np.sort(rng.choice(200_000, 50, replace=False))
+    places[[0, -1]] = 0, len(scores) - 1
+    assert np.array_equal(at_places(scores, places), np.sort(scores)[places])

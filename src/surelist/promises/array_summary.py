@@ -14,6 +14,7 @@ from surelist.score_summary import BINS, REACH, STEPS, USUAL, Bins, Reached, Row
 BLOCK = 1 << 16  # rows at a time: temporary arrays stay in the processor's cache
 FIRST = 1 << 13  # of the first block, where nearly every score is the smallest of its bin so far
 ZERO = int(REACH) * BINS  # where the usual bin of a score of 0 is in arrays of bins
+PLACED = 1 << 13  # bins that a place is looked for in
 CODES = 2 * ZERO + 1  # enough for the usual bins, and for own ones with one below and one above
 
 Scores = NDArray[np.float64]
@@ -150,3 +151,41 @@ def _largest(scale: Scale, scores: Numbers) -> Scores:
         codes, zero = space.codes(scale, block, float(block.min()))
         _lower(smallest[zero:], codes, -block)
     return -smallest
+
+
+def at_places(scores: Scores, places: NDArray[np.int64]) -> Scores:
+    """The scores at these places of the rising order: counted in even bins, of which few are then sorted.
+
+    Bins lie between the ends of a sample; scores beyond are in the first and the last. The number of a bin
+    never falls when the score grows, so that places are exact whatever the sample was.
+    """
+    sample = scores[:: max(1, len(scores) >> 14)]
+    low, width = float(sample.min()), float(sample.max()) - float(sample.min())
+    if not width or not 0 < PLACED / width < np.inf:
+        return np.asarray(np.sort(scores)[places])
+    numbers, counts = np.empty(len(scores), dtype=np.uint16), np.zeros(PLACED + 1, dtype=np.int64)
+    space, start = _Space(), 0
+    for block in _blocks(scores):
+        value, codes = space.one[: len(block)], space.whole[: len(block)]
+        with np.errstate(over="ignore"):  # far beyond the sample: in the last bin
+            np.subtract(block, low, out=value)
+            np.multiply(value, PLACED / width, out=value)
+        np.clip(value, 0, PLACED, out=value)
+        np.copyto(codes, value, casting="unsafe")
+        found = np.bincount(codes)
+        counts[: len(found)] += found
+        numbers[start : start + len(block)] = codes
+        start += len(block)
+    ends = np.cumsum(counts)
+    held = np.searchsorted(ends, places, side="right")
+    wanted = np.zeros(PLACED + 1, dtype=np.bool_)
+    wanted[held] = True
+    parts = [slice(start, start + BLOCK) for start in range(0, len(scores), BLOCK)]
+    kept = np.sort(
+        np.concatenate(
+            [scores[each][np.flatnonzero(wanted.take(numbers[each], mode="clip"))] for each in parts]
+        )
+    )
+    inside = np.where(wanted, counts, 0)
+    first = np.cumsum(inside) - inside
+    return np.asarray(kept[first[held] + places - (ends - counts)[held]])

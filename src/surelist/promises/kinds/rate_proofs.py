@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._files import hold
-from surelist.bounds.rank_chain import Block, Chain, chain_level, rank_chain
+from surelist.bounds.rank_chain import Block, chain_level, rank_chain
 from surelist.bounds.sampled import audit_count, edge_count
 from surelist.promises import phrases
+from surelist.promises.array_summary import at_places
 from surelist.promises.evidence import Evidence
 from surelist.promises.kinds.counts import RatePromise
 from surelist.promises.phrases import counted, number, percent
@@ -88,7 +89,8 @@ def certify_chain(evidence: Evidence, target: RatePromise, level: Level) -> Cert
     hits = np.sort(scores[good])
     if chain.first > len(hits):
         return None
-    edges = _edges(chain, unlabelled)
+    sizes = np.array([block.size for block in chain.blocks], dtype=np.int64)
+    edges = at_places(unlabelled, len(unlabelled) - sizes)  # the score at which each block ends
     ordered = np.sort(scores)
     inside = len(ordered) - np.searchsorted(ordered, edges)
     held = len(hits) - np.searchsorted(hits, edges)
@@ -106,25 +108,6 @@ def certify_chain(evidence: Evidence, target: RatePromise, level: Level) -> Cert
         threshold = float(hits[len(hits) - count])
     proof = RankChain(len(unlabelled), chain.first, chain.blocks, chain.level, at, rows, count)
     return Certified((Step(0, count, threshold),), len(scores), len(hits), proof)
-
-
-def _edges(chain: Chain, unlabelled: Floats) -> Floats:
-    """The score at which each block ends.
-
-    The ranks are split in the middle, then each half in its own part: one rank at a time is what NumPy
-    selects fastest.
-    """
-    places = len(unlabelled) - np.array([block.size for block in chain.blocks], dtype=np.int64)
-    ordered, work = np.sort(places).tolist(), unlabelled.copy()
-    parts = [(0, len(work), 0, len(ordered))]
-    while parts:
-        low, high, first, last = parts.pop()
-        if first < last:
-            middle = (first + last) // 2
-            rank = ordered[middle]
-            work[low:high].partition(rank - low)
-            parts += [(low, rank, first, middle), (rank + 1, high, middle + 1, last)]
-    return work[places]
 
 
 class Audited(Proof, tag="audited", frozen=True):
