@@ -133,11 +133,12 @@ def waiting_in(now: campaigns.Standing) -> list[Entry[events.CampaignScreened]]:
 @api.with_table(two=True)
 def start(call: Maker, options: Annotated[CampaignOptions, Query()]) -> CampaignView:
     """Start a campaign from past candidates. 422 if its first threshold is not certifiable."""
-    ident = campaigns.start(
-        call.runtime, call.view, call.past, options.columns(), options.terms(), options.name, options.note,
-        call.key("campaign", options.model_dump_json(), call.past.upload.sha256),
+    begun = campaigns.start(
+        call.runtime, call.view, call.past, options.columns(), options.terms(),
+        AboutList(options.name, options.note),
+        key=call.key("campaign", options.model_dump_json(), call.past.upload.sha256),
     )  # fmt: skip
-    return where_it_stands(ident, call)
+    return where_it_stands(begun.entry.subject, call)
 
 
 @router.get("/campaigns")
@@ -172,7 +173,7 @@ def screen(campaign: SelectionId, call: Maker, options: Annotated[ScreenOptions,
         about=AboutList(options.name, options.note, kept_until=until(time.time() + seconds)),
         format="parquet" if upload.origin else None,
         key=call.key("screen", campaign, options.model_dump_json(), upload.sha256),
-    )  # fmt: skip
+    ).entry  # fmt: skip
     listed, drawn = _to_review(call.spool, made.subject)
     names = ("candidates", "shortlisted", "threshold", "kept_until")
     return ScreenedView(
@@ -215,5 +216,5 @@ def finish(campaign: SelectionId, pool: SelectionId, call: Maker, body: api.Sent
 def update(campaign: SelectionId, call: Maker) -> CampaignView:
     """The scheduled update of the threshold; refused at any other time."""
     call.view.campaign(campaign)
-    written = campaigns.update(call.view, campaign, None, call.key("update", campaign))
+    written = campaigns.update(call.view, campaign, None, key=call.key("update", campaign))
     return answers.with_receipt(where_it_stands(campaign, call), written)

@@ -14,7 +14,7 @@ from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.reports import history
 from surelist.service import calibrating, campaigns, downloading, drafts, reviewing, wizard
 from surelist.service.campaign_api import finished_in, waiting_in
-from surelist.service.choices import ChosenColumns, until
+from surelist.service.choices import AboutList, ChosenColumns, until
 from surelist.service.record import campaigns as events
 from surelist.service.record.event import Entry, of_kind
 from surelist.service.record.view import View
@@ -91,8 +91,9 @@ def start(ident: str, me: Maker) -> Response:
     )
     try:
         made = campaigns.start(
-            me.runtime, me.view, past, draft.columns, campaigns.terms_of(asked), name, asked["note"], key
-        )
+            me.runtime, me.view, past, draft.columns, campaigns.terms_of(asked),
+            AboutList(name, asked["note"]), key=key,
+        ).entry.subject  # fmt: skip
     except (InvalidInput, NotCertifiable) as error:
         return _terms_page(me, draft, error)
     me.spool.drop_draft(draft, me.settings.keep_uploads)
@@ -185,7 +186,7 @@ def screen(ident: str, me: Maker) -> Response:
             me.runtime, me.view, campaign, draft.upload, name=draft.filename, columns=columns,
             about=about, seconds=seconds, key=me.key("screen", ident),
             format="parquet" if draft.upload.origin else None,
-        )  # fmt: skip
+        ).entry  # fmt: skip
     except InvalidInput as error:
         return _pool_page(me, draft, error)
     me.spool.drop_draft(draft, me.settings.keep_uploads)
@@ -200,7 +201,7 @@ def update(ident: str, me: Maker) -> Response:
     steps = me.said("steps")
     if not (steps.isascii() and steps.isdigit() and len(steps) < 9):
         raise InvalidInput("steps", "the form does not say what it was made from. Load the page again.")
-    campaigns.update(me.view, ident, int(steps), me.key("update", ident, steps))
+    campaigns.update(me.view, ident, int(steps), key=me.key("update", ident, steps))
     return to(f"/campaigns/{ident}#history")
 
 

@@ -25,34 +25,20 @@ from surelist.service import policy_watch, worklist
 from surelist.service.calibrating import Past
 from surelist.service.choices import AboutList, ChosenColumns
 from surelist.service.errors import Conflict
-from surelist.service.jobs import (
-    count_selection,
-    list_path,
-    made_upload,
-    named,
-    new_id,
-    source_of,
-)
+from surelist.service.jobs import count_selection, list_path, made_upload, named, new_id, passing, source_of
 from surelist.service.promise_form import FieldError, number_in, share_in
-from surelist.service.record import campaigns as events
-from surelist.service.record.campaigns import ENDED
-from surelist.service.record.event import Entry, of_kind
+from surelist.service.record import campaigns as record
+from surelist.service.record.event import of_kind
 from surelist.service.record.log import Key, Written
+from surelist.service.record.record import once, retried
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.uploads import Spool, Upload, list_of, removing
 from surelist.service.workers import run
 from surelist.service.worklist import Worklist
-from surelist.workflows import campaign_record
+from surelist.workflows import campaign_record as steps
 from surelist.workflows import summaries as workflow_facts
-from surelist.workflows.campaign_record import (
-    CampaignStatus,
-    PoolList,
-    PoolReviewed,
-    PoolScreened,
-    Step,
-    ThresholdUpdated,
-)
+from surelist.workflows.campaign_record import CampaignStatus, Step
 
 LISTED = 8_000  # candidates of one list: a campaign follows each of them until its review is in
 DEFAULTS: dict[str, str] = {
@@ -125,22 +111,12 @@ def _schedule(text: str) -> tuple[int, ...] | None:
     return tuple(int(each) for each in parts)
 
 
+@once
 def start(
-    runtime: Runtime, view: View, past: Past, columns: ChosenColumns, terms: CampaignTerms, name: str,
-    note: str, key: Key | None,
-) -> str:  # fmt: skip
-    """A campaign from rows that were decided in the past; its id. A refusal is a look at the rows too."""
-
-    def job() -> Written[events.CampaignStarted]:
-        return _start(runtime, view, past, columns, terms, name, note, key)
-
-    return view.once(key, job).entry.subject
-
-
-def _start(
-    runtime: Runtime, view: View, past: Past, columns: ChosenColumns, terms: CampaignTerms, name: str,
-    note: str, key: Key | None,
-) -> Written[events.CampaignStarted]:  # fmt: skip
+    runtime: Runtime, view: View, past: Past, columns: ChosenColumns, terms: CampaignTerms, about: AboutList,
+    *, key: Key | None,
+) -> Written[record.CampaignStarted]:  # fmt: skip
+    """A campaign from rows that were decided in the past. A refusal is a look at the rows too."""
     if columns.group or columns.labels in ("drawn", "amounts"):
         raise InvalidInput(
             "columns",
@@ -150,7 +126,7 @@ def _start(
     options = {each.name: getattr(terms, each.name) for each in fields(terms) if each.name != "target"}
     with named(past.upload, past.name):
         rows, begun = run(
-            campaign_record.begin, source_of(past.upload, past.name, columns.hints), str(columns.score),
+            steps.begin, source_of(past.upload, past.name, columns.hints), str(columns.score),
             str(columns.label), terms.target, **options, missing_labels=columns.missing_labels,
         )  # fmt: skip
     question = Question({"everyone": terms.target.describe()}, terms.alpha, "campaign")
@@ -158,9 +134,9 @@ def _start(
     if isinstance(begun, NotCertifiable):
         runtime.metrics.refused.inc()
         raise begun
-    event = events.CampaignStarted(
-        name=name, note=note, file=past.name, rows_sha256=past.upload.sha256, rows_fingerprint=rows,
-        columns={"score": columns.score, "label": columns.label, "id": columns.id},
+    event = record.CampaignStarted(
+        name=about.name, note=about.note, file=past.name, rows_sha256=past.upload.sha256,
+        rows_fingerprint=rows, columns={"score": columns.score, "label": columns.label, "id": columns.id},
         target=terms.target.describe(), pool_size=float(terms.target.pool or 0),
         **{**options, "schedule": begun.schedule}, earlier_looks=looks, state=begun.state, after=begun.after,
     )  # fmt: skip
@@ -180,25 +156,32 @@ class Standing:
     def after(self) -> CampaignStatus:
         return self.steps[-1].event.after if self.steps else self.begun.after
 
+    def require_running(self) -> None:
+        if self.withdrawn is not None:
+            raise Conflict(record.ENDED)
+
     def leads_to(self, step: Step) -> CampaignStatus:
         """Where another step would lead; what does not fit is an error."""
-        steps = [each.event.step for each in self.steps]
-        return run(campaign_record.stepped, self.begun.state, [*steps, step])
+        return run(steps.stepped, self.begun.state, [*(each.event.step for each in self.steps), step])
 
-    def add(self, subject: str, step: events.CampaignStep, key: Key | None) -> Written[Any]:
+    def add(
+        self, subject: str, step: record.CampaignStep, key: Key | None, reviews_until: int | None = None
+    ) -> Written[Any]:
         """Put another step on record, and withdraw the promise where it raises the alarm."""
         after, alarm = step.after, None
         if after.alarm and self.withdrawn is None:
-            alarm = events.CampaignWithdrawn(
+            alarm = record.CampaignWithdrawn(
                 reason=after.reason or "", pools=after.pools, e_value=after.evidence
-            )  # fmt: skip
-        return self.view.add_step(subject, step, len(self.steps), alarm, key).result()
+            )
+        return self.view.add_step(subject, step, len(self.steps), alarm, key, reviews_until).result()
 
 
+@once
+@retried
 def screen(
     runtime: Runtime, view: View, ident: str, upload: Upload, *, name: str, columns: ChosenColumns,
     about: AboutList, seconds: int, key: Key | None = None, format: str | None = None,
-) -> Entry[events.CampaignScreened]:  # fmt: skip
+) -> Written[record.CampaignScreened]:  # fmt: skip
     """Shortlist a pool with the threshold in force, keep the list for its reviews, count the pool."""
     for role, column, what in (
         ("score", columns.score, "the score"),
@@ -206,29 +189,22 @@ def screen(
     ):
         if not column:
             raise InvalidInput(role, f"choose the column that holds {what}.")
-
-    def job() -> Written[events.CampaignScreened]:
-        return _screen(runtime, view, ident, upload, name, columns, about, seconds, key, format)
-
-    return view.once(key, lambda: policy_watch.retried(job)).entry
-
-
-def _screen(
-    runtime: Runtime, view: View, ident: str, upload: Upload, name: str, columns: ChosenColumns,
-    about: AboutList, seconds: int, key: Key | None, format: str | None,
-) -> Written[events.CampaignScreened]:  # fmt: skip
     now, subject = Standing(view, ident), new_id()
-    _require_next(now, upload)
-    output = list_path(runtime, upload, format)
+    now.require_running()
+    if now.after.due:
+        raise Conflict("pool: an update is due first. Update the threshold, then screen with the new one.")
+    if any(each.event.pool_sha256 == upload.sha256 for each in of_kind(now.steps, record.CampaignScreened)):
+        raise Conflict("pool: this very file was screened in this campaign before, and counts once.")
+    output, limit = list_path(runtime, upload, format), now.after.threshold
     try:
         with removing(output, output.with_suffix(".list")):
             made, result = _laid_out(runtime, now, upload, name, columns, output)
             facts = workflow_facts.selection_facts(
                 made.selection, (upload.sha256, upload.format), (result.sha256, result.format)
             )
-            drawn, limit = made.draws is not None, now.after.threshold
-            step = PoolScreened(about.name, facts.candidates, limit, made.scores, made.draws)
-            event = events.CampaignScreened(
+            drawn = made.draws is not None
+            step = steps.PoolScreened(about.name, facts.candidates, limit, made.scores, made.draws)
+            event = record.CampaignScreened(
                 **asdict(facts), **asdict(about), campaign=ident, pool=about.name, threshold=limit,
                 scores=made.scores, draws=made.draws, audit=made.audit if drawn else None, audit_here=drawn,
                 audit_rate=now.begun.audit_rate if drawn else None, after=now.leads_to(step),
@@ -248,47 +224,40 @@ def _screen(
 
 def _laid_out(
     runtime: Runtime, now: Standing, upload: Upload, name: str, columns: ChosenColumns, output: Path
-) -> tuple[PoolList, Upload]:
+) -> tuple[steps.PoolList, Upload]:
     """A pool's list, ready to be reviewed together with those drawn for an audit."""
     rate = now.begun.audit_rate
-    drawn = None if rate is None else runtime.spool.new_path("csv")
-    try:
-        with named(upload, name):
-            made = run(
-                campaign_record.screen, source_of(upload, name, columns.hints), now.after.threshold,
-                score=str(columns.score), output=output, audit_rate=rate, audit=drawn,
-            )  # fmt: skip
+    with passing(runtime) as drawn, named(upload, name):
+        made = run(
+            steps.screen, source_of(upload, name, columns.hints), now.after.threshold,
+            score=str(columns.score), output=output, audit_rate=rate, audit=None if rate is None else drawn,
+        )  # fmt: skip
         if len(made.scores) > LISTED:
             raise InvalidInput(
                 "pool",
                 f"{len(made.scores):,} candidates would have to be reviewed, and a campaign follows "
                 f"{LISTED:,} at most until their reviews are in. Screen smaller pools.",
             )
-        result, audit = made_upload(output), drawn if made.audit else None
-        run(worklist.build, output, list_of(result), columns, made.reading.decimal, audit)
-    finally:
-        if drawn is not None:
-            drawn.unlink(missing_ok=True)
+        result = made_upload(output)
+        run(
+            worklist.build,
+            output,
+            list_of(result),
+            columns,
+            made.reading.decimal,
+            drawn if made.audit else None,
+        )
     return made, result
 
 
-def _require_next(now: Standing, upload: Upload) -> None:
-    if now.withdrawn is not None:
-        raise Conflict(ENDED)
-    if now.after.due:
-        raise Conflict("pool: an update is due first. Update the threshold, then screen with the new one.")
-    if any(each.event.pool_sha256 == upload.sha256 for each in of_kind(now.steps, events.CampaignScreened)):
-        raise Conflict("pool: this very file was screened in this campaign before, and counts once.")
-
-
-def finish(view: View, spool: Spool, pool: str, *, missing: bool, key: Key | None = None) -> Written[Any]:
+@once
+@retried
+def finish(
+    view: View, spool: Spool, pool: str, *, missing: bool, key: Key | None = None
+) -> Written[record.CampaignReviewed]:
     """End the reviews of a pool: they count from now on, and may raise the alarm."""
-    return view.once(key, lambda: policy_watch.retried(lambda: _finish(view, spool, pool, missing, key)))
-
-
-def _finish(view: View, spool: Spool, pool: str, missing: bool, key: Key | None) -> Written[Any]:
-    made, marks = view.registry.one(events.CampaignScreened, pool, "pool").event, view.marks(pool)
-    now, ranks = Standing(view, made.campaign), _ranks(view, spool, pool)
+    made, marks = view.registry.one(record.CampaignScreened, pool, "pool").event, view.marks(pool)
+    now, ranks, until = Standing(view, made.campaign), _ranks(view, spool, pool), marks.seq
     outcomes = {name: known for name, known in marks.outcomes().items() if name in ranks}
     policy_watch.require_complete(
         marks.counts()["split"], made.to_review - len(outcomes), missing,
@@ -297,11 +266,11 @@ def _finish(view: View, spool: Spool, pool: str, missing: bool, key: Key | None)
     labels = ["?"] * made.to_review
     for name, qualified in outcomes.items():
         labels[ranks[name] - 1] = "1" if qualified else "0"
-    step = PoolReviewed(made.pool, "".join(labels))
-    event = events.CampaignReviewed(
+    step = steps.PoolReviewed(made.pool, "".join(labels))
+    event = record.CampaignReviewed(
         campaign=made.campaign, pool=made.pool, labels=step.labels, after=now.leads_to(step)
-    )  # fmt: skip
-    return now.add(pool, event, key)
+    )
+    return now.add(pool, event, key, until)
 
 
 def _ranks(view: View, spool: Spool, pool: str) -> dict[str, int]:
@@ -314,15 +283,14 @@ def _ranks(view: View, spool: Spool, pool: str) -> dict[str, int]:
     return {}
 
 
-def update(view: View, ident: str, steps: int | None, key: Key | None) -> Written[Any]:
-    """The scheduled update. ``steps`` is how far the campaign was when somebody decided it."""
-    return view.once(key, lambda: _update(view, ident, steps, key))
-
-
-def _update(view: View, ident: str, steps: int | None, key: Key | None) -> Written[Any]:
+@once
+def update(
+    view: View, ident: str, steps_seen: int | None, *, key: Key | None
+) -> Written[record.CampaignUpdated]:
+    """The scheduled update. ``steps_seen`` is how far the campaign was when somebody decided it."""
     now = Standing(view, ident)
-    if now.withdrawn is not None:
-        raise Conflict(ENDED)
-    if steps is not None and steps != len(now.steps):
+    now.require_running()
+    if steps_seen is not None and steps_seen != len(now.steps):
         raise Conflict("campaign: another step was made meanwhile. Load the page again to see how it stands.")
-    return now.add(ident, events.CampaignUpdated(campaign=ident, after=now.leads_to(ThresholdUpdated())), key)
+    after = now.leads_to(steps.ThresholdUpdated())
+    return now.add(ident, record.CampaignUpdated(campaign=ident, after=after), key)

@@ -224,14 +224,20 @@ def _laid_out(
     if audit_rate is None:
         run(worklist.build, result.path, list_of(result), columns, decimal)
         return None, {}
-    drawn = runtime.spool.new_path("csv")
-    try:
+    with passing(runtime) as drawn:
         rows, groups = run(watching.write_audit, source, policy, names, audit_rate, drawn)
-        audit = drawn if rows else None
-        run(worklist.build, result.path, list_of(result), columns, decimal, audit)
-    finally:
-        drawn.unlink(missing_ok=True)
+        run(worklist.build, result.path, list_of(result), columns, decimal, drawn if rows else None)
     return rows, groups
+
+
+@contextmanager
+def passing(runtime: Runtime) -> Iterator[Path]:
+    """A CSV file that goes when its work is done."""
+    path = runtime.spool.new_path("csv")
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def select_rows(

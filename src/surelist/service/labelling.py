@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from surelist.errors import InvalidInput
 from surelist.promises import kinds, policy_file
 from surelist.promises.grammar import one_target
 from surelist.promises.promise import Promise
-from surelist.service import policy_watch, worklist
+from surelist.service import worklist
 from surelist.service.choices import ChosenColumns, until
 from surelist.service.errors import NotFound
 from surelist.service.jobs import escaped, made_upload, named, new_id
@@ -29,6 +29,7 @@ from surelist.service.record.event import Entry
 from surelist.service.record.events import PolicySaved
 from surelist.service.record.labellings import AnswersSoFar, LabellingListed, LabellingStarted, LabellingTold
 from surelist.service.record.log import Key, Written
+from surelist.service.record.record import once, retried
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.uploads import Draft, KeptList, Upload, list_of, removing
@@ -77,13 +78,16 @@ def _whole(text: str, what: str) -> int:
 
 def start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | None = None) -> str:
     """Draw the candidates to label, put the draw on record, and lay out the first stage."""
-    made = view.once(key, lambda: _start(runtime, view, draft, seconds, key))
+    made = _started(runtime, view, draft, seconds, key=key)
     if made.replayed:  # a second draw would be a choice between two
         runtime.spool.drop_draft(draft)
     return made.entry.subject
 
 
-def _start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | None) -> Written[Any]:
+@once
+def _started(
+    runtime: Runtime, view: View, draft: Draft, seconds: int, *, key: Key | None
+) -> Written[LabellingStarted]:
     asked = draft.typed
     if not asked["score"]:
         raise InvalidInput("score", "choose the column that holds the score.")
@@ -93,16 +97,15 @@ def _start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | 
     if group and not asked["purpose"].strip():
         raise InvalidInput("purpose", "say why groups are treated differently; it goes on record.")
     with named(draft.upload, draft.filename):
-        state, sizes = run(
-            labelling_record.begin,
-            draft.upload.path,
-            target,
-            labels=labels,
-            alpha=alpha,
-            score=asked["score"],
-            group=group,
-            purpose=asked["purpose"].strip()[:2000] or None,
-        )
+        purpose = asked["purpose"].strip()[:2000] or None
+        options = {
+            "labels": labels,
+            "alpha": alpha,
+            "score": asked["score"],
+            "group": group,
+            "purpose": purpose,
+        }
+        state, sizes = run(labelling_record.begin, draft.upload.path, target, **options)
     ident = new_id()
     event = LabellingStarted(
         name=asked["name"].strip()[:200] or draft.filename.rsplit(".", 1)[0], file=draft.filename,
@@ -198,12 +201,11 @@ def _lay_out(runtime: Runtime, at: LabellingOnRecord) -> None:
         runtime.spool.drop_result(before, replaced=upload is not None)
 
 
-def tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | None) -> None:
+@once
+def tell(
+    runtime: Runtime, view: View, ident: str, missing: bool, *, key: Key | None
+) -> Written[LabellingTold]:
     """Count the answers of the stage at hand; those that are not in never come where ``missing`` says so."""
-    view.once(key, lambda: _tell(runtime, view, ident, missing, key))
-
-
-def _tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | None) -> Written[Any]:
     at = standing(view, ident)
     if at.now.done:
         raise InvalidInput("labels", "all are in. Nothing is left to answer.")
@@ -221,16 +223,14 @@ def _tell(runtime: Runtime, view: View, ident: str, missing: bool, key: Key | No
     return _count(runtime, view, at.entry, at.progress, told, key)
 
 
+@once
+@retried
 def take(
-    runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool | None], key: Key | None
-) -> Entry[LabellingTold]:
+    runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool | None], *, key: Key | None
+) -> Written[LabellingTold]:
     """Labels of rows that are asked for now, given at once; None for one that will not come."""
     told = Told(list(labels), [None if each is None else int(each) for each in labels.values()])
-
-    def job() -> Written[LabellingTold]:
-        return _count(runtime, view, view.labelling(ident), view.progress(ident), told, key)
-
-    return view.once(key, lambda: policy_watch.retried(job)).entry
+    return _count(runtime, view, view.labelling(ident), view.progress(ident), told, key)
 
 
 def _count(
@@ -248,24 +248,22 @@ def _count(
     return written
 
 
+@once
+@retried
 def correct(
-    runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool], key: Key | None
-) -> Entry[LabellingTold]:
+    runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool], *, key: Key | None
+) -> Written[LabellingTold]:
     """Labels in the place of others on record, as long as nothing rests on those."""
     given = Told(list(labels), [int(each) for each in labels.values()])
-
-    def job() -> Written[LabellingTold]:
-        entry, before, marks = view.labelling(ident), view.progress(ident), view.marks(ident)
-        seq = marks.seq
-        now, _ = run(labelling_record.corrected, entry.event.state, before.marks, given)
-        _refuse_known(runtime, view, ident, marks.ever)
-        written = view.tell_labels(ident, given, now, before, key, marked=seq).result()
-        with _LAYING_OUT:
-            if runtime.spool.result(ident) is not None and not laid_out(runtime, view, ident):
-                _lay_out(runtime, standing(view, ident))
-        return written
-
-    return view.once(key, lambda: policy_watch.retried(job)).entry
+    entry, before, marks = view.labelling(ident), view.progress(ident), view.marks(ident)
+    seq = marks.seq
+    now, _ = run(labelling_record.corrected, entry.event.state, before.marks, given)
+    _refuse_known(runtime, view, ident, marks.ever)
+    written = view.tell_labels(ident, given, now, before, key, marked=seq).result()
+    with _LAYING_OUT:
+        if runtime.spool.result(ident) is not None and not laid_out(runtime, view, ident):
+            _lay_out(runtime, standing(view, ident))
+    return written
 
 
 def correct_one(
@@ -277,7 +275,7 @@ def correct_one(
         raise NotFound("candidates: they are no longer kept here.")
     marks, column = view.progress(ident).marks, kept.columns.id or ROW
     row = run(labelling_record.answered_row, at.event.state, marks, kept.upload.path, column, candidate)
-    correct(runtime, view, ident, {row: qualified}, key)
+    correct(runtime, view, ident, {row: qualified}, key=key)
 
 
 def _refuse_known(runtime: Runtime, view: View, ident: str, marked: set[str]) -> None:

@@ -165,8 +165,8 @@ def send_labels(
 ) -> LabellingView:
     """Labels of rows that are asked for now. They count at once; see `corrections` for one that was wrong."""
     key = call.key("labels", ident, body.model_dump_json())
-    counted = labelling.take(call.runtime, call.view, ident, _by_row(body.labels), key)
-    return _answer(call.view, ident, counted)
+    counted = labelling.take(call.runtime, call.view, ident, _by_row(body.labels), key=key)
+    return _answer(call.view, ident, counted.entry)
 
 
 @router.post("/labellings/{ident}/corrections")
@@ -176,8 +176,8 @@ def correct_labels(
 ) -> LabellingView:
     """Labels in the place of others, while nothing rests on those. Both stay on record."""
     key = call.key("corrections", ident, body.model_dump_json())
-    counted = labelling.correct(call.runtime, call.view, ident, _by_row(body.labels), key)
-    return _answer(call.view, ident, counted)
+    counted = labelling.correct(call.runtime, call.view, ident, _by_row(body.labels), key=key)
+    return _answer(call.view, ident, counted.entry)
 
 
 def _by_row(given: Sequence[LabelledRow]) -> dict[int, Any]:

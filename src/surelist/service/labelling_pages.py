@@ -74,7 +74,7 @@ def show_labelling(ident: str, me: Auditor) -> Response:
 def tell(ident: str, me: Maker) -> Response:
     """The answers of this stage count from now on; the next stage, or a promise, follows."""
     missing = bool(me.form.get("missing"))
-    labelling.tell(me.runtime, me.view, ident, missing, me.key("tell", ident, str(missing)))
+    labelling.tell(me.runtime, me.view, ident, missing, key=me.key("tell", ident, str(missing)))
     return to(f"/labellings/{ident}")
 
 

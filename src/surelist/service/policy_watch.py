@@ -5,34 +5,29 @@ The statistics are the monitor's (``workflows.watching``); what it is fed with a
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Container
-from contextlib import suppress
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
 from surelist.reports import history
 from surelist.service.record.event import Entry
-from surelist.service.record.events import PolicyWithdrawn, SelectionMade
+from surelist.service.record.events import PolicyWithdrawn, ReviewsClosed, SelectionMade
 from surelist.service.record.log import Key, Written
-from surelist.service.record.record import Outdated, SavedPolicy
+from surelist.service.record.record import SavedPolicy, retried
 from surelist.service.record.reviews import Closing
 from surelist.service.record.view import View
 from surelist.service.reviewing import KnownList
 from surelist.workflows import watching
-from surelist.workflows.watching import Count, WatchedPool, WatchedPromise, total_of
+from surelist.workflows.watching import Count, PoolNumbers, WatchedPool, WatchedPromise, total_of
 
-T = TypeVar("T")
-ATTEMPTS = 5
 SHOWN = 200  # pools of a policy in pictures and tables
 
 
-def watched_pools(view: View, policy: str) -> list[WatchedPool]:
+def watched_pools(view: View, policy: str, closings: Mapping[str, PoolNumbers]) -> list[WatchedPool]:
     """The pools that count for or against a promise, in the order of screening."""
-    closings = view.closings(policy)
     return [
         WatchedPool(each.subject, closings.get(each.subject), each.event.audit_rate)
         for each in view.watched(policy)
@@ -41,7 +36,7 @@ def watched_pools(view: View, policy: str) -> list[WatchedPool]:
 
 def standing(view: View, saved: SavedPolicy) -> WatchedPromise:
     """Is the promise still true?"""
-    return watching.watch(saved.policy, watched_pools(view, saved.hash))
+    return watching.watch(saved.policy, watched_pools(view, saved.hash, view.closings(saved.hash)))
 
 
 def watched(view: View, made: SelectionMade) -> SelectionMade:
@@ -70,25 +65,44 @@ def audit_offer(view: View, saved: SavedPolicy) -> AuditOffer | None:
     return AuditOffer(None if rate is None else f"{100 * rate:.6g}")
 
 
+@retried
 def finish(
     view: View, ident: str, known: KnownList, *, missing: bool, missed: Count | None = None,
     unaudited: Count | None = None, key: Key | None = None,
-) -> Written[Any]:  # fmt: skip
+) -> Written[ReviewsClosed]:  # fmt: skip
     """End the reviews of a selection, and withdraw the policy if they raise the alarm.
 
     ``missing`` says that reviews which are not in will never come; ``missed`` and ``unaudited`` what an
     audit showed that was reviewed elsewhere.
     """
-    audit = _audit_counts(view.selection(ident).event, missed, unaudited)
-    return retried(lambda: _finish(view, ident, known, missing, audit, key))
-
-
-def retried(job: Callable[[], T]) -> T:
-    """Worked out anew where something it rests on has changed meanwhile, a few times."""
-    for _ in range(ATTEMPTS - 1):
-        with suppress(Outdated):
-            return job()
-    return job()
+    made, marks = view.selection(ident).event, view.marks(ident)
+    audit = _audit_counts(made, missed, unaudited)
+    saved, closings = view.policy(made.policy), view.closings(made.policy)
+    until, outcomes = marks.seq, marks.outcomes()  # in this order: others may mark meanwhile
+    if (saved.policy.filter.grouped and not outcomes.keys() <= known.groups.keys()) or (
+        made.audit_here and not known.kept
+    ):
+        outcomes = {}  # the list is gone, and with it who was of which group or audit: nothing is known
+    require_complete(
+        marks.counts()["split"], made.to_review - len(outcomes), missing, "they then speak for the promise"
+    )
+    if made.audit_here and not known.kept:
+        view.forget_list(ident, "its time was up").result()
+    listed = {name: each for name, each in outcomes.items() if name not in known.audited}
+    counts = watching.counts_of(
+        saved.policy, made.candidates, made.groups, made.shortlisted, listed, known.groups
+    )
+    if made.audit_here:
+        others = {name: each for name, each in outcomes.items() if name in known.audited}
+        audit = watching.audit_of(saved.policy, made.drawn, made.audit_groups, others, known.groups)
+    if audit is not None:
+        counts = replace(counts, missed=audit[0], unaudited=audit[1])
+    closing = Closing(ident, saved.hash, counts, until, len(closings))
+    after = watching.watch(saved.policy, watched_pools(view, saved.hash, {**closings, ident: counts}))
+    alarm = None
+    if after.alarm is not None and saved.withdrawn is None:
+        alarm = PolicyWithdrawn(reason=after.alarm, pools=len(after.evidence), e_value=after.evidence[-1])
+    return view.close_reviews(closing, alarm, key).result()
 
 
 def _audit_counts(
@@ -108,40 +122,6 @@ def _audit_counts(
     if said > made.drawn:
         raise InvalidInput("missed", f"{made.drawn:,} were drawn for the audit, and {said:,} are counted.")
     return missed, unaudited or 0
-
-
-def _finish(
-    view: View, ident: str, known: KnownList, missing: bool, audit: tuple[Count, Count] | None,
-    key: Key | None,
-) -> Written[Any]:  # fmt: skip
-    made, marks = view.selection(ident).event, view.marks(ident)
-    saved, outcomes = view.policy(made.policy), marks.outcomes()
-    if (saved.policy.filter.grouped and not outcomes.keys() <= known.groups.keys()) or (
-        made.audit_here and not known.kept
-    ):
-        outcomes = {}  # the list is gone, and with it who was of which group or audit: nothing is known
-    require_complete(
-        marks.counts()["split"], made.to_review - len(outcomes), missing, "they then speak for the promise"
-    )
-    if made.audit_here and not known.kept:
-        view.forget_list(ident, "its time was up").result()
-    listed = {name: each for name, each in outcomes.items() if name not in known.audited}
-    counts = watching.counts_of(
-        saved.policy, made.candidates, made.groups, made.shortlisted, listed, known.groups
-    )
-    if made.audit_here:
-        others = {name: each for name, each in outcomes.items() if name in known.audited}
-        audit = watching.audit_of(saved.policy, made.drawn, made.audit_groups, others, known.groups)
-    if audit is not None:
-        counts = replace(counts, missed=audit[0], unaudited=audit[1])
-    pools = watched_pools(view, saved.hash)
-    closing = Closing(ident, saved.hash, counts, marks.seq, len(view.closings(saved.hash)))
-    now = [dataclasses.replace(pool, reviewed=counts) if pool.name == ident else pool for pool in pools]
-    after = watching.watch(saved.policy, now)
-    alarm = None
-    if after.alarm is not None and saved.withdrawn is None:
-        alarm = PolicyWithdrawn(reason=after.alarm, pools=len(after.evidence), e_value=after.evidence[-1])
-    return view.close_reviews(closing, alarm, key).result()
 
 
 def require_complete(split: int, left: int, missing: bool, then: str) -> None:

@@ -233,16 +233,18 @@ class Campaigns(Bound):
         before: int,
         alarm: CampaignWithdrawn | None,
         key: Key | None,
+        reviews_until: int | None = None,
     ) -> Writing:
         """One more step, worked out after ``before`` others; ``alarm`` withdraws the promise with it.
 
-        ``subject`` is the pool that the step is about, or the campaign itself.
+        ``subject`` is the pool that the step is about, or the campaign itself. What reviews show was worked
+        out from those up to the entry ``reviews_until``.
         """
 
         def check(batch: Batch) -> None:
             ended = "SELECT 1 FROM log WHERE subject = ? AND action = 'campaign.withdrawn'"
             if isinstance(step, CampaignReviewed):
-                require_open(batch, subject)
+                require_open(batch, subject, reviews_until)
             elif batch.query(ended, [step.campaign]):
                 raise Conflict(ENDED)
             known = batch.query(f"SELECT count(*) FROM log {self._of_campaign}", [step.campaign])

@@ -9,19 +9,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 from surelist.errors import SurelistError
 from surelist.promises.policy import Policy
 from surelist.service.errors import Conflict, Forbidden
 from surelist.service.record.database import Database
-from surelist.service.record.event import Entry
+from surelist.service.record.event import E, Entry
 from surelist.service.record.events import PolicyDescribed, PolicyRetired, PolicySaved, PolicyWithdrawn
 from surelist.service.record.log import Batch, Key, Log, Written
 from surelist.service.record.marks import MarksOnRecord
 
+P = ParamSpec("P")
+T = TypeVar("T")
+ATTEMPTS = 5
 ROLES = ("viewer", "operator", "admin")  # each may do what those before it may
 LOCAL = "local"
 ENDS = "'reviews.closed', 'campaign.reviewed'"  # of the reviews of a list
@@ -191,11 +195,39 @@ class Bound:
 Writing = Future[Written[Any]]
 
 
-def require_open(batch: Batch, selection: str) -> None:
-    """Raise where the reviews of a list have ended."""
+def once(work: Callable[P, Written[E]]) -> Callable[P, Written[E]]:
+    """Work for the view among its arguments that is done once under its keyword ``key``."""
+
+    @wraps(work)
+    def done(*args: P.args, **named: P.kwargs) -> Written[E]:
+        view, key = next(each for each in args if isinstance(each, Bound)), named.get("key")
+        assert key is None or isinstance(key, Key)
+        return view.once(key, lambda: work(*args, **named))
+
+    return done
+
+
+def retried(work: Callable[P, T]) -> Callable[P, T]:
+    """Worked out anew where something it rests on has changed meanwhile, a few times."""
+
+    @wraps(work)
+    def done(*args: P.args, **named: P.kwargs) -> T:
+        for _ in range(ATTEMPTS - 1):
+            with suppress(Outdated):
+                return work(*args, **named)
+        return work(*args, **named)
+
+    return done
+
+
+def require_open(batch: Batch, selection: str, until: int | None = None) -> None:
+    """Raise where the reviews of a list have ended, or any is later than the entry ``until``."""
     sql = f"SELECT at, actor FROM log WHERE subject = ? AND action IN ({ENDS})"
     for at, actor in batch.query(sql, [selection]):
         raise Conflict(
             f"reviews: {actor} finished them on {at[:10]}; they count as evidence as they were then and "
             "cannot change any more."
         )
+    later = "SELECT 1 FROM reviews WHERE selection = ? AND seq > ? LIMIT 1"
+    if until is not None and batch.query(later, [selection, until]):
+        raise Outdated("reviews: another one arrived at the same moment. Try again.")

@@ -188,12 +188,9 @@ class Reviewing(Bound):
         selection, policy = closing.selection, closing.policy
 
         def before(batch: Batch) -> None:
-            require_open(batch, selection)
-            newer = "SELECT 1 FROM reviews WHERE selection = ? AND seq > ?"
-            if batch.query(newer, [selection, closing.reviews_until]) or (
-                len(self.closings(policy, batch.query)) != closing.others
-            ):
-                raise Outdated("reviews: another one arrived at the same moment. Try again.")
+            require_open(batch, selection, closing.reviews_until)
+            if len(self.closings(policy, batch.query)) != closing.others:
+                raise Outdated("reviews: another pool was finished at the same moment. Try again.")
 
         event = events.ReviewsClosed(policy=policy, counts=closing.counts)
         return self.registry.append(
