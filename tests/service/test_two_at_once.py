@@ -8,6 +8,7 @@ import pytest
 from surelist import Expected, calibrate, examples
 from surelist.service import policy_watch
 from surelist.service.record.campaigns import CampaignReviewed
+from surelist.service.record.events import SelectionMade
 from surelist.service.record.marks import Marks
 from surelist.service.record.verify import verify
 from surelist.service.reviewing import KnownList
@@ -78,6 +79,30 @@ def test_two_pools_finished_at_once_raise_the_alarm_that_both_together_raise(reg
     finish(registry, idents[-2])
     assert registry.policy(digest).withdrawn is not None
     assert verify(registry.database).problems == []
+
+
+def test_the_same_pool_screened_twice_at_once_counts_once(registry, digest, monkeypatch):
+    made = selection(digest, 100, len(LISTED), pool_sha256="p" * 64)
+
+    def other() -> None:
+        policy_watch.record_watched(by(registry, "bob"), "b" * 16, made, key=None)
+
+    meanwhile(monkeypatch, watching, "cannot_count", other)
+    mine = policy_watch.record_watched(by(registry, "ann"), "a" * 16, made, key=None).entry.event
+    assert (mine.watched, mine.not_watched) == (False, "this very pool was screened before, and counts once.")
+    assert [each.subject for each in by(registry).watched(digest)] == ["b" * 16]
+    assert verify(registry.database).problems == []
+
+
+def test_a_pool_that_was_made_to_count_twice_is_noticed(registry, digest):
+    for ident, more in {"a": {}, "b": {}, "c": {"pool_sha256": "q" * 64, "audit_rate": 0.5}}.items():
+        made = selection(digest, 100, 3, **{"watched": True, "pool_sha256": "p" * 64, **more})
+        by(registry, "eve").record_selection(ident * 16, made).result()
+    seq = registry.newest(SelectionMade, "b" * 16).seq
+    assert verify(registry.database).problems == [
+        f"entry {seq}: the same pool counts before",
+        f"entry {seq + 1}: the pools before were audited at another rate",
+    ]
 
 
 @pytest.mark.slow

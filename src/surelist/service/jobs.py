@@ -205,8 +205,10 @@ def select_file(
             **asdict(facts), **asdict(about or AboutList()), policy=digest, reading=read.sentences,
             audit_rate=audit_rate if here else None, audit=drawn, audit_groups=groups, audit_here=here,
         )  # fmt: skip
-        made = policy_watch.watched(view, made) if watch else made
-        written = view.record_selection(new_id(), made, key).result()
+        if watch:
+            written = policy_watch.record_watched(view, new_id(), made, key=key)
+        else:
+            written = view.record_selection(new_id(), made, key).result()
     count_selection(runtime, written.entry.event)
     return Shortlisted(written, replace(result, origin=upload.origin), read.decimal)
 

@@ -39,7 +39,8 @@ def standing(view: View, saved: SavedPolicy) -> WatchedPromise:
     return watching.watch(saved.policy, watched_pools(view, saved.hash, view.closings(saved.hash)))
 
 
-def watched(view: View, made: SelectionMade) -> SelectionMade:
+@retried
+def record_watched(view: View, ident: str, made: SelectionMade, *, key: Key | None) -> Written[SelectionMade]:
     """A new selection that says whether its reviews will count: before any of them is known."""
     policy, before = view.policy(made.policy).policy, view.watched(made.policy)
     reason = watching.cannot_count(policy, made.candidates, made.groups, made.audit_rate)
@@ -47,7 +48,8 @@ def watched(view: View, made: SelectionMade) -> SelectionMade:
         reason = "this very pool was screened before, and counts once."
     if reason is None and before and (rate := before[0].event.audit_rate) != made.audit_rate:
         reason = f"the pools before were audited at {rate}, and this one at {made.audit_rate}."
-    return replace(made, watched=reason is None, not_watched=reason)
+    event = replace(made, watched=reason is None, not_watched=reason)
+    return view.record_selection(ident, event, key, after=len(before)).result()
 
 
 class AuditOffer(NamedTuple):

@@ -146,9 +146,11 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
         runtime, body, jobs.select_rows, made, asked.policy, asked.columns, asked.audit_rate
     )
     key = asked.bound_to(event.pool_sha256)
+    ident = jobs.new_id()
     if asked.watch:
-        event = await runtime.read(policy_watch.watched, view, event)
-    written = await runtime.written(view.record_selection(jobs.new_id(), event, key))
+        written = await runtime.read(policy_watch.record_watched, view, ident, event, key=key)
+    else:
+        written = await runtime.written(view.record_selection(ident, event, key))
     jobs.count_selection(runtime, event)
     answer = {"selection": answers.selection(written), "shortlist": msgspec.Raw(shortlist)}
     if made.three_ways:

@@ -181,7 +181,13 @@ class SelectionMade(Listed, frozen=True, kw_only=True):
             story.problem(entry, "the same selection was made before")
         story.reviewable[entry.subject] = self
         if self.watched:
-            story.watched.setdefault(self.policy, {})[entry.subject] = self.audit_rate
+            before = story.watched.setdefault(self.policy, {})
+            if (self.policy, self.pool_sha256) in story.pools:
+                story.problem(entry, "the same pool counts before")
+            story.pools.add((self.policy, self.pool_sha256))
+            if set(before.values()) - {self.audit_rate}:
+                story.problem(entry, "the pools before were audited at another rate")
+            before[entry.subject] = self.audit_rate
 
 
 class SelectionDescribed(Described, frozen=True, kw_only=True):

@@ -148,7 +148,7 @@ class Story:
         self.told: dict[str, int] = {}  # labelling: the last entry with answers
         self.campaigns: dict[str, Campaign] = {}
         self.ended: set[str] = set()  # campaigns that were withdrawn
-        self.pools: set[tuple[str, str]] = set()  # hashes of files, with their campaign
+        self.pools: set[tuple[str, str]] = set()  # that count, by campaign or policy and the hash of the file
         self.tokens: dict[str, TokenCreated] = {}  # as they are now
         self.begun: dict[str, str] = {}  # token: when it was made
         self.revoked: dict[str, str] = {}  # token: when it ended

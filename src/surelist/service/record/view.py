@@ -16,7 +16,7 @@ from surelist.service.record.connections import batched
 from surelist.service.record.event import Entry, Event
 from surelist.service.record.labellings import Labellings
 from surelist.service.record.log import Batch, Key
-from surelist.service.record.record import Actor, Registry, SavedPolicy, Writing, policy_hash
+from surelist.service.record.record import Actor, Outdated, Registry, SavedPolicy, Writing, policy_hash
 from surelist.service.record.reviews import Reviewing
 
 LAST = 2**62  # above every sequence number
@@ -121,12 +121,14 @@ class View(Campaigns, Labellings, Reviewing):
     def watched(self, policy: str) -> list[Entry[events.SelectionMade]]:
         """The selections that count for or against a policy's promise, in the order of screening."""
         self.actor.require_policy(policy)
+        return self.registry.select(f"WHERE {self._counts} ORDER BY seq", [policy])
+
+    @property
+    def _counts(self) -> str:
+        """SQL for the selections of a policy that count."""
         database = self.registry.database
-        return self.registry.select(
-            f"WHERE action = 'selection.made' AND {database.json_text('watched')} IS NOT NULL "
-            f"AND {database.policy_of_selection} = ? ORDER BY seq",
-            [policy],
-        )
+        watched = f"{database.json_text('watched')} IS NOT NULL"
+        return f"action = 'selection.made' AND {watched} AND {database.policy_of_selection} = ?"
 
     def unfinished(self, kept: Sequence[str]) -> list[Entry[events.SelectionMade]]:
         """Selections whose reviews have not ended: those that count, and these; newest first."""
@@ -150,12 +152,20 @@ class View(Campaigns, Labellings, Reviewing):
         outcomes = {} if marks.counts(self.reviewer(ident))["seen"] else marks.outcomes()
         return self.registry.policy(entry.event.policy), entry, outcomes
 
-    def record_selection(self, ident: str, event: events.SelectionMade, key: Key | None = None) -> Writing:
-        """Refused, in the same transaction, if the policy is retired."""
-        return self.registry.append(
-            self.may("operator", event.policy), ident, event, key=key,
-            before=lambda batch: batch.require_active(event.policy),
-        )  # fmt: skip
+    def record_selection(
+        self, ident: str, event: events.SelectionMade, key: Key | None = None, after: int | None = None
+    ) -> Writing:
+        """Refused, in the same transaction, if the policy is retired; or if it counts after other pools than
+        those that it was compared with."""
+
+        def check(batch: Batch) -> None:
+            batch.require_active(event.policy)
+            known = f"SELECT count(*) FROM log WHERE {self._counts}"
+            if after is not None and batch.query(known, [event.policy]) != [(after,)]:
+                raise Outdated("pool: another one was screened at the same moment. Try again.")
+
+        actor = self.may("operator", event.policy)
+        return self.registry.append(actor, ident, event, key=key, before=check)
 
     def describe_selection(self, ident: str, name: str, note: str, key: Key | None = None) -> Writing:
         self.actor.require("operator")
