@@ -257,10 +257,19 @@ HOLLOW = {
     "postgresql": ["CREATE OR REPLACE FUNCTION surelist_append_only() RETURNS trigger LANGUAGE plpgsql AS "
                    "$$ BEGIN RETURN NULL; END $$"],
 }  # fmt: skip
+ASLEEP = {  # a trigger that fires on replicas only
+    "sqlite": ["DROP TRIGGER reviews_no_delete"],
+    "postgresql": ["ALTER TABLE reviews ENABLE REPLICA TRIGGER reviews_append_only"],
+}
 
 
 @pytest.mark.parametrize(
-    ("change", "symptom"), [(SWALLOWING, "quiet was added"), (HOLLOW, "guard against changes")]
+    ("change", "symptom"),
+    [
+        (SWALLOWING, "quiet was added"),
+        (HOLLOW, "guard against changes"),
+        (ASLEEP, "changes of the table reviews"),
+    ],
 )
 def test_a_guard_made_hollow_and_a_trigger_that_swallows_entries_are_noticed(storied, change, symptom):
     connection = storied.database.connect()

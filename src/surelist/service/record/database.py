@@ -72,7 +72,7 @@ _GUARDS = {  # statements that make them, with the table and the verb to put in
 }
 _TRIGGERS = {
     "sqlite": "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'",
-    "postgresql": "SELECT t.tgname, c.relname, CASE WHEN t.tgenabled = 'D' THEN 'disabled' ELSE "
+    "postgresql": "SELECT t.tgname, c.relname, CASE WHEN t.tgenabled NOT IN ('O', 'A') THEN 'disabled' ELSE "
     "substring(pg_get_triggerdef(t.oid) FROM ' (BEFORE .*) ON ') || "
     "substring(pg_get_triggerdef(t.oid) FROM ' FOR EACH .*$') || ' ' || p.prosrc END "
     "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid "
