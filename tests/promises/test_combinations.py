@@ -240,3 +240,23 @@ def test_maps_of_rows_and_splits_together_are_false_at_most_alpha(drawn):
 def test_other_scores_that_no_promise_of_a_list_uses_are_not_passed_over_in_silence(target):
     with pytest.raises(sl.InvalidInput, match="unlabelled: does not help"):
         sl.calibrate(SCORES, LABELS, target, unlabelled=OTHERS)
+
+
+@pytest.mark.parametrize("rate", [0.99, 0.5])
+@pytest.mark.parametrize("above", [None, 0.9])
+def test_labels_that_were_drawn_and_never_came_are_not_taken_for_undrawn_ones(rate, above):
+    """Half of the unqualified never reviewed, at rates below 1: false in 198 of 200 (Expected(5, 100), 1,000 rows)."""
+    rng = np.random.default_rng(5)
+    scores = rng.random(2_000)
+    good = rng.random(2_000) < 0.3 * scores
+    certain = scores >= (2 if above is None else above)
+    labels = np.where(certain | (rng.random(2_000) < rate), good, np.nan)
+    target = sl.Expected(2, 100)
+    assert sl.calibrate(scores, sl.SampledLabels(labels, probability=rate, above=above), target).threshold > 0
+    lost = np.where(~good & ~certain & (rng.random(2_000) < 0.5), np.nan, labels)
+    every = good.astype(float)
+    for labels_given in (lost, every) if rate == 0.5 else (lost,):
+        sampled = sl.SampledLabels(labels_given, probability=rate, above=above)
+        with pytest.raises(sl.InvalidInput, match="labels by these probabilities") as refused:
+            sl.calibrate(scores, sampled, target)
+        assert "A label that was drawn and did not come is missing" in str(refused.value)

@@ -479,3 +479,32 @@ def test_a_target_chosen_after_looking_is_covered_in_one_calibration_where_rando
     for name, text in said.items():
         assert "the target may have been chosen after looking" in text
         assert ("to choose among several is not covered" in text) == (name != "plain")
+
+
+def test_how_often_a_long_run_rate_lies_above_alpha_is_a_bound_where_lists_are_longer_than_their_count():
+    """Ties, one cutoff for all groups, other promises of the list: each makes the list longer than the count says."""
+    names = np.where(np.arange(3_000) % 2, "x", "y")
+    groups = {name: sl.PerPool(each, 50) for name, each in (("x", 1), ("y", 5))}
+    plain = sl.calibrate(SCORES, LABELS, sl.PerPool(3, 100))
+    longer = [
+        sl.calibrate(SCORES.round(1), LABELS, sl.PerPool(3, 100)),
+        sl.calibrate(SCORES, LABELS, groups, groups=sl.Groups(names, cutoff="common")),
+        sl.calibrate(SCORES, LABELS, [sl.PerPool(3, 100), sl.Recall(0.5)]),
+    ]
+    said = [next(each for each in one.conditions if "long-run rate" in each) for one in (plain, *longer)]
+    assert "for about" in said[0]
+    assert all("for at most about" in each for each in said[1:])
+
+
+def test_the_rows_that_a_list_of_this_pool_rests_on_are_those_above_the_first_candidate_not_listed():
+    pool = np.arange(10) / 10
+    rows = np.append(SCORES[:300], [0.75, 0.76])  # between the last one listed and the first one not
+    labels = np.append(LABELS[:300], [True, True])
+    policy = sl.calibrate(rows, labels, sl.ThisList(2), unlabelled=pool)
+    count = int((rows > 0.7).sum())
+    assert (
+        f"of {count} calibration rows that score above the first candidate not listed"
+        in policy.describe().replace("\n    ", " ")
+    )
+    whole = sl.calibrate(rows, labels, sl.ThisList(10), unlabelled=pool)
+    assert "of 302 calibration rows are not qualified" in whole.describe().replace("\n    ", " ")

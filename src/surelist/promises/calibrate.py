@@ -29,7 +29,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
 from surelist.promises.promise import Promise
 from surelist.promises.proved import require_proof, require_use
-from surelist.promises.sampled import NoisyLabels, SampledLabels, require_drawn, thin
+from surelist.promises.sampled import NoisyLabels, SampledLabels, require_chance, require_drawn, thin
 from surelist.promises.shift import DensityRatio, keep_rows, ratios_of, with_margin
 from surelist.promises.state import Certified, Cutoff, Everyone, Shift, Thinning
 from surelist.promises.terms import Targets, Terms, fitting_advice, make_terms
@@ -218,7 +218,9 @@ def _read(given: Arrays, numbers: NDArray[Any], terms: Terms) -> tuple[RowColumn
             kept, read, thinning, missing = thin(scores, labels, terms)
         else:
             drawn, read = labels.read(len(scores))
-            missing = require_drawn(~drawn & (scores >= float(labels.above)), terms.missing_labels)
+            certain = scores >= float(labels.above)
+            missing = require_drawn(~drawn & certain, terms.missing_labels)
+            require_chance(drawn, np.where(certain, 1.0, float(labels.probability)))
     elif isinstance(labels, NoisyLabels):
         read, missing = check.as_labels(labels.labels)
     else:

@@ -7,6 +7,7 @@ are thinned to one, after which the kept rows are ordinary calibration rows.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+BY_CHANCE = 1e-9  # how often labels that were drawn as is said may be refused
 
 
 class SampledLabels(Struct, frozen=True, eq=False):
@@ -160,6 +163,7 @@ def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, ND
                 "lowest_score", f"{type(each).__name__} needs labels at every score; leave lowest_score out."
             )
     _require_rates(rates, needed, lowest)
+    require_chance(drawn[needed], rates[needed])
     lost = needed & ~drawn & (rates == 1)
     missing = require_drawn(lost, terms.missing_labels)
     draw = Draw.fresh()
@@ -205,6 +209,26 @@ def _require_rates(rates: Floats, needed: Mask, lowest: float) -> None:
             got=f"{rates[at]:g}",
             row=at,
             remedy=f"Give {option('lowest_score')} where low scores were drawn less often.",
+        )
+
+
+def require_chance(drawn: Mask, rates: Floats) -> None:
+    """Raise where there are far more or far fewer labels than these probabilities give.
+
+    Then labels are missing, or were made, for other reasons than the draw, as of rows that nobody answered.
+    By Bernstein's inequality a draw as it was said is refused less than once in 10^9 times.
+    """
+    by_chance = rates < 1  # of rows that were certain to be drawn each is looked at
+    rates, there = rates[by_chance], int(np.count_nonzero(drawn[by_chance]))
+    expected, variance = float(rates.sum()), float((rates * (1 - rates)).sum())
+    gap = abs(there - expected)
+    if gap and gap**2 > -2 * math.log(BY_CHANCE / 2) * (variance + gap / 3):
+        raise InvalidInput(
+            "probability",
+            expected=f"about {expected:,.0f} labels by these probabilities, of {len(rates):,} rows",
+            got=f"{there:,}",
+            remedy="A label that was drawn and did not come is missing, not undrawn, and one that came in "
+            "another way was not drawn: either would break the promise.",
         )
 
 

@@ -315,7 +315,17 @@ def _often_above(policy: Certificate) -> str:
     ]
     ends = [min(1.0, policy.chosen_of * share) for share in (min(shares), max(shares))]
     low, high = (f"{100 * share:.0f}%" for share in ends)
-    exactly = policy.chosen_of == 1 and (policy.grouped or len(policy.cutoffs) == 1)
+    # a list is longer than its count says where scores are tied, or where it serves other promises too
+    longer = (
+        policy.common
+        or policy.several
+        or any(
+            step.tie_break is None and (step.reached or 0) > step.critical_count
+            for cutoff in policy.cutoffs
+            for step in cutoff.steps
+        )
+    )
+    exactly = policy.chosen_of == 1 and not longer
     often = f"{'about' if exactly else 'at most about'} {low if low == high else f'{low} to {high}'}"
     whose, bound = (" of a group", "its share of alpha") if policy.grouped else ("", "alpha")
     return f"{often} of samples the long-run rate{whose} lies above {bound}"

@@ -152,7 +152,9 @@ class ListHeld(Proof, tag="this-list", frozen=True):
 
     def evidence(self, cutoff: Cutoff) -> str:
         above = counted(self.above, "calibration row")
-        return f"{self.wrong_above:,} of {above} that score as high as the list are not qualified"
+        whole = self.pool == cutoff.promised(ThisList).size
+        which = "" if whole else " that score above the first candidate not listed"
+        return f"{self.wrong_above:,} of {above}{which} are not qualified"
 
     def check(self, cutoff: Cutoff) -> None:
         promise = cutoff.promised(ThisList)
