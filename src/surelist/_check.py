@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sized
 from contextlib import suppress
 from typing import Any, Literal, get_args
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import force_setattr
 from numpy.typing import NDArray
 
@@ -60,12 +61,12 @@ _NO_WORDS = (
 )
 
 
-def as_scores(values: Any, name: str = "scores", *, finite: bool = True) -> Scores:
+def as_scores(values: object, name: str = "scores", *, finite: bool = True) -> Scores:
     """A one-dimensional float64 array of numbers, checked to be ``finite``; no copy of float64 input."""
     return np.ascontiguousarray(as_numbers(values, name, finite=finite), dtype=np.float64)
 
 
-def as_numbers(values: Any, name: str = "scores", *, finite: bool = True) -> NDArray[Any]:
+def as_numbers(values: object, name: str = "scores", *, finite: bool = True) -> NDArray[Any]:
     """Numbers in the type they came in: to be compared with a number only once they are float64."""
     array = _column(values, name)
     if array.dtype.kind in "OUST":
@@ -79,7 +80,7 @@ def as_numbers(values: Any, name: str = "scores", *, finite: bool = True) -> NDA
     return np.ascontiguousarray(array)
 
 
-def _require_exact(values: Any, array: NDArray[Any], name: str) -> None:
+def _require_exact(values: object, array: NDArray[Any], name: str) -> None:
     """Whole numbers, among others too, keep their order as floats."""
     if len(array) and max(float(array.max()), -float(array.min())) >= EXACT_INTEGER:
         sent = np.asarray(_unmasked(values), dtype=object).ravel()
@@ -121,7 +122,7 @@ def _report_not_finite(scores: NDArray[Any], name: str, offset: int) -> None:
         raise InvalidInput(name, f"expected finite numbers, {found}. Every row needs a finite value.")
 
 
-def as_labels(values: Any, name: str = "labels", missing: str | None = None) -> tuple[Mask, int]:
+def as_labels(values: object, name: str = "labels", missing: str | None = None) -> tuple[Mask, int]:
     """A boolean array (True = qualified) and how many missing labels were counted as False.
 
     ``missing`` is the ``missing_labels`` that the caller was given; None where it takes none.
@@ -153,7 +154,7 @@ def as_labels(values: Any, name: str = "labels", missing: str | None = None) -> 
     return qualified, count
 
 
-def as_drawn_labels(values: Any, name: str = "labels") -> Scores:
+def as_drawn_labels(values: object, name: str = "labels") -> Scores:
     """0, 1 or NaN where a row was not drawn."""
     array = _column(values, name)
     if array.dtype.kind in "OUST":
@@ -168,7 +169,7 @@ def as_drawn_labels(values: Any, name: str = "labels") -> Scores:
     return labels
 
 
-def as_values(values: Any, name: str = "labels", missing: str = "error") -> tuple[Scores, int]:
+def as_values(values: object, name: str = "labels", missing: str = "error") -> tuple[Scores, int]:
     """Amounts of at least 0, and how many missing ones were counted as 0."""
     as_choice(missing, get_args(MissingLabels), "missing_labels")
     amounts = as_scores(values, name, finite=False)
@@ -192,7 +193,7 @@ def as_values(values: Any, name: str = "labels", missing: str = "error") -> tupl
     return amounts, count
 
 
-def as_codes(values: Any, rows: int, name: str = "pools") -> tuple[NDArray[np.int64], int]:
+def as_codes(values: object, rows: int, name: str = "pools") -> tuple[NDArray[np.int64], int]:
     """Pool ids as numbers 0, 1, ... in the order of the ids, and how many pools there are."""
     array = _column(_objects(values), name)
     require_length(array, rows, name)
@@ -208,7 +209,7 @@ def as_codes(values: Any, rows: int, name: str = "pools") -> tuple[NDArray[np.in
     return codes.astype(np.int64), len(unique)
 
 
-def as_groups(values: Any, name: str = "groups") -> NDArray[Any]:
+def as_groups(values: object, name: str = "groups") -> NDArray[Any]:
     """One name per row, of its group or pool, as text. A missing name is an error that names the row."""
     array = _column(_objects(values), name)
     if array.dtype.kind in "OfT":
@@ -227,14 +228,14 @@ def as_groups(values: Any, name: str = "groups") -> NDArray[Any]:
     return np.array(names, dtype=np.str_ if short else object)
 
 
-def group_name(value: Any, name: str = "groups") -> str:
+def group_name(value: object, name: str = "groups") -> str:
     """The text under which a group is known in policies, whatever type it came in."""
     if isinstance(value, (str, bool, np.bool_, numbers.Integral)):
         return str(value)
     raise InvalidInput(name, expected="names or whole numbers", got=shown(value))
 
 
-def as_masks(values: Mapping[Any, Any], rows: int, name: str = "groups") -> dict[str, Mask]:
+def as_masks(values: Mapping[Any, object], rows: int, name: str = "groups") -> dict[str, Mask]:
     """Overlapping groups: name to boolean mask, each as long as the scores."""
     masks = {}
     for key, mask in values.items():
@@ -250,7 +251,7 @@ def as_masks(values: Mapping[Any, Any], rows: int, name: str = "groups") -> dict
     return masks
 
 
-def as_ids(values: Any, rows: int, name: str = "ids") -> list[str]:
+def as_ids(values: object, rows: int, name: str = "ids") -> list[str]:
     """Candidate ids as text: strings or whole numbers, present and unique."""
     array = _column(_objects(values), name)
     require_length(array, rows, name)
@@ -268,7 +269,7 @@ def as_ids(values: Any, rows: int, name: str = "ids") -> list[str]:
     return ids
 
 
-def _id_text(value: Any, row: int, name: str) -> str:
+def _id_text(value: object, row: int, name: str) -> str:
     if _is_missing(value):
         raise InvalidInput(name, f"missing candidate id at position {row}. Give every candidate an id.")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -285,7 +286,7 @@ def as_text(text: str, name: str) -> str:
     return text
 
 
-def set_value(struct: Any, name: str, value: Any) -> None:
+def set_value(struct: Struct, name: str, value: object) -> None:
     """Set a field of a frozen struct, in its ``__post_init__``: a value that was checked, or is plainer."""
     force_setattr(struct, name, value)
 
@@ -295,7 +296,7 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def as_weights(values: Any, rows: int, bound: float, name: str = "weights") -> Scores:
+def as_weights(values: object, rows: int, bound: float, name: str = "weights") -> Scores:
     weights = as_scores(values, name)
     require_length(weights, rows, name)
     for wrong, what in ((weights < 0, "at least 0"), (weights > bound, f"at most the bound, {bound:g}")):
@@ -305,17 +306,19 @@ def as_weights(values: Any, rows: int, bound: float, name: str = "weights") -> S
     return weights
 
 
-def require_length(array: Sequence[Any] | NDArray[Any], rows: int, name: str) -> None:
+def require_length(array: Sized, rows: int, name: str) -> None:
     if len(array) != rows:
         raise InvalidInput(name, expected=f"{rows:,} values, one per score", got=f"{len(array):,}")
 
 
-def require_one_index(**columns: Any) -> None:
+def require_one_index(**columns: object) -> None:
     """Columns of pandas are paired by position: where their indexes differ, other pairs were meant."""
     parts: list[tuple[str, Any]] = []
     for name, values in columns.items():
-        several = isinstance(values, Mapping)
-        parts += [(f"{name}[{key!r}]", values[key]) for key in values] if several else [(name, values)]
+        if isinstance(values, Mapping):
+            parts += [(f"{name}[{key!r}]", each) for key, each in values.items()]
+        else:
+            parts.append((name, values))
     indexed = [(name, each.index) for name, each in parts if hasattr(getattr(each, "index", 0), "equals")]
     for name, index in indexed[1:]:
         first, expected = indexed[0]
@@ -329,12 +332,12 @@ def require_one_index(**columns: Any) -> None:
             )
 
 
-def require_rows(array: Sequence[Any] | NDArray[Any], name: str) -> None:
+def require_rows(array: Sized, name: str) -> None:
     if len(array) == 0:
         raise InvalidInput(name, expected="at least one row", got="none")
 
 
-def _column(values: Any, name: str) -> NDArray[Any]:
+def _column(values: object, name: str) -> NDArray[Any]:
     """One-dimensional array of whatever came in, or an error about its shape."""
     if isinstance(values, (str, bytes, Mapping)) or values is None:
         raise InvalidInput(name, expected="a column of values", got=shown(values))
@@ -378,7 +381,7 @@ def _unmasked(values: Any) -> Any:
     return visible
 
 
-def _objects(values: Any) -> Any:
+def _objects(values: object) -> object:
     """A list as it is: NumPy would turn a missing value among names into the text 'nan'."""
     return np.array(values, dtype=object) if isinstance(values, (list, tuple)) else values
 
@@ -387,5 +390,5 @@ def _first(array: NDArray[Any]) -> str:
     return shown(array[0]) if len(array) else "an empty column"
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return type(value).__name__ in _MISSING or (isinstance(value, float) and math.isnan(value))

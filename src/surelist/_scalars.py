@@ -20,14 +20,14 @@ from surelist.errors import InvalidInput
 EXACT_INTEGER = 1 << 53
 
 
-def as_flag(value: Any, name: str) -> bool:
+def as_flag(value: object, name: str) -> bool:
     """True or False, and nothing that merely counts as such."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidInput(name, expected="True or False", got=shown(value))
     return bool(value)
 
 
-def as_alpha(value: Any, name: str = "alpha") -> float:
+def as_alpha(value: object, name: str = "alpha") -> float:
     number = real(value, name)
     if not 0 < number < 1:
         meant = share_meant(value)
@@ -35,7 +35,7 @@ def as_alpha(value: Any, name: str = "alpha") -> float:
     return number
 
 
-def as_level(value: Any, name: str = "alpha", *, calls: int = 1) -> float:
+def as_level(value: object, name: str = "alpha", *, calls: int = 1) -> float:
     """The alpha that a user asks for, so many calls away; a warning there where it looks turned round."""
     alpha = as_alpha(value, name)
     if (doubt := alpha_meant(alpha, name)) is not None:
@@ -64,14 +64,14 @@ def share_meant(value: Any) -> str:
     return f"Did you mean {percent / 100:.10g}?" if in_percent else ""
 
 
-def as_positive(value: Any, name: str) -> float:
+def as_positive(value: object, name: str) -> float:
     number = real(value, name)
     if not 0 < number < math.inf:
         raise InvalidInput(name, expected="a number above 0", got=shown(value))
     return number
 
 
-def as_count(value: Any, name: str) -> int:
+def as_count(value: object, name: str) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or value < 1:
         raise InvalidInput(name, expected="a whole number of at least 1", got=shown(value))
     if int(value) > EXACT_INTEGER:
@@ -79,14 +79,14 @@ def as_count(value: Any, name: str) -> int:
     return int(value)
 
 
-def as_whole_k(value: Any, pool_size: int) -> int:
+def as_whole_k(value: object, pool_size: int) -> int:
     k = as_count(value, "k")
     if k > pool_size:
         raise InvalidInput("k", expected=f"at most the pool size, {pool_size}", got=f"{k}")
     return k
 
 
-def as_rate(value: Any, name: str) -> Fraction:
+def as_rate(value: object, name: str) -> Fraction:
     """A rate in (0, 1] as the fraction its decimal digits say, so that 0.05 is 1/20."""
     number = value if isinstance(value, Fraction) else as_fraction(value, name)
     if not 0 < number <= 1:
@@ -95,14 +95,14 @@ def as_rate(value: Any, name: str) -> Fraction:
     return number
 
 
-def as_fraction(value: Any, name: str) -> Fraction:
+def as_fraction(value: object, name: str) -> Fraction:
     number = real(value, name)
     if not math.isfinite(number):
         raise InvalidInput(name, expected="a finite number", got=shown(value))
     return Fraction(repr(number))
 
 
-def as_choice(value: Any, choices: Iterable[str], name: str, of_whom: str = "") -> str:
+def as_choice(value: object, choices: Iterable[str], name: str, of_whom: str = "") -> str:
     options = list(choices)
     if isinstance(value, str) and value in options:
         return value
@@ -112,7 +112,7 @@ def as_choice(value: Any, choices: Iterable[str], name: str, of_whom: str = "") 
     raise InvalidInput(name, expected=f"one of {listed}{of_whom}", got=shown(value), remedy=hint)
 
 
-def real(value: Any, name: str) -> float:
+def real(value: object, name: str) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         meant = share_meant(value) if isinstance(value, str) and value.endswith("%") else ""
         raise InvalidInput(name, expected="a number", got=shown(value), remedy=meant)
@@ -122,6 +122,6 @@ def real(value: Any, name: str) -> float:
         raise InvalidInput(name, expected="a number a float can hold", got=shown(value)) from None
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 60 else text[:57] + "..."

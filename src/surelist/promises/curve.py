@@ -10,6 +10,7 @@ chosen one lies, and is not for choosing another. What is certified at a point i
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -228,6 +229,7 @@ def certified_rates(n: int, counts: NDArray[Any], alpha: float, rule: str) -> ND
 
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 MOST_GROUPS = 6  # that are drawn
 
 
@@ -261,15 +263,16 @@ class CurveRows(Struct, frozen=True, eq=False):
     def good(self) -> NDArray[np.bool_]:
         return np.asarray(self.labels > 0)
 
-    def drawn(self, cutoff: Cutoff, value: Any) -> PromiseCurve:
-        """The curve of what ``value`` says is certified of (listed rows, qualified ones among them), per
-        length."""
+    def drawn(
+        self, cutoff: Cutoff, promised: float, certified: Callable[[Ints, Ints], Floats]
+    ) -> PromiseCurve:
+        """The curve of what is ``certified`` of (listed rows, qualified ones among them), per length."""
         per = float(cutoff.target.pool or 100.0)
         thresholds = list_thresholds(self.scores, per)
         listed, held = (count_at_least(each, thresholds) for each in (self.scores, self.scores[self.good]))
-        values, promised = value(listed, held)
         on_list = float(np.count_nonzero(self.scores >= cutoff.steps[0].threshold)) * (per / self.rows)
-        return self.curve(cutoff, per, listed * (per / self.rows), values, thresholds, (on_list, promised))
+        lengths, values = listed * (per / self.rows), certified(listed, held)
+        return self.curve(cutoff, per, lengths, values, thresholds, (on_list, promised))
 
     def curve(self, cutoff: Cutoff, per: float, *numbers: Any) -> PromiseCurve:
         title, axis, share = cutoff.target.certified

@@ -7,10 +7,12 @@ promise are described the same way, in its kind; ``kinds.fields`` has those of a
 
 from __future__ import annotations
 
-from typing import Any, Literal, NewType
+from functools import cache
+from typing import Any, Literal, NewType, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
+from surelist import _check as check
 from surelist._check import DecimalMark, EngineName, MissingLabels, OnBadRows
 
 Rule = Literal["exact", "dkw", "simultaneous", "pac", "bernstein"]
@@ -46,6 +48,33 @@ class Option(Struct, frozen=True):
 def share_option(help: str, words: str = "") -> Option:
     """A field of a promise that is a share."""
     return Option(None, Share, help, "SHARE", words)
+
+
+@cache
+def fields_of(promise: type[Struct]) -> dict[str, Option]:
+    """The fields of a kind of promise as it describes them."""
+    hints = get_type_hints(promise, include_extras=True)
+    return {
+        name: next(each for each in get_args(hints[name]) if isinstance(each, Option))
+        for name in promise.__struct_fields__
+    }
+
+
+def required(promise: type[Struct]) -> tuple[str, ...]:
+    """The fields without which a promise says nothing."""
+    fields = promise.__struct_fields__
+    return fields[: len(fields) - len(promise.__struct_defaults__)]
+
+
+def checked(value: Any, kind: Any, name: str) -> Any:
+    """A field of a promise as its kind wants it."""
+    if get_origin(kind) is Literal:
+        return check.as_choice(value, get_args(kind), name)
+    if kind is Share or (kind is WholeShare and (isinstance(value, bool) or value != 1)):
+        return check.as_alpha(value, name)
+    if kind is int:
+        return check.as_count(value, name)
+    return check.plain(value if kind is WholeShare else check.as_positive(value, name))
 
 
 # fields that several promises have; where a number has to be whole, replace(K, kind=int)

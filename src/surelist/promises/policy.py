@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from surelist._check import Mask
 
 
-INDENTED: Any = {"initial_indent": "    ", "subsequent_indent": "    "}
-
-
 class ExcessBound(Struct, frozen=True):
     """Qualified candidates beyond the target, each bound holding with probability >= 1-alpha."""
 
@@ -174,7 +171,7 @@ class Policy(Displayed, Certificate, frozen=True):
             shown = f"shortlist {policy_display.listed(cutoff)}"
         backed = f"{cutoff.proof.evidence(cutoff)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
         width = 10_000 if cutoff.proof.counted else 96
-        lines = [f"  {shown}", textwrap.fill(f"evidence: {backed}", width, **INDENTED)]
+        lines = [f"  {shown}", textwrap.fill(f"    evidence: {backed}", width, subsequent_indent=" " * 4)]
         bound = self.excess_bound.get(self.group_key(cutoff.group))
         if bound is not None and bound.count is not None:
             lines.append(
@@ -272,8 +269,7 @@ class Policy(Displayed, Certificate, frozen=True):
 
     def require_pool(self, scores: Any) -> None:
         """Raise for a policy of one pool where these are not that pool's scores."""
-        proof: Any = self.cutoffs[0].proof
-        if self.of_one_pool and not proof.is_of(scores):
+        if self.of_one_pool and not self.cutoffs[0].proof.is_of(scores):
             raise InvalidInput(
                 "scores", "this policy selects from the pool it was made with, and from no other."
             )
@@ -336,7 +332,7 @@ class Policy(Displayed, Certificate, frozen=True):
         return replace(self, withdrawn=reason)
 
 
-def as_policy(policy: Any) -> Policy:
+def as_policy(policy: object) -> Policy:
     """A policy, or the one in the file at this path."""
     if isinstance(policy, Policy):
         return policy

@@ -12,8 +12,7 @@ import math
 from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
-from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct
 
@@ -22,7 +21,7 @@ from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
 from surelist.promises.conditions import Proved
-from surelist.promises.options import Option, Share, WholeShare
+from surelist.promises.options import checked, fields_of, required
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +31,10 @@ if TYPE_CHECKING:
     from surelist.promises.evidence import Evidence
     from surelist.promises.judging import RowsSeen, ShareSeen
     from surelist.promises.state import Certificate, Certified, Cutoff
+
+
+# what a block needs, as shares: mean, variance, and the rates of pools with their weights, if any
+BlockNeed = tuple[float, float, Any]
 
 
 class About(Enum):
@@ -117,40 +120,30 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     rules: ClassVar[tuple[str, ...]] = ("exact",)
     whole_pools: ClassVar[bool] = False  # pools, not rows, are the units of calibration
     others: ClassVar[Literal["refused", "shorter", "needed"]] = "refused"  # unlabelled scores
-    sample: ClassVar[Literal["block", "control", "prefix"] | None] = (
-        None  # how a few labels of a collection are drawn for it
-    )
-    certified: ClassVar[tuple[str, str, bool]] = (
-        "Qualified, at least",
-        "Qualified, at least",
-        False,
-    )  # of a curve
-    fixed_boundary: ClassVar[bool] = (
-        False  # true of a list exactly up to one threshold that the population fixes
-    )
+    # how a few labels of a collection are drawn for it
+    sample: ClassVar[Literal["block", "control", "prefix"] | None] = None
+    # true of a list exactly up to one threshold that the population fixes
+    fixed_boundary: ClassVar[bool] = False
     joins_fixed: ClassVar[bool] = False  # has a joint level with promises that have a fixed boundary
     monotone: ClassVar[bool] = False  # whatever keeps it, a longer list keeps it as well
     longest: ClassVar[bool] = False  # a longer list that keeps it is the better one
     in_whole_pools: ClassVar[str] = ""  # the promise like it whose units are whole pools
     single_list: ClassVar[str] = ""  # what it does not say of one list
     needs_audit: ClassVar[bool] = False  # reviews of lists alone cannot show whether it holds
-    proved_with: ClassVar[
-        tuple[Proved, ...]
-    ] = ()  # sets of conditions, each with its proof; others are refused
-    top_only: ClassVar[bool] = (
-        False  # a row that counts as not qualified below some score makes lists longer at worst
-    )
+    # sets of conditions, each with its proof; others are refused
+    proved_with: ClassVar[tuple[Proved, ...]] = ()
+    # a row that counts as not qualified below some score makes lists longer at worst
+    top_only: ClassVar[bool] = False
     planned: ClassVar[bool] = False  # how many labels it takes can be said beforehand
     paper_rule: ClassVar[str | None] = None  # the paper's rule, to compare a plan with
     three_ways: ClassVar[bool] = False  # its policy accepts, rejects, and leaves the rest to people
-    every_label: ClassVar[bool] = False  # a missing label cannot count as not qualified
+    fixed_size: ClassVar[bool] = False  # of this pool's best, as many as were fixed beforehand
 
     def __post_init__(self) -> None:
-        """Every field is checked as it is described; None is left out where it says nothing."""
-        for name, described in fields_of(type(self)).items():
+        for name, described in fields_of(type(self)).items():  # None is left out where it says nothing
             value = getattr(self, name)
             if value is not None or name in required(type(self)):
-                check.set_value(self, name, _checked(value, described.kind, name))
+                check.set_value(self, name, checked(value, described.kind, name))
 
     @property
     def kind(self) -> str:
@@ -160,6 +153,16 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     @property
     def needs(self) -> Needs:
         return Needs.COLUMNS
+
+    @property
+    def every_label(self) -> bool:
+        """Whether a missing label cannot count as not qualified."""
+        return False
+
+    @property
+    def certified(self) -> tuple[str, str, bool]:
+        """What a curve shows, in more and in fewer words, and whether that is a share."""
+        return "Qualified, at least", "Qualified, at least", False
 
     @property
     def amounts(self) -> bool:
@@ -219,7 +222,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         """
         raise NotImplementedError
 
-    def block_need(self, size: int) -> tuple[float, float, Any]:
+    def block_need(self, size: int) -> BlockNeed:
         """Qualified ones that a list needs of ``size`` candidates, as shares: mean, variance, and the
         rates of pools."""
         raise NotImplementedError
@@ -288,32 +291,6 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         )
 
 
-@cache
-def fields_of(promise: type[Promise]) -> dict[str, Option]:
-    """The fields of a kind as it describes them."""
-    hints = get_type_hints(promise, include_extras=True)
-    return {
-        name: next(each for each in get_args(hints[name]) if isinstance(each, Option))
-        for name in promise.__struct_fields__
-    }
-
-
-def required(promise: type[Promise]) -> tuple[str, ...]:
-    """The fields without which a promise says nothing."""
-    fields = promise.__struct_fields__
-    return fields[: len(fields) - len(promise.__struct_defaults__)]
-
-
-def _checked(value: Any, kind: Any, name: str) -> Any:
-    if get_origin(kind) is Literal:
-        return check.as_choice(value, get_args(kind), name)
-    if kind is Share or (kind is WholeShare and (isinstance(value, bool) or value != 1)):
-        return check.as_alpha(value, name)
-    if kind is int:
-        return check.as_count(value, name)
-    return check.plain(value if kind is WholeShare else check.as_positive(value, name))
-
-
 class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     """Why a threshold is enough: the numbers of one rule, and what they allow to be said.
 
@@ -328,12 +305,10 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     in_campaign: ClassVar[bool] = False  # the threshold changes at the campaign's next update
     drawn_labels: ClassVar[bool] = False  # only some rows have labels, by a draw
     unjudged: ClassVar[str] = ""  # why later rows cannot speak for or against it
-    rests_on: ClassVar[str | None] = (
-        "scores of other candidates, or a sample of labels"  # beside rows and labels
-    )
-    many_steps: ClassVar[bool] = (
-        False  # a threshold for each pool size, with ties broken where that was asked for
-    )
+    # beside rows and labels
+    rests_on: ClassVar[str | None] = "scores of other candidates, or a sample of labels"
+    # a threshold for each pool size, with ties broken where that was asked for
+    many_steps: ClassVar[bool] = False
     lists_share: ClassVar[bool] = True  # how much of the rows it lists is how much of pools it will
     estimated_from: ClassVar[str] = "the calibration rows"  # where the length of lists is estimated from
     drawn_by: ClassVar[str] = "rows that came by chance"  # what the promise is worked out from
@@ -387,6 +362,10 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
         """What each list length would carry, each point for a promise fixed beforehand."""
         return None
+
+    def is_of(self, scores: NDArray[np.float64]) -> bool:
+        """For promises about one pool: whether these are its scores, in any order."""
+        raise NotImplementedError
 
     def shares_seen(self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen, ...]:
         """The shares that are tested on rows which it never saw."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,6 +12,7 @@ from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import EVIDENCE, PLAIN, WORDS, Conditions, Proved
+from surelist.promises.promise import Promise
 
 PROBABILITIES = f"every row's {option('probability')} and {option('lowest_rate')}"
 # what two conditions that do not go together can be replaced by
@@ -33,12 +33,12 @@ INSTEAD |= {("labels", some, "pools", "beside"): SOME_LABELS for some in ("two r
 OTHER_LABELS = f"give {PROBABILITIES} instead"
 
 
-def proof_of(promise: Any, asked: Conditions) -> Proved | None:
+def proof_of(promise: Promise | type[Promise], asked: Conditions) -> Proved | None:
     """The declared set that covers a request; None where there is none."""
     return next((each for each in promise.proved_with if each.covers(asked)), None)
 
 
-def require_proof(promise: Any, asked: Conditions) -> None:
+def require_proof(promise: Promise, asked: Conditions) -> None:
     """Raise where nothing that the kind declares covers what was asked for [theory: together].
 
     The error says what does not go together.
@@ -88,7 +88,7 @@ def require_proof(promise: Any, asked: Conditions) -> None:
     raise InvalidInput("target", f"{what} has no proof with all of {listed} together; leave one out.")
 
 
-def _require_evidence(promise: Any, asked: str) -> None:
+def _require_evidence(promise: Promise, asked: str) -> None:
     """Raise where a kind has no proof from evidence of this sort at all."""
     if proved_from(promise, asked):
         return
@@ -100,17 +100,17 @@ def _require_evidence(promise: Any, asked: str) -> None:
     )
 
 
-def proved_from(promise: Any, evidence: str = "rows") -> bool:
+def proved_from(promise: Promise | type[Promise], evidence: str = "rows") -> bool:
     """Whether a kind has any proof from evidence of this sort."""
     return any(evidence in each.values("evidence") for each in promise.proved_with)
 
 
-def _by_probability(promise: Any, asked: Conditions) -> bool:
+def _by_probability(promise: Promise, asked: Conditions) -> bool:
     """Whether labels known above a score would do if each had been drawn with its own probability."""
     return asked.labels == "two rates" and proof_of(promise, replace(asked, labels="thinned")) is not None
 
 
-def require_use(promises: Sequence[Any], asked: Conditions) -> None:
+def require_use(promises: Sequence[Promise], asked: Conditions) -> None:
     """Raise where unlabelled scores were given and no promise of the list uses them."""
     if asked.others == "none" or any(each.others == "needed" for each in promises):
         return

@@ -166,7 +166,7 @@ class Roles(Struct, frozen=True):
 
 
 def make_terms(
-    target: Targets, *, groups: Groups | None = None, ties: Any = "include", **settings: Any
+    target: Targets, *, groups: Groups | None = None, ties: object = "include", **settings: Any
 ) -> Terms:
     """Terms from a target, or from a mapping of group to target; ``settings`` are fields of ``Terms``.
 
@@ -190,7 +190,7 @@ def make_terms(
     return terms
 
 
-def require_purpose(purpose: Any, *, groups_given: bool, level: int) -> None:
+def require_purpose(purpose: object, *, groups_given: bool, level: int) -> None:
     """A purpose for groups that can be written down; a warning, ``level`` calls up, where there is none."""
     if groups_given and purpose is None:
         warnings.warn(GROUP_WARNING, GroupCutoffWarning, stacklevel=level)
@@ -202,7 +202,7 @@ def require_purpose(purpose: Any, *, groups_given: bool, level: int) -> None:
         check.as_text(purpose, "purpose")
 
 
-def _several(targets: Sequence[Any], groups_given: bool) -> tuple[Promise, tuple[Promise, ...]]:
+def _several(targets: Sequence[object], groups_given: bool) -> tuple[Promise, tuple[Promise, ...]]:
     """Promises of one list at once: counts and shares of rows, and precision."""
     if groups_given:
         raise InvalidInput("target", f"several promises at once go without {option('groups')}.")
@@ -222,7 +222,7 @@ def require_one_threshold(promise: Promise) -> None:
         )
 
 
-def _keys_of(target: Any) -> GroupKeys | None:
+def _keys_of(target: object) -> GroupKeys | None:
     """What groups are named by, where it is not text."""
     kinds = {type(check.plain(each)) for each in target} if isinstance(target, Mapping) else set()
     if len(kinds) != 1:
@@ -253,7 +253,7 @@ def _by_group(target: Targets, groups_given: bool) -> dict[str | None, Promise]:
     return {None: _checked(target, "target")}
 
 
-def _checked(target: Any, name: str) -> Promise:
+def _checked(target: object, name: str) -> Promise:
     if not isinstance(target, Promise):
         raise InvalidInput(name, f"expected a promise: {kinds.offered()}; got {target!r}.")
     return target

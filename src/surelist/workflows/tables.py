@@ -10,6 +10,7 @@ from typing import Any, Literal
 from surelist import _check as check
 from surelist._check import MissingLabels, OnBadRows
 from surelist.errors import InvalidInput
+from surelist.promises import kinds
 from surelist.promises.calibrate import calibrate as calibrate_arrays
 from surelist.promises.conditions import Groups, Hash, refuse_earlier
 from surelist.promises.curve import GuaranteeCurve
@@ -352,7 +353,8 @@ def list_of(
     others = read_columns(Source(pool, hints=hints).open(), {"score": score}, any_order=True)["score"]
     if size is None:
         return list_curve(rows["score"], rows["label"], others, alpha=alpha)
-    target = one_target("this-list", {"size": size, "share": share})
+    kind = kinds.which(lambda each: each.fixed_size)
+    target = one_target(kind, {"size": size, "share": share})
     return calibrate_arrays(rows["score"], rows["label"], target, alpha=alpha, unlabelled=others)
 
 

@@ -15,9 +15,9 @@ import msgspec
 from surelist._files import shaped
 from surelist.errors import PolicyFileError
 from surelist.promises.options import Option
+from surelist.promises.options import fields_of as fields_of
+from surelist.promises.options import required as required
 from surelist.promises.promise import Promise, Proof
-from surelist.promises.promise import fields_of as fields_of
-from surelist.promises.promise import required as required
 
 # the name of a kind in files, flags and addresses: where it lives
 KINDS = {
@@ -64,13 +64,6 @@ def promise_class(kind: str) -> type[Promise] | None:
     return found
 
 
-@cache
-def proof_class(kind: str) -> type[Proof] | None:
-    """The class of a kind of proof; None for an unknown one."""
-    found: type[Proof] | None = _found(PROOFS, kind)
-    return found
-
-
 def _found(table: dict[str, tuple[str, str]], kind: str) -> Any:
     if kind not in table:
         return None
@@ -80,19 +73,19 @@ def _found(table: dict[str, tuple[str, str]], kind: str) -> Any:
 
 def read_promise(raw: dict[str, Any]) -> Promise:
     """A promise as files say it: its kind and its numbers."""
-    promise: Promise = _read(raw, promise_class)
+    promise: Promise = _read(raw, KINDS)
     return promise
 
 
 def read_proof(raw: dict[str, Any]) -> Proof:
     """A proof as files say it."""
-    proof: Proof = _read(raw, proof_class)
+    proof: Proof = _read(raw, PROOFS)
     return proof
 
 
-def _read(raw: dict[str, Any], class_of: Callable[[str], Any]) -> Any:
+def _read(raw: dict[str, Any], table: dict[str, tuple[str, str]]) -> Any:
     kind = raw.get("kind")
-    found = class_of(kind) if isinstance(kind, str) else None
+    found = _found(table, kind) if isinstance(kind, str) else None
     if found is None:
         raise PolicyFileError("", f"unknown kind {kind!r}.")
     try:
@@ -128,20 +121,13 @@ def whole_pools_like(promise: type[Promise]) -> str | None:
 
 def named(text: str) -> str | None:
     """The kind that a name stands for, its own or the short one."""
-    if text in KINDS:
-        return text
-    return next(
-        (kind for kind, each in zip(KINDS, classes(), strict=True) if text and each.alias == text), None
-    )
+    pairs = zip(KINDS, classes(), strict=True)
+    return next((kind for kind, each in pairs if text and text in (kind, each.alias)), None)
 
 
-def chosen(choice: str) -> tuple[str, str] | None:
-    """The kind and the field that a choice stands for: the name of a kind, or of one of its flags."""
-    for kind, each in zip(KINDS, classes(), strict=True):
-        for flag, field in each.flags:
-            if choice == kind or choice.replace("-", "_") == flag:
-                return kind, field
-    return None
+def which(has: Callable[[type[Promise]], bool]) -> str:
+    """The first kind of which something is true."""
+    return next(kind for kind, each in zip(KINDS, classes(), strict=True) if has(each))
 
 
 def offered(which: Callable[[type[Promise]], bool] = lambda kind: True) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from surelist.bounds.collection import block_count
 from surelist.promises import phrases
 from surelist.promises.conditions import LABELLED
 from surelist.promises.options import K
-from surelist.promises.promise import About, PageChoice, Promise
+from surelist.promises.promise import About, BlockNeed, PageChoice, Promise
 
 
 class AtLeast(Promise, tag="at-least", frozen=True):
@@ -48,7 +48,7 @@ class AtLeast(Promise, tag="at-least", frozen=True):
     def describe(self) -> str:
         return f"at least {phrases.qualified(self.k)} of this collection on the list"
 
-    def block_need(self, size: int) -> tuple[float, float, Any]:
+    def block_need(self, size: int) -> BlockNeed:
         return min(1.0, self.k / size), 0.0, None
 
     def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:

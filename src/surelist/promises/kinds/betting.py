@@ -360,7 +360,7 @@ class PoolAverage(OnAverage, tag="pool-average", frozen=True):
         return self.of == "value"
 
     @property
-    def certified(self) -> tuple[str, str, bool]:  # type: ignore[override]
+    def certified(self) -> tuple[str, str, bool]:
         if self.amounts:
             return "Value on average, at least", "Value, at least", False
         return "Qualified on average, at least", "Qualified, at least", False

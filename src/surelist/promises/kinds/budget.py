@@ -170,5 +170,5 @@ class ListedBudget(Proof, tag="budget", frozen=True):
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
         size, alpha = cutoff.promised(Budget).pool_size, cutoff.level.alpha
         return rows.drawn(
-            cutoff, lambda listed, held: (size * certified_rates(rows.rows, held, alpha, "exact"), self.k)
+            cutoff, self.k, lambda _, held: size * certified_rates(rows.rows, held, alpha, "exact")
         )

@@ -22,7 +22,7 @@ from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import Largest, RatePromise, by_count
 from surelist.promises.options import POOL_SIZE, K
 from surelist.promises.phrases import counted, qualified
-from surelist.promises.promise import Level, PageChoice, Watched
+from surelist.promises.promise import BlockNeed, Level, PageChoice, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
     def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
         return block_rate_count(size, block, drawn, self.rate, alpha)
 
-    def block_need(self, size: int) -> tuple[float, float, Any]:
+    def block_need(self, size: int) -> BlockNeed:
         rate = float(self.rate)
         return rate, rate * (1 - rate) / size, (np.array([rate]), np.ones(1))
 
@@ -209,11 +209,11 @@ class Expected(RatePromise, tag="expected", frozen=True):
         if cutoff.group is None:
             return None  # the guarantee curve says it, for every target at once
         level = cutoff.level
-
-        def value(listed: Any, held: Any) -> Any:
-            return self.pool_size * certified_rates(rows.rows, held, level.alpha, level.rule), float(self.k)
-
-        return rows.drawn(cutoff, value)
+        return rows.drawn(
+            cutoff,
+            float(self.k),
+            lambda _, held: self.pool_size * certified_rates(rows.rows, held, level.alpha, level.rule),
+        )
 
     def excess(self, cutoff: Cutoff) -> tuple[float | None, float | None]:
         """How far above k a list may lie: by Proposition 3 of the paper, and by the count alone."""

@@ -87,7 +87,6 @@ class ConformalList(Proof, tag="false-share", frozen=True):
     fingerprint: str
 
     def is_of(self, scores: NDArray[np.float64]) -> bool:
-        """Whether these are the scores of its pool, in any order."""
         return self.fingerprint == scores_fingerprint(scores)
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:

@@ -117,11 +117,11 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
         return Needs.POOLS
 
     @property
-    def every_label(self) -> bool:  # type: ignore[override]
+    def every_label(self) -> bool:
         return self.recall is not None
 
     @property
-    def certified(self) -> tuple[str, str, bool]:  # type: ignore[override]
+    def certified(self) -> tuple[str, str, bool]:
         if self.recall is None:
             return "Qualified in the next pool, at least", "Qualified, at least", False
         return "Of its qualified kept, at least, %", "Kept, at least, %", True

@@ -8,7 +8,7 @@ count of labelled rows against a higher rate, or share, than the promise's own.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from surelist._names import option
 from surelist.bounds.noise import edge_rank, labelled_rate, labelled_share, spent
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
+from surelist.promises.curve import CurveRows
 from surelist.promises.evidence import Evidence
 from surelist.promises.kinds.counts import CountPromise, Counts, RatePromise
 from surelist.promises.phrases import counted, number, percent
@@ -58,7 +59,7 @@ class Noisy(Counts, frozen=True):
             f"{number(cutoff.rows)}) score at or above it, as many as needed with labels that may be wrong"
         )
 
-    def curve(self, cutoff: Cutoff, rows: Any) -> None:
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> None:
         return None
 
 

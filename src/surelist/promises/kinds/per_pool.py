@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ from surelist.promises.groups import joint_alpha
 from surelist.promises.kinds.counts import CountPromise, Largest
 from surelist.promises.options import POOL_SIZE, K
 from surelist.promises.phrases import percent, qualified
-from surelist.promises.promise import About, Level, PageChoice, Promise, Watched
+from surelist.promises.promise import About, BlockNeed, Level, PageChoice, Promise, Watched
 from surelist.promises.state import Certificate, Cutoff, Requirement, Step
 
 MOST_K = 60  # numbers per pool that a curve tries
@@ -201,7 +201,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
         return block_pool_count(size, block, drawn, self.k, self.sizes[0], alpha)
 
-    def block_need(self, size: int) -> tuple[float, float, Any]:
+    def block_need(self, size: int) -> BlockNeed:
         k, m = self.k, self.sizes[0]
         variance = k * (m - k + 1) / ((m + 1) ** 2 * (m + 2)) + k / m / size
         return k / (m + 1), variance, pool_rates(k, m)
@@ -245,15 +245,15 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
         """The largest of some numbers that each count certifies for the smallest pool."""
 
-        def value(listed: Any, held: NDArray[Any]) -> Any:
+        def certified(_: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.float64]:
             size, most = self.sizes[0], int(held.max(initial=0))
             tried = np.unique(np.geomspace(1, min(size, max(most, 1)), MOST_K).round().astype(int)).tolist()
             tried = sorted({*tried, self.k})
             needed = [replace(self, k=k).count_at(size, rows.rows, 0, cutoff.level) for k in tried]
-            certified = np.asarray([0, *tried], dtype=np.float64)[np.searchsorted(needed, held, side="right")]
-            return certified, float(self.k)
+            numbers: NDArray[np.float64] = np.asarray([0, *tried], dtype=np.float64)
+            return numbers[np.searchsorted(needed, held, side="right")]
 
-        return rows.drawn(cutoff, value)
+        return rows.drawn(cutoff, float(self.k), certified)
 
     def claimed(self, whose: str, by_group: bool) -> str:
         of_group = " of the group" if by_group else ""

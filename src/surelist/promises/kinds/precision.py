@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec.structs import replace
@@ -231,9 +231,8 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
         alpha = cutoff.level.alpha / self.starts
 
-        def value(listed: Any, held: Any) -> Any:
+        def certified(listed: NDArray[np.int64], held: NDArray[np.int64]) -> Floats:
             pairs = zip(listed.tolist(), held.tolist(), strict=True)
-            shares = [bounds.largest_rate(of, count, alpha) if of else 0.0 for of, count in pairs]
-            return np.asarray(shares), cutoff.promised(Precision).share
+            return np.asarray([bounds.largest_rate(of, n, alpha) if of else 0.0 for of, n in pairs])
 
-        return rows.drawn(cutoff, value)
+        return rows.drawn(cutoff, cutoff.promised(Precision).share, certified)

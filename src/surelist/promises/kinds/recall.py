@@ -161,7 +161,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
 
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
         qualified = int(np.count_nonzero(rows.good))
+        alpha = cutoff.level.alpha
         return rows.drawn(
-            cutoff,
-            lambda listed, held: (certified_rates(qualified, held, cutoff.level.alpha, "exact"), self.share),
+            cutoff, self.share, lambda _, held: certified_rates(qualified, held, alpha, "exact")
         )

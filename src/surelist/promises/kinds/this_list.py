@@ -60,6 +60,7 @@ class ThisList(Promise, tag="this-list", frozen=True):
 
     help = "Certify how many of one pool's best K are qualified; needs the pool, unlabelled."
     flags = (("this_list", "size"),)
+    fixed_size = True
     about = About.THIS_POOL
     others = "needed"
 
@@ -125,7 +126,6 @@ class ListHeld(Proof, tag="this-list", frozen=True):
     fingerprint: str
 
     def is_of(self, scores: NDArray[np.float64]) -> bool:
-        """Whether these are the scores of its pool, in any order."""
         return self.fingerprint == scores_fingerprint(scores)
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
