@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import python_calamine as calamine
 
@@ -31,6 +32,43 @@ ASKED = "score=score&label=label&k=3&pool_size=100"
 
 def post(client, query: str, body: bytes, kind: str = EXCEL) -> Any:
     return client.post(f"/api/v1/{query}", content=body, headers={"content-type": kind})
+
+
+TITLED = b"From,1 May\n\nscore,label\n" + b"".join(b"%.4f,%d\n" % (n / 200, n % 2) for n in range(200))
+
+
+def test_the_row_of_names_is_said_at_the_api(local_client):
+    refused = post(local_client, f"calibrate?{ASKED}", TITLED, "text/csv")
+    assert refused.status_code == 400
+    made = post(local_client, f"calibrate?{ASKED}&header_row=3", TITLED, "text/csv").json()
+    assert made["policy"]["cutoffs"][0]["rows"] == 200
+    pool = TITLED.replace(b"From", b"Until")
+    listed = post(local_client, f"policies/{made['hash']}/select?header_row=3", pool, "text/csv")
+    assert listed.text.splitlines()[0] == "score,label"
+    for row, said in ((0, "header_row"), (900, "no column names in row 900")):
+        assert said in post(local_client, f"calibrate?{ASKED}&header_row={row}", TITLED, "text/csv").text
+    parquet = io.BytesIO()
+    pl.DataFrame({"score": [0.5], "label": [1]}).write_parquet(parquet)
+    kind = "application/vnd.apache.parquet"
+    wrong = post(local_client, f"calibrate?{ASKED}&header_row=3", parquet.getvalue(), kind).json()["error"]
+    assert "header_row: goes with CSV and Excel files; the upload is none" in wrong["message"]
+
+
+def test_the_row_of_names_is_said_on_the_page(local_client, tmp_path):
+    start = local_client.get("/new")
+    fields = {"csrf": token(start.text), "header_row": "3"}
+    columns = local_client.post("/drafts", data=fields, files={"file": ("past.csv", TITLED)})
+    assert "column names in row 3 below 'From,1 May'" in text(columns)
+    for row, said in (("x", "from 1 on"), ("900", "no column names in row 900")):
+        wrong = {**fields, "header_row": row}
+        refused = local_client.post("/drafts", data=wrong, files={"file": ("past.csv", TITLED)})
+        assert refused.status_code == 400
+        assert said in text(refused)
+    cells = [["From", "1 May"], ["score", "label"], [0.5, 1], [0.7, 0]]
+    two = book(tmp_path / "two.xlsx", {"Notes": [["Hello"]], "Data": cells}).read_bytes()
+    sheets = upload(local_client, "two.xlsx", two)
+    chosen = {"csrf": token(sheets.text), "sheet": "Data", "header_row": "2"}
+    assert "column names in row 2" in text(local_client.post(f"{sheets.url}/sheet", data=chosen))
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import Waiting, key_of, runtime_of
 from surelist.service.selecting import KEY, KEY_HELP, DigestText, KeyText, view_of
+from surelist.workflows.source import NO_HINTS
 
 REVIEWS = 16 << 20  # bytes of reviews in one request
 P = ParamSpec("P")
@@ -81,8 +82,8 @@ def with_table(*, past: bool = True, two: bool = False) -> Callable[[Callable[P,
     def taking(handler: Callable[P, T]) -> Waiting[P, T]:
         @wraps(handler)
         async def waiting(*args: P.args, **named: P.kwargs) -> T:
-            call, sheet = cast(Call, named["call"]), getattr(named["options"], "sheet", None)
-            async with tables_in(call.request, call.runtime, past=past, two=two, sheet=sheet) as call.past:
+            call, place = cast(Call, named["call"]), getattr(named["options"], "place", NO_HINTS)
+            async with tables_in(call.request, call.runtime, past=past, two=two, place=place) as call.past:
                 return await call.runtime.work(handler, *args, **named)
 
         return waiting

@@ -21,6 +21,7 @@ from surelist.service.runtime import Runtime, runtime_of
 from surelist.service.sent_rows import lines_of, refuse_twice
 from surelist.service.uploads import Upload
 from surelist.service.workers import run
+from surelist.workflows.source import NO_HINTS, Hints
 
 INLINE = 1 << 20  # JSON bodies up to this size are worked on at once, larger ones in a worker
 M = TypeVar("M", bound=BaseModel)
@@ -119,7 +120,7 @@ def sent(model: type[BaseModel], limit: int = SMALL) -> Any:
 
 @asynccontextmanager
 async def tables_in(
-    request: Request, runtime: Runtime, *, past: bool, two: bool = False, sheet: str | None = None
+    request: Request, runtime: Runtime, *, past: bool, two: bool = False, place: Hints = NO_HINTS
 ) -> AsyncIterator[calibrating.Past]:
     """The body as files, for the length of one request and not longer.
 
@@ -143,7 +144,7 @@ async def tables_in(
         admitted = []
         for upload, name in zip(tuple(uploads), ("the upload", "the unlabelled scores"), strict=False):
             admitted.append(
-                await runtime.work(jobs.admit, upload, runtime.settings, past=past, name=name, sheet=sheet)
+                await runtime.work(jobs.admit, upload, runtime.settings, past=past, name=name, place=place)
             )
             uploads.append(admitted[-1])  # a workbook has become another file
         yield calibrating.Past(admitted[0], others=admitted[1] if len(admitted) > 1 else None)

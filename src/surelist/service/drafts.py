@@ -126,7 +126,11 @@ def _take_sheet(me: Visitor, draft: Draft, page: str) -> Response:
     if sheet not in draft.sheets:
         raise InvalidInput("sheet", "choose one of the sheets of this file.")
     upload = jobs.admit(
-        draft.upload, me.settings, past=draft.kind == "past", name=draft.filename, sheet=sheet
+        draft.upload,
+        me.settings,
+        past=draft.kind == "past",
+        name=draft.filename,
+        place=wizard.place_of(me.form, sheet),
     )
     me.spool.note(draft, upload=upload, sheets=())
     return to(f"{page}/{draft.id}")
@@ -316,7 +320,7 @@ def stored(me: Visitor, *, past: bool, policy: str | None = None, kind: str | No
     if (file := me.file()) is None:
         raise InvalidInput("file", "choose a CSV, Excel or Parquet file first.")
     name = str(file.filename)
-    upload, sheets = jobs.store_to_ask(me.runtime, file.file, name, past=past)
+    upload, sheets = jobs.store_to_ask(me.runtime, file.file, name, past=past, place=wizard.place_of(me.form))
     draft = _draft(me, kind or ("past" if past else "pool"), name, upload, policy)
     return me.spool.note(draft, sheets=sheets) if sheets else draft
 

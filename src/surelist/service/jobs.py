@@ -55,7 +55,7 @@ class Shortlisted:
 
 
 def admit(
-    upload: Upload, settings: Settings, *, past: bool, name: str = "the upload", sheet: str | None = None,
+    upload: Upload, settings: Settings, *, past: bool, name: str = "the upload", place: Hints = NO_HINTS,
     ask: bool = False,
 ) -> Upload:  # fmt: skip
     """Refuse, before any work, what would unfold to more than the service can hold.
@@ -66,7 +66,7 @@ def admit(
     adopted = upload.path.with_name(f"{upload.path.stem}-adopted.parquet")
     try:
         with named(upload, name):
-            rows, names, origin = run(workflows.admit, upload.path, Hints(sheet), adopted)
+            rows, names, origin = run(workflows.admit, upload.path, place, adopted)
         _check_shape(rows, names, settings, past=past, name=name)
     except BaseException as error:
         if not (ask and isinstance(error, workflows.SheetNeeded)):
@@ -108,12 +108,12 @@ def store(runtime: Runtime, file: BinaryIO, filename: str, *, past: bool) -> Upl
 
 
 def store_to_ask(
-    runtime: Runtime, file: BinaryIO, filename: str, *, past: bool
+    runtime: Runtime, file: BinaryIO, filename: str, *, past: bool, place: Hints
 ) -> tuple[Upload, tuple[str, ...]]:
     """The same, and the sheets to choose from where that is still open."""
     upload = runtime.spool.store(file, runtime.settings.max_upload)
     try:
-        return admit(upload, runtime.settings, past=past, name=filename[:120], ask=True), ()
+        return admit(upload, runtime.settings, past=past, name=filename[:120], place=place, ask=True), ()
     except workflows.SheetNeeded as question:
         return upload, question.sheets
 

@@ -34,10 +34,21 @@ def option(name: str, **limits: Any) -> Any:
     return Field(default=default, description=option.help, **limits)
 
 
-class FileOptions(Options):
-    """How a file is to be read."""
+class PlaceOptions(Options):
+    """Where in a file the table is."""
 
     sheet: Name | None = option("sheet")
+    header_row: Annotated[int, Field(ge=1)] | None = option("header_row")
+
+    @property
+    def place(self) -> Hints:
+        """What has to be known when the file comes."""
+        return Hints(self.sheet, header_row=self.header_row)
+
+
+class FileOptions(PlaceOptions):
+    """How a file is to be read."""
+
     decimal: DecimalMark = option("decimal")
 
 
@@ -52,7 +63,7 @@ class PastOptions(FileOptions):
 
     @property
     def hints(self) -> Hints:
-        """How the file is to be read; the sheet was chosen before."""
+        """How the file is to be read; its place was said before."""
         return Hints(None, self.decimal, self.pos_label, self.neg_label)
 
 
@@ -123,7 +134,9 @@ class CurveOptions(PastOptions):
 
     def split(self) -> tuple[Roles, dict[str, Any]]:
         """Which column is what, and everything else."""
-        return Roles(self.score, self.label), self.model_dump(exclude={"score", "label", *REMEMBERED})
+        return Roles(self.score, self.label), self.model_dump(
+            exclude={"score", "label", "header_row", *REMEMBERED}
+        )
 
 
 class SelectOptions(FileOptions):

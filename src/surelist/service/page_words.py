@@ -25,7 +25,7 @@ PAGE = PageNames({
     "unlabelled": "Scores of other candidates", "target": "The promise", "probability": "Probability",
     "lowest_rate": "The lowest probability", "pools": "Pool", "groups": "Group", "ids": "Candidate id",
     "pool": "Pool", "group": "Group", "id": "Candidate id", "score": "Score", "share": "The share",
-    "audit_rate": "Reviewed of the others", "policy": "Policy",
+    "header_row": "Row with the column names", "audit_rate": "Reviewed of the others", "policy": "Policy",
     "scores": "Score", "start": "The list to begin with", "purpose=...": "a sentence",
 })  # fmt: skip
 

@@ -26,6 +26,7 @@ from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, key_of, runtime_of
 from surelist.service.sent_rows import rows_as_sent
+from surelist.workflows.source import NO_HINTS
 
 ROUTE = "/policies/{policy}/select"
 ADDRESS = re.compile("/api/v1/policies/([0-9a-f]{64})/select")
@@ -113,7 +114,7 @@ async def select(request: Request) -> Response:
         return await _select_rows(request, runtime, view, asked)
     if asked.audit_rate is not None:
         raise InvalidInput("audit_rate", "it goes with rows in JSON; send the pool as those.")
-    async with bodies.tables_in(request, runtime, past=False, sheet=asked.sheet) as pool:
+    async with bodies.tables_in(request, runtime, past=False, place=asked.place) as pool:
         done = await runtime.work(
             jobs.select_file, runtime, view, asked.policy, pool.upload, asked.as_columns(),
             format="csv" if asked.format == "spreadsheet" else asked.format,
@@ -136,8 +137,10 @@ async def select(request: Request) -> Response:
 
 
 async def _select_rows(request: Request, runtime: Runtime, view: View, asked: SelectionRequest) -> Response:
-    if asked.format is not None or asked.attribute or asked.sheet:
-        raise InvalidInput("format", "it goes with files, as do attribute and sheet; leave it out.")
+    if asked.format is not None or asked.attribute or asked.place != NO_HINTS:
+        raise InvalidInput(
+            "format", "it goes with files, as do attribute and where a table is; leave it out."
+        )
     body = await bodies.json_body(request, runtime, runtime.settings.max_json)
     known = runtime.known_policy(asked.policy)
     made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)

@@ -30,6 +30,7 @@ from surelist.service.promise_form import DEFAULTS, number_in, share_in
 from surelist.service.record.events import PolicySaved, SelectionMade
 from surelist.service.record.record import SavedPolicy
 from surelist.service.uploads import KeptList
+from surelist.workflows.source import Hints
 
 MEANINGS = {"score": "the score", "label": "the label"}
 FIELDS = {
@@ -51,6 +52,14 @@ FIXED = {
     "exact": "before looking", "simultaneous": "after looking, or not sure",
     "dkw": "after looking, or not sure", "pac": "before looking", "bernstein": "before looking",
 }  # fmt: skip
+
+
+def place_of(form: FormData, sheet: str | None = None) -> Hints:
+    """Where in its file a person says that the table is."""
+    row = str(form.get("header_row") or "").strip()
+    if row and not (row.isdecimal() and int(row[:9])):
+        raise InvalidInput("header_row", expected="a row from 1 on", got=repr(row[:20]))
+    return Hints(sheet, header_row=int(row[:9]) if row else None)
 
 
 def columns_of(form: FormData) -> ChosenColumns:

@@ -157,13 +157,7 @@ def open_table(
         table = _open_path(os.fspath(source), engine, spark_master, hints)
     else:
         table = _open_frame(source)
-    form = None if table.origin is None else table.origin.form
-    for name, forms, what in (
-        ("sheet", ["excel"], "Excel"),
-        ("header_row", ["csv", "excel"], "CSV and Excel"),
-    ):
-        if getattr(hints, name) is not None and form not in forms:
-            raise InvalidInput(name, f"goes with {what} files; {table.name} is none. Leave it out.")
+    _require_place(hints, None if table.origin is None else table.origin.form, table.name)
     _require_names(table)
     if not table.file and not table.engine.is_called(engine):
         raise InvalidInput(
@@ -171,6 +165,13 @@ def open_table(
             f"a {table.name} is asked where it is; {option('engine', engine)} is for files. Leave it out.",
         )
     return replace(table, say=progress or _silent, hints=hints)
+
+
+def _require_place(hints: Hints, form: str | None, path: str) -> None:
+    for name, among in (("sheet", {"excel": "Excel"}), ("header_row", {"csv": "CSV", "excel": "Excel"})):
+        if getattr(hints, name) is not None and form not in among:
+            what = " and ".join(among.values())
+            raise InvalidInput(name, f"goes with {what} files; {path} is none. Leave it out.")
 
 
 def _require_names(table: Table) -> None:
@@ -287,8 +288,7 @@ def adopt_upload(path: Path, hints: Hints, output: Path) -> Origin | None:
     form = file_format(path)
     origin = origin_of(str(path), hints.header_row) if form == "csv" else None
     if form == "parquet" or (origin is not None and origin.plain):
-        if hints.sheet is not None:
-            raise InvalidInput("sheet", f"goes with Excel files; {path} is none. Leave it out.")
+        _require_place(hints, form, str(path))
         for _ in lines_of(str(path), origin) if origin is not None else ():
             pass  # raises where it stops being UTF-8
         return None
