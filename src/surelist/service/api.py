@@ -12,14 +12,13 @@ from starlette.responses import Response
 
 from surelist.errors import InvalidInput
 from surelist.service import answers, calibrating, models, policy_watch, reviewing, selecting
-from surelist.service.bodies import PAST_BODY, TABLE_BODY, sent, tables_in
+from surelist.service.bodies import PAST_BODY, TABLE_BODY, place_in, sent, tables_in
 from surelist.service.calibrating import Past
 from surelist.service.errors import MEANING
 from surelist.service.record.log import Key
 from surelist.service.record.view import View
 from surelist.service.runtime import Waiting, key_of, runtime_of
 from surelist.service.selecting import KEY, KEY_HELP, DigestText, KeyText, view_of
-from surelist.workflows.source import NO_HINTS
 
 REVIEWS = 16 << 20  # bytes of reviews in one request
 P = ParamSpec("P")
@@ -82,7 +81,7 @@ def with_table(*, past: bool = True, two: bool = False) -> Callable[[Callable[P,
     def taking(handler: Callable[P, T]) -> Waiting[P, T]:
         @wraps(handler)
         async def waiting(*args: P.args, **named: P.kwargs) -> T:
-            call, place = cast(Call, named["call"]), getattr(named["options"], "place", NO_HINTS)
+            call, place = cast(Call, named["call"]), place_in(named["options"])
             async with tables_in(call.request, call.runtime, past=past, two=two, place=place) as call.past:
                 return await call.runtime.work(handler, *args, **named)
 

@@ -118,6 +118,11 @@ def sent(model: type[BaseModel], limit: int = SMALL) -> Any:
     return Depends(read)
 
 
+def place_in(options: object) -> Hints:
+    """Where in a file the table is, as options of the API say it."""
+    return Hints(getattr(options, "sheet", None), header_row=getattr(options, "header_row", None))
+
+
 @asynccontextmanager
 async def tables_in(
     request: Request, runtime: Runtime, *, past: bool, two: bool = False, place: Hints = NO_HINTS

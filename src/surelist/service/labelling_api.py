@@ -16,7 +16,7 @@ from surelist.promises.options import Option
 from surelist.service import answers, api, labelling, reviewing
 from surelist.service.api import Auditor, Maker, Reader, SelectionId
 from surelist.service.bodies import TABLE_BODY, sent
-from surelist.service.models import Name, Options, PlaceOptions, PolicyFile, Receipt, option, with_fields
+from surelist.service.models import Name, Options, PolicyFile, Receipt, option, with_fields
 from surelist.service.promise_form import Part
 from surelist.service.record.event import Entry, Event
 from surelist.service.record.view import View
@@ -36,7 +36,7 @@ def _option(choice: str, part: Part) -> Option:
 
 
 @with_fields({each.name: _option(offer.choice.name, each) for offer, each in PARTS})
-class LabellingOptions(PlaceOptions):
+class LabellingOptions(Options):
     """Columns of the collection, what is to be promised, and how many labels there can be."""
 
     score: Name = option("score")
@@ -49,6 +49,8 @@ class LabellingOptions(PlaceOptions):
     alpha: float = Field(default=0.1, gt=0, lt=1)
     labels: int = Field(ge=1, le=10**6, description="How many candidates can be labelled.")
     name: Name = "labelling"
+    sheet: Name | None = option("sheet")
+    header_row: Annotated[int, Field(ge=1)] | None = option("header_row")
     keep: int | None = Field(default=None, description="Seconds for which the candidates are kept.")
 
     def asked(self) -> dict[str, str]:

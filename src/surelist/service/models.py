@@ -34,21 +34,11 @@ def option(name: str, **limits: Any) -> Any:
     return Field(default=default, description=option.help, **limits)
 
 
-class PlaceOptions(Options):
-    """Where in a file the table is."""
+class FileOptions(Options):
+    """How a file is to be read."""
 
     sheet: Name | None = option("sheet")
     header_row: Annotated[int, Field(ge=1)] | None = option("header_row")
-
-    @property
-    def place(self) -> Hints:
-        """What has to be known when the file comes."""
-        return Hints(self.sheet, header_row=self.header_row)
-
-
-class FileOptions(PlaceOptions):
-    """How a file is to be read."""
-
     decimal: DecimalMark = option("decimal")
 
 

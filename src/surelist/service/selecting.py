@@ -114,7 +114,7 @@ async def select(request: Request) -> Response:
         return await _select_rows(request, runtime, view, asked)
     if asked.audit_rate is not None:
         raise InvalidInput("audit_rate", "it goes with rows in JSON; send the pool as those.")
-    async with bodies.tables_in(request, runtime, past=False, place=asked.place) as pool:
+    async with bodies.tables_in(request, runtime, past=False, place=bodies.place_in(asked)) as pool:
         done = await runtime.work(
             jobs.select_file, runtime, view, asked.policy, pool.upload, asked.as_columns(),
             format="csv" if asked.format == "spreadsheet" else asked.format,
@@ -137,7 +137,7 @@ async def select(request: Request) -> Response:
 
 
 async def _select_rows(request: Request, runtime: Runtime, view: View, asked: SelectionRequest) -> Response:
-    if asked.format is not None or asked.attribute or asked.place != NO_HINTS:
+    if asked.format is not None or asked.attribute or bodies.place_in(asked) != NO_HINTS:
         raise InvalidInput(
             "format", "it goes with files, as do attribute and where a table is; leave it out."
         )
