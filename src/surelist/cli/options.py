@@ -16,7 +16,7 @@ import click
 from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
-from surelist.promises.options import OPTIONS, Share, Sizes, WholeShare
+from surelist.promises.options import OPTIONS, SHARED, Share, Sizes, WholeShare
 from surelist.promises.promise import Promise
 from surelist.promises.proved import proved_from
 
@@ -125,7 +125,7 @@ SHARE = ShareType()
 
 def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
     """One option as the table describes it; ``changes`` go to click, ``more`` to the end of the help."""
-    described = OPTIONS.get(name) or kinds.fields()[name]
+    described = OPTIONS.get(name) or SHARED.get(name) or kinds.fields()[name]  # no kind is imported before
     bare = name.rpartition(".")[2]
     settings: dict[str, Any] = {"help": described.help + more, "metavar": described.metavar}
     if described.kind is bool:

@@ -87,6 +87,8 @@ LIST_SIZE = Option(
     None, float, "For a budget: candidates that can be reviewed per pool.", "K", "how many you can review"
 )
 
+SHARED = {"k": K, "pool_size": POOL_SIZE, "share": SHARE, "size": LIST_SIZE}
+
 OPTIONS: dict[str, Option] = {
     "score": Option("score", str, "Column with the score."),
     "label": Option("qualified", str, "Column with the label, 1 = qualified."),
