@@ -31,8 +31,9 @@ PARTS = [(offer, each) for offer in labelling.offers() for each in labelling.fie
 
 def _option(choice: str, part: Part) -> Option:
     """A field of the form as the API has it: shares are no percentages there."""
-    shown = float(part.shown) / (100 if part.percent else 1)
-    return Option(shown, part.option.kind if part.option else float, f"For `{choice}`: {part.label}.")
+    kind = part.option.kind if part.option else float
+    shown = int(part.shown) if kind is int else float(part.shown) / (100 if part.percent else 1)
+    return Option(shown, kind, f"For `{choice}`: {part.label}.")
 
 
 @with_fields({each.name: _option(offer.choice.name, each) for offer, each in PARTS})
