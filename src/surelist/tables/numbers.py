@@ -128,8 +128,12 @@ def all_whole(texts: list[str]) -> bool:
 def is_clearly_plain(texts: list[str]) -> bool:
     """Whether a sample needs no further look: plain numbers, some of which only a decimal point explains."""
     shapes = {shape_of(text) for text in texts}
-    plain = all(_PLAIN.match(shape.text) for shape in shapes)
-    return plain and any({style.decimal for style in _fitting(shape)} == {"."} for shape in shapes)
+    if not all(_PLAIN.match(shape.text) for shape in shapes):
+        return False
+    rest = {shape.text.partition(".")[2] for shape in shapes}
+    if any(each and each == "9" * len(each) != "999" for each in rest):  # thousands are three digits
+        return True
+    return any({style.decimal for style in _fitting(shape)} == {"."} for shape in shapes)
 
 
 def _fitting(shape: Shape) -> list[NumberStyle]:

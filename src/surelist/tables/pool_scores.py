@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from surelist._dataclasses import dataclass, field, replace
-from surelist.pool_counts import PoolCounts
+from surelist.pool_counts import PoolCounts, count_scores
 from surelist.score_summary import BINS
 from surelist.tables import bad_rows
 from surelist.tables.engines import Frame
@@ -20,6 +21,7 @@ from surelist.tables.roles import GROUP, POOL, PREFIX, ROWS, SCORE, Columns
 PLACE, BIN = PREFIX + "place", PREFIX + "bin"
 BELOW, NOWHERE = -1, -2  # places of scores below every mark, and of groups that have none
 MOST_LINES = 1 << 16  # of counts by group and bin: scores far apart have more
+SMALL = 1 << 17  # bytes of text whose scores are fetched
 MOST_POOLS = 50  # of more, scores are not counted pool by pool
 MOST_GROUPS = 20  # of more the scores are not counted: each adds its marks to the query
 
@@ -54,6 +56,8 @@ class Counting:
 
 def count_pool(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
     """Rows with and without a usable score per pool and group, and how scores lie about the marks."""
+    if columns.table.text and columns.table.size <= SMALL:
+        return _scores(columns, marks, thresholds)
     if not marks or len(marks) > MOST_GROUPS:
         return _sizes(columns)
     if columns.pool is not None:
@@ -80,6 +84,34 @@ def _sizes(columns: Columns) -> Counting:
         return PoolScores({key: (good, bad) for key, (good, bad) in sizes.items()})
 
     return Counting((counted,), read)
+
+
+def _scores(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
+    """The scores of a small file, counted here: quicker than to make long queries."""
+    keys = pool_keys(columns, by_pool=True)
+    frame = columns.frame.with_columns(**keys, **_usable_score(columns)).select(*keys, SCORE)
+
+    def read(rows: Sequence[Rows]) -> PoolScores:
+        by_key: dict[tuple[Any, ...], list[float | None]] = {}
+        for *key, score in rows[0]:
+            by_key.setdefault(tuple(key), []).append(score)
+        usable = {key: np.array([each for each in by_key[key] if each is not None]) for key in by_key}
+        names = {key: str(key[-1]) if columns.group is not None else None for key in by_key}
+
+        def counted(pool: Any = None) -> dict[str | None, PoolCounts]:
+            held: dict[str | None, list[Any]] = {group: [[]] for group in marks} if pool is None else {}
+            for key, scores in usable.items():
+                if names[key] in marks and len(scores) and pool in (None, *key[:1]):
+                    held.setdefault(names[key], []).append(scores)
+            return {group: count_scores(np.concatenate(each), marks[group]) for group, each in held.items()}
+
+        pools = {key[0] for key in by_key} if columns.pool is not None and marks else set()
+        listed = {key: int((usable[key] >= thresholds.get(names[key], 0.0)).sum()) for key in by_key}
+        sizes = {key: (len(usable[key]), len(by_key[key]) - len(usable[key])) for key in by_key}
+        each_pool = {pool: counted(pool) for pool in pools - {None}} if len(pools) <= MOST_POOLS else {}
+        return PoolScores(sizes, counted(), each_pool, listed if thresholds else None)
+
+    return Counting((frame,), read)
 
 
 def _pools(columns: Columns, marks: Marks) -> Counting:

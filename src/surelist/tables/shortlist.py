@@ -169,11 +169,13 @@ def select_rows(
         frame = table.engine.numbered(frame, ROW)
     shortlist = _shortlist(columns, frame.filter(chosen), limits, added, filter)
     if output is not None and form is not None:
-        written = _write(columns, shortlist, os.fspath(output), form, beside if later else None)
+        delimiter = _write(columns, shortlist, os.fspath(output), beside if later else None)
     counted, repeated = done[0]
     listed = counted.listed
     if listed is None:
-        kept = shortlist if output is None else written
+        kept = shortlist
+        if output is not None and form is not None and _easier_to_read_back(table, os.fspath(output), form):
+            kept = reopen(table, os.fspath(output), delimiter).frame
         listed = _listed(columns, kept.filter(nw.col(TRIAGE) == ACCEPT) if three else kept)
     result = replace(_summary(columns, filter, counted.sizes, listed), repeated_ids=repeated, scores=counted)
     result = _three_lists(columns, filter, result)
@@ -182,13 +184,12 @@ def select_rows(
     return replace(result, output=os.fspath(output))
 
 
-def _write(columns: Columns, shortlist: Frame, output: str, form: str, beside: Beside | None) -> Frame:
-    """Write it, and what to count it from."""
+def _write(columns: Columns, shortlist: Frame, output: str, beside: Beside | None) -> str:
+    """Write it; the delimiter that a file of text has."""
     table, score = columns.table, columns.names["score"]
     table.say("writing the shortlist")
     styles = {score: style_of(table, score)} if is_text(table, score) else {}
-    delimiter = write_like(table, shortlist, output, styles, beside)
-    return reopen(table, output, delimiter).frame if _easier_to_read_back(table, output, form) else shortlist
+    return write_like(table, shortlist, output, styles, beside)
 
 
 def _require_applicable(filter: Filter, names: Mapping[str, str | None]) -> None:

@@ -10,7 +10,6 @@ target between both decides; a row that was not drawn has no label and stays in 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._files import hold
@@ -23,8 +22,6 @@ from surelist.promises.kinds.counts import RatePromise
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import Level, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
-
-Floats = NDArray[np.float64]
 
 MOST_ROWS = 20_000  # beyond, the exact rule's list is within a percent or two
 
