@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, lru_cache
-from operator import attrgetter, itemgetter
+from functools import cached_property
+from operator import itemgetter
 from typing import Any, Literal
 
 import msgspec
@@ -32,7 +32,9 @@ class SentRows:
 
     def __init__(self, body: bytes) -> None:
         self.body = body
-        refuse_twice(body)
+        self._rows = _surely_once(body)
+        if self._rows is None:
+            refuse_twice(body)
         if not body.isascii():
             with _expecting_json():
                 body.decode()  # what is skipped is not looked at as text
@@ -72,19 +74,8 @@ class SentRows:
 
     def columns(self, names: Mapping[str, str]) -> dict[str, Any]:
         """The values of these columns, by role."""
-        reader = _reader(tuple(names.items()))
-        if reader is not None:
-            with _expecting_json():
-                try:
-                    rows = reader.decode(self.body).rows
-                except msgspec.ValidationError:  # not what was expected: the long way says in which row
-                    rows = []
-            columns: dict[str, Any] = {role: list(map(attrgetter(role), rows)) for role in names}
-            columns["score"] = np.array(columns["score"], np.float64)
-            if len(rows) and np.abs(columns["score"]).max() < EXACT:
-                return columns
-        sent = rows_in(parse(self.body), "rows")
-        columns = {role: _column(sent, name, role) for role, name in names.items()}
+        sent = self._rows or rows_in(parse(self.body), "rows")
+        columns: dict[str, Any] = {role: _column(sent, name, role) for role, name in names.items()}
         columns["score"] = _numbers(columns["score"], names["score"])
         return columns
 
@@ -115,26 +106,12 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str, role: str) -> list[Any
 
 def _numbers(values: Sequence[Any], name: str) -> NDArray[np.float64]:
     """Scores, each a number that a float holds."""
-    for row, value in enumerate(values, 1):
+    for row, value in enumerate(values if set(map(type, values)) != {float} else (), 1):
         if type(value) not in (int, float):
             raise InvalidInput(f"column {name!r}", expected="a number", got=f"{shown(value)} in row {row}")
         if isinstance(value, int) and abs(value) > EXACT:
             raise InvalidInput(f"column {name!r}", f"{LOST}, got {value} in row {row}. Rescale them.")
     return np.array(values, np.float64)
-
-
-@lru_cache(maxsize=64)
-def _reader(names: tuple[tuple[str, str], ...]) -> msgspec.json.Decoder[Any] | None:
-    """Reads these columns of a body's rows, (role, name) each, and skips the others.
-
-    None where a column has two roles, or a name with quotes, backslashes or control characters.
-    """
-    fields = [(role, float if role == "score" else Any) for role, _ in names]
-    try:
-        row = msgspec.defstruct("Row", fields, rename=dict(names), gc=False)
-    except ValueError:
-        return None
-    return msgspec.json.Decoder(msgspec.defstruct("Body", [("rows", list[row])]))  # type: ignore[valid-type]
 
 
 def parse(body: bytes) -> Any:
@@ -146,7 +123,7 @@ def parse(body: bytes) -> Any:
 
 def refuse_twice(body: bytes) -> None:
     """Raise where an object says a key twice: readers would take one of the two without a word."""
-    if _surely_once(body):
+    if _surely_once(body) is not None:
         return
     try:
         _once_only.decode(body.decode())
@@ -158,19 +135,23 @@ def refuse_twice(body: bytes) -> None:
         return
 
 
-def _surely_once(body: bytes) -> bool:
-    """Whether rows of plain values have as many keys as the text has ends of keys: then none is said twice.
+def _surely_once(body: bytes) -> Sequence[Mapping[str, Any]] | None:
+    """Rows in which no key is said twice, because the text has no more colons, or ends of keys, than they
+    have keys; None where that is not sure.
 
     No key hides: without an object inside a row, and without space before a colon, every key ends in ``":``.
     """
-    if any(space + b":" in body for space in (b" ", b"\n", b"\r", b"\t")):
-        return False
     try:
         value = msgspec.json.decode(body)
         rows = rows_in(value, "rows")
-        return body.count(b"{") == 1 + len(rows) and body.count(b'":') == len(value) + sum(map(len, rows))
     except (msgspec.MsgspecError, UnicodeError, RecursionError, InvalidInput):
-        return False
+        return None
+    keys = len(value) + sum(map(len, rows))
+    if body.count(b":") == keys:
+        return rows
+    if any(space + b":" in body for space in (b" ", b"\n", b"\r", b"\t")):
+        return None
+    return rows if body.count(b"{") == 1 + len(rows) and body.count(b'":') == keys else None
 
 
 class _SaidTwice(Exception):
