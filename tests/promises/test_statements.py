@@ -508,3 +508,18 @@ def test_the_rows_that_a_list_of_this_pool_rests_on_are_those_above_the_first_ca
     )
     whole = sl.calibrate(rows, labels, sl.ThisList(10), unlabelled=pool)
     assert "of 302 calibration rows are not qualified" in whole.describe().replace("\n    ", " ")
+
+
+def test_whole_scores_are_on_the_side_of_a_threshold_that_is_printed():
+    """Thresholds that lie just above a score were printed as that score: 23 was rejected, "every score < 23" was said."""
+    whole, others = np.floor(SCORES * 50), np.floor(np.random.default_rng(2).random(2_000) * 50)
+    three = sl.calibrate(whole, LABELS, sl.Triage(0.5, reject=0.7), unlabelled=others)
+    last = np.arange(50)[three.triage(np.arange(50)) == "reject"].max()
+    assert f"reject every score <= {last}, look" in three.describe()
+    assert f"rejected where it is <= {last}" in repr(three)
+    budget = sl.calibrate(whole, LABELS, sl.Budget(10, 100), unlabelled=others)
+    first = np.arange(50)[budget.select(np.arange(50))].min()
+    assert f"shortlist every score > {first - 1}\n" in budget.describe()
+    assert f"score > {first - 1};" in repr(budget)
+    plain = sl.calibrate(whole, LABELS, TARGET)
+    assert f"shortlist every score >= {plain.threshold:g}\n" in plain.describe()

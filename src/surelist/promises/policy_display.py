@@ -53,10 +53,12 @@ def listed(cutoff: Cutoff) -> str:
         return f"the best {-first:.0f} of each pool"
     span = f"{first:.6g}" if first == last else f"{first:.6g} to {last:.6g}"
     if (low := cutoff.proof.looked_from) is not None:
-        return f"accepted from a score of {span} on, rejected below {low:.6g}"
+        return (
+            f"accepted from a score of {span} on, rejected where it is {wording.compared(low, 6, below=True)}"
+        )
     if cutoff.steps[0].tie_break is not None:
         return f"score > {span}, or at it and let in by the hash of the id"
-    return f"score >= {span}"
+    return f"score {wording.compared(first, 6)}" if first == last else f"score >= {span}"
 
 
 def _facts(cutoff: Cutoff, policy: Certificate) -> list[tuple[str, str]]:

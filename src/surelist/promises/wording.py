@@ -51,6 +51,14 @@ def _wrong(policy: Certificate) -> str:
     )
 
 
+def compared(score: float, digits: int, *, below: bool = False) -> str:
+    """At or above a score, or below it; where it is the next number after a short one, by that one."""
+    before = math.nextafter(score, -math.inf)
+    known = len(repr(before)) + 4 < len(repr(score))
+    sign = ("<=" if known else "<") if below else (">" if known else ">=")
+    return f"{sign} {before if known else score:.{digits}g}"
+
+
 def threshold(cutoff: Cutoff) -> str:
     """Who is shortlisted, in words."""
     name = f"group {cutoff.group!r}: " if cutoff.group is not None else ""
@@ -59,9 +67,11 @@ def threshold(cutoff: Cutoff) -> str:
     if len(cutoff.steps) > 1:
         span = f"{span} (pools of {first.pool_size}) to {last.threshold:.10g} ({last.pool_size} or more)"
     if (low := cutoff.proof.looked_from) is not None:
-        return f"accept every score >= {span}, reject every score < {low:.10g}, look at those between"
+        rejected = compared(low, 10, below=True)
+        return f"accept every score >= {span}, reject every score {rejected}, look at those between"
     if first.tie_break is None:
-        return f"{name}shortlist every score >= {span}"
+        listed = compared(first.threshold, 10) if len(cutoff.steps) == 1 else f">= {span}"
+        return f"{name}shortlist every score {listed}"
     return f"{name}shortlist every score > {span}, and those at it whom the hash of their id lets in"
 
 
