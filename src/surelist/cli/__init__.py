@@ -28,7 +28,7 @@ COMMANDS = {
     "show": ("certify", "show", "Print what a policy promises, its conditions and evidence."),
     "evaluate": ("certify", "evaluate", "Compare what a policy kept with its promise, on later labels."),
     "curve": ("certify", "curve", "For every list size: how many qualified are certified."),
-    "list": ("certify", "list_", "How many of this very pool's list are qualified."),
+    "list": ("calibrate", "list_", "How many of this very pool's list are qualified."),
     "plan": ("lifecycle", "plan", "How many calibration rows a target needs."),
     "watch": ("lifecycle", "watch", "Does the promise still hold? An alarm from reviewed pools."),
     "campaign": ("lifecycle", "campaign", "Screen pools under one promise; learn from reviews."),

@@ -1,4 +1,4 @@
-"""select, evaluate, show, curve, list and sql: what is done with rows and a policy; calibrate is apart."""
+"""select, evaluate, show, curve and sql: they start without the promises that they are not asked for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from surelist._check import Dialect
 from surelist.cli import options as flags
 from surelist.cli import output as printed
 from surelist.cli.progress import PROGRESS
-from surelist.errors import InvalidInput
 from surelist.promises.options import OPTIONS
 
 
@@ -190,46 +189,6 @@ def _next_command(past: str, k: float, chosen: tuple[float, float], given: dict[
         f"\n{chosen[1]:.4g} are certified on a list of {chosen[0]:.4g}. For a promise of {k:g}:\n"
         f"  {shlex.join(words)}"
     )
-
-
-@click.command("list", cls=flags.HeadedCommand, no_args_is_help=True)
-@click.argument("pool", type=click.Path(exists=True))
-@click.option("--rows", "past", required=True, type=click.Path(exists=True), help="File of labelled rows.")
-@click.option("--size", type=int, help="One length, fixed before looking at the pool; default: every length.")
-@flags.options("share", "score", "label", "alpha", "pos_label", "neg_label", "sheet", "header_row", "decimal")
-@flags.plot_option
-@flags.as_json
-def list_(
-    pool: str, past: str, size: int | None, share: float | None, plot: Path | None, json_: bool, **given: Any
-) -> None:
-    """How many of the first n of this POOL's list are qualified.
-
-    Without --size for every length at once, to choose from after looking. With --size for that one length,
-    fixed beforehand, which gives more; with --share too, whether at least this share of it is qualified.
-
-    Exit code 3 when nothing can be said of the list.
-
-    \b
-    Example:
-      surelist list pool.csv --rows past.csv
-      surelist list pool.csv --rows past.csv --size 50
-    """
-    from surelist.workflows.tables import list_of
-
-    if size is None and share is not None:
-        raise InvalidInput("share", "goes with --size, a length that was fixed beforehand.")
-    if size is not None and plot is not None:
-        raise InvalidInput("plot", "draws every length; leave --size out.")
-    hints, alpha = flags.hints_in(given), given["alpha"]
-    made = list_of(pool, past, size=size, share=share, hints=hints, **given)
-
-    def body() -> dict[str, Any]:
-        if size is not None:
-            return {"promise": made.promise, "threshold": made.threshold, "alpha": alpha}
-        listed = printed.points(made, "list_size", "threshold", "at_least", "at_most")
-        return {"alpha": alpha, "rows": made.rows, "points": listed}
-
-    printed.answer(made, plot, json_, body)
 
 
 @click.command(no_args_is_help=True)

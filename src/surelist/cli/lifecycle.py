@@ -31,6 +31,7 @@ pool_option = click.option(
 
 @click.command(cls=flags.HeadedCommand, no_args_is_help=True)
 @flags.promise_flags()
+@flags.field_options()
 @flags.option("pool_size")
 @flags.option("alpha")
 @click.option("--base-rate", type=SHARE, help="Guess: share of qualified candidates.")
@@ -51,6 +52,7 @@ def plan(sizes: str | None, paper: bool, plot: Path | None, json_: bool, **given
     Example:
       surelist plan --expect 5 --pool-size 100 --base-rate 0.19 --auc 0.85
       surelist plan --expect 5 --pool-size 100 --pilot pilot.csv --pools 250 --plot plan.png
+      surelist plan --triage 0.9 --reject 0.9 --base-rate 0.5 --auc 0.95
     """
     from surelist.workflows import lifecycle as living
 
@@ -71,7 +73,7 @@ def _target_in(given: dict[str, Any]) -> Any:
 
     target = target_asked(flags.asked(given))
     for each in click.get_current_context().command.params:
-        if isinstance(each, flags.PromiseOption) or each.name == "pool_size":
+        if isinstance(each, flags.PromiseOption | flags.FieldOption) or each.name == "pool_size":
             del given[str(each.name)]
     return target
 
