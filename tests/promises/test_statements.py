@@ -521,5 +521,7 @@ def test_whole_scores_are_on_the_side_of_a_threshold_that_is_printed():
     first = np.arange(50)[budget.select(np.arange(50))].min()
     assert f"shortlist every score > {first - 1}\n" in budget.describe()
     assert f"score > {first - 1};" in repr(budget)
+    verdicts = sl.calibrate(SCORES >= 0.4, LABELS, sl.Triage(0.4, reject=0.7), unlabelled=others >= 20)
+    assert "accept every score >= 1, reject every score <= 0, look" in verdicts.describe()
     plain = sl.calibrate(whole, LABELS, TARGET)
     assert f"shortlist every score >= {plain.threshold:g}\n" in plain.describe()

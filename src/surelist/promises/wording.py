@@ -54,7 +54,7 @@ def _wrong(policy: Certificate) -> str:
 def compared(score: float, digits: int, *, below: bool = False) -> str:
     """At or above a score, or below it; where it is the next number after a short one, by that one."""
     before = math.nextafter(score, -math.inf)
-    known = len(repr(before)) + 4 < len(repr(score))
+    known = before == 0 or len(repr(before)) + 4 < len(repr(score))
     sign = ("<=" if known else "<") if below else (">" if known else ">=")
     return f"{sign} {before if known else score:.{digits}g}"
 
