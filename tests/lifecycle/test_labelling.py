@@ -518,3 +518,15 @@ def test_a_promise_to_every_pool_takes_no_pool_smaller_than_those_promised():
     with pytest.raises(sl.InvalidInput, match="covers pools of 100 or more candidates, got 99"):
         work.policy.select(scores[:99])
     assert work.select(scores).any()
+
+
+@pytest.mark.parametrize("target", [sl.Recall(0.5), sl.AtLeast(60), sl.Expected(5, 100)])
+def test_how_many_are_listed_counts_those_tied_at_the_threshold(target):
+    """By rank alone 90 were said to be listed where 989 of 1,200 tied candidates were."""
+    rng = np.random.default_rng(3)
+    labels = rng.random(1_200) < 0.3
+    scores = np.where(labels | (rng.random(1_200) < 0.5), 1.0, 0.0)
+    work = sl.Labelling(scores, target, labels=150)
+    while len(rows := work.ask()):
+        work.tell(rows, labels[rows])
+    assert work.select(scores).sum() == pytest.approx(work.listed, rel=0.1)

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from surelist._dataclasses import replace
 from surelist._files import hold
 from surelist.lifecycle.block_design import choose_block, need, require_enough
 from surelist.lifecycle.labelling_design import (
@@ -100,7 +101,11 @@ class BlockDesign(Design, tag="block"):
     def verdict(self) -> Finding:
         """The larger of the thresholds that the stages certify, or the refusal."""
         passed = [each for each in (self._run_block(), self.run_fallback()) if each is not None]
-        return max(passed, key=lambda verdict: verdict.threshold) if passed else self._refused()
+        if not passed:
+            return self._refused()
+        best = max(passed, key=lambda verdict: verdict.threshold)
+        listed = self.sample.reaching(best.threshold)
+        return replace(best, listed=listed, share=listed / self.size)
 
     def run_fallback(self) -> Finding | None:
         """The pilot's own block, fixed beforehand, at its share of alpha."""
@@ -156,10 +161,7 @@ class BlockDesign(Design, tag="block"):
 
     def _passed(self, at: int, count: int, proof: BlockSample) -> Finding:
         counts, listed = self.labelled(), self.sample.ranks[at] + 1
-        return Finding(
-            self.sample.scores[at], count, counts.rows, counts.qualified, listed, proof,
-            share=listed / self.size,
-        )  # fmt: skip
+        return Finding(self.sample.scores[at], count, counts.rows, counts.qualified, listed, proof)
 
     def _refused(self) -> Finding:
         assert self.chosen is not None

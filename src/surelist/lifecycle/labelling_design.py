@@ -76,6 +76,13 @@ class Sample(Struct, forbid_unknown_fields=True):
         """Those of the places with this label."""
         return [at for at in places if self.labels[at] == mark]
 
+    def reaching(self, score: float) -> int:
+        """How many of the collection score so high: down to the last drawn row that does. Of those tied
+        with it some may rank lower still."""
+        return max(
+            (rank + 1 for rank, each in zip(self.ranks, self.scores, strict=True) if each >= score), default=0
+        )
+
     def set_label(self, at: int, mark: str) -> None:
         self.labels = self.labels[:at] + mark + self.labels[at + 1 :]
 

@@ -186,9 +186,10 @@ class RecallDesign(RankedDesign, tag="control"):
     def _listing(self, cut: int, count: int, proof: ControlSample | TwoDraws) -> Finding:
         """Everyone above the cut but those labelled not qualified, and those labelled qualified below it."""
         counts, (on, off) = self.labelled(), self.named()
-        listed = cut - self.inside({*off}, 0, cut) + self.inside({*on}, cut, self.size)
         scores, ranks = self.sample.scores, self.sample.ranks
         threshold = scores[ranks.index(cut - 1)] if cut else math.nextafter(scores[0], math.inf)
+        end = self.sample.reaching(threshold)
+        listed = end - self.inside({*off}, 0, end) + self.inside({*on}, end, self.size)
         return Finding(threshold, count, counts.rows, counts.qualified, listed, proof)
 
     def named(self) -> tuple[list[int], list[int]]:
