@@ -25,7 +25,7 @@ from scipy import special
 
 import surelist as sl
 from promises_lists import common, this_list, triage
-from promises_peers import false_share, precision, stopping
+from promises_peers import abstention, false_share, list_bounds, precision, recall_lists, stopping
 from promises_tally import ALPHA, TRUTH, Floats, Judge, Tally, table
 from surelist.bounds.rank_chain import rank_chain
 from surelist.examples import expected_list_size, population
@@ -279,15 +279,29 @@ PARTS: dict[str, Callable[[np.random.Generator, int], None]] = {
     "pools": pools, "sampled": sampled, "precision": precision, "false_share": false_share,
     "stopping": stopping, "best_of": best_of, "budget": budget, "chain": chain, "alarm": alarm, "speed": speed,
     "speed_unlabelled": speed_unlabelled, "common": common, "triage": triage, "this_list": this_list,
+    "recall": recall_lists, "abstention": abstention, "list_bounds": list_bounds,
 }  # fmt: skip
-BESIDE_PEERS = ("precision", "false_share", "stopping")
+BESIDE_PEERS = {  # a section each
+    "precision": "Precision: beside MAPIE\n\nMAPIE tries 100 thresholds from 2 % to 60 % of candidates listed, so that its walk can begin.",
+    "recall": "Recall: beside MAPIE\n\nMAPIE tries thresholds from 0 upwards, so that its walk begins with everyone.",
+    "abstention": "Triage: beside MAPIE with abstention\n\nThe judge of MAPIE's own example. For two risks its default shares alpha between "
+    "the pairs of its grid; the order of a fixed sequence would have to be learned from other labels.",
+    "false_share": "The average false share: beside conformal selection\n\nThe same list, candidate by candidate: `FalseShare` is conformal "
+    "selection (Jin and Candès, 2023) with its promise in words. It says nothing of a single list, as the fourth column shows.",
+    "list_bounds": "This list: beside the Monte Carlo bound on the false share\n\nSong, Jin and Candès (arXiv 2605.20726) bound the false share "
+    "of every list at once, from ranks drawn by Monte Carlo. Here it is written from its definition, with its default summary (truncated higher "
+    "criticism). With ranks among all rows, a qualified one ranking last, it certifies a little less than `list_curve`, which also says at most how many; "
+    "with ranks among unqualified rows alone, as nonconform ships it for anomalies, less still. A length fixed beforehand carries more.",
+    "stopping": "When to stop: beside buscarpy",
+}
 MARK = "<!-- from here on: python benchmarks/promises.py --peers docs/peers.md -->"
+PART = "<!-- part: {} -->"
 
 
 def about_peers() -> str:
     return (
-        f"MAPIE {version('mapie')}, buscarpy {version('buscarpy')}. MAPIE has at most 100 runs and tries 100 thresholds from 2 % to "
-        "60 % of candidates listed, so that its walk can begin. Times are wall clock on a busy machine: read them beside one another."
+        f"MAPIE {version('mapie')}, buscarpy {version('buscarpy')}. A list is false where what was promised of it does not hold; beside "
+        "precision and triage MAPIE has at most 100 runs. Times are wall clock on a busy machine: read them beside one another."
     )
 
 
@@ -301,17 +315,29 @@ def main() -> None:
     wanted = options.part or PARTS
     head = f"surelist {sl.__version__}, {options.runs} runs, seed {options.seed}, alpha {ALPHA}"
     print(head)
-    beside = []
+    beside = {}
     for name in wanted:
         begun = time.perf_counter()
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             PARTS[name](np.random.default_rng(options.seed), options.runs)
         print(f"{printed.getvalue()}\n({name}: {time.perf_counter() - begun:.0f} s)", flush=True)
-        beside += [printed.getvalue().strip()] if name in BESIDE_PEERS else []
+        if name in BESIDE_PEERS:
+            command = (
+                f"`python benchmarks/promises.py --part {name} --runs {options.runs} --seed {options.seed}`"
+            )
+            beside[name] = (
+                f"{PART.format(name)}\n\n## {BESIDE_PEERS[name]}\n\n{command}\n\n{printed.getvalue().strip()}"
+            )
     if options.peers:
-        page = options.peers.read_text(encoding="utf-8").partition(MARK)[0].rstrip()
-        text = "\n\n".join([page, MARK, "## Promises of other kinds", f"{head}. {about_peers()}", *beside])
+        page, _, before = options.peers.read_text(encoding="utf-8").partition(MARK)
+        for name in BESIDE_PEERS:  # what was not run stays as it was
+            kept = before.partition(PART.format(name))[2].partition("<!-- part: ")[0].strip()
+            if kept:
+                beside.setdefault(name, f"{PART.format(name)}\n\n{kept}")
+        sections = [beside[name] for name in BESIDE_PEERS if name in beside]
+        about = f"Promises of other kinds, a section each. surelist {sl.__version__}, alpha {ALPHA}. {about_peers()}"
+        text = "\n\n".join([page.rstrip(), MARK, about, *sections])
         options.peers.write_text(text + "\n", encoding="utf-8")
 
 

@@ -67,19 +67,27 @@ def judged(rng: np.random.Generator, n: int) -> tuple[Floats, NDArray[np.bool_]]
     return np.where(labels, rng.beta(3, 1, n), rng.beta(1, 3, n)), labels
 
 
-def triage(rng: np.random.Generator, runs: int) -> None:
-    def judge(policy: sl.Policy, q: float = 0.9) -> tuple[float, bool]:
-        low, high = policy.cutoffs[0].proof.looked_from, policy.threshold
-        assert low is not None
-        good, bad = (lambda t: t**3), (lambda t: 1 - (1 - t) ** 3)  # distribution functions of both kinds
-        accepted, rejected = 1 - (good(high) + bad(high)) / 2, (good(low) + bad(low)) / 2
-        short = (1 - good(high)) / 2 < q * accepted or bad(low) / 2 < q * rejected
-        return 100 * (1 - accepted - rejected), short
+def band_of(low: float, high: float, q: float = 0.9) -> tuple[float, bool]:
+    """Left to people per 100 between two thresholds, and whether an end holds less than it should."""
+    good, bad = (lambda t: t**3), (lambda t: 1 - (1 - t) ** 3)  # distribution functions of both kinds
+    accepted, rejected = 1 - (good(high) + bad(high)) / 2, (good(low) + bad(low)) / 2
+    short = (1 - good(high)) / 2 < q * accepted or bad(low) / 2 < q * rejected
+    return 100 * (1 - accepted - rejected), short
 
+
+def judge_triage(policy: sl.Policy) -> tuple[float, bool]:
+    low = policy.cutoffs[0].proof.looked_from
+    assert low is not None
+    return band_of(low, policy.threshold)
+
+
+def triage(rng: np.random.Generator, runs: int) -> None:
     for n in (500, 1_000):
         ours = Tally("Triage(0.9, reject=0.9)")
         for _ in range(runs):
-            ours.add(judge, *judged(rng, n), sl.Triage(0.9, reject=0.9), unlabelled=judged(rng, 10_000)[0])
+            ours.add(
+                judge_triage, *judged(rng, n), sl.Triage(0.9, reject=0.9), unlabelled=judged(rng, 10_000)[0]
+            )
         table(f"Triage of a judge's answers, n = {n:,}: left to people, per 100", [ours], "Ideal band: 7.1")
 
 
