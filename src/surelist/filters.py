@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._check import EVERYONE
-from surelist._dataclasses import dataclass
 from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.ties import Salt
@@ -28,8 +28,7 @@ ACCEPT, LOOK, REJECT = "accept", "look", "reject"  # the lists of a triage
 TRIAGE = "triage"  # the column that names them
 
 
-@dataclass(frozen=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """In pools of at least ``pool_size`` candidates, scores >= ``score`` are shortlisted.
 
     With randomised ties, candidates exactly at ``score`` need a tie number of at least ``tie_break``.
@@ -40,8 +39,7 @@ class Threshold:
     tie_break: int | None = None
 
 
-@dataclass(frozen=True)
-class GroupFilter:
+class GroupFilter(Struct, frozen=True):
     """The thresholds of one group (``group=None``: of everyone), by rising pool size."""
 
     group: str | None
@@ -67,8 +65,7 @@ class GroupFilter:
         return f"{whose}score >= {threshold.score!r}"
 
 
-@dataclass(frozen=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Thresholds by group, how pool size is counted, and the salt that breaks ties.
 
     With ``size_by_group`` the size that decides a group's threshold counts that group's candidates,

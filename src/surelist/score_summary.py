@@ -32,8 +32,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass
-
 FINGERPRINT = "rows 1"  # the algorithm's name in what is hashed
 BINS = 2048  # per unit of score, or between the smallest and the largest
 REACH = 2.0  # the usual bins lie between -2 and 2
@@ -82,8 +80,7 @@ class ScoreSummary(Struct, frozen=True, forbid_unknown_fields=True):
         return surely / self.total, (surely + (0 if exact else self.rows[edge - 1])) / self.total
 
 
-@dataclass(frozen=True)
-class Reached:
+class Reached(Struct, frozen=True):
     """Rows and qualified rows with scores at least, and strictly above, a threshold."""
 
     rows: int
@@ -92,8 +89,7 @@ class Reached:
     qualified_above: int
 
 
-@dataclass(frozen=True)
-class RowSummary:
+class RowSummary(Struct, frozen=True):
     """What a calibration keeps of its rows, beside the thresholds."""
 
     scores: ScoreSummary
@@ -101,8 +97,7 @@ class RowSummary:
     reached: tuple[Reached, ...]
 
 
-@dataclass(frozen=True)
-class Bins:
+class Bins(Struct, frozen=True):
     """Bins that do not overlap, by rising score: smallest score, whether there are several scores, rows and
     qualified rows of each; the largest score of all; the fingerprint's sums."""
 
@@ -132,8 +127,7 @@ class Bins:
         return float(qualified @ (rows - qualified))
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """How scores are put into bins, and what is summed of them.
 
     Even widths, unless the range spans many orders of magnitude: then widths grow with the score, by way of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import stat
 from collections.abc import Iterator
 from typing import Any
@@ -245,3 +246,12 @@ def test_a_field_that_is_cut_from_a_file_is_missed_or_changes_nothing_that_is_sa
         except sl.PolicyFileError:
             continue
         assert (read.promise, read.conditions) == (policy.promise, policy.conditions)
+
+
+def test_policies_are_compared_by_what_they_know_and_travel():
+    scores = np.linspace(0, 1, 400)
+    policy = sl.calibrate(scores, scores > 0.6, sl.Expected(5, 100))
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    assert sl.Expected(5, 100) == sl.Expected(5, 100) != sl.Expected(6, 100)
+    assert len({sl.Expected(5, 100), sl.Expected(5, 100), sl.Recall(0.9)}) == 2
+    assert policy != policy.withdraw("a test")

@@ -13,7 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct
+
 from surelist._files import writing
 from surelist.errors import InvalidInput, MissingDependency
 
@@ -36,8 +37,7 @@ Numbers = Sequence[float]
 File = str | os.PathLike[str] | None
 
 
-@dataclass(frozen=True)
-class Band:
+class Band(Struct, frozen=True):
     """List lengths of one rule by number of rows, with their intervals where there are any."""
 
     rule: str
@@ -46,8 +46,7 @@ class Band:
     intervals: Sequence[tuple[float, float] | None]
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(Struct, frozen=True):
     """From one pool to another: the average list length seen (None: no pool yet) and the floor."""
 
     start: float
@@ -56,8 +55,7 @@ class Span:
     floor: float
 
 
-@dataclass(frozen=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """A rate that was watched: where it lies, and what was promised."""
 
     name: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct
 
 BOX = "border-left:3px solid #0b6e4f;padding:.2em .9em;margin:.4em 0;max-width:56em;line-height:1.45"
 LABEL = "white-space:nowrap;text-align:left;vertical-align:top;padding:.1em 1em .1em 0;opacity:.75"
@@ -18,8 +18,7 @@ TABLE = "overflow-x:auto;background:none;margin:.3em 0"
 WARNING = "border-left:3px solid #c1440e;padding:.1em .6em"
 
 
-@dataclass(frozen=True)
-class Display:
+class Display(Struct, frozen=True):
     """What an object says of itself, as plain text.
 
     ``line`` is all of it in a few words; ``promise`` the sentence that matters most; ``facts`` are named
