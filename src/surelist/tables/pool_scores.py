@@ -59,31 +59,13 @@ def count_pool(columns: Columns, marks: Marks, thresholds: Mapping[str | None, f
     if columns.table.text and columns.table.size <= SMALL:
         return _scores(columns, marks, thresholds)
     if not marks or len(marks) > MOST_GROUPS:
-        return _sizes(columns)
+        return _places(columns, {}, by_pool=True)
     if columns.pool is not None:
         return _pools(columns, marks)
     if not columns.table.engine.branches:
         return _sums(columns, marks, thresholds)
     again = columns.table.engine.looks and not columns.table.text  # where a second pass costs little
     return _bins(columns, marks) if again else _places(columns, marks)
-
-
-def _sizes(columns: Columns) -> Counting:
-    """Rows with and without a usable score, per pool and group."""
-    keys = pool_keys(columns, by_pool=True)
-    frame = columns.frame.with_columns(**keys, **_usable_score(columns)).select(*keys, SCORE)
-    parts = nw.len().alias(ROWS), nw.col(SCORE).count().alias(SCORE)
-    counted = _few(columns, frame.group_by(*keys).agg(*parts)) if keys else frame.select(*parts)
-
-    def read(rows: Sequence[Rows]) -> PoolScores:
-        _require_few(columns, rows[0])
-        sizes = dict[tuple[Any, ...], list[int]]()
-        for *key, everyone, good in rows[0]:
-            size = sizes.setdefault(tuple(key), [0, 0])
-            size[0], size[1] = size[0] + int(good), size[1] + int(everyone) - int(good)
-        return PoolScores({key: (good, bad) for key, (good, bad) in sizes.items()})
-
-    return Counting((counted,), read)
 
 
 def _scores(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
@@ -116,7 +98,7 @@ def _scores(columns: Columns, marks: Marks, thresholds: Mapping[str | None, floa
 
 def _pools(columns: Columns, marks: Marks) -> Counting:
     """Where there are few pools, scores are counted in each."""
-    sizes = _sizes(columns)
+    sizes = _places(columns, {}, by_pool=True)
 
     def read(rows: Sequence[Rows]) -> PoolScores:
         counted = sizes.read(rows).sizes
@@ -129,30 +111,28 @@ def _pools(columns: Columns, marks: Marks) -> Counting:
 def _sums(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
     """Comparisons added up, group by group: for engines that would work out every branch of a choice.
 
-    Rows of other groups are counted in another way, if there are any.
+    Rows of other groups and rows without a score are counted in another way, if there are any.
     """
     frames = [columns.frame.select(nw.len().alias(ROWS))]
     for group, scores in marks.items():
-        member, score = columns.member(group), nw.col(SCORE)
+        member, score = columns.member(group), columns.score
         frame = columns.frame if member is None else columns.frame.filter(member)
-        reached = [score >= each for each in (thresholds.get(group, 0.0), *scores)]
+        reached = [columns.usable, *(score >= each for each in (thresholds.get(group, 0.0), *scores))]
         reached += [score > each for each in scores]
-        sums = [each.sum().alias(f"{PLACE}{number}") for number, each in enumerate(reached)]
-        frame = frame.select(**_usable_score(columns))
-        frames.append(frame.select(nw.len().alias(ROWS), score.count(), *sums))
+        frames.append(frame.select(each.sum().alias(f"{PLACE}{at}") for at, each in enumerate(reached)))
 
     def read(rows: Sequence[Rows]) -> PoolScores:
         sizes: Sizes = {}
         found, listed = {}, {}
         for (group, scores), [counts] in zip(marks.items(), rows[1:], strict=True):
-            everyone, good, reach, *compared = (int(each or 0) for each in counts)
+            good, reach, *compared = (int(each or 0) for each in counts)
             at_least, above = compared[: len(scores)], compared[len(scores) :]
             exact = [at - over for at, over in zip(at_least, above, strict=True)]
             met = sum(each > 0 for each in exact)
             found[group] = PoolCounts(good, tuple(at_least), above[-1], sum(exact), met)
             key = () if columns.group is None else (group,)
-            sizes[key], listed[key] = (good, everyone - good), reach
-        if sum(map(sum, sizes.values())) != int(rows[0][0][0]):
+            sizes[key], listed[key] = (good, 0), reach
+        if sum(good for good, _ in sizes.values()) != int(rows[0][0][0]):
             return _places(columns, marks).run(columns)
         return PoolScores(sizes, found, listed=listed if thresholds else None)
 

@@ -27,8 +27,7 @@ from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.shift import DensityRatio
 from surelist.promises.terms import Roles, Terms, fitting_advice
 from surelist.tables.arrays import read_columns
-from surelist.tables.evidence import Checks, calibration_rows
-from surelist.tables.pools import PooledRows, pool_totals, pooled_rows
+from surelist.tables.evidence import Checks, PooledRows, calibration_rows, pool_totals, pooled_rows
 from surelist.tables.reading import reading_of
 from surelist.workflows.source import Source, words_of_tables
 
