@@ -51,15 +51,8 @@ def read_columns(
     table, more = number_columns(table, numbers or {})
     roles = find_columns(table, **{role: name for role, name in columns.items() if role != WEIGHT})
     wanted: dict[str, nw.Expr] = {SCORE: nw.when(roles.usable).then(roles.score)}
-    for alias, expression in (
-        (LABEL, roles.label),
-        (GROUP, roles.group),
-        (ID, roles.ident),
-        (POOL, roles.pool),
-    ):
-        if expression is not None:
-            wanted[alias] = expression
-    wanted |= more
+    optional = {LABEL: roles.label, GROUP: roles.group, ID: roles.ident, POOL: roles.pool}
+    wanted |= {alias: each for alias, each in optional.items() if each is not None} | more
     table.say("reading columns")
     with table.reading():
         fetched = table.engine.columns(

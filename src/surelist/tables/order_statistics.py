@@ -140,7 +140,7 @@ class OrderStatistics:
 
     def _apart(self, intervals: list[Interval]) -> dict[Interval, list[Interval]]:
         """Each on a scale of its own."""
-        depth = max(1, LINES // (len(intervals) * BINS))
+        depth = 1 << max(0, (LINES // (len(intervals) * BINS)).bit_length() - 1)
         stride = (BINS + 3) * depth  # bin numbers set aside for each: one more bin at either end
         cuts = [Cut(_own_scale(each), depth, each) for each in intervals]
         within = [self._within(each) for each in intervals]

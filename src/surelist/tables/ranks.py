@@ -17,15 +17,8 @@ from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.score_summary import USUAL
 from surelist.tables import bad_rows
+from surelist.tables import order_statistics as order
 from surelist.tables.engines import Frame
-from surelist.tables.order_statistics import (
-    Interval,
-    OrderStatistics,
-    bin_of,
-    by_group,
-    counted,
-    require_same_rows,
-)
 from surelist.tables.roles import GROUP, ID, ROW, SCORE, find_columns
 from surelist.tables.sources import Table
 
@@ -60,7 +53,9 @@ class RankedTable:
             table, score=score, id=None if self._ordered else id, group=group
         )
         frame, grouped = self._frame(places=False), group is not None
-        lines = columns.rows(counted(frame, [GROUP] if grouped else [], bin_of(USUAL)), "counting candidates")
+        lines = columns.rows(
+            order.counted(frame, [GROUP] if grouped else [], order.bin_of(USUAL)), "counting candidates"
+        )
         sizes: dict[Any, int] = {}
         for row in lines:
             raw = row[0] if grouped else None
@@ -73,8 +68,8 @@ class RankedTable:
         self._raw = {str(raw) if grouped else None: raw for raw in sorted(sizes, key=str)}
         self.sizes: dict[str | None, int] = {name: sizes[raw] for name, raw in self._raw.items()}
         self._placed = self._frame(places=True)
-        place, bins = ROW if self._ordered else ID, by_group(lines)
-        self._order = OrderStatistics(
+        place, bins = ROW if self._ordered else ID, order.by_group(lines)
+        self._order = order.OrderStatistics(
             columns, frame, grouped=grouped, bins=bins, placed=self._placed, first=place
         )
 
@@ -97,7 +92,7 @@ class RankedTable:
         """The rows at these ranks of the group's order, in the order asked for."""
         everyone = self._columns.frame.select(nw.len().alias(ROW))
         size = self._columns.rows(everyone, "counting candidates")[0][0]
-        require_same_rows(size == sum(self.sizes.values()), self._columns.table)
+        order.require_same_rows(size == sum(self.sizes.values()), self._columns.table)
         raw, asked = self._raw[group], ranks.tolist()
         found = self._order.find({raw: {rank + 1: None for rank in asked}})
         by_rank = {rank: found[raw, rank + 1] for rank in asked}
@@ -110,7 +105,7 @@ class RankedTable:
             return RankedRows(np.array(rows, dtype=np.int64), scores, None)
         return RankedRows(None, scores, rows)
 
-    def _among_ties(self, group: str | None, tied: dict[int, Interval]) -> dict[int, Any]:
+    def _among_ties(self, group: str | None, tied: dict[int, order.Interval]) -> dict[int, Any]:
         """Which row is at a rank of one score's rows, by their places, of which the lowest is the first.
 
         Places become fractions by a power of two, so that they stay what they are.
@@ -125,7 +120,9 @@ class RankedTable:
             GROUP: nw.when(score == 0.0).then(zero).otherwise(score),
             SCORE: nw.col(ROW).cast(nw.Float64) * (-1 / scale),
         }
-        places = OrderStatistics(self._columns, frame.with_columns(**named).select(*named), grouped=True)
+        places = order.OrderStatistics(
+            self._columns, frame.with_columns(**named).select(*named), grouped=True
+        )
         wanted: dict[Any, list[int]] = {}
         for rank, each in tied.items():
             wanted.setdefault(each.low, []).append(rank + 1 - each.above)

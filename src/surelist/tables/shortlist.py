@@ -176,7 +176,9 @@ def select_rows(
         kept = shortlist
         if output is not None and form is not None and _easier_to_read_back(table, os.fspath(output), form):
             kept = reopen(table, os.fspath(output), delimiter).frame
-        listed = _listed(columns, kept.filter(nw.col(TRIAGE) == ACCEPT) if three else kept)
+        kept = kept.filter(nw.col(TRIAGE) == ACCEPT) if three else kept
+        keys = pool_keys(columns, by_pool=True)
+        listed = bad_rows.count_keys(columns, kept, keys, "counting the shortlist")
     result = replace(_summary(columns, filter, counted.sizes, listed), repeated_ids=repeated, scores=counted)
     result = _three_lists(columns, filter, result)
     if output is None:
@@ -246,13 +248,10 @@ def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | 
 
 def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
     """Whether a lazy shortlist is counted from what was written, rather than worked out again."""
-    same_types = form == "parquet" or (form == "csv" and table.text and not _recoded(table))
+    recoded = table.origin is not None and table.origin.encoding != "utf-8"
+    same_types = form == "parquet" or (form == "csv" and table.text and not recoded)
     local = os.path.isfile(output) or os.path.isdir(output)  # not a pipe, not in an object store
     return table.engine.lazy and local and same_types
-
-
-def _recoded(table: Table) -> bool:
-    return table.origin is not None and table.origin.encoding != "utf-8"
 
 
 def _added(table: Table, rank: bool, reason: bool, three: bool = False) -> tuple[str, ...]:
@@ -263,11 +262,6 @@ def _added(table: Table, rank: bool, reason: bool, three: bool = False) -> tuple
             left_out = {RANK: " or leave rank out", REASON: " or leave reason out"}.get(name, "")
             raise InvalidInput(f"column {name!r}", f"the pool has one already; rename it{left_out}.")
     return added
-
-
-def _listed(columns: Columns, shortlist: Frame) -> bad_rows.Counts:
-    keys = pool_keys(columns, by_pool=True)
-    return bad_rows.count_keys(columns, shortlist, keys, "counting the shortlist")
 
 
 def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: bad_rows.Counts) -> Selection:

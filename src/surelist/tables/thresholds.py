@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import narwhals as nw
@@ -137,9 +137,10 @@ def _joined_limits(columns: Columns, filter: Filter) -> tuple[RowLimits, Frame]:
     limits, chosen = [], {}
     for number, each in enumerate(filter.groups):
         score, tie, reason = (f"{PREFIX}{what}_{number}" for what in ("threshold", "tie_break", "reason"))
-        chosen[score] = _by_size(each.thresholds, lambda threshold: nw.lit(threshold.score))
-        chosen[tie] = _by_size(each.thresholds, lambda threshold: nw.lit(_digits(threshold)))
-        chosen[reason] = _by_size(each.thresholds, partial(_reason, each))
+        steps = each.thresholds
+        chosen[score] = _by_size(steps, [step.score for step in steps])
+        chosen[tie] = _by_size(steps, [_digits(step) for step in steps])
+        chosen[reason] = _by_size(steps, [each.reason(step) for step in steps])
         digits = nw.col(tie) if filter.hashed else None
         limits.append(Limit(each.group, nw.col(score), digits, nw.col(reason)))
     frame = columns.frame
@@ -166,20 +167,16 @@ def _limit(group: GroupFilter, threshold: Threshold) -> Limit:
     return Limit(group.group, nw.lit(threshold.score), tie, nw.lit(group.reason(threshold)))
 
 
-def _reason(group: GroupFilter, threshold: Threshold) -> nw.Expr:
-    return nw.lit(group.reason(threshold))
-
-
 def _digits(threshold: Threshold) -> str:
     return f"{threshold.tie_break or 0:0{HEX_DIGITS}x}"
 
 
-def _by_size(thresholds: Sequence[Threshold], value: Callable[[Threshold], nw.Expr]) -> nw.Expr:
+def _by_size(thresholds: Sequence[Threshold], values: Sequence[float | str]) -> nw.Expr:
     """The value of the threshold in force for a pool's size, by bisection: shallow, however many."""
     if len(thresholds) == 1:
-        return value(thresholds[0])
+        return nw.lit(values[0])
     half = len(thresholds) // 2
-    upper, lower = _by_size(thresholds[half:], value), _by_size(thresholds[:half], value)
+    upper, lower = _by_size(thresholds[half:], values[half:]), _by_size(thresholds[:half], values[:half])
     return nw.when(nw.col(ROWS) >= thresholds[half].pool_size).then(upper).otherwise(lower)
 
 
