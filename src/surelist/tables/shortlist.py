@@ -135,10 +135,10 @@ def select_rows(
 ) -> Selection:
     """Apply a filter to a pool, or to a table of many pools; count it against ``marks`` by group."""
     check.as_choice(on_bad_rows, bad_rows.ON_BAD_ROWS, "on_bad_rows")
-    form = None
+    form, target = None, ""
     if output is not None:
-        form = output_format(output)
-        refuse_inputs(os.fspath(output), table.paths)
+        form, target = output_format(output), os.fspath(output)
+        refuse_inputs(target, table.paths)
     _require_applicable(filter, names)
     three = filter.looked_from is not None
     added = _added(table, rank or form == "excel", (reason or form == "excel") and not three, three)
@@ -153,8 +153,8 @@ def select_rows(
         done.append((counted, _stop_for_bad_rows(columns, filter, counted.sizes, on_bad_rows)))
 
     beside = Beside(counting.frames, accept)
-    later = plain and form not in (None, "excel") and table.engine.counts_beside
-    later = later and not is_remote(str(output))
+    local = form not in (None, "excel") and not is_remote(target)
+    later = plain and local and table.engine.counts_beside
     if not later:
         accept([columns.rows(each, "counting rows") for each in counting.frames])
     sizes = {key: usable for key, (usable, _) in done[0][0].sizes.items() if usable} if done else {}
@@ -168,22 +168,21 @@ def select_rows(
     if RANK in added and table.engine.ordered and not limits.joined:  # ranking may shuffle rows
         frame = table.engine.numbered(frame, ROW)
     shortlist = _shortlist(columns, frame.filter(chosen), limits, added, filter)
-    if output is not None and form is not None:
-        delimiter = _write(columns, shortlist, os.fspath(output), beside if later else None)
+    if form is not None:
+        delimiter = _write(columns, shortlist, target, beside if later else None)
     counted, repeated = done[0]
     listed = counted.listed
     if listed is None:
-        kept = shortlist
-        if output is not None and form is not None and _easier_to_read_back(table, os.fspath(output), form):
-            kept = reopen(table, os.fspath(output), delimiter).frame
+        back = form is not None and _easier_to_read_back(table, target, form)
+        kept = reopen(table, target, delimiter).frame if back else shortlist
         kept = kept.filter(nw.col(TRIAGE) == ACCEPT) if three else kept
         keys = pool_keys(columns, by_pool=True)
         listed = bad_rows.count_keys(columns, kept, keys, "counting the shortlist")
     result = replace(_summary(columns, filter, counted.sizes, listed), repeated_ids=repeated, scores=counted)
     result = _three_lists(columns, filter, result)
-    if output is None:
+    if form is None:
         return replace(result, table=table.engine.native(shortlist))
-    return replace(result, output=os.fspath(output))
+    return replace(result, output=target)
 
 
 def _write(columns: Columns, shortlist: Frame, output: str, beside: Beside | None) -> str:
