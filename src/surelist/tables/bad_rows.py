@@ -18,8 +18,7 @@ from surelist._dataclasses import dataclass
 from surelist._names import MARKED, option
 from surelist.errors import InvalidInput, TableWarning
 from surelist.tables.engines import Frame
-from surelist.tables.labels import choice
-from surelist.tables.reading import DECIMAL
+from surelist.tables.reading import DECIMAL, choice
 from surelist.tables.roles import ID, POOL, ROW, ROWS, STATE, Columns
 
 UNQUALIFIED, QUALIFIED, LABEL_MISSING, LABEL_WRONG, UNUSABLE = range(5)

@@ -7,23 +7,31 @@ this module; it makes no promise and changes nothing. What is wrong with rows is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import narwhals as nw
+from narwhals.dtypes import DType
 
 from surelist._check import DecimalMark
-from surelist._dataclasses import dataclass
+from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
-from surelist.tables.column_facts import Column, describe_columns, text_of
 from surelist.tables.csv_text import names_in, origin_of
-from surelist.tables.engines.duckdb import connect, literal, number_in, quoted
+from surelist.tables.engines.duckdb import label_in, literal, number_in, quoted
 from surelist.tables.hints import Hints
-from surelist.tables.numbers import NumberStyle
-from surelist.tables.reading import is_text, style_of
+from surelist.tables.numbers import (
+    SHAPE_DIGIT,
+    SHAPE_ZERO,
+    Ambiguous,
+    Decision,
+    NumberStyle,
+    Seen,
+    Shape,
+    decide,
+)
+from surelist.tables.reading import is_text, merged, style_of
 from surelist.tables.roles import GROUP, ROWS, name_expression, require_column
 from surelist.tables.sources import Table, file_format, open_table
 
@@ -31,6 +39,10 @@ HELD = 32 << 20  # bytes of files that are parsed once and held, since several q
 DETAILED = 200  # columns beyond these are listed by name only
 EXAMPLES = 5
 AT_ONCE = 5000  # rows fetched together
+FEW = 12  # different values of a column whose values are counted
+MOST_SHAPES = 200_000
+_NUMBERLIKE = "^[ +-]?[0-9][0-9.,' \u00a0\u202f\u2019]*%?[ ]*$"
+Ask = Callable[[str], list[tuple[Any, ...]]]
 
 _NAMES = {
     "score": r"score|prob|pred|rating|rank|risk|likelihood|^wert$|punkte|punktzahl|bewertung|eignung",
@@ -38,6 +50,38 @@ _NAMES = {
     r"|ergebnis|geeignet|qualifiziert|eingestellt",
     "id": r"(^|_)id$|^id|candidate|applicant|patient|person|name|email|number|^nr$|nummer|kennung",
 }
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: how many values are there, are numbers, are 0/1, are different; and what they look like.
+
+    ``lowest`` and ``highest`` are those of its numbers, ``read`` says how these are written where that is
+    not plain, ``values`` counts what a column of few values holds, empty ones apart.
+    """
+
+    name: str
+    filled: int
+    numbers: int
+    binary: int
+    distinct: int
+    examples: tuple[str, ...]
+    missing: int = 0
+    kind: str = "text"
+    lowest: float | None = None
+    highest: float | None = None
+    read: str = ""
+    values: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether everything it holds is a number."""
+        return bool(self.filled) and self.numbers == self.filled
+
+    @property
+    def labels(self) -> bool:
+        """Whether it holds 0 and 1, or true and false."""
+        return bool(self.filled) and self.binary == self.filled
 
 
 @dataclass(frozen=True)
@@ -54,22 +98,13 @@ class Profile:
     read: str | None = None  # the sheet, or the encoding and what separates values
 
 
-class _Input:
-    """A file as the table ``input``, to be asked in SQL."""
-
-    def __init__(self, table: Table) -> None:
-        self._relation = (table.engine.held(table.frame) if table.size <= HELD else table.frame).to_native()
-
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = self._relation.query("input", sql).fetchall()
-        return rows
-
-
 @contextmanager
-def _opened(source: Path | Table) -> Iterator[tuple[_Input, list[str]]]:
+def _opened(source: Path | Table, held: int = 0) -> Iterator[tuple[Ask, list[str]]]:
+    """A file as the table ``input``, to be asked in SQL; one of at most ``held`` bytes is parsed once."""
     table = open_table(source, "duckdb")
     with table.reading():
-        yield _Input(table), table.columns
+        native = (table.engine.held(table.frame) if table.size <= held else table.frame).to_native()
+        yield lambda sql: native.query("input", sql).fetchall(), table.columns
 
 
 def shape(path: Path) -> tuple[int, list[str]]:
@@ -81,34 +116,34 @@ def shape(path: Path) -> tuple[int, list[str]]:
         with path.open("rb") as file:
             rows = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
         return rows, names_in(str(path), origin_of(str(path)))
-    connection = connect()
-    try:
-        where = literal(str(path))
-        rows = connection.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata({where})").fetchone()[0]
-        names = connection.execute(f"SELECT name FROM parquet_schema({where}) OFFSET 1").fetchall()
-    except duckdb.Error as error:
-        raise InvalidInput("file", f"cannot read {path}: {str(error).splitlines()[0]}") from error
-    finally:
-        connection.close()
-    return int(rows), [str(row[0]) for row in names]
+    with _opened(path) as (ask, _):
+        names = ask(f"SELECT name FROM parquet_schema({literal(str(path))}) OFFSET 1")
+        return ask("SELECT count(*) FROM input")[0][0], [str(row[0]) for row in names]
 
 
 def profile(source: Path | Table) -> Profile:
     """Look over a file: its columns, its first rows, and which column is probably which."""
     table = open_table(source, "duckdb")
-    with _opened(table) as (connection, names):
-        rows = connection.rows("SELECT count(*) FROM input")[0][0]
+    with _opened(table, HELD) as (ask, names):
+        rows = ask("SELECT count(*) FROM input")[0][0]
         shown = names[:DETAILED]
-        first = connection.rows(
-            f"SELECT {', '.join(text_of(name) for name in shown)} FROM input LIMIT {EXAMPLES}"
-        )
-        columns = describe_columns(connection.rows, table, shown, rows, first)
-    cells = tuple(tuple("" if value is None else str(value) for value in row) for row in first)
-    read = table.origin.describe() if table.origin is not None else None
+        first = ask(f"SELECT {_texts(shown)} FROM input LIMIT {EXAMPLES}")
+        columns = _described(ask, table, shown, rows, first) if shown else ()
+    origin = table.origin
     return Profile(
-        table.origin.form if table.origin is not None else file_format(table.paths[0]), rows, tuple(names),
-        columns, cells, _guess(columns, rows), _doubts(columns), read,
+        origin.form if origin is not None else file_format(table.paths[0]), rows, tuple(names), columns,
+        tuple(map(tuple, _blanked(first))), _guess(columns, rows), _doubts(columns),
+        origin.describe() if origin is not None else None,
     )  # fmt: skip
+
+
+def _texts(names: Sequence[str]) -> str:
+    """Columns as texts, as SQL."""
+    return ", ".join(f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" for name in names)
+
+
+def _blanked(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+    return [["" if value is None else str(value) for value in row] for row in rows]
 
 
 def group_names(source: Path | Table, group: str) -> dict[str, int]:
@@ -125,10 +160,8 @@ def group_names(source: Path | Table, group: str) -> dict[str, int]:
 
 def first_rows(path: Path, limit: int) -> tuple[list[str], list[list[str]]]:
     """Column names and the first rows as text."""
-    with _opened(path) as (connection, names):
-        parts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
-        rows = connection.rows(f"SELECT {parts} FROM input LIMIT {int(limit)}")
-    return names, [["" if value is None else value for value in row] for row in rows]
+    with _opened(path) as (ask, names):
+        return names, _blanked(ask(f"SELECT {_texts(names)} FROM input LIMIT {int(limit)}"))
 
 
 def ranked_rows(
@@ -137,21 +170,19 @@ def ranked_rows(
     """Column names and all rows as text, the best score first, some thousand at a time."""
     table = open_table(path, "duckdb", hints=Hints(decimal=decimal))
     require_column(table, "score", score)
-    names = table.columns
-    parts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
     style = style_of(table, score) if is_text(table, score) else NumberStyle()
     order = number_in(f"CAST({quoted(score)} AS VARCHAR)", style)
-    with table.reading():
-        native = table.frame.to_native()
-        native.query(
-            "input", f"SELECT row_number() OVER (ORDER BY {order} DESC) AS surelist_rank, {parts} FROM input"
-        ).create("ranked")
+    with _opened(table) as (ask, names):
+        table.frame.to_native().query(
+            "input", f"SELECT row_number() OVER (ORDER BY {order} DESC) AS surelist_rank, {_texts(names)} "
+            "FROM input",
+        ).create("ranked")  # fmt: skip
         first = 1
-        while rows := native.query(
-            "input", f"SELECT * FROM ranked WHERE surelist_rank BETWEEN {first} AND {first + AT_ONCE - 1} "
-            "ORDER BY surelist_rank",
-        ).fetchall():  # fmt: skip
-            yield names, [["" if value is None else value for value in row[1:]] for row in rows]
+        while rows := ask(
+            f"SELECT * EXCLUDE surelist_rank FROM ranked WHERE surelist_rank BETWEEN {first} AND "
+            f"{first + AT_ONCE - 1} ORDER BY surelist_rank"
+        ):
+            yield names, _blanked(rows)
             first += AT_ONCE
 
 
@@ -171,7 +202,7 @@ def category_counts(
 
 
 def _counted(path: Path, attributes: tuple[str, ...]) -> dict[tuple[str, ...], int]:
-    with _opened(path) as (connection, names):
+    with _opened(path) as (ask, names):
         for name in attributes:
             if name not in names:
                 columns = ", ".join(repr(each) for each in names[:20])
@@ -181,8 +212,7 @@ def _counted(path: Path, attributes: tuple[str, ...]) -> dict[tuple[str, ...], i
             f"IN ('', 'unknown', 'n/a', 'na') THEN 'unknown' ELSE CAST({quoted(a)} AS VARCHAR) END"
             for a in attributes
         )
-        rows = connection.rows(f"SELECT {parts}, count(*) FROM input GROUP BY ALL")
-    return {tuple(row[:-1]): row[-1] for row in rows}
+        return {tuple(row[:-1]): row[-1] for row in ask(f"SELECT {parts}, count(*) FROM input GROUP BY ALL")}
 
 
 def _doubts(columns: tuple[Column, ...]) -> tuple[str, ...]:
@@ -223,3 +253,101 @@ def _guess(columns: tuple[Column, ...], rows: int) -> dict[str, str | None]:
         free = [c.name for c in named if c in fits[role] and c.name not in guesses.values()]
         guesses[role] = free[0] if free else None
     return guesses
+
+
+def _described(
+    ask: Ask, table: Table, names: list[str], rows: int, first: Sequence[Sequence[object]]
+) -> tuple[Column, ...]:
+    """All columns, in passes that each ask for all of them; ``first`` are the first rows as text."""
+    schema = dict(table.frame.collect_schema())
+    number = number_in("v")
+    counted = ask(
+        f"SELECT name, count(*), count({number}), count(*) FILTER ({label_in('v')} IN (0, 1)), "
+        f"approx_count_distinct(v), min({number}) FILTER (isfinite({number})), "
+        f"max({number}) FILTER (isfinite({number})) FROM {_long(names)} WHERE trim(v) <> '' GROUP BY name"
+    )
+    facts = {row[0]: row[1:] for row in counted}
+    columns: dict[str, Column] = {}
+    for at, name in enumerate(names):
+        filled, numbers, binary, distinct, low, high = facts.get(name, (0, 0, 0, 0, None, None))
+        if schema[name] == nw.String and not table.parsed:
+            numbers, binary, low, high = 0, 0, None, None
+        seen = sorted({str(row[at]) for row in first if row[at] is not None and str(row[at]).strip()})
+        made = Column(
+            name, filled, numbers, binary, distinct, tuple(each[:60] for each in seen[:3]), rows - filled,
+            lowest=low, highest=high,
+        )  # fmt: skip
+        columns[name] = replace(made, kind=_kind(schema[name], made))
+    if table.parsed:
+        texts = [
+            each.name for each in columns.values() if schema[each.name] == nw.String and not each.numeric
+        ]
+        for name, decision in _written_otherwise(ask, texts).items():
+            columns[name] = _as_read(ask, columns[name], decision)
+    for name, values in _values(ask, [each for each in columns.values() if each.filled]).items():
+        columns[name] = replace(columns[name], values=values)
+    return tuple(columns.values())
+
+
+def _long(names: Sequence[str]) -> str:
+    """One row per filled cell, as SQL: one expression then serves all columns."""
+    return f"(UNPIVOT (SELECT {_texts(names)} FROM input) ON COLUMNS(*) INTO NAME name VALUE v)"
+
+
+def _kind(kind: DType, column: Column) -> str:
+    if kind in (nw.Date, nw.Datetime) or kind.is_temporal():
+        return "dates"
+    if column.labels and column.distinct <= 4:
+        return "0 and 1" if not set(map(str.lower, column.examples)) & {"true", "false"} else "true and false"
+    return "numbers" if column.numeric else "text"
+
+
+def _written_otherwise(ask: Ask, names: list[str]) -> dict[str, Decision]:
+    """Text columns that mostly look like numbers in another style than the plain one, in one pass."""
+    if not names:
+        return {}
+    rows = ask(
+        f"SELECT name, regexp_replace(v, {literal(SHAPE_DIGIT)}, '9', 'g') AS shape, "
+        f"regexp_matches(v, {literal(SHAPE_ZERO)}) AS zero, count(*), min(v) FROM {_long(names)} "
+        f"WHERE regexp_matches(v, {literal(_NUMBERLIKE)}) GROUP BY ALL LIMIT {MOST_SHAPES}"
+    )
+    seen: dict[str, dict[Shape, Seen]] = {}
+    for name, shape, zero, count, example in rows:
+        seen.setdefault(name, {})[Shape(shape, zero)] = Seen(count, example)
+    decided = {}
+    for name, shapes in seen.items():
+        try:
+            decided[name] = decide(shapes)
+        except Ambiguous as fact:
+            decided[name] = Decision(style=decide(shapes, ".").style, example=str(fact))
+    return decided
+
+
+def _as_read(ask: Ask, column: Column, decision: Decision) -> Column:
+    """With its numbers as they are written, where most of it are numbers."""
+    if decision.value is None:
+        read = f"{decision.example}; choose the decimal mark below"
+    elif decision.numbers <= column.numbers or 2 * decision.numbers < column.filled:
+        return column
+    else:
+        read = f"“{(decision.example or '').strip()}” is read as {decision.value:.15g}"
+        kind = "numbers" if decision.numbers == column.filled else column.kind
+        column = replace(column, numbers=decision.numbers, kind=kind)
+    if column.numbers:
+        number = number_in("v", decision.style)
+        [(low, high)] = ask(f"SELECT min({number}), max({number}) FROM {_long([column.name])}")
+        column = replace(column, lowest=low, highest=high)
+    return replace(column, read=read)
+
+
+def _values(ask: Ask, columns: Sequence[Column]) -> dict[str, tuple[tuple[str, int], ...]]:
+    """What columns of few values hold, most frequent first, in one pass."""
+    names = [each.name for each in columns if each.distinct <= FEW]
+    if not names:
+        return {}
+    texts: dict[str, list[tuple[str | None, int]]] = {}
+    for name, value, count in ask(
+        f"SELECT name, v, count(*) FROM {_long(names)} WHERE trim(v) <> '' GROUP BY ALL"
+    ):
+        texts.setdefault(name, []).append((value, count))
+    return {name: merged(each)[0][:FEW] for name, each in texts.items()}

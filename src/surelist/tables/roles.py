@@ -18,9 +18,8 @@ from surelist._dataclasses import dataclass, field
 from surelist.errors import InvalidInput
 from surelist.tables.engines import Frame
 from surelist.tables.hints import NESTED
-from surelist.tables.labels import choice, label_expressions
 from surelist.tables.numbers import NumberStyle
-from surelist.tables.reading import labels_of, style_of
+from surelist.tables.reading import choice, label_expressions, labels_of, style_of
 from surelist.tables.sources import Table
 
 PREFIX = "__surelist_"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import narwhals as nw
@@ -26,8 +26,10 @@ from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is
 from surelist.tables.engines.duckdb import DuckDB
 from surelist.tables.hints import NO_HINTS, Hints, Origin
 from surelist.tables.json_lines import columns_of
-from surelist.tables.labels import LabelReading
 from surelist.tables.numbers import Decision
+
+if TYPE_CHECKING:
+    from surelist.tables.reading import LabelReading
 
 FORMATS = {
     ".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".parquet": "parquet",

@@ -25,8 +25,8 @@ from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.wording import TwoLines
 from surelist.tables.arrays import read_columns
+from surelist.tables.output import rows_at, write_sheet
 from surelist.tables.reading import Reading
-from surelist.tables.rows import rows_at, write_sheet
 from surelist.tables.shortlist import Selection, select_rows
 from surelist.workflows.source import Source
 

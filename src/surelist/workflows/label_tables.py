@@ -24,9 +24,9 @@ from surelist.lifecycle.labelling_design import Fetched, Ints
 from surelist.lifecycle.labelling_start import judge_scores
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
+from surelist.tables.output import Row, count_rows, rows_at, rows_with_ids, write_listed, write_sheet
 from surelist.tables.ranks import RankedTable
 from surelist.tables.roles import require_column
-from surelist.tables.rows import Row, count_rows, rows_at, rows_with_ids, write_listed, write_sheet
 from surelist.tables.sources import Table, open_table
 from surelist.workflows.source import Source
 

@@ -20,8 +20,8 @@ from surelist.lifecycle.labelling import Labelling
 from surelist.lifecycle.stopping import StopTest
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
+from surelist.tables.output import Row, count_rows, rows_at, write_sheet
 from surelist.tables.reading import is_text, style_of
-from surelist.tables.rows import Row, count_rows, rows_at, write_sheet
 from surelist.tables.sources import Table, open_table
 from surelist.workflows.label_tables import (
     JUDGED,

@@ -10,7 +10,7 @@ from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
-from surelist.tables.rows import count_rows, rows_at
+from surelist.tables.output import count_rows, rows_at
 from surelist.tables.sources import open_table
 from surelist.workflows.label_tables import TableCollection, write_certified
 from surelist.workflows.labelling import ROW, check_scores, write_rows

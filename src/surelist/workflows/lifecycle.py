@@ -22,7 +22,7 @@ from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.tables.arrays import read_columns, read_text
-from surelist.tables.rows import rows_with_ids, write_sheet
+from surelist.tables.output import rows_with_ids, write_sheet
 from surelist.tables.shortlist import select_rows
 from surelist.tables.sources import open_table
 from surelist.workflows import campaign_record

@@ -28,14 +28,13 @@ from surelist.promises.wording import warn_of_doubts
 from surelist.reports import audit
 from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.bad_rows import Problem, problem_of
-from surelist.tables.column_facts import Column
 from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit as limit_duckdb
 from surelist.tables.evidence import Census
 from surelist.tables.excel import SheetNeeded
 from surelist.tables.hints import LABELS, NO_HINTS, Hints, Origin
-from surelist.tables.labels import NO_LABEL
 from surelist.tables.profile import (
+    Column,
     Profile,
     category_counts,
     convert,
@@ -45,7 +44,7 @@ from surelist.tables.profile import (
     ranked_rows,
     shape,
 )
-from surelist.tables.reading import Reading
+from surelist.tables.reading import NO_LABEL, Reading
 from surelist.tables.sources import adopt_upload
 from surelist.workflows.certify import REMEMBERED, certify_source
 from surelist.workflows.selection import (

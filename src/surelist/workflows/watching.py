@@ -16,7 +16,7 @@ from surelist.lifecycle.monitor import Monitor, Standing
 from surelist.lifecycle.reviewed import coins
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_columns
-from surelist.tables.rows import rows_at, write_sheet
+from surelist.tables.output import rows_at, write_sheet
 from surelist.workflows.source import Source
 
 ALPHA = 0.05  # how often a sound policy is withdrawn by mistake, over its whole life
