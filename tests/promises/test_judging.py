@@ -9,7 +9,7 @@ from scipy import stats
 import surelist as sl
 from surelist.examples import population
 from surelist.promises.promise import About
-from surelist.workflows.sql import selection_sql
+from surelist.workflows.selection import selection_sql
 from tests.helpers.promise_kinds import GROUPS, KINDS, LABELS, OTHERS, SCORES, policy_of
 
 LATER, OUTCOME = population(np.random.default_rng(9), 4_000)

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import surelist as sl
-from surelist.workflows.sql import selection_sql
+from surelist.workflows.selection import selection_sql
 
 
 def judged(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from surelist.reports import audit
 from surelist.reports import html as report
 from surelist.reports.summary import summarise
 from surelist.workflows import tables as workflows
-from surelist.workflows.downloads import escape_cell
+from surelist.workflows.files import escape_cell
 from tests.helpers.service import csv_text
 
 

@@ -22,7 +22,7 @@ from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
-from surelist.workflows.downloads import escape_cell
+from surelist.workflows.files import escape_cell
 from tests.helpers.record import by, forge, save, selection
 from tests.helpers.service import Server
 

@@ -15,7 +15,7 @@ from msgspec import structs
 
 import surelist as sl
 from surelist.examples import population
-from surelist.workflows.sql import selection_sql
+from surelist.workflows.selection import selection_sql
 
 pytestmark = pytest.mark.slow
 

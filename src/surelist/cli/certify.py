@@ -211,7 +211,7 @@ def sql(policy_path: str, json_: bool, **given: Any) -> None:
     Example:
       surelist sql policy.json --dialect postgres
     """
-    from surelist.workflows.sql import selection_sql
+    from surelist.workflows.selection import selection_sql
 
     policy = flags.read_policy(policy_path)
     text = selection_sql(policy, **given)

@@ -28,7 +28,7 @@ from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
 from surelist.service.uploads import Draft, Upload, removing
 from surelist.service.workers import run
-from surelist.workflows import file_check as looking
+from surelist.workflows import files as looking
 from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.source import LABELS, NO_HINTS, Hints, Source

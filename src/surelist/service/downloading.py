@@ -15,7 +15,7 @@ from surelist.service.record.campaigns import CampaignScreened
 from surelist.service.record.events import SelectionMade
 from surelist.service.uploads import KeptList, Spool, removing
 from surelist.service.workers import run
-from surelist.workflows import downloads
+from surelist.workflows import files
 from surelist.workflows import tables as workflows
 
 FORMATS = ("csv", "jsonl", "parquet", "xlsx")
@@ -69,7 +69,7 @@ def _listed(
     reasons: Mapping[str | None, str],
 ) -> Path:
     path, source = spool.new_path(format), source_of(kept.upload, "the shortlist", kept.columns.hints)
-    run(downloads.write_list, source, path, score=score, group=group, reasons=reasons)
+    run(files.write_list, source, path, score=score, group=group, reasons=reasons)
     return path
 
 
@@ -87,7 +87,7 @@ def report_pdf(spool: Spool, html: str) -> Path:
 def template(spool: Spool, format: str) -> Path:
     """A file to fill in."""
     path = spool.new_path(format)
-    run(downloads.write_template, path)
+    run(files.write_template, path)
     return path
 
 

@@ -35,7 +35,7 @@ from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows import watching
 from surelist.workflows.demo import write_example
-from surelist.workflows.downloads import escape_file
+from surelist.workflows.files import escape_file
 from surelist.workflows.source import NO_HINTS, Hints, Source
 
 Problem = workflows.Problem

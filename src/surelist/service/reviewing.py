@@ -18,7 +18,7 @@ from surelist.service.record.marks import Marks
 from surelist.service.settings import Settings
 from surelist.service.uploads import Draft, KeptList, Spool, list_of
 from surelist.service.worklist import FILTERS, PAGE, Asked, Candidate, Worklist
-from surelist.workflows.downloads import escape_cell
+from surelist.workflows.files import escape_cell
 
 DAY = 86_400
 KEEP = (DAY, 7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY)

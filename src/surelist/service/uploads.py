@@ -24,7 +24,7 @@ from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.service.choices import AboutList, AskedPromise, ChosenColumns, PromiseOutcome
 from surelist.service.errors import NotFound, TooLarge
-from surelist.workflows.file_check import Profile
+from surelist.workflows.files import Profile
 from surelist.workflows.source import Origin, begins_as_json
 
 if sys.platform != "win32":

@@ -21,8 +21,9 @@ from surelist.tables.csv_text import delimiter_of
 from surelist.tables.engines import Beside, Frame, is_remote
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, NumberStyle, decide, shapes_of
+from surelist.tables.paths import FORMATS, file_format
 from surelist.tables.roles import ID, ROW, find_columns
-from surelist.tables.sources import FORMATS, Table, file_format
+from surelist.tables.sources import Table
 
 if TYPE_CHECKING:
     from xlsxwriter.format import Format

@@ -31,9 +31,10 @@ from surelist.tables.numbers import (
     Shape,
     decide,
 )
+from surelist.tables.paths import file_format
 from surelist.tables.reading import is_text, merged, style_of
 from surelist.tables.roles import GROUP, ROWS, name_expression, require_column
-from surelist.tables.sources import Table, file_format, open_table
+from surelist.tables.sources import Table, open_table
 
 HELD = 32 << 20  # bytes of files that are parsed once and held, since several questions follow
 DETAILED = 200  # columns beyond these are listed by name only

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import glob
-import itertools
 import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,17 +24,10 @@ from surelist.tables.engines.duckdb import DuckDB
 from surelist.tables.hints import NO_HINTS, Hints, Origin
 from surelist.tables.json_lines import columns_of
 from surelist.tables.numbers import Decision
+from surelist.tables.paths import base_of, file_format, files_of, partitions_in
 
 if TYPE_CHECKING:
     from surelist.tables.reading import LabelReading
-
-FORMATS = {
-    ".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".parquet": "parquet",
-    ".jsonl": "json", ".jsonl.gz": "json", ".ndjson": "json", ".ndjson.gz": "json",
-    **dict.fromkeys(excel.ENDINGS, "excel"),
-}  # fmt: skip
-
-_PARTITION = re.compile(r"(?<=/)([^/=]+)=[^/]*(?=/)")  # folders named column=value
 
 
 def _silent(_: str) -> None: ...
@@ -51,14 +41,21 @@ class Table:
     engine: Engine
     name: str
     columns: list[str]
-    text: bool = False  # a CSV: every column is text, numbers are parsed where needed
-    delimiter: str = ","
     paths: tuple[str, ...] = ()  # the files it is read from
     say: Callable[[str], None] = _silent  # called at the start of every pass over the data
     hints: Hints = field(default_factory=Hints)
     origin: Origin | None = None  # of CSV and Excel: rows have numbers there
     decisions: dict[str, Decision] = field(default_factory=dict, compare=False, repr=False)  # see ``reading``
     label_readings: dict[str, LabelReading] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def text(self) -> bool:
+        """Whether it is a CSV: every column is text, numbers are parsed where needed."""
+        return self.origin is not None and self.origin.form == "csv"
+
+    @property
+    def delimiter(self) -> str:
+        return "," if self.origin is None else self.origin.delimiter
 
     @property
     def titles(self) -> list[str]:
@@ -129,15 +126,6 @@ def _reading(name: str, engine: Engine, texts: Sequence[str], header_row: int | 
                 "without it where polars is installed."
             )
         raise InvalidInput("", reason) from error
-
-
-def file_format(path: str | os.PathLike[str]) -> str:
-    """``csv``, ``json``, ``parquet`` or ``excel``, by extension."""
-    name = os.fspath(path).lower()
-    for ending, form in FORMATS.items():
-        if name.endswith(ending):
-            return form
-    raise InvalidInput("file", expected=f"a name ending in {', '.join(FORMATS)}", got=repr(Path(path).name))
 
 
 def open_table(
@@ -214,8 +202,11 @@ def _open_frame(source: Any) -> Table:
 
 def reopen(table: Table, output: str, delimiter: str) -> Table:
     """What the table's own engine has just written."""
-    files = Files(files_of(output), file_format(output), delimiter)
-    return replace(_scan(files, table.engine, output), say=table.say)
+    form = file_format(output)
+    origin = Origin("csv", delimiter=delimiter) if form == "csv" else None
+    return replace(
+        _scan(Files(files_of(output), form, delimiter), table.engine, output, origin), say=table.say
+    )
 
 
 def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints) -> Table:
@@ -232,8 +223,8 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
         for each, looks in zip(paths, origins, strict=True):
             require_whole(each, looks)
         origin = origins[0]
-    folder = _base(source)
-    partitions, others = _partitions(source, folder, paths)
+    folder = base_of(source)
+    partitions, others = partitions_in(source, folder, paths)
     base = None if not partitions else source if folder is None else str(folder)
     files = Files(paths, form, "," if origin is None else origin.delimiter, base)
     if not all(each.plain for each in origins):
@@ -251,7 +242,7 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
         reader = reader_of(files, engine, spark_master)
     if partitions:
         files = _partitioned(files, source, reader, partitions, others)
-    return replace(_scan(files, reader, source, paths, hints.header_row), origin=origin)
+    return _scan(files, reader, source, origin, paths, hints.header_row)
 
 
 def _require_duckdb(source: str, engine: str, what: str) -> None:
@@ -281,8 +272,8 @@ def _open_workbook(source: str, paths: list[str], engine: str, hints: Hints) -> 
     with spool.open("wb") as file:
         for row in sheet.rows:
             file.write(encode(dict(zip(sheet.kinds, row, strict=True))) + b"\n")
-    table = _scan(Files([str(spool)], "json", ",", columns=sheet.kinds), reader, source, paths)
-    return replace(table, frame=reader.held(table.frame), origin=sheet.origin)
+    table = _scan(Files([str(spool)], "json", ",", columns=sheet.kinds), reader, source, sheet.origin, paths)
+    return replace(table, frame=reader.held(table.frame))
 
 
 def adopt_upload(path: Path, hints: Hints, output: Path) -> Origin | None:
@@ -304,31 +295,7 @@ def open_adopted(path: str, name: str, origin: Origin, hints: Hints) -> Table:
     """A table of ``adopt_upload``, as if it were still what it was."""
     table = _open_path(path, "duckdb", None, NO_HINTS)
     _require_names(table)
-    return replace(
-        table, name=name, text=origin.form == "csv", delimiter=origin.delimiter, origin=origin, hints=hints
-    )
-
-
-def _base(source: str) -> Path | None:
-    """The folder that a user named, or the one from which a pattern starts; None of a file."""
-    folder = Path(source)
-    if is_remote(source) or folder.is_file() or not (folder.is_dir() or glob.has_magic(source)):
-        return None
-    if folder.is_dir():
-        return folder
-    return Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
-
-
-def _partitions(source: str, folder: Path | None, paths: list[str]) -> tuple[list[str], list[str]]:
-    """Columns that folders named column=value stand for, in the folder a user named, and above it.
-
-    Only folders and patterns over them: whoever names a file means what is in it.
-    """
-    if folder is None:
-        return (_PARTITION.findall(source) if is_remote(source) and glob.has_magic(source) else []), []
-    inside = [_PARTITION.findall(f"/{Path(each).relative_to(folder).as_posix()}") for each in paths]
-    above = _PARTITION.findall(f"{folder.absolute().as_posix()}/")
-    return list(dict.fromkeys(name for names in inside for name in names)), above
+    return replace(table, name=name, origin=origin, hints=hints)
 
 
 def _partitioned(
@@ -349,54 +316,15 @@ def _partitioned(
 
 
 def _scan(
-    files: Files, engine: Engine, name: str, paths: Sequence[str] = (), header_row: int | None = None
-) -> Table:
+    files: Files, engine: Engine, name: str, origin: Origin | None = None, paths: Sequence[str] = (),
+    header_row: int | None = None,
+) -> Table:  # fmt: skip
     """``paths`` are the files as people know them, where copies are read."""
-    text, known = files.form == "csv", tuple(paths or files.paths)
-    with _reading(name, engine, known if text else (), header_row):
+    known = tuple(paths or files.paths)
+    with _reading(name, engine, known if files.form == "csv" else (), header_row):
         frame = engine.scan(files)
         columns = frame.collect_schema().names()
         unwanted = [each for each in files.unwanted if each in columns]
         if unwanted:
-            frame = frame.drop(*unwanted)
-            columns = [each for each in columns if each not in unwanted]
-    return Table(frame, engine, name, columns, text, files.delimiter, known)
-
-
-def files_of(source: str | os.PathLike[str]) -> list[str]:
-    """The files behind a path, glob or folder; addresses go to the engine as they are.
-
-    A path that exists is that file or folder, brackets and stars in its name included.
-    """
-    source = os.fspath(source)
-    if is_remote(source):
-        return [source]
-    path = Path(source)
-    if path.is_dir():
-        return _folder(path)
-    if path.exists():
-        return [source]
-    if glob.has_magic(source):
-        matches = sorted(each for each in glob.glob(source, recursive=True) if Path(each).is_file())
-        if matches:
-            return matches
-        raise InvalidInput("file", f"no file matches {source}.")
-    raise InvalidInput("file", f"{source} does not exist.")
-
-
-def _folder(path: Path) -> list[str]:
-    """Data files of a folder, as Spark and others write them; never those still being written."""
-    if (path / "_temporary").exists() and not (path / "_SUCCESS").exists():
-        raise InvalidInput(
-            "file", f"{path} is half-written: whatever wrote it did not finish. Write it again."
-        )
-    known = tuple(each for each in FORMATS if each != ".txt")  # beside tables that is a note
-    files = [
-        str(each)
-        for each in sorted(path.rglob("*"))
-        if each.name.lower().endswith(known) and each.is_file()
-        if not any(part.startswith(("_", ".", "~$")) for part in each.relative_to(path).parts)
-    ]
-    if not files:
-        raise InvalidInput("file", f"{path} is a folder without files ending in {', '.join(FORMATS)}.")
-    return files
+            frame, columns = frame.drop(*unwanted), [each for each in columns if each not in unwanted]
+    return Table(frame, engine, name, columns, known, origin=origin)

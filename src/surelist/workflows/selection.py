@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from surelist import _check as check
-from surelist._check import OnBadRows
+from surelist._check import Dialect, OnBadRows
 from surelist.errors import InvalidInput
 from surelist.promises import pool_checks
 from surelist.promises.conditions import refuse_earlier
@@ -25,6 +25,7 @@ from surelist.tables.arrays import read_columns
 from surelist.tables.reading import Reading
 from surelist.tables.shortlist import Selection
 from surelist.tables.sources import open_table
+from surelist.tables.sql import filter_sql
 from surelist.workflows.source import PLAIN, Read, Source, words_of_tables
 
 
@@ -215,3 +216,41 @@ def _pool_column(policy: Policy, pool: str | None, has: Callable[[str], bool]) -
     remembered = (policy.columns or {}).get("pool")
     taken = pool is None and policy.by_rank and remembered is not None and has(remembered)
     return remembered if taken else pool
+
+
+def selection_sql(
+    policy: Policy,
+    dialect: Dialect = "duckdb",
+    *,
+    score: str | None = None,
+    group: str | None = None,
+    pool_size: int | None = None,
+    whole_numbers: bool = False,
+) -> str:
+    """One boolean expression that is true for exactly the candidates that ``select`` shortlists.
+
+    Columns are by default those the policy was calibrated on. Refused, with the reason, is what SQL cannot
+    say: secret ties, ranks, thresholds that go by a pool's own size, a campaign, a promise withdrawn, or one
+    about the very candidates it was made from.
+    """
+    if policy.withdrawn is not None:
+        raise InvalidInput("policy", "it promises nothing any more; calibrate on fresh rows.")
+    if policy.cutoffs[0].proof.in_campaign:
+        raise InvalidInput(
+            "policy",
+            "it is one threshold of a campaign, which changes at the next update and needs every pool on "
+            "record. Screen with the campaign.",
+        )
+    if policy.of_one_pool:
+        raise InvalidInput("policy", "it selects from the pool it was made with, and from no other.")
+    if policy.of_collection:
+        raise InvalidInput(
+            "policy",
+            f"{policy.not_of_these}; as SQL it would go to other tables. Write the list of those "
+            "candidates instead.",
+        )
+    remembered = policy.columns or {}
+    names = {"score": score_column(policy, score), "group": group or remembered.get("group")}
+    if group is not None and not policy.filter.grouped:
+        raise InvalidInput("group", "this policy has one cutoff for everybody; leave it out.")
+    return filter_sql(policy.filter, names, dialect, pool_size=pool_size, whole_numbers=whole_numbers)

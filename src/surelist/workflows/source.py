@@ -16,9 +16,10 @@ from surelist._files import refuse_inputs
 from surelist._names import TABLES
 from surelist.errors import InvalidInput
 from surelist.tables.hints import LABELS, NO_HINTS, REMEMBERED, Hints, Origin
+from surelist.tables.paths import files_of
 from surelist.tables.reading import Reading, reading_of
 from surelist.tables.roles import require_column
-from surelist.tables.sources import Table, files_of, open_adopted, open_table
+from surelist.tables.sources import Table, open_adopted, open_table
 
 __all__ = ["LABELS", "NO_HINTS", "REMEMBERED", "Hints", "Origin", "Source"]
 

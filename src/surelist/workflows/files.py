@@ -1,4 +1,5 @@
-"""Lists and templates that people open in a spreadsheet: Excel, and CSV in the manner of their own file."""
+"""Files that people look over before anything is decided, and those they take home: lists, templates, rows
+that do not fit."""
 
 from __future__ import annotations
 
@@ -9,19 +10,29 @@ from pathlib import Path
 
 import numpy as np
 
+from surelist._check import MissingLabels
+from surelist._dataclasses import replace
+from surelist.promises.terms import Roles
+from surelist.tables import bad_rows
 from surelist.tables.arrays import read_columns
 from surelist.tables.output import NO_STYLES, escape_cell, write_workbook
+from surelist.tables.profile import Profile, group_names
+from surelist.tables.profile import profile as profile_table
 from surelist.tables.reading import is_text, style_of
+from surelist.tables.roles import find_columns
 from surelist.tables.shortlist import RANK, REASON
 from surelist.tables.sources import Table
 from surelist.workflows.source import Source
+from surelist.workflows.tables import problems
 
 TEMPLATE = (
     ("candidate_id", "score", "qualified"),
     [("example-1", 0.84, "yes"), ("example-2", 0.31, "no"), ("example-3", 0.57, "")],
 )
 
-__all__ = ["escape_cell", "escape_file", "write_list", "write_template"]
+__all__ = ["Profile", "escape_cell", "group_names", "problems"]  # and what is here
+
+MOST_ROWS = 100_000  # of each problem
 
 
 def write_list(
@@ -93,3 +104,28 @@ def escape_file(path: Path, separator: str) -> Path:
         writer.writerows([escape_cell(cell) for cell in row] for row in rows)
     path.unlink()
     return escaped
+
+
+def profile(source: Source) -> Profile:
+    """What is in a file."""
+    return profile_table(replace(source, engine="duckdb").open())  # asked in SQL, Parquet files too
+
+
+def reading(source: Source, score: str, label: str) -> tuple[str, ...]:
+    """What is understood of these columns, in sentences."""
+    return source.reading(score=score, label=label).sentences
+
+
+def write_problem_rows(source: Source, roles: Roles, missing_labels: MissingLabels, output: Path) -> None:
+    """All rows that stand in the way of a calibration, whole, with their row in the file and why."""
+    table = source.open()
+    columns = find_columns(table, **roles.names("score", "label", "group", "id"))
+    rows: list[tuple[int, str, *tuple[object, ...]]] = [
+        (table.sheet_rows([number])[0], why, *cells)
+        for why, number, cells in bad_rows.rows_that_stop(
+            columns, unlabelled=missing_labels == "error", most=MOST_ROWS
+        )
+    ]
+    names = ["row in the file", "problem", *table.columns]
+    rows.sort(key=lambda row: row[0])
+    write_workbook(output, names, rows, sheet="problems")
