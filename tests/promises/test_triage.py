@@ -122,3 +122,17 @@ def test_sql_says_the_same_three_lists(rows):
     sql = selection_sql(policy, score="score")
     found = [row[0] for row in duckdb.sql(f"SELECT {sql} FROM pool").fetchall()]
     assert found == [*policy.triage(others[:200]).tolist(), None, None]
+
+
+def test_a_small_pilot_plans_about_the_band_that_a_large_one_does():
+    """What a cell of few rows has too many qualified of is not lost; before, nothing was certifiable from 500."""
+    rng = np.random.default_rng(5)
+    large = sl.plan(sl.Triage(0.9, reject=0.9), pilot=judged(rng, 20_000), sizes=[1_000])
+    small = [
+        sl.plan(sl.Triage(0.9, reject=0.9), pilot=judged(rng, 500), sizes=[1_000], seed=seed)
+        for seed in range(5)
+    ]
+    assert 5 < large.oracle < 10
+    assert large.table[0].assurance > 0.95
+    assert 2 < np.mean([each.oracle for each in small]) < 15
+    assert np.mean([each.table[0].assurance for each in small]) > 0.5

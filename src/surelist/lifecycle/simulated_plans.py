@@ -241,8 +241,9 @@ def _bands(
 ) -> tuple[float, list[PlanRow]]:
     """The triage itself on simulated rows: how often it is certified, and the band that is left."""
     rng, edges = np.random.default_rng(seed), np.linspace(0.0, 1.0, CELLS + 1)
-    # of being qualified, best scores first
-    chance = np.clip(np.diff(RateByShare(best).rate(edges)) * CELLS, 0.0, 1.0)
+    # of being qualified, best scores first; what a small pilot has too much of in a cell goes to the next
+    rates = edges + np.minimum.accumulate(RateByShare(best).rate(edges) - edges)
+    chance = np.clip(np.diff(rates) * CELLS, 0.0, 1.0)
     others = 1 - (np.arange(OTHERS) + 0.5) / OTHERS
     rows = []
     for n in sizes:
