@@ -9,7 +9,7 @@ import pytest
 from msgspec import to_builtins
 
 from surelist import Campaign, Expected
-from surelist.service.record.campaigns import CampaignScreened, CampaignStarted
+from surelist.service.record.campaigns import CampaignReviewed, CampaignScreened, CampaignStarted
 from surelist.service.record.event import KINDS
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
@@ -292,8 +292,11 @@ def test_false_steps_are_noticed(small_team):
     pool = team.ann.client.post(f"{API}/{ident}/screen?name=one", content=pool_of(1)[0], headers=CSV).json()
     (entry,) = team.runtime.registry.entries(CampaignScreened)
     (begun,) = team.runtime.registry.entries(CampaignStarted)
-    reviewed = campaign_record.PoolReviewed("one", "1" * pool["shortlisted"])
-    after = to_builtins(campaign_record.stepped(begun.event.state, [entry.event.step, reviewed]))
+    labels = "1" * pool["shortlisted"]
+    reviewed = CampaignReviewed(
+        campaign=entry.event.campaign, pool="one", labels=labels, after=entry.event.after
+    )
+    after = to_builtins(campaign_record.stepped(begun.event.state, [entry.event, reviewed]))
     facts = {"campaign": ident, "pool": "one", "labels": reviewed.labels, "after": after}
     said = forged(team, "campaign.reviewed", pool["pool"], facts)
     assert any("not what they show" in each for each in said)

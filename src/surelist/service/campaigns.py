@@ -38,7 +38,7 @@ from surelist.service.workers import run
 from surelist.service.worklist import Worklist
 from surelist.workflows import campaign_record as steps
 from surelist.workflows import summaries as workflow_facts
-from surelist.workflows.campaign_record import CampaignStatus, Step
+from surelist.workflows.campaign_record import CampaignStatus
 
 LISTED = 8_000  # candidates of one list: a campaign follows each of them until its review is in
 DEFAULTS: dict[str, str] = {
@@ -160,15 +160,12 @@ class Standing:
         if self.withdrawn is not None:
             raise Conflict(record.ENDED)
 
-    def leads_to(self, step: Step) -> CampaignStatus:
-        """Where another step would lead; what does not fit is an error."""
-        return run(steps.stepped, self.begun.state, [*(each.event.step for each in self.steps), step])
-
     def add(
         self, subject: str, step: record.CampaignStep, key: Key | None, reviews_until: int | None = None
     ) -> Written[Any]:
-        """Put another step on record, and withdraw the promise where it raises the alarm."""
-        after, alarm = step.after, None
+        """Put another step on record with where it leads; withdraw the promise where it raises the alarm."""
+        after = run(steps.stepped, self.begun.state, [*(each.event for each in self.steps), step])
+        step, alarm = replace(step, after=after), None
         if after.alarm and self.withdrawn is None:
             alarm = record.CampaignWithdrawn(
                 reason=after.reason or "", pools=after.pools, e_value=after.evidence
@@ -203,11 +200,10 @@ def screen(
                 made.selection, (upload.sha256, upload.format), (result.sha256, result.format)
             )
             drawn = made.draws is not None
-            step = steps.PoolScreened(about.name, facts.candidates, limit, made.scores, made.draws)
             event = record.CampaignScreened(
                 **asdict(facts), **asdict(about), campaign=ident, pool=about.name, threshold=limit,
                 scores=made.scores, draws=made.draws, audit=made.audit if drawn else None, audit_here=drawn,
-                audit_rate=now.begun.audit_rate if drawn else None, after=now.leads_to(step),
+                audit_rate=now.begun.audit_rate if drawn else None, after=now.after,
             )  # fmt: skip
             kept = ChosenColumns(score=columns.score, id=columns.id, decimal=made.reading.decimal)
             # before the pool counts: its reviews need the list
@@ -266,9 +262,8 @@ def finish(
     labels = ["?"] * made.to_review
     for name, qualified in outcomes.items():
         labels[ranks[name] - 1] = "1" if qualified else "0"
-    step = steps.PoolReviewed(made.pool, "".join(labels))
     event = record.CampaignReviewed(
-        campaign=made.campaign, pool=made.pool, labels=step.labels, after=now.leads_to(step)
+        campaign=made.campaign, pool=made.pool, labels="".join(labels), after=now.after
     )
     return now.add(pool, event, key, until)
 
@@ -292,5 +287,4 @@ def update(
     now.require_running()
     if steps_seen is not None and steps_seen != len(now.steps):
         raise Conflict("campaign: another step was made meanwhile. Load the page again to see how it stands.")
-    after = now.leads_to(steps.ThresholdUpdated())
-    return now.add(ident, record.CampaignUpdated(campaign=ident, after=after), key)
+    return now.add(ident, record.CampaignUpdated(campaign=ident, after=now.after), key)

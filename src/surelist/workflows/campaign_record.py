@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -34,44 +34,10 @@ from surelist.workflows.source import Source
 FOLLOWS = ("pools", "rows", "count", "threshold", "next_update", "alarm")
 
 
-class PoolScreened(Struct, frozen=True):
-    """A pool was shortlisted with the threshold in force: scores of those to review, the best first."""
+class Step(Protocol):
+    """What is done to a campaign after its start."""
 
-    pool: str
-    size: int
-    threshold: float | None
-    scores: list[float]
-    draws: str | None = None
-
-    def take(self, campaign: Campaign) -> None:
-        campaign.record(
-            pool_size=self.size, scores=np.asarray(self.scores, dtype=np.float64),
-            ids=[str(rank) for rank in range(1, len(self.scores) + 1)], threshold=self.threshold,
-            pool=self.pool, draws=self.draws,
-        )  # fmt: skip
-
-
-class PoolReviewed(Struct, frozen=True):
-    """The reviews of a pool have ended; one sign for each candidate, by rank: 1, 0, or ? for none."""
-
-    pool: str
-    labels: str
-
-    def take(self, campaign: Campaign) -> None:
-        labels = [None if each == "?" else int(each) for each in self.labels]
-        campaign.review(self.pool, np.asarray(labels, dtype=np.float64))
-        if None in labels:
-            campaign.close(self.pool)
-
-
-class ThresholdUpdated(Struct, frozen=True):
-    """The scheduled update."""
-
-    def take(self, campaign: Campaign) -> None:
-        campaign.update()
-
-
-Step = PoolScreened | PoolReviewed | ThresholdUpdated
+    def take(self, campaign: Campaign) -> None: ...
 
 
 class CampaignStatus(Struct, frozen=True, kw_only=True):
@@ -129,26 +95,20 @@ def begin(
     return rows, Begun(made.dumps(), status(made), made.schedule)
 
 
-def resumed(state: str, steps: Sequence[Step]) -> Campaign:
-    """The campaign after all its steps so far."""
-    campaign = Campaign.loads(state)
-    for step in steps:
-        take(campaign, step)
-    return campaign
-
-
 def take(campaign: Campaign, step: Step) -> None:
     """One more step; what does not fit is an error."""
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UnreviewedWarning
-        )  # a pool that had to go says so when it is finished
+        # a pool that had to go says so when it is finished
+        warnings.simplefilter("ignore", UnreviewedWarning)
         step.take(campaign)
 
 
 def stepped(state: str, steps: Sequence[Step]) -> CampaignStatus:
     """What these steps lead to; what does not fit is an error."""
-    return status(resumed(state, steps))
+    campaign = Campaign.loads(state)
+    for step in steps:
+        take(campaign, step)
+    return status(campaign)
 
 
 def status(campaign: Campaign) -> CampaignStatus:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from surelist._numerals import count
+from surelist.lifecycle.campaign import Campaign
 from surelist.reports.evidence import Look
 from surelist.service.errors import Conflict, NotFound
 from surelist.service.record.event import Entry, Event, Names, Words, counted
@@ -16,7 +19,7 @@ from surelist.service.record.events import Listed, Withdrawn, finished
 from surelist.service.record.log import Batch, Key
 from surelist.service.record.record import Bound, Outdated, Writing, require_open
 from surelist.workflows import campaign_record as steps
-from surelist.workflows.campaign_record import CampaignStatus, Step
+from surelist.workflows.campaign_record import CampaignStatus
 
 if TYPE_CHECKING:
     from surelist.service.record.verify import Story
@@ -56,12 +59,12 @@ class CampaignStarted(Event, frozen=True, kw_only=True):
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject in story.campaigns:
             story.problem(entry, "the same campaign was started before")
-        story.campaigns[entry.subject] = steps.resumed(self.state, [])
+        story.campaigns[entry.subject] = Campaign.loads(self.state)
         _compare(entry, story, entry.subject, self.after)
 
 
 class CampaignScreened(Listed, frozen=True, kw_only=True):
-    """A pool was shortlisted with the threshold in force; listed candidates are scores without names."""
+    """A pool was shortlisted with the threshold in force; listed candidates are scores, the best first."""
 
     action = "campaign.screened"
     campaign: str
@@ -71,9 +74,12 @@ class CampaignScreened(Listed, frozen=True, kw_only=True):
     draws: str | None = None
     after: CampaignStatus
 
-    @property
-    def step(self) -> Step:
-        return steps.PoolScreened(self.pool, self.candidates, self.threshold, self.scores, self.draws)
+    def take(self, campaign: Campaign) -> None:
+        campaign.record(
+            pool_size=self.candidates, scores=np.asarray(self.scores, dtype=np.float64),
+            ids=[str(rank) for rank in range(1, len(self.scores) + 1)], threshold=self.threshold,
+            pool=self.pool, draws=self.draws,
+        )  # fmt: skip
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         pool = f"{counted(self.candidates, 'candidate')} of {self.name or 'a pool'}"
@@ -110,9 +116,11 @@ class CampaignReviewed(Event, frozen=True, kw_only=True):
     labels: str
     after: CampaignStatus
 
-    @property
-    def step(self) -> Step:
-        return steps.PoolReviewed(self.pool, self.labels)
+    def take(self, campaign: Campaign) -> None:
+        labels = [None if each == "?" else int(each) for each in self.labels]
+        campaign.review(self.pool, np.asarray(labels, dtype=np.float64))
+        if None in labels:
+            campaign.close(self.pool)
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         return finished(names.reviewed(subject), self.labels.count("1"), self.labels.count("?"))
@@ -135,9 +143,8 @@ class CampaignUpdated(Event, frozen=True, kw_only=True):
     campaign: str
     after: CampaignStatus
 
-    @property
-    def step(self) -> Step:
-        return steps.ThresholdUpdated()
+    def take(self, campaign: Campaign) -> None:
+        campaign.update()
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         return ["updated the threshold of the campaign ", names.campaign(self.campaign), "."]
@@ -175,7 +182,7 @@ def _require_running(entry: Entry[Event], story: Story, campaign: str) -> None:
 
 
 def _take(entry: Entry[Event], story: Story, made: CampaignStep) -> None:
-    steps.take(story.campaigns[made.campaign], made.step)
+    steps.take(story.campaigns[made.campaign], made)
     _compare(entry, story, made.campaign, made.after)
 
 
