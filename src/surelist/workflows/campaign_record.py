@@ -34,7 +34,7 @@ from surelist.workflows.source import Source
 FOLLOWS = ("pools", "rows", "count", "threshold", "next_update", "alarm")
 
 
-class Step(Protocol):
+class NextStep(Protocol):
     """What is done to a campaign after its start."""
 
     def take(self, campaign: Campaign) -> None: ...
@@ -95,7 +95,7 @@ def begin(
     return rows, Begun(made.dumps(), status(made), made.schedule)
 
 
-def take(campaign: Campaign, step: Step) -> None:
+def take(campaign: Campaign, step: NextStep) -> None:
     """One more step; what does not fit is an error."""
     with warnings.catch_warnings():
         # a pool that had to go says so when it is finished
@@ -103,12 +103,17 @@ def take(campaign: Campaign, step: Step) -> None:
         step.take(campaign)
 
 
-def stepped(state: str, steps: Sequence[Step]) -> CampaignStatus:
-    """What these steps lead to; what does not fit is an error."""
+def resumed(state: str, steps: Sequence[NextStep] = ()) -> Campaign:
+    """The campaign after all its steps so far."""
     campaign = Campaign.loads(state)
     for step in steps:
         take(campaign, step)
-    return status(campaign)
+    return campaign
+
+
+def stepped(state: str, steps: Sequence[NextStep]) -> CampaignStatus:
+    """What these steps lead to; what does not fit is an error."""
+    return status(resumed(state, steps))
 
 
 def status(campaign: Campaign) -> CampaignStatus:

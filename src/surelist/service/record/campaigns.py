@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surelist._numerals import count
-from surelist.lifecycle.campaign import Campaign
 from surelist.reports.evidence import Look
 from surelist.service.errors import Conflict, NotFound
 from surelist.service.record.event import Entry, Event, Names, Words, counted
@@ -22,6 +21,7 @@ from surelist.workflows import campaign_record as steps
 from surelist.workflows.campaign_record import CampaignStatus
 
 if TYPE_CHECKING:
+    from surelist.lifecycle.campaign import Campaign
     from surelist.service.record.verify import Story
 
 ENDED = (
@@ -59,7 +59,7 @@ class CampaignStarted(Event, frozen=True, kw_only=True):
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject in story.campaigns:
             story.problem(entry, "the same campaign was started before")
-        story.campaigns[entry.subject] = Campaign.loads(self.state)
+        story.campaigns[entry.subject] = steps.resumed(self.state)
         _compare(entry, story, entry.subject, self.after)
 
 
