@@ -18,7 +18,7 @@ from surelist.promises.promise import Promise
 from surelist.promises.proved import proof_of, require_proof
 
 ONE_OF_EACH: list[Promise] = [
-    sl.Expected(5, 100), sl.PerPool(3, 100), sl.Recall(0.8), sl.Precision(0.5), sl.Triage(0.9, reject=0.9), sl.Budget(10, 100), sl.NextPool(k=2),
+    sl.Expected(5, 100), sl.PerPool(3, 100), sl.Recall(0.8), sl.Precision(0.5), sl.Triage(0.9, reject_recall=0.9), sl.Budget(10, 100), sl.NextPool(k=2),
     sl.NextPool(recall=0.8), sl.PoolAverage(2), sl.Value(100, 100), sl.FalseShare(0.4), sl.ThisList(5), sl.AtLeast(5),
 ]  # fmt: skip
 VALUES = {name: get_args(hint) for name, hint in get_type_hints(Conditions).items() if name != "rule"}

@@ -68,6 +68,7 @@ def label() -> None:
 @label.command(name="start", cls=HeadedCommand, no_args_is_help=True)
 @click.argument("collection", type=click.Path(path_type=Path))
 @promise_flags("labelling")
+@option("reject_recall")
 @option("pool_size")
 @click.option("--labels", type=int, required=True, help="How many rows can be labelled in all.")
 @option("alpha")

@@ -22,6 +22,7 @@ from surelist._version import __version__
 from surelist.drawing import axes
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput, NotCertifiable
+from surelist.filters import ACCEPT, LOOK, REJECT
 from surelist.lifecycle import labelling_start as given
 from surelist.lifecycle import labelling_state
 from surelist.lifecycle.labelling_design import (
@@ -48,8 +49,9 @@ class Labelling(Saved):
     scores
         Scores of all candidates of the collection; higher is better.
     target
-        ``Expected`` or ``PerPool`` for future pools like the collection; ``AtLeast(k)`` or ``Recall(share)``
-        for the collection itself. With ``groups``, one target for all or a mapping of group to target.
+        ``Expected`` or ``PerPool`` for future pools like the collection; ``AtLeast(k)``, ``Recall(share)``,
+        ``Precision(share)`` or ``Triage(accept, reject_recall=...)`` for the collection itself. With
+        ``groups``, one target for all or a mapping of group to target.
     alpha
         The chance of a false promise is at most this; groups share it evenly.
     labels
@@ -289,6 +291,14 @@ class Labelling(Saved):
         on, off = self.named
         mask[on], mask[off] = True, False
         return mask
+
+    def triage(self, scores: Any, groups: Any = None) -> NDArray[np.str_]:
+        """For every candidate of this collection "accept", "look" or "reject"; of a ``Triage`` only."""
+        if not self.policy.three_ways:
+            raise InvalidInput("target", "it makes one list; start a labelling with Triage for three.")
+        parts = np.where(self.select(scores, groups), ACCEPT, REJECT)
+        parts[[design.sample.rows[at] for design in self._state.designs for at in design.looks()]] = LOOK
+        return parts
 
     def describe(self) -> str:
         """The design, what has come so far, and what is to be done."""

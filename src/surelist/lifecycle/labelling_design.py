@@ -331,6 +331,10 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
         """Places on the list whatever their score, and places that are not."""
         return [], []
 
+    def looks(self) -> list[int]:
+        """Places that people still have to look at, of a list in three parts."""
+        return []
+
     def labelled(self) -> Labelled:
         """Rows asked for in all, and how many of them are qualified."""
         return Labelled(len(self.asked), len(self.sample.marked(self.asked)))

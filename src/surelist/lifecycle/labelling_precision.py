@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from msgspec.structs import replace
 
 from surelist._files import hold
 from surelist._scalars import as_fraction
@@ -27,6 +28,7 @@ from surelist.lifecycle.labelling_design import (
     Finding,
     Ints,
     LabelRequest,
+    RankDraw,
     ScoredCollection,
     Stage,
     block_sizes,
@@ -34,6 +36,7 @@ from surelist.lifecycle.labelling_design import (
     wrapped,
 )
 from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_ranks
+from surelist.promises.kinds.collection_triage import AcceptedRejected
 from surelist.promises.kinds.few_labels import PrefixSample
 from surelist.promises.phrases import counted, number, percent
 
@@ -43,6 +46,22 @@ PARTS = 100  # weights are whole numbers that add up to this
 SHARES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0)  # of the labels left, for the block
 FAR = 1.5  # times the labels left: lists longer than this cannot be labelled one by one
 SHORTEST = 20  # of a prefix that is worth a plan
+
+
+class Accepted(NamedTuple):
+    """Where the last prefix that passed ends, who is listed by name and who is not, how many rows may join
+    unseen, and the proof."""
+
+    end: int
+    on: list[int]
+    off: list[int]
+    pads: int
+    proof: PrefixSample
+
+    def padded(self, unseen: list[int]) -> Accepted:
+        """With so many of them."""
+        listed = self.proof.listed + len(unseen)
+        return self._replace(on=self.on + unseen, proof=replace(self.proof, pads=len(unseen), listed=listed))
 
 
 class PrecisionDesign(RankedDesign, tag="precision"):
@@ -59,7 +78,8 @@ class PrecisionDesign(RankedDesign, tag="precision"):
     whole: list[int]
 
     pilots = ("pilot", "closer look")
-    orders = (
+    last: ClassVar[str] = "below"  # the stage that is not part of any draw
+    orders: ClassVar[tuple[list[str], ...]] = (
         ["pilot", "closer look", "block", "below"],
         ["pilot", "closer look", "below"],
         ["pilot", "block", "below"],
@@ -70,48 +90,71 @@ class PrecisionDesign(RankedDesign, tag="precision"):
     def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
         size, labels = asked.size, asked.labels
         ends, cuts, best = score_ends(asked.collection, asked.group)
-        first = size if labels >= size else max(1, int(0.08 * labels), min(100, labels // 5))
-        pilot = pilot_ranks(size, first, labels, rng)
+        pilot = pilot_ranks(size, size if labels >= size else cls.first_labels(labels), labels, rng)
         whole = [min(size, max(1, math.ceil(labels / 5))), min(size, labels)]
         drawn = [draw_blocks(NOBODY, blocks_of(ends, each), each, rng) for each in whole]
-        top = np.arange(min(size, TOP * labels))
-        ranks = np.unique(np.concatenate([pilot, top, *(each.ranks for each in drawn)]))
+        top, later, more = cls.beside(size, labels, rng)
+        drawn += later
+        ranks = np.unique(np.concatenate([pilot, np.arange(top), *(each.ranks for each in drawn)]))
         draws = [BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in drawn]
         stages = [Stage("pilot", np.searchsorted(ranks, pilot).tolist())]
         return cls(
             **asked.sampled(ranks), labels=labels, best=best, ends=ends, cuts=cuts, draws=draws, whole=whole,
-            stages=stages,
+            stages=stages, **more,
         )  # fmt: skip
+
+    @classmethod
+    def first_labels(cls, labels: int) -> int:
+        """How many of the labels the pilot takes, where they do not suffice for everyone."""
+        return max(1, int(0.08 * labels), min(100, labels // 5))
+
+    @classmethod
+    def beside(
+        cls, size: int, labels: int, rng: np.random.Generator
+    ) -> tuple[int, list[RankDraw], dict[str, Any]]:
+        """How many of the best are kept by name, the draws of later stages, and their fields."""
+        return min(size, TOP * labels), [], {}
+
+    @property
+    def share(self) -> Fraction:
+        """Of the list, the share that has to be qualified."""
+        return self.promise.kept_share
+
+    @property
+    def level(self) -> Fraction:
+        """What the tests of prefixes may spend in all."""
+        return as_fraction(self.alpha, "alpha")
 
     def next_stage(self) -> Stage | None:
         left, name = self.left, self.stages[-1].name
-        if left <= 0 or name == "below":
+        if left <= 0 or name == self.last:
             return None
-        if name == "block":
-            return self._below(left)
-        share, curve, ends = float(self.promise.kept_share), self.curve(), np.array(self.ends)
-        look = closer_look(curve, ends, self.labels, left, share) if name == "pilot" else None
+        chosen = None if name == "block" else self.next_test(left, left)
+        return self._below(left) if chosen is None else chosen
+
+    def next_test(self, left: int, block: int) -> Stage | None:
+        """A closer look, or a block of at most ``block`` labels and its tests; None: nothing is worth it."""
+        share, curve, ends = float(self.share), self.curve(), np.array(self.ends)
+        look = closer_look(curve, ends, self.labels, left, share) if len(self.stages) == 1 else None
         if look is not None:
             return self.drawn("closer look", *look)
-        plan = plan_block(curve, ends, left, share, self.alpha)
+        plan = plan_block(curve, ends, block, share, float(self.level))
         if plan is None:
-            return self._below(left)
+            return None
         stage = self.drawn("block", plan.end, plan.labels)
         stage.steps, stage.weights = plan.steps, plan.weights
         return stage
 
-    def block(self, name: str, chosen: int) -> RankBlock | None:
-        if name not in ("closer look", "block"):
-            return None
+    def offers(self, name: str) -> int:
+        return len(self.ends) if name in ("closer look", "block") else 0
+
+    def block(self, name: str, chosen: int) -> RankBlock:
         draw, end = int(name == "block"), self.ends[chosen]
         whole = self.whole[draw]
         return RankBlock(0, end, draw, blocks_of(self.ends, whole).index(max(end, whole)))
 
     def samples(self) -> list[tuple[int, int]]:
         return [(whole, len(blocks_of(self.ends, whole))) for whole in self.whole]
-
-    def offers(self, chosen: int) -> bool:
-        return 0 <= chosen < len(self.ends)
 
     def _below(self, left: int) -> Stage | None:
         """The best of those nobody has asked for, from the end of the list on."""
@@ -135,47 +178,51 @@ class PrecisionDesign(RankedDesign, tag="precision"):
             Prefix(end - int((known < end).sum()), int((fresh < end).sum()), int((failed < end).sum()))
             for end in (self.ends[step] for step in stage.steps)
         ]
-        alpha = as_fraction(self.alpha, "alpha")
-        weights = [alpha * Fraction(weight, PARTS) for weight in stage.weights]
-        last, level = last_passing(prefixes, weights, self.promise.kept_share, self._known_good())
+        weights = [self.level * Fraction(weight, PARTS) for weight in stage.weights]
+        last, level = last_passing(prefixes, weights, self.share, self._known_good())
         return none if last < 0 else (self.ends[stage.steps[last]], prefixes[last], level)
 
     def _known_good(self) -> int:
         """How many were known to be qualified when the prefixes were tested."""
         return len(self.sample.marked([*self.asked_before(self._tested() or 0)]))
 
-    def _list(self) -> tuple[int, list[int], list[int], PrefixSample]:
-        """Where the prefix ends, who is on the list by name, who is not, and the proof."""
+    def accepted(self) -> Accepted:
+        """The list without pads, and how many it may have."""
         end, prefix, level = self._passed()
         tested = self._tested() if end else 0  # where nothing passed, no test counted anybody
         before = self.asked_before(tested or 0)
-        asked = self.asked
+        asked, ranks = self.asked, self.sample.ranks
         later = [at for at in asked if at not in before]
-        good, ranks = self.sample.marked(asked), self.sample.ranks
+        good = self.sample.marked(asked)
         dropped = sum(ranks[at] < end for at in self.sample.marked(later, "0"))
         found = sum(ranks[at] >= end for at in self.sample.marked(later))
         off = self.sample.marked(asked, "0") + self.sample.marked([*before], "-")
-        unseen = [at for at, rank in enumerate(ranks) if rank >= end and self.sample.labels[at] == "?"]
-        pads = unseen[: most_pads(self.promise.kept_share, dropped, found)]
-        listed = end - sum(ranks[at] < end for at in off) + sum(ranks[at] >= end for at in good) + len(pads)
+        listed = end - sum(ranks[at] < end for at in off) + sum(ranks[at] >= end for at in good)
         proof = PrefixSample(
             self.group, self.size, end, prefix.free, prefix.drawn, prefix.failed,
-            self._known_good() if end else 0, float(level), dropped, found, len(pads), listed,
+            self._known_good() if end else 0, float(level), dropped, found, 0, listed,
         )  # fmt: skip
-        return end, good + pads, off, proof
+        return Accepted(end, good, off, most_pads(self.share, dropped, found), proof)
+
+    def _padded(self) -> Accepted:
+        """The list with the best unseen ones below it as pads."""
+        made, labels = self.accepted(), self.sample.labels
+        below = [at for at, rank in enumerate(self.sample.ranks) if rank >= made.end and labels[at] == "?"]
+        return made.padded(below[: made.pads])
 
     def verdict(self) -> Finding:
-        end, _, _, proof = self._list()
-        counts = self.labelled()
+        made = self._padded()
+        return self.listing(made.end, made.proof.listed, made.proof)
+
+    def listing(self, end: int, listed: int, proof: PrefixSample | AcceptedRejected) -> Finding:
+        """A list of the best ``end`` and others by name; where that is 0, nobody's score is high enough."""
         threshold = self.cuts[self.ends.index(end)] if end else math.nextafter(self.best, math.inf)
-        return Finding(
-            threshold, counts.qualified, counts.rows, counts.qualified, proof.listed, proof,
-            share=proof.listed / self.size,
-        )  # fmt: skip
+        rows, good = len(self.asked), len(self.sample.marked(self.asked))
+        return Finding(threshold, good, rows, good, listed, proof, share=listed / self.size)
 
     def named(self) -> tuple[list[int], list[int]]:
-        _, on, off, _ = self._list()
-        return on, off
+        made = self._padded()
+        return made.on, made.off
 
     def verify(self) -> None:
         ends, cuts = self.ends, self.cuts
@@ -194,7 +241,8 @@ class PrecisionDesign(RankedDesign, tag="precision"):
 
     def about(self, stage: Stage, asked: str) -> str:
         best = f"the best {number(self.ends[stage.chosen or 0])}"
-        tests = f"{counted(len(stage.steps), 'list')}, the shortest first, at {percent(self.alpha)} in all"
+        level = percent(float(self.level))
+        tests = f"{counted(len(stage.steps), 'list')}, the shortest first, at {level} in all"
         return {
             "pilot": f"Pilot: {asked} from all ranks, to choose what follows.",
             "closer look": f"A closer look: {asked}, drawn at random from {best}, to choose what follows.",
@@ -204,7 +252,7 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         }[stage.name]
 
     def describe(self) -> list[str]:
-        more = self.waiting and self.left > 0 and self.stages[-1].name != "below"
+        more = self.waiting and self.left > 0 and self.stages[-1].name != self.last
         return super().describe() + (wrapped(f"Then {counted(self.left, 'label')} more.") if more else [])
 
 

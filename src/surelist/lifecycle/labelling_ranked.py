@@ -105,8 +105,12 @@ class RankedDesign(Design):
 
     orders: ClassVar[tuple[list[str], ...]]  # of stages, when all are through
 
-    def block(self, name: str, chosen: int) -> RankBlock | None:
-        """The block that a stage of this name samples; None: it takes no sample."""
+    def offers(self, name: str) -> int:
+        """How many blocks a stage of this name may choose from; 0: it takes no sample of one."""
+        raise NotImplementedError
+
+    def block(self, name: str, chosen: int) -> RankBlock:
+        """The block of this number that a stage of this name samples."""
         raise NotImplementedError
 
     def samples(self) -> list[tuple[int, int]]:
@@ -136,7 +140,6 @@ class RankedDesign(Design):
     def _fresh(self, name: str, chosen: int, before: set[int]) -> list[int]:
         """Places that a stage may ask for, in random order, but for those that were asked for before."""
         block, ranks = self.block(name, chosen), self.sample.ranks
-        assert block is not None
         places = self.draws[block.draw].of(block.sample)
         return [at for at in places if at not in before and block.low <= ranks[at] < block.high]
 
@@ -154,16 +157,13 @@ class RankedDesign(Design):
             held = {len(draw.of(number)) for number in range(samples)}
             hold(held == {min(rows, self.size)}, "a block's sample has another size")
         for at, stage in enumerate(self.stages):
-            if self.block(stage.name, 0) is not None:
-                hold(stage.chosen is not None and self.offers(stage.chosen), "a block is none of its own")
+            if blocks := self.offers(stage.name):
+                own = stage.chosen is not None and 0 <= stage.chosen < blocks
+                hold(own, "a block is none of its own")
                 fresh = self._fresh(stage.name, stage.chosen or 0, self.asked_before(at))
                 same = stage.asked == sorted(fresh[: len(stage.asked)])
                 hold(same, "a stage asks for others than were drawn")
         hold(self.left >= 0, "it asks for more labels than it may")
-
-    def offers(self, chosen: int) -> bool:
-        """Whether there is a block of this number."""
-        raise NotImplementedError
 
     def describe(self) -> list[str]:
         lines = super().describe()

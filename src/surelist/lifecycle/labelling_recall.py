@@ -69,12 +69,10 @@ class RecallDesign(RankedDesign, tag="control"):
         else:
             require_enough(asked)
         sizes = block_sizes(1, size, STEP)
-        blocks = [labels, *(each for each in sizes if each > labels)]
-        top, bottom = (draw_blocks(NOBODY, blocks, labels, rng) for _ in range(2))
-        bottom = RankDraw(size - 1 - bottom.ranks, bottom.enters, bottom.leaves)
+        both = BothDraws.draw(sizes, size, labels, rng)
         edges = np.array([max(0, size - each - 1) for each in sizes])
-        ranks = np.unique(np.concatenate([pilot, top.ranks, bottom.ranks, edges, [0]]))
-        draws = [BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in (top, bottom)]
+        ranks = np.unique(np.concatenate([pilot, *(each.ranks for each in both), edges, [0]]))
+        draws = [BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in both]
         stages = [Stage("pilot", np.searchsorted(ranks, pilot).tolist())]
         made = cls(**asked.sampled(ranks), labels=labels, sizes=sizes, draws=draws, stages=stages)
         if not len(pilot):
@@ -88,58 +86,24 @@ class RecallDesign(RankedDesign, tag="control"):
         share, alpha = self.promise.kept_share, as_fraction(self.alpha, "alpha")
         curve = self.curve()
         if self.stages[-1].name == FIRST:
-            return self._second(curve, left, share)
-        ends = self.sizes[:-1:6]  # of the first draw, those that are tried
-        first = plan_first(curve, ends, left, share, alpha)
+            return self._draws.second(curve, left)
+        first = plan_first(curve, self.sizes[:-1:6], left, share, alpha)
         if expected_uniform(curve, left, share, self.alpha) < PREFERRED * first.expected:
             return self.drawn(UNIFORM, len(self.sizes) - 1, left)
-        return self.drawn(FIRST, self.sizes.index(ends[first.end]), first.labels)
+        return self.drawn(FIRST, self.sizes.index(first.end), first.labels)
 
-    def block(self, name: str, chosen: int) -> RankBlock | None:
-        if name == "pilot":
-            return None
-        rows = self.sizes[chosen]
-        later = [each for each in self.sizes if each > self.labels]
-        sample = later.index(rows) + 1 if rows > self.labels else 0
-        return (
-            RankBlock(0, rows, 0, sample)
-            if name == FIRST
-            else RankBlock(self.size - rows, self.size, 1, sample)
-        )
+    def offers(self, name: str) -> int:
+        return 0 if name == "pilot" else len(self.sizes)
+
+    def block(self, name: str, chosen: int) -> RankBlock:
+        return self._draws.block(name, chosen)
 
     def samples(self) -> list[tuple[int, int]]:
-        return 2 * [(self.labels, 1 + sum(each > self.labels for each in self.sizes))]
+        return self._draws.samples()
 
-    def offers(self, chosen: int) -> bool:
-        return 0 <= chosen < len(self.sizes)
-
-    def _second(self, curve: Curve, left: int, share: Fraction) -> Stage:
-        """The block at the bottom: the largest that certifies the hits that are best allowed."""
-        kept, level = self._kept()
-        tail, top = Tail.of(curve), self.sizes[self.stages[1].chosen or 0]
-        missable, found = lists.may_miss(share, kept), curve.found
-        listed = np.asarray(curve.labelled_above(tail.ranks), dtype=np.float64) - found
-        _, allowed = best_allowed(curve, tail, missable, left, level, top, found, listed)
-        before = self.asked
-        known = np.array([self.sample.ranks[at] for at in before])
-        free = np.array([each - int((known >= self.size - each).sum()) for each in self.sizes])
-        most = lists.largest_block(int(free[-1]), missable, min(left, int(free[-1])), allowed, level)
-        fits = np.flatnonzero((free <= most) & (self.size - np.array(self.sizes) >= top))
-        return self.drawn(SECOND, int(fits[-1]) if len(fits) else 0, left)
-
-    def _top(self) -> tuple[int, int, int]:
-        """Of the first draw: free rows of its block, rows drawn, and how many of them qualify."""
-        stage = self.stages[1]
-        end = self.sizes[stage.chosen or 0]
-        free = end - self.inside(self.asked_before(1), 0, end)
-        return free, len(stage.asked), len(self.sample.marked(stage.asked))
-
-    def _kept(self) -> tuple[int, Fraction]:
-        """Qualified rows that the list keeps for sure before the second draw, and that draw's level."""
-        free, drawn, hits = self._top()
-        counting, level = lists.levels(as_fraction(self.alpha, "alpha"), census=drawn == free)
-        known = len(self.sample.marked([*self.asked_before(1)]))
-        return known + lists.at_least(hits, free, drawn, counting), level
+    @property
+    def _draws(self) -> BothDraws:
+        return BothDraws(self, self.sizes, self.promise.kept_share, as_fraction(self.alpha, "alpha"))
 
     def verdict(self) -> Finding:
         return self._uniform() if self.stages[-1].name == UNIFORM else self._two_draws()
@@ -162,26 +126,16 @@ class RecallDesign(RankedDesign, tag="control"):
         return self._listing(self.sample.ranks[hits[len(hits) - 1 - drop]] + 1, len(hits) - drop, proof)
 
     def _two_draws(self) -> Finding:
-        stage = self.stages[-1]
-        rows, hits = self.sizes[stage.chosen or 0], self.sample.marked(stage.asked)
-        begin = self.size - rows
-        free = rows - self.inside(self.asked_before(2), begin, self.size)
-        kept, level = self._kept()
-        missable = lists.may_miss(self.promise.kept_share, kept + len(hits))
-        allowed = lists.allowed_hits(free, missable, len(stage.asked), level)
-        if allowed < 0:
+        cut, proof = self._draws.ended()
+        if proof is None:
+            (stage, rows), (kept, _) = self._draws.bottom(), self._draws.kept()
+            hits = len(self.sample.marked(stage.asked))
             return self.refused(
-                f"{len(hits):,} of the {len(stage.asked):,} drawn from the lowest {rows:,} qualify, beside "
+                f"{hits:,} of the {len(stage.asked):,} drawn from the lowest {rows:,} qualify, beside "
                 f"{kept:,} above: too few to leave anybody out. Draw more for a new labelling, or ask for a "
-                "smaller share.", kept + len(hits),
+                "smaller share.", kept + hits,
             )  # fmt: skip
-        known = len(self.sample.marked([*self.asked_before(1)]))
-        proof = TwoDraws(
-            self.group, self.size, known, self.sizes[self.stages[1].chosen or 0], *self._top(), begin, free,
-            len(stage.asked), len(hits), min(allowed, len(hits)),
-        )  # fmt: skip
-        cut = begin if len(hits) <= allowed else self.sample.ranks[hits[len(hits) - 1 - allowed]] + 1
-        return self._listing(cut, kept + len(hits), proof)
+        return self._listing(cut, self._draws.kept()[0] + proof.hits, proof)
 
     def _listing(self, cut: int, count: int, proof: ControlSample | TwoDraws) -> Finding:
         """Everyone above the cut but those labelled not qualified, and those labelled qualified below it."""
@@ -204,9 +158,7 @@ class RecallDesign(RankedDesign, tag="control"):
         hold(edges <= set(self.sample.ranks), "the ends of its blocks are not in its sample")
         if self.stages[-1].name == UNIFORM:
             hold(self.stages[-1].chosen == len(sizes) - 1, "its sample is not of everyone")
-        if self.stages[-1].name == SECOND:
-            top, rows = (sizes[stage.chosen or 0] for stage in self.stages[1:])
-            hold(self.size - rows >= top, "its second draw begins above the end of its first")
+        self._draws.verify()
 
     def about(self, stage: Stage, asked: str) -> str:
         rows = number(self.sizes[stage.chosen or 0])
@@ -238,6 +190,100 @@ class RecallDesign(RankedDesign, tag="control"):
             f"At best: with {counted(self.labels, 'label')} no rule can leave out half of these candidates "
             f"unless {least} of them qualify."
         )
+
+
+@dataclass(frozen=True)
+class BothDraws:
+    """Two draws of a design: from the best of ``sizes`` rows, then from the lowest; ``at`` are their numbers.
+
+    The sample of a block of at most as many rows as there are labels is all of it. A label that is missing
+    is no qualified one at the top, and a hit at the bottom.
+    """
+
+    design: RankedDesign
+    sizes: list[int]
+    share: Fraction
+    alpha: Fraction
+    at: int = 0
+
+    @classmethod
+    def draw(cls, sizes: list[int], size: int, labels: int, rng: np.random.Generator) -> list[RankDraw]:
+        """Samples of every block, from the top and from the bottom."""
+        blocks = [labels, *(each for each in sizes if each > labels)]
+        top, bottom = (draw_blocks(NOBODY, blocks, labels, rng) for _ in range(2))
+        return [top, RankDraw(size - 1 - bottom.ranks, bottom.enters, bottom.leaves)]
+
+    def block(self, name: str, chosen: int) -> RankBlock:
+        rows, labels, size = self.sizes[chosen], self.design.labels, self.design.size
+        later = [each for each in self.sizes if each > labels]
+        sample = later.index(rows) + 1 if rows > labels else 0
+        if name == FIRST:
+            return RankBlock(0, rows, self.at, sample)
+        return RankBlock(size - rows, size, self.at + 1, sample)
+
+    def samples(self) -> list[tuple[int, int]]:
+        labels = self.design.labels
+        return 2 * [(labels, 1 + sum(each > labels for each in self.sizes))]
+
+    @property
+    def _first(self) -> int:
+        """The number of the first draw's stage."""
+        return [stage.name for stage in self.design.stages].index(FIRST)
+
+    def top(self) -> tuple[int, int, int, int]:
+        """Of the first draw: rows of its block, how many were free, how many drawn, how many qualify."""
+        first, design = self._first, self.design
+        stage = design.stages[first]
+        end = self.sizes[stage.chosen or 0]
+        free = end - design.inside(design.asked_before(first), 0, end)
+        return end, free, len(stage.asked), len(design.sample.marked(stage.asked))
+
+    def kept(self) -> tuple[int, Fraction]:
+        """Qualified rows that the list keeps for sure before the second draw, and that draw's level."""
+        _, free, drawn, hits = self.top()
+        counting, level = lists.levels(self.alpha, census=drawn == free)
+        return self._known() + lists.at_least(hits, free, drawn, counting), level
+
+    def _known(self) -> int:
+        """How many were known to be qualified before both draws."""
+        return len(self.design.sample.marked([*self.design.asked_before(self._first)]))
+
+    def second(self, curve: Curve, left: int) -> Stage:
+        """The block at the bottom: the largest that certifies the hits that are best allowed."""
+        kept, level = self.kept()
+        tail, top, size = Tail.of(curve), self.top()[0], self.design.size
+        missable, found = lists.may_miss(self.share, kept), curve.found
+        listed = np.asarray(curve.labelled_above(tail.ranks), dtype=np.float64) - found
+        _, allowed = best_allowed(curve, tail, missable, left, level, top, found, listed)
+        free = np.array([each - int((curve.ranks >= size - each).sum()) for each in self.sizes])
+        most = lists.largest_block(int(free[-1]), missable, min(left, int(free[-1])), allowed, level)
+        fits = np.flatnonzero((free <= most) & (size - np.array(self.sizes) >= top))
+        return self.design.drawn(SECOND, int(fits[-1]) if len(fits) else 0, left)
+
+    def bottom(self) -> tuple[Stage, int]:
+        """The stage of the second draw, and the rows of its block."""
+        stage = self.design.stages[self._first + 1]
+        return stage, self.sizes[stage.chosen or 0]
+
+    def ended(self) -> tuple[int, TwoDraws | None]:
+        """Where the list ends, and why; everyone is on it where nothing is certified."""
+        design, (stage, rows), (kept, level) = self.design, self.bottom(), self.kept()
+        begin, sample = design.size - rows, design.sample
+        free = rows - design.inside(design.asked_before(self._first + 1), begin, design.size)
+        hits = [at for at in stage.asked if sample.labels[at] != "0"]
+        sure = len(sample.marked(stage.asked))
+        allowed = lists.allowed_hits(free, lists.may_miss(self.share, kept + sure), len(stage.asked), level)
+        if allowed < 0:
+            return design.size, None
+        cut = begin if len(hits) <= allowed else sample.ranks[hits[len(hits) - 1 - allowed]] + 1
+        below = len(sample.marked([at for at in hits if sample.ranks[at] >= cut]))
+        numbers = begin, free, len(stage.asked), sure, below
+        return cut, TwoDraws(design.group, design.size, self._known(), *self.top(), *numbers)
+
+    def verify(self) -> None:
+        if SECOND in [stage.name for stage in self.design.stages]:
+            above = self.design.size - self.bottom()[1] >= self.top()[0]
+            hold(above, "its second draw begins above the end of its first")
 
 
 @dataclass(frozen=True)
@@ -295,7 +341,7 @@ def best_allowed(
 
 
 class FirstDraw(NamedTuple):
-    """Two draws: the number of the first one's end, its labels, and the list to expect."""
+    """Two draws: where the first one ends, its labels, and the list to expect."""
 
     end: int
     labels: int
@@ -304,8 +350,8 @@ class FirstDraw(NamedTuple):
 
 def plan_first(curve: Curve, ends: list[int], left: int, share: Fraction, alpha: Fraction) -> FirstDraw:
     """The first draw with the shortest list to expect."""
-    tail, best = Tail.of(curve), FirstDraw(0, 0, float("inf"))
-    for which, end in enumerate(ends):
+    tail, best = Tail.of(curve), FirstDraw(ends[0], 0, float("inf"))
+    for end in ends:
         free = end - int(curve.labelled_above(end))
         known = int(np.count_nonzero(curve.good & (curve.ranks < end)))
         for labels in sorted({min(free, int(part * left)) for part in SHARES}):
@@ -325,5 +371,5 @@ def plan_first(curve: Curve, ends: list[int], left: int, share: Fraction, alpha:
                 curve, tail, missable, left - labels, level, end, curve.found + hits, listed
             )
             if cost < 0.999 * best.expected:
-                best = FirstDraw(which, labels, cost)
+                best = FirstDraw(end, labels, cost)
     return best

@@ -22,14 +22,16 @@ from surelist.lifecycle.labelling_design import WAITING, Design
 from surelist.lifecycle.labelling_precision import PrecisionDesign
 from surelist.lifecycle.labelling_recall import RecallDesign
 from surelist.lifecycle.labelling_start import spelled
+from surelist.lifecycle.labelling_triage import TriageDesign
 from surelist.lifecycle.state import FORMAT, parse_state
 from surelist.promises.phrases import counted
 
-AnyDesign = BlockDesign | RecallDesign | PrecisionDesign
+AnyDesign = BlockDesign | RecallDesign | PrecisionDesign | TriageDesign
 DESIGNS: dict[str, type[AnyDesign]] = {  # by what a kind says that it is labelled for
     "block": BlockDesign,
     "control": RecallDesign,
     "prefix": PrecisionDesign,
+    "triage": TriageDesign,
 }
 
 
@@ -111,7 +113,7 @@ def loads(text: str, path: str | Path) -> LabellingState:
     verify_corrections(state.corrected, {row for design in state.designs for row in design.sample.rows})
     for each in state.designs:
         hold(each.alpha == state.alpha / len(groups), "a group's alpha is not its share of alpha")
-        same = isinstance(each, DESIGNS[each.promise.sample or "block"])
+        same = type(each) is DESIGNS[each.promise.sample or "block"]
         hold(same, "its design is not that of its target")
         each.verify()
     return state

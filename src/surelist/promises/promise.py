@@ -121,7 +121,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     whole_pools: ClassVar[bool] = False  # pools, not rows, are the units of calibration
     others: ClassVar[Literal["refused", "shorter", "needed"]] = "refused"  # unlabelled scores
     # how a few labels of a collection are drawn for it
-    sample: ClassVar[Literal["block", "control", "prefix"] | None] = None
+    sample: ClassVar[Literal["block", "control", "prefix", "triage"] | None] = None
     # true of a list exactly up to one threshold that the population fixes
     fixed_boundary: ClassVar[bool] = False
     joins_fixed: ClassVar[bool] = False  # has a joint level with promises that have a fixed boundary
@@ -237,6 +237,12 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     def kept_share(self) -> Fraction:
         """The share that labels of a collection have to show: of its qualified ones on the list, or of the
         list qualified."""
+        raise NotImplementedError
+
+    @property
+    def right_share(self) -> Fraction:
+        """Of those accepted, the share that labels of a collection have to show qualified, where the rest of
+        the collection is promised something as well."""
         raise NotImplementedError
 
     def of_collection(self) -> Promise:

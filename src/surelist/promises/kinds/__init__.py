@@ -52,6 +52,7 @@ PROOFS = {
     "control-sample": ("few_labels", "ControlSample"),
     "prefix-sample": ("few_labels", "PrefixSample"),
     "two-draws": ("few_labels", "TwoDraws"),
+    "accepted-rejected": ("collection_triage", "AcceptedRejected"),
     "noisy-rate": ("noisy_labels", "NoisyRate"),
     "noisy-share": ("noisy_labels", "NoisyShare"),
 }

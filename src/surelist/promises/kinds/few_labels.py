@@ -8,6 +8,7 @@ be like them. ``lifecycle.labelling`` draws, asks and finds the thresholds.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import ClassVar, Literal
 
 from surelist._files import hold
@@ -248,12 +249,16 @@ class TwoDraws(KeptSample, tag="two-draws", frozen=True):
 
     def check(self, cutoff: Cutoff) -> None:
         super().check(cutoff)
+        hold(self.known + self.hits_top + self.hits == cutoff.qualified, "the qualified rows differ")
+        self.require_kept(cutoff, as_fraction(cutoff.level.alpha, "alpha"))
+
+    def require_kept(self, cutoff: Cutoff, alpha: Fraction) -> None:
+        """Raise where the draws do not show, at this level, that the share is kept."""
         top = 0 <= self.hits_top <= self.drawn_top <= self.free_top <= self.top <= self.begin
         bottom = 0 <= self.dropped <= self.hits <= self.drawn <= self.free <= self.collection - self.begin
         hold(top and bottom, "its draws are impossible")
         hold(self.drawn_top + self.drawn <= cutoff.rows <= self.collection, "the row counts differ")
-        hold(self.known + self.hits_top + self.hits == cutoff.qualified, "the qualified rows differ")
-        alpha = as_fraction(cutoff.level.alpha, "alpha")
+        hold(self.known + self.hits_top + self.hits <= cutoff.qualified, "the qualified rows differ")
         counting, level = levels(alpha, census=self.drawn_top == self.free_top)
         kept = self.known + at_least(self.hits_top, self.free_top, self.drawn_top, counting) + self.hits
         allowed = allowed_hits(self.free, may_miss(cutoff.target.kept_share, kept), self.drawn, level)
@@ -301,7 +306,10 @@ class PrefixSample(LabelledSample, tag="prefix-sample", frozen=True):
 
     def check(self, cutoff: Cutoff) -> None:
         super().check(cutoff)
-        share = cutoff.target.kept_share
+        self.require_right(cutoff, cutoff.target.kept_share, cutoff.level.alpha)
+
+    def require_right(self, cutoff: Cutoff, share: Fraction, alpha: float) -> None:
+        """Raise where the labels do not show, at this level, that the share of the list is qualified."""
         possible = 0 <= self.failed <= self.drawn <= self.free <= self.prefix <= self.collection
         hold(possible, "its prefix is impossible")
         hold(self.drawn + self.known <= cutoff.rows <= self.collection, "the row counts differ")
@@ -310,7 +318,7 @@ class PrefixSample(LabelledSample, tag="prefix-sample", frozen=True):
         hold(0 <= self.pads <= most_pads(share, self.dropped, self.found), "more joined unseen than may")
         hold(self.listed <= self.prefix + cutoff.qualified + self.pads, "more are listed than there can be")
         if self.prefix:
-            hold(0 < self.alpha <= cutoff.level.alpha, "its share of alpha is impossible")
+            hold(0 < self.alpha <= alpha, "its share of alpha is impossible")
             prefix, level = Prefix(self.free, self.drawn, self.failed), as_fraction(self.alpha, "alpha")
             hold(passes(prefix, share, self.known, level), "its list does not pass")
         else:

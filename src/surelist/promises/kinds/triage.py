@@ -7,6 +7,7 @@ look at the rest.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Annotated, Literal
 
 import numpy as np
@@ -52,7 +53,8 @@ class Triage(Promise, tag="triage", frozen=True):
 
     Of the accepted at least a share is qualified. Of the rejected at least a share is not (``reject``), or
     everyone else keeps a share of all qualified candidates (``reject_recall``). ``policy.triage`` says who is
-    on which list; ``policy.select`` lists the accepted.
+    on which list; ``policy.select`` lists the accepted. Of a collection in hand, from ``Labelling``, with
+    ``reject_recall`` [theory: collection-triage].
 
     Parameters
     ----------
@@ -92,7 +94,12 @@ class Triage(Promise, tag="triage", frozen=True):
     three_ways = True
     single_list = phrases.LONG_RUN
 
-    proved_with = (Proved("triage", labels=("thinned",), others=("given",)),)
+    sample = "triage"
+
+    proved_with = (
+        Proved("triage", labels=("thinned",), others=("given",)),
+        Proved("collection-triage", evidence=("labelling",), labels=("missing",), only=("evidence",)),
+    )
 
     accept: Annotated[float, ACCEPT]
     reject: Annotated[float | None, REJECT] = None
@@ -140,6 +147,21 @@ class Triage(Promise, tag="triage", frozen=True):
             return accepted, ShareSeen(seen.good & ~rejected, seen.good, kept, words, nobody)
         words, nobody = "of the rejected are not qualified", "none of the rows is rejected"
         return accepted, ShareSeen(rejected & ~seen.good, rejected, self.reject, words, nobody)
+
+    @property
+    def kept_share(self) -> Fraction:
+        return check.as_fraction(self.reject_recall or 0, "reject_recall")
+
+    @property
+    def right_share(self) -> Fraction:
+        return check.as_fraction(self.accept, "accept")
+
+    def of_collection(self) -> Triage:
+        if self.reject is not None:
+            raise InvalidInput(
+                "reject", "a labelling rejects with a recall of everyone else; ask for reject_recall instead."
+            )
+        return self
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         """Half of alpha each; a walk that passes all its steps hands its half to the other."""
