@@ -177,19 +177,12 @@ def as_values(values: object, name: str = "labels", missing: str = "error") -> t
     count = int(absent.sum())
     if count and missing != "unqualified":
         remedy = f"{option('missing_labels', 'unqualified')} counts them as 0."
+        at = int(absent.argmax())
         raise InvalidInput(
-            name,
-            expected="an amount",
-            got="a missing one",
-            row=int(absent.argmax()),
-            in_all=count,
-            remedy=remedy,
+            name, expected="an amount", got="a missing one", row=at, in_all=count, remedy=remedy
         )
     amounts = np.where(absent, 0.0, amounts) if count else amounts
-    wrong = ~((amounts >= 0) & (amounts < np.inf))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidInput(name, expected="an amount of at least 0", got=f"{amounts[row]:g}", row=row)
+    refuse_where(~((amounts >= 0) & (amounts < np.inf)), amounts, name, "an amount of at least 0")
     return amounts, count
 
 
@@ -299,11 +292,17 @@ def plain(value: Any) -> Any:
 def as_weights(values: object, rows: int, bound: float, name: str = "weights") -> Scores:
     weights = as_scores(values, name)
     require_length(weights, rows, name)
-    for wrong, what in ((weights < 0, "at least 0"), (weights > bound, f"at most the bound, {bound:g}")):
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise InvalidInput(name, expected=f"{what}", got=f"{weights[row]:g}", row=row)
+    refuse_where(weights < 0, weights, name, "at least 0")
+    refuse_where(weights > bound, weights, name, f"at most the bound, {bound:g}")
     return weights
+
+
+def refuse_where(wrong: Mask, array: NDArray[Any], name: str, expected: str, remedy: str = "") -> None:
+    """Raise for the first value that does not fit."""
+    if wrong.any():
+        row = int(wrong.argmax())
+        got = f"{array[row]:g}" if array.dtype == np.float64 else shown(array[row])
+        raise InvalidInput(name, expected=expected, got=got, row=row, remedy=remedy)
 
 
 def require_length(array: Sized, rows: int, name: str) -> None:

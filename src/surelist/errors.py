@@ -158,7 +158,7 @@ class GroupCutoffWarning(SurelistWarning):
     >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> import warnings
     >>> groups = np.where(np.arange(1_000) % 2, "a", "b")
     >>> targets = {"a": sl.Expected(2, 50), "b": sl.Expected(2, 50)}
@@ -284,10 +284,9 @@ class NotCertifiable(SurelistError):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> try:
     ...     sl.calibrate(scores[:80], labels[:80], sl.Expected(15, 100))
     ... except sl.NotCertifiable as refusal:

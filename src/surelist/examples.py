@@ -14,8 +14,9 @@ from surelist._scipy import special
 SITES = ("north", "south", "east", "west")
 
 
-def population(rng: np.random.Generator, size: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Scores and labels of ``size`` candidates."""
+def population(rng: np.random.Generator | int, size: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Scores and labels of ``size`` candidates; by a generator, or by a seed."""
+    rng = np.random.default_rng(rng)
     scores: NDArray[np.float64] = special.expit(-2.2 + 1.8 * rng.standard_normal(size))
     return scores, rng.random(size) < scores
 

@@ -98,10 +98,9 @@ def calibrate(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100), alpha=0.1)
     >>> round(policy.threshold, 3)
     0.535

@@ -43,7 +43,7 @@ class Groups(Struct, frozen=True, eq=False):
     >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> names = np.where(np.arange(1_000) % 2, "north", "south")
     >>> targets = {"north": sl.Expected(2, 50), "south": sl.Expected(2, 50)}
     >>> policy = sl.calibrate(scores, labels, targets, groups=sl.Groups(names, purpose="an example"))
@@ -71,10 +71,9 @@ class Hash(Struct, frozen=True, eq=False):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> ids = [f"candidate {row}" for row in range(1_000)]
     >>> policy = sl.calibrate(scores.round(1), labels, sl.Expected(5, 100), ties=sl.Hash(ids))
     >>> policy.select([0.2, 0.9], ids=["anna", "bert"]).tolist()

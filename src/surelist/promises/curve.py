@@ -44,7 +44,7 @@ class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
     >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> curve = sl.guarantee_curve(scores, labels, pool_size=100)
     >>> bool((np.diff(curve.qualified) >= 0).all())
     True
@@ -154,7 +154,7 @@ def guarantee_curve(
     >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> curve = sl.guarantee_curve(scores, labels, pool_size=100)
     >>> at = int(np.searchsorted(curve.list_size, 10))
     >>> f"review {curve.list_size[at]:.0f}, at least {curve.qualified[at]:.1f} qualified on average"

@@ -82,12 +82,11 @@ class Evaluation(Displayed, Struct, frozen=True):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100))
-    >>> later, outcome = population(np.random.default_rng(7), 3_000)
+    >>> later, outcome = population(7, 3_000)
     >>> sl.evaluate(policy, later, outcome).verdict.split(":")[0]
     'Consistent with the promise'
     """
@@ -177,12 +176,11 @@ def evaluate(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100))
-    >>> later, outcome = population(np.random.default_rng(7), 3_000)
+    >>> later, outcome = population(7, 3_000)
     >>> sl.evaluate(policy, later, outcome).consistent
     True
     """

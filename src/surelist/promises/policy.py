@@ -48,10 +48,9 @@ class Policy(Displayed, Certificate, frozen=True):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100))
     >>> policy.promise.split(";")[0]
     'The shortlist holds at least 5 qualified candidates on average over pools of 100 candidates'

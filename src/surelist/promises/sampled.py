@@ -42,7 +42,7 @@ class SampledLabels(Struct, frozen=True, eq=False):
     >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> drawn = (scores >= 0.4) | (np.random.default_rng(1).random(1_000) < 0.2)
     >>> sampled = sl.SampledLabels(np.where(drawn, labels, np.nan), probability=0.2, above=0.4)
     >>> sl.calibrate(scores, sampled, sl.Expected(5, 100)).select([0.1, 0.9]).tolist()
@@ -181,10 +181,7 @@ def _probabilities(values: Any, rows: int) -> Floats:
         return np.full(rows, float(check.as_rate(values, "probability")))
     rates = check.as_scores(values, "probability")
     check.require_length(rates, rows, "probability")
-    wrong = (rates < 0) | (rates > 1)
-    if wrong.any():
-        at = int(wrong.argmax())
-        raise InvalidInput("probability", expected="a number from 0 to 1", got=f"{rates[at]:g}", row=at)
+    check.refuse_where((rates < 0) | (rates > 1), rates, "probability", "a number from 0 to 1")
     return rates
 
 
@@ -200,16 +197,10 @@ def _lowest_rate(sampled: SampledLabels, rates: Floats) -> float:
 
 
 def _require_rates(rates: Floats, needed: Mask, lowest: float) -> None:
-    small = needed & (rates < lowest)
-    if small.any():
-        at = int(small.argmax())
-        raise InvalidInput(
-            "probability",
-            expected=f"at least the lowest rate, {lowest:g}",
-            got=f"{rates[at]:g}",
-            row=at,
-            remedy=f"Give {option('lowest_score')} where low scores were drawn less often.",
-        )
+    remedy = f"Give {option('lowest_score')} where low scores were drawn less often."
+    check.refuse_where(
+        needed & (rates < lowest), rates, "probability", f"at least the lowest rate, {lowest:g}", remedy
+    )
 
 
 def require_chance(drawn: Mask, rates: Floats) -> None:

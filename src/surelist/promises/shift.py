@@ -55,7 +55,7 @@ class DensityRatio(Struct, frozen=True, eq=False):
     >>> import numpy as np
     >>> import surelist as sl
     >>> from surelist.examples import population
-    >>> scores, labels = population(np.random.default_rng(6), 1_000)
+    >>> scores, labels = population(6, 1_000)
     >>> ratios = np.where(np.arange(1_000) % 2, 0.5, 1.5)  # every other row is thrice as likely in the pools
     >>> policy = sl.calibrate(scores, labels, sl.Expected(5, 100), shift=sl.DensityRatio(ratios, bound=1.5))
     >>> 550 < policy.cutoffs[0].rows < 780  # about 1,000 / 1.5 rows are kept

@@ -58,10 +58,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
             "At least {k} qualified candidates in every single pool of {pool_size} or more. A longer list, "
             "for when each pool counts. The numbers are those above.",
             "every pool",
-            by_group=(
-                "In every pool, for each group",
-                "The same in every single pool of that size or more.",
-            ),
+            by_group=("In every pool, for each group", "The same in every single pool of that size or more."),
         ),
     )
     help = "At least K qualified in every single pool."

@@ -193,13 +193,7 @@ def certify_audited(evidence: Evidence, target: RatePromise, level: Level) -> Ce
     else:
         threshold = float(np.partition(below, available - needed)[available - needed])
     proof = Audited(
-        edge,
-        float(sampled.probability),
-        above,
-        enough,
-        needed,
-        available,
-        int(np.count_nonzero(~drawn)),
+        edge, float(sampled.probability), above, enough, needed, available, int(np.count_nonzero(~drawn))
     )
     count = above + needed if needed else enough
     return Certified((Step(0, count, threshold),), rows, above + available, proof)
