@@ -51,53 +51,41 @@ class History:
 
     def __init__(self, registry: Registry, actor: Actor) -> None:
         actor.require_all_policies()
-        self._registry, self._read = registry, registry.database.read
+        self._registry = registry
 
     def find(self, asked: Search, before: int | None = None, limit: int = 50) -> list[Entry[Event]]:
         """Entries that fit, newest first."""
-        parts: list[Part] = [
-            *self._of_kind(asked.kind), *self._of_policy(asked.policy), *self._of_days(asked),
-            *(self._with_word(each) for each in asked.words.split()[:_MOST_WORDS]),
-        ]  # fmt: skip
+        beginnings = KINDS.get(asked.kind, KINDS[""])[1]
+        since, until = _day(asked.since), _day(asked.until)
+        made = f"action = 'selection.made' AND {self._registry.database.policy_of_selection} = ?"
+        of_policy = f"(subject = ? OR subject IN (SELECT subject FROM log WHERE {made}))"
+        parts: list[Part] = [self._with_word(each) for each in asked.words.split()[:_MOST_WORDS]]
+        if beginnings:
+            parts.append((_any(["action LIKE ?"] * len(beginnings)), [f"{each}%" for each in beginnings]))
+        if asked.policy:
+            parts.append((of_policy, [asked.policy, asked.policy]))
+        if since:
+            parts.append(("at >= ?", [since.isoformat()]))
+        if until:
+            parts.append(("at < ?", [(until + timedelta(days=1)).isoformat()]))
         if before is not None:
             parts.append(("seq < ?", [before]))
         where = " AND ".join(sql for sql, _ in parts) or "1 = 1"
         values = [value for _, each in parts for value in each]
         return self._registry.select(f"WHERE {where} ORDER BY seq DESC LIMIT ?", [*values, limit])
 
-    def _of_kind(self, kind: str) -> list[Part]:
-        beginnings = KINDS.get(kind, KINDS[""])[1]
-        if not beginnings:
-            return []
-        return [(_any(["action LIKE ?"] * len(beginnings)), [f"{each}%" for each in beginnings])]
-
-    def _of_policy(self, policy: str) -> list[Part]:
-        if not policy:
-            return []
-        made = f"action = 'selection.made' AND {self._registry.database.policy_of_selection} = ?"
-        return [(f"(subject = ? OR subject IN (SELECT subject FROM log WHERE {made}))", [policy, policy])]
-
-    def _of_days(self, asked: Search) -> list[Part]:
-        since, until = _day(asked.since), _day(asked.until)
-        parts: list[Part] = [("at >= ?", [since.isoformat()])] if since else []
-        return parts + ([("at < ?", [(until + timedelta(days=1)).isoformat()])] if until else [])
-
     def _with_word(self, word: str) -> Part:
-        """In the person's name, in what the entry is about by its name, or as a beginning of its id."""
+        """In the person's name, in what the entry is about by its name, or as a beginning of its id.
+
+        Of an entry's details its name, note and file are searched, and nothing else.
+        """
         escaped = word.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        like = "LIKE ? ESCAPE '\\'"
+        like, text = "LIKE ? ESCAPE '\\'", self._registry.database.json_text
         named = ", ".join(f"'{each}'" for each in _NAMED)
-        subjects = f"SELECT subject FROM log WHERE action IN ({named}) AND {self._names} {like}"
+        names = " || ' ' || ".join(f"coalesce({text(each)}, '')" for each in ("name", "note", "file"))
+        subjects = f"SELECT subject FROM log WHERE action IN ({named}) AND lower({names}) {like}"
         own = _any([f"lower(actor) {like}", f"subject {like}", f"action {like}", f"subject IN ({subjects})"])
         return own, [f"%{escaped}%", f"{escaped}%", f"{escaped}%", f"%{escaped}%"]
-
-    @property
-    def _names(self) -> str:
-        """SQL for the name, note and file in an entry's details; other details are not searched."""
-        text = self._registry.database.json_text
-        return (
-            "lower(" + " || ' ' || ".join(f"coalesce({text(n)}, '')" for n in ("name", "note", "file")) + ")"
-        )
 
     # -- what subjects are called
 
@@ -112,7 +100,7 @@ class History:
         if not numbers:
             return {}
         slots = ", ".join("?" * len(numbers))
-        rows = self._read(
+        rows = self._registry.database.read(
             f"SELECT seq, qualified, count(*) FROM reviews WHERE seq IN ({slots}) GROUP BY seq, qualified",
             numbers,
         )
