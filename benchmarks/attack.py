@@ -134,7 +134,7 @@ def strata() -> list[tuple[Any, Callable[[Any], bool]]]:
 
 def draw() -> None:
     """Print one set of each stratum, drawn with the seed."""
-    from surelist.promises.matrix import accepted
+    from surelist.promises.proved import accepted
 
     rng = np.random.default_rng(SEED)
     for kind, fits in strata():

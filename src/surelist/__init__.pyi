@@ -26,11 +26,11 @@ from surelist.lifecycle.stopping import StopTest as StopTest
 from surelist.promises.calibrate import calibrate as calibrate
 from surelist.promises.conditions import Groups as Groups
 from surelist.promises.conditions import Hash as Hash
+from surelist.promises.conditions import merge_groups as merge_groups
 from surelist.promises.curve import GuaranteeCurve as GuaranteeCurve
 from surelist.promises.curve import guarantee_curve as guarantee_curve
 from surelist.promises.evaluation import Evaluation as Evaluation
 from surelist.promises.evaluation import evaluate as evaluate
-from surelist.promises.groups import merge_groups as merge_groups
 from surelist.promises.kinds.at_least import AtLeast as AtLeast
 from surelist.promises.kinds.betting import PoolAverage as PoolAverage
 from surelist.promises.kinds.betting import Value as Value

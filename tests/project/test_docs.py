@@ -88,7 +88,7 @@ def test_links_and_pictures_exist(page):
 
 def test_the_page_of_combinations_is_what_the_kinds_declare():
     """Made by `surelist promises > docs/combinations.md`."""
-    from surelist.promises.matrix import page
+    from surelist.promises.proved import page
 
     assert (ROOT / "docs" / "combinations.md").read_text(encoding="utf-8") == page()
 

@@ -55,7 +55,7 @@ kinds.KINDS["patience"] = ("patience", "Patience")
 from click.testing import CliRunner
 
 from surelist.cli import calibrate, options
-from surelist.promises import grammar, matrix
+from surelist.promises import grammar, proved
 from surelist.service import labelling, labelling_api, models, promise_form
 from surelist.service.choices import AskedPromise, ChosenColumns
 
@@ -86,7 +86,7 @@ print(
             ).terms.targets[None].describe(),
             "labelling shown": labelling.DEFAULTS,
             "labelling": labelling._target(api.asked()).describe(),
-            "promises": matrix.page(),
+            "promises": proved.page(),
         }
     )
 )

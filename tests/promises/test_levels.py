@@ -15,7 +15,7 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.promises import kinds
 from surelist.promises.conditions import Conditions
-from surelist.promises.matrix import accepted
+from surelist.promises.proved import accepted
 from tests.promises.levels import runs, worlds
 from tests.promises.levels.judging import Sum, Verdict, judged, sets_of
 from tests.promises.levels.runs import Cell, cells_of, listed

@@ -45,7 +45,7 @@ def promises() -> None:
     Example:
       surelist promises
     """
-    from surelist.promises.matrix import page
+    from surelist.promises.proved import page
 
     click.echo(page(), nl=False)
 

@@ -14,7 +14,7 @@ from surelist._check import EVERYONE
 from surelist._files import hold
 from surelist.errors import NotCertifiable, Shortfall
 from surelist.filters import Threshold
-from surelist.promises.groups import group_alpha, joint_alpha, promise_shares
+from surelist.promises.conditions import group_alpha, joint_alpha, promise_shares
 from surelist.promises.options import GroupCutoff, GroupKey, GroupKeys, GroupRows, GroupSplit
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import About, Level, Promise, Proof

@@ -18,8 +18,7 @@ from surelist._check import EVERYONE, MissingLabels
 from surelist._names import Marked, option
 from surelist.errors import GroupCutoffWarning, InvalidInput
 from surelist.promises import kinds
-from surelist.promises.conditions import Conditions, Groups, Hash
-from surelist.promises.groups import group_alpha, promise_shares, split_alpha
+from surelist.promises.conditions import Conditions, Groups, Hash, group_alpha, promise_shares, split_alpha
 from surelist.promises.options import OPTIONS, GroupCutoff, GroupKeys, GroupRows, GroupSplit, Rule
 from surelist.promises.promise import Level, Promise
 

@@ -17,7 +17,7 @@ from surelist._numerals import about, count, one_in
 from surelist._scalars import alpha_meant
 from surelist.errors import ScoreWarning
 from surelist.promises import phrases
-from surelist.promises.groups import promise_shares
+from surelist.promises.conditions import promise_shares
 from surelist.promises.phrases import ROWS_ALIKE, at_most, counted, number, percent
 from surelist.promises.promise import About
 from surelist.promises.state import Certificate, Cutoff, Shift

@@ -14,8 +14,8 @@ from itertools import combinations
 
 from surelist.promises import kinds
 from surelist.promises.conditions import Conditions
-from surelist.promises.matrix import accepted
 from surelist.promises.promise import Promise
+from surelist.promises.proved import accepted
 from tests.promises.levels.runs import cells_of
 
 BY_CHANCE = 1e-9

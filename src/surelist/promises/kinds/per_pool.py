@@ -18,9 +18,8 @@ from surelist.bounds.collection import block_pool_count, pool_rates
 from surelist.bounds.looking_back import short_pools
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, EVERY, LABELLED, SEVERAL, Proved, from_rows
+from surelist.promises.conditions import BESIDE, EVERY, LABELLED, SEVERAL, Proved, from_rows, joint_alpha
 from surelist.promises.curve import CurveRows, PromiseCurve
-from surelist.promises.groups import joint_alpha
 from surelist.promises.kinds.counts import CountPromise, Largest
 from surelist.promises.options import POOL_SIZE, K
 from surelist.promises.phrases import percent, qualified
