@@ -107,6 +107,13 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, *
     return (moved.describe(),) if moved.p_value < SURPRISING else ()
 
 
+def _column(name: str, holds: str, default: str | None = None, *, if_there: bool = False) -> flags.Decorator:
+    """An option that names a column of the table of reviews."""
+    holds += f"  [default: {name}, if there]" * if_there
+    said = f"Column {holds}." if holds.startswith("with") else f"Column: {holds}."
+    return click.option(flags.flag(name), default=default, show_default=True, help=said)
+
+
 @click.command(no_args_is_help=True)
 @state_argument
 @click.argument("reviews", type=click.Path(path_type=Path))
@@ -116,22 +123,15 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, *
     "--audit-rate", type=SHARE, metavar="SHARE",
     help="For --recall policies: every unlisted candidate was reviewed with this probability (first time).",
 )  # fmt: skip
-@click.option("--pool", default="pool", show_default=True, help="Column with the pool's name.")
-@click.option("--pool-size", default="pool_size", show_default=True, help="Column: candidates in the pool.")
-@click.option(
-    "--qualified", default="qualified", show_default=True,
-    help="Column: qualified candidates on the shortlist; blank while reviews are missing.",
-)  # fmt: skip
-@click.option(
-    "--unreviewed",
-    help="Column: candidates on the shortlist whose review never came  [default: unreviewed, if there].",
+@_column("pool", "with the pool's name", "pool")
+@_column("pool_size", "candidates in the pool", "pool_size")
+@_column("qualified", "qualified candidates on the shortlist; blank while reviews are missing", "qualified")
+@_column("unreviewed", "candidates on the shortlist whose review never came", if_there=True)
+@_column("missed", "audited candidates who turned out qualified, with --audit-rate")
+@_column(
+    "unaudited", "candidates drawn for the audit whose review never came  [default: unaudited, if there]"
 )
-@click.option("--missed", help="Column: audited candidates who turned out qualified, with --audit-rate.")
-@click.option(
-    "--unaudited",
-    help="Column: candidates drawn for the audit whose review never came  [default: unaudited, if there].",
-)
-@click.option("--group", help="Column with the group, for policies with groups: one row per pool and group.")
+@_column("group", "with the group, for policies with groups: one row per pool and group")
 @flags.plot_option
 @flags.as_json
 def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options: Any) -> int:

@@ -92,10 +92,21 @@ def impact_table(
         for names, (size, listed) in counts.items()
     }
     reference = _reference(counts, total)
-    categories = [
-        _category(names, counts, intervals, reference, total)
-        for names in sorted(counts, key=lambda names: (UNKNOWN in names, names))
-    ]
+    categories = []
+    for names in sorted(counts, key=lambda names: (UNKNOWN in names, names)):
+        (size, listed), (low, high) = counts[names], intervals[names]
+        rate = listed / size if size else 0.0
+        ratio: tuple[float | None, float | None, float | None] = (None, None, None)
+        if names == reference:
+            ratio = (1.0, None, None)
+        elif reference is not None and UNKNOWN not in names:
+            best_size, best_listed = counts[reference]
+            best_low, best_high = intervals[reference]
+            upper = high / best_low if best_low else None
+            ratio = (rate / (best_listed / best_size), low / best_high, upper)
+        small, is_reference = size < SMALL_SHARE * total, names == reference
+        about = (size, listed, size / total, rate, low, high)
+        categories.append(Category(names, *about, *ratio, small, is_reference))
     return ImpactTable(attributes, tuple(categories), confidence)
 
 
@@ -104,29 +115,6 @@ def _reference(counts: Mapping[tuple[str, ...], tuple[int, int]], total: int) ->
     large = {n: c for n, c in known.items() if c[0] >= SMALL_SHARE * total} or known
     best = max(large, key=lambda n: (large[n][1] / large[n][0], large[n][0]), default=None)
     return best if best is not None and large[best][1] > 0 else None
-
-
-def _category(
-    names: tuple[str, ...],
-    counts: Mapping[tuple[str, ...], tuple[int, int]],
-    intervals: Mapping[tuple[str, ...], tuple[float, float]],
-    reference: tuple[str, ...] | None,
-    total: int,
-) -> Category:
-    size, listed = counts[names]
-    low, high = intervals[names]
-    rate = listed / size if size else 0.0
-    ratio: tuple[float | None, float | None, float | None] = (None, None, None)
-    if reference is not None and UNKNOWN not in names:
-        best_size, best_listed = counts[reference]
-        best_low, best_high = intervals[reference]
-        ratio = (rate / (best_listed / best_size), low / best_high, high / best_low if best_low else None)
-        if names == reference:
-            ratio = (1.0, None, None)
-    return Category(
-        names, size, listed, size / total, rate, low, high, *ratio,
-        small=size < SMALL_SHARE * total, reference=names == reference,
-    )  # fmt: skip
 
 
 class ScoreBin(Struct, frozen=True):

@@ -21,21 +21,14 @@ from surelist._dataclasses import dataclass, replace
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, PoolWarning
 from surelist.filters import ranks_within
-from surelist.promises.curve import (
-    GuaranteeCurve,
-    PromiseCurve,
-    group_curves,
-    guarantee_curve,
-    pointwise_curve,
-    promise_curve,
-)
+from surelist.promises import curve as of_rows
+from surelist.promises.curve import GuaranteeCurve, PromiseCurve
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.reports import audit
-from surelist.reports.audit import orders_within_groups
 from surelist.reports.evidence import CurvePoints, GroupFinding, OwnCurve, RowsEvidence, SelectionFacts
 from surelist.tables.arrays import read_columns
 from surelist.tables.hints import Hints
@@ -83,10 +76,10 @@ def certify(
         except NotCertifiable as refusal:
             return rows.fingerprints, refusal
     columns = rows.of_score((policy.columns or {})["score"])
-    evidence = _evidence(columns, policy) if has_curves(policy) else None
     own, by_group = _promise_curves(columns, policy)
-    if own is not None or by_group:
-        evidence = structs.replace(evidence or _only_bins(columns, policy), own=own, by_group=by_group)
+    evidence = None
+    if has_curves(policy) or own is not None or by_group:
+        evidence = structs.replace(_evidence(columns, policy), own=own, by_group=by_group)
     messages = [str(each.message) for each in caught if issubclass(each.category, PoolWarning)]
     return rows.fingerprints, MadePolicy(policy, evidence, _listed_share(columns, policy), messages)
 
@@ -94,7 +87,7 @@ def certify(
 def curve(source: Source, roles: Roles, **options: Any) -> tuple[str, GuaranteeCurve]:
     """The rows' fingerprint and their guarantee curve."""
     rows = _Rows(source, roles)
-    return rows.fingerprint, guarantee_curve(rows.columns["score"], rows.columns["label"], **options)
+    return rows.fingerprint, of_rows.guarantee_curve(rows.columns["score"], rows.columns["label"], **options)
 
 
 def evidence_at(source: Source, roles: Roles, **options: Any) -> tuple[str, RowsEvidence]:
@@ -160,15 +153,16 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
             "past", "labels of this policy were drawn, and curves of them would mislead; leave the rows out."
         )
     columns = _columns(table, policy)
-    shown = (_evidence if has_curves(policy) else _only_bins)(columns, policy)
     own, by_group = _promise_curves(columns, policy)
-    shown = structs.replace(shown, recomputed=beyond is None, beyond=beyond, own=own, by_group=by_group)
+    shown = structs.replace(
+        _evidence(columns, policy), recomputed=beyond is None, beyond=beyond, own=own, by_group=by_group
+    )
     by = next((name for name in attributes if name in table.columns), None)
     if "group" not in columns and by is not None:
         columns = {**columns, **_columns(table, policy, group=by)}
     if "group" not in columns or policy.by_rank:
         return shown
-    orders = orders_within_groups(columns["score"], columns["label"], columns["group"], _limits(policy))
+    orders = audit.orders_within_groups(columns["score"], columns["label"], columns["group"], _limits(policy))
     found = [GroupFinding(each.group, each.describe(), each.passed_over) for each in orders]
     return structs.replace(shown, within_groups=found)
 
@@ -187,10 +181,10 @@ def _shown(
     """Curves by the rule in force and by the paper's, and how labels follow scores."""
     rows = (columns["score"], columns["label"])
     if rule == "simultaneous":
-        first = guarantee_curve(*rows, pool_size, alpha, "simultaneous", missing_labels)
+        first = of_rows.guarantee_curve(*rows, pool_size, alpha, "simultaneous", missing_labels)
     else:  # exact, point by point
-        first = pointwise_curve(*rows, pool_size, alpha, missing_labels)
-    curves = (first, guarantee_curve(*rows, pool_size, alpha, "dkw", missing_labels))
+        first = of_rows.pointwise_curve(*rows, pool_size, alpha, missing_labels)
+    curves = (first, of_rows.guarantee_curve(*rows, pool_size, alpha, "dkw", missing_labels))
     bins = audit.score_bins(*rows, missing_labels=missing_labels)
     labelled = int(np.count_nonzero(~np.isnan(rows[1])))
     return RowsEvidence(
@@ -226,19 +220,16 @@ def _columns(table: Table, policy: Policy, group: str | None = None) -> dict[str
 
 
 def _evidence(columns: dict[str, Any], policy: Policy) -> RowsEvidence:
-    size = _pool_size([cutoff.target for cutoff in policy.cutoffs], policy.group_rows == "own")
-    missing_labels: MissingLabels = "unqualified" if policy.missing_labels else "error"
-    return _shown(
-        columns, pool_size=size, alpha=policy.alpha, rule=policy.rule, missing_labels=missing_labels
-    )
-
-
-def _only_bins(columns: dict[str, Any], policy: Policy) -> RowsEvidence:
-    """What is true of promises that have no curve of counts: how labels follow scores, of rows that are units
+    """Curves of counts where they are about the promise, and how labels follow scores, of rows that are units
     and labels that are 0 or 1."""
-    counts = not policy.of_pools and not any(each.target.amounts for each in policy.cutoffs)
-    bins = audit.score_bins(columns["score"], columns["label"]) if counts else ()
-    size = _pool_size([cutoff.target for cutoff in policy.cutoffs], False)
+    targets, counted = [cutoff.target for cutoff in policy.cutoffs], has_curves(policy)
+    size = _pool_size(targets, counted and policy.group_rows == "own")
+    if counted:
+        missing_labels: MissingLabels = "unqualified" if policy.missing_labels else "error"
+        how: dict[str, Any] = {"alpha": policy.alpha, "rule": policy.rule, "missing_labels": missing_labels}
+        return _shown(columns, pool_size=size, **how)
+    of_labels = not policy.of_pools and not any(each.amounts for each in targets)
+    bins = audit.score_bins(columns["score"], columns["label"]) if of_labels else ()
     return RowsEvidence(0, size, {}, _shortened(bins))
 
 
@@ -248,9 +239,9 @@ def _promise_curves(
     """What each list length carries in the terms of this kind of promise, where there is such a curve."""
     rows = (columns["score"], columns["label"])
     if "group" in columns:
-        by_group = group_curves(*rows, columns["group"], policy)
+        by_group = of_rows.group_curves(*rows, columns["group"], policy)
         return None, {name: _own(each) for name, each in by_group.items()}
-    made = promise_curve(*rows, policy, pools=columns.get("pool"))
+    made = of_rows.promise_curve(*rows, policy, pools=columns.get("pool"))
     return None if made is None else _own(made), {}
 
 
