@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from surelist._dataclasses import dataclass
-from surelist._numerals import about, number
+from surelist._numerals import about, count, number
 from surelist.drawing import charts
 from surelist.promises.policy import Policy
 from surelist.reports.evidence import OwnCurve, RowsEvidence
@@ -80,6 +80,16 @@ def _own_chart(own: OwnCurve, name: str = "curve", group: str | None = None, by_
     thresholds = [-each for each in own.threshold] if by_rank else own.threshold
     rows, heads = _rows(own.list_size, thresholds, values), _heads(own.title, by_rank)
     return Chart(False, svg, heads, rows, True, group, about(own.per) if own.of_pools else None)
+
+
+def list_chart(points: Sequence[tuple[int, int, int]]) -> Chart:
+    """How many of one list are qualified, at least and at most, by its length."""
+    sizes, least, most = zip(*points, strict=True)
+    lines = [charts.Line("at least", "a", sizes, least), charts.Line("at most", "b", sizes, most)]
+    svg = charts.guarantee_chart(lines, sizes[-1], name="counts", y_title="Qualified")
+    shown = range(len(points) - 1, -1, -max(1, len(points) // TABLE_ROWS))
+    rows = tuple(tuple(count(each) for each in points[at]) for at in reversed(shown))
+    return Chart(False, svg, ("The first", "Qualified, at least", "Qualified, at most"), rows, False)
 
 
 def promised_point(policy: Policy) -> tuple[float, float] | None:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput
+from surelist.promises.terms import Roles
 from surelist.service import answers, calibrating, models, policy_watch, reviewing, selecting
 from surelist.service.bodies import PAST_BODY, TABLE_BODY, place_in, sent, tables_in
 from surelist.service.calibrating import Past
@@ -133,6 +134,27 @@ def curve(call: Reader, options: Annotated[models.CurveOptions, Query()]) -> mod
     points = {name: getattr(made, name).tolist() for name in ("list_size", "qualified", "threshold")}
     known = {name: getattr(made, name) for name in ("rule", "alpha", "pool_size", "rows")}
     return models.CurveView(**known, **points)
+
+
+@router.post("/list", openapi_extra=PAST_BODY)
+@with_table(two=True)
+def this_list(call: Reader, options: Annotated[models.ListOptions, Query()]) -> models.ListView:
+    """How many of the first n of this very pool's list are qualified, for every n at once.
+
+    Labelled `rows` and, as `unlabelled`, the scores of the pool; or a form with the files `past` and
+    `unlabelled`. A length may be chosen after looking.
+    """
+    if call.past.others is None:
+        raise InvalidInput("unlabelled", "the pool is missing; send its scores beside the labelled rows.")
+    made = calibrating.this_list(
+        call.view, call.past, Roles(options.score, options.label), options.hints,
+        best=call.past.others, score=options.score, alpha=options.alpha,
+    )  # fmt: skip
+    points = ("list_size", "threshold", "at_least", "at_most")
+    return models.ListView(
+        alpha=made.alpha, rows=made.rows, conditions=list(made.conditions),
+        **{name: getattr(made, name).tolist() for name in points},
+    )  # fmt: skip
 
 
 @router.get("/policies")

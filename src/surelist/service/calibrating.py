@@ -16,23 +16,25 @@ from surelist._check import MissingLabels
 from surelist.errors import NotCertifiable
 from surelist.promises import policy_file
 from surelist.promises.curve import GuaranteeCurve
+from surelist.promises.kinds.this_list import ListCurve
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.reports.evidence import Look, Question, RowsEvidence
-from surelist.service.choices import ChosenColumns
+from surelist.service.choices import ChosenColumns, ListCounts
 from surelist.service.jobs import Problem, Profile, named, source_of
 from surelist.service.record.events import PolicySaved
 from surelist.service.record.log import Key
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime
-from surelist.service.uploads import Draft, Upload, removing
+from surelist.service.uploads import Draft, KeptList, Upload, removing
 from surelist.service.workers import run
 from surelist.workflows import files as looking
 from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.source import LABELS, NO_HINTS, Hints, Source
 
+LENGTHS = 1000  # of a list, of which the page says how many are qualified
 Column = workflows.Column
 NO_LABEL = workflows.NO_LABEL
 
@@ -134,6 +136,36 @@ def curve(
     question = Question({}, options["alpha"], options["rule"])
     view.record_look((rows,), upload.sha256, "curve", question)
     return made
+
+
+def this_list(
+    view: View, past: Past, roles: Roles, hints: Hints, *, best: Upload, score: str, alpha: float,
+    best_hints: Hints = NO_HINTS, candidates: int | None = None,
+) -> ListCurve:  # fmt: skip
+    """How many of this very list are qualified, from labelled rows: of a pool's best, or of a whole pool."""
+    with named(past.upload, past.name), named(best, "the pool"):
+        rows, made = run(
+            workflow_facts.list_curve, source_of(past.upload, past.name, hints), roles,
+            source_of(best, "the pool", best_hints), score, candidates, alpha,
+        )  # fmt: skip
+    question = Question({"everyone": "how many of one list are qualified"}, alpha, "simultaneous")
+    view.record_look((rows,), past.upload.sha256, "list", question)
+    return made
+
+
+def list_counts(
+    view: View, saved: SavedPolicy, kept: KeptList, candidates: int, past: Past, roles: Roles
+) -> ListCounts:
+    """How many of a shortlist that is kept are qualified, at its lengths or, of many, at some of them."""
+    known = saved.policy.columns or {}
+    made = this_list(
+        view, past, roles, Hints.of(known, LABELS), best=kept.upload, best_hints=kept.columns.hints,
+        score=kept.columns.score or known.get("score", "score"), alpha=saved.policy.alpha,
+        candidates=candidates,
+    )  # fmt: skip
+    points = list(zip(made.list_size.tolist(), made.at_least.tolist(), made.at_most.tolist(), strict=True))
+    every = -(-len(points) // LENGTHS)
+    return ListCounts(tuple(points[::-1][::every][::-1]), made.conditions, past.name)
 
 
 def explore(

@@ -77,5 +77,18 @@ class AboutList(Struct, frozen=True):
     kept_until: str | None = None
 
 
+class ListCounts(Struct, frozen=True):
+    """How many of a list are qualified, by length: what was worked out from labelled rows, without them."""
+
+    points: tuple[tuple[int, int, int], ...]  # length, at least, at most
+    conditions: tuple[str, ...]
+    file: str
+
+    def at(self, size: int | None) -> tuple[int, int, int]:
+        """The longest list of at most this size that ties allow; the whole one where none is asked for."""
+        shorter = [each for each in self.points if size is None or each[0] <= size]
+        return (shorter or self.points[:1])[-1]
+
+
 def until(moment: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))

@@ -10,12 +10,14 @@ from starlette.responses import Response
 
 from surelist.errors import InvalidInput
 from surelist.promises import policy_file
+from surelist.promises.terms import Roles
 from surelist.promises.usual_counts import usual
 from surelist.reports.pictures import promise_charts
 from surelist.reports.summary import cutoffs_of
 from surelist.service import (
     answers,
     api_page,
+    calibrating,
     campaigns,
     downloading,
     jobs,
@@ -27,11 +29,14 @@ from surelist.service import (
 )
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
+from surelist.service.record.record import SavedPolicy
 from surelist.service.runtime import working
-from surelist.service.uploads import KeptList, list_of
+from surelist.service.uploads import Draft, KeptList, list_of
 from surelist.service.visitor import Maker, Me, Operator, Viewer, Visitor, safe_path, send, to, visit
 
 COMPARED = 8  # policies side by side
+LISTER = visit("operator", all_policies=True, of="selection", limit=visitor.UPLOAD)
+ListSize = Annotated[int | None, Query(ge=1, le=10**9)]
 printing = partial(working, slots="printing")  # in workers that are for that alone
 router = APIRouter()
 
@@ -173,26 +178,60 @@ def selections(me: Viewer, q: str = "", policy: str | None = None) -> Response:
 
 
 @router.get("/selections/{ident}")
-async def selection(ident: str, me: Viewer) -> Response:
+async def selection(ident: str, me: Viewer, n: ListSize = None) -> Response:
     kept = me.spool.result(ident) if me.view.actor.role != "viewer" else None
     await me.runtime.read(me.view.selection, ident)
     first = await me.runtime.work(jobs.first_rows, kept, visitor.SHOWN) if kept is not None else None
-    return await me.runtime.read(_selection, me, ident, kept, first)
+    return await me.runtime.read(_selection, me, ident, kept, first, n)
 
 
-def _selection(me: Visitor, ident: str, kept: KeptList | None, first: Any) -> Response:
+def _selection(me: Visitor, ident: str, kept: KeptList | None, first: Any, n: int | None) -> Response:
     view = me.view
     saved, entry, _ = view.selection_with_all(ident)
     made = entry.event
     return me.show(
         "selection.html", entry=entry, facts=made, policy=answers.policy(saved, made.candidates),
         shown=kept and wizard.shortlist(saved.policy, made, kept, *first),
+        counts=wizard.shown_counts(kept.counts, n) if kept and kept.counts else None,
+        countable=bool(kept and made.shortlisted) and wizard.one_ranking(saved),
+        columns=saved.policy.columns or {}, at_hand=_at_hand(me, saved),
         progress=reviewing.progress(view.marks(ident), made.to_review, view.reviewer(ident)),
         limit=visitor.SHOWN, title=view.title(entry), note=view.note(entry),
         closed=view.reviews_closed(ident), usual=None if saved.saved.earlier_looks
         else usual(saved.current, made.candidates, made.shortlisted),
         viewer=view.actor.role == "viewer", review=kept is not None and list_of(kept.upload).exists(),
     )  # fmt: skip
+
+
+def _at_hand(me: Visitor, saved: SavedPolicy) -> Draft | None:
+    """The calibration rows of a policy, where they are still among this person's uploads."""
+    mine = [each for each in me.spool.drafts() if each.owner == me.owner and each.columns]
+    return next((each for each in mine if each.upload.sha256 == saved.saved.rows_sha256), None)
+
+
+@router.post("/selections/{ident}/list")
+@working
+def count_list(ident: str, me: Annotated[Visitor, LISTER]) -> Response:
+    """From labelled rows: how many of the first n of this very list are qualified, for every n."""
+    saved, entry, _ = me.view.selection_with_all(ident)
+    kept, here, file = me.spool.result(ident), _at_hand(me, saved), me.file()
+    if kept is None or not wizard.one_ranking(saved):
+        raise InvalidInput("list", "it is no longer kept here, or not the best of its pool by one score.")
+    roles = Roles(me.said("score") or None, me.said("label") or None)
+    if file is not None:
+        upload = jobs.store(me.runtime, file.file, str(file.filename), past=True)
+        past = calibrating.Past(upload, str(file.filename))
+    elif here is not None and here.columns is not None:
+        past, roles = calibrating.Past(here.upload, here.filename), here.columns.roles
+    else:
+        raise InvalidInput("file", "choose a file of labelled rows first.")
+    try:
+        counts = calibrating.list_counts(me.view, saved, kept, entry.event.candidates, past, roles)
+    finally:
+        if file is not None:
+            past.upload.path.unlink(missing_ok=True)
+    me.spool.keep_counts(kept, counts)
+    return to(f"/selections/{ident}#counts")
 
 
 @router.get("/selections/{ident}/shortlist.{format}")

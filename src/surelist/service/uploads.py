@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from surelist._files import writing
 from surelist.errors import InvalidInput
-from surelist.service.choices import AboutList, AskedPromise, ChosenColumns, PromiseOutcome
+from surelist.service.choices import AboutList, AskedPromise, ChosenColumns, ListCounts, PromiseOutcome
 from surelist.service.errors import NotFound, TooLarge
 from surelist.workflows.files import Profile
 from surelist.workflows.source import Origin, begins_as_json
@@ -93,6 +93,7 @@ class KeptList(Struct, frozen=True, kw_only=True, omit_defaults=True):
     columns: ChosenColumns
     told: int = 0  # of a labelling: the entry with answers after which this list was laid out
     stage: str = ""
+    counts: ListCounts | None = None  # how many of it are qualified
 
     @property
     def files(self) -> list[Path]:
@@ -246,6 +247,10 @@ class Spool:
         self._write(
             "result", KeptList(id=ident, upload=upload, until=until, columns=columns, told=told, stage=stage)
         )
+
+    def keep_counts(self, kept: KeptList, counts: ListCounts) -> None:
+        """How many of a shortlist are qualified, beside it."""
+        self._write("result", replace(kept, counts=counts))
 
     def keep_collection(self, ident: str, draft: Draft, seconds: int, columns: ChosenColumns) -> None:
         """A collection to be labelled: no longer one person's draft."""

@@ -18,11 +18,11 @@ from surelist.promises.policy import Policy
 from surelist.promises.wording import list_length
 from surelist.reports import history
 from surelist.reports.evidence import CurvePoints, RowsEvidence
-from surelist.reports.pictures import promise_chart, promise_charts, promised_point
+from surelist.reports.pictures import list_chart, promise_chart, promise_charts, promised_point
 from surelist.reports.summary import cutoffs_of
 from surelist.service import answers
 from surelist.service.calibrating import NO_LABEL, Column
-from surelist.service.choices import LABELS, ROLES, AskedPromise, ChosenColumns, until
+from surelist.service.choices import LABELS, ROLES, AskedPromise, ChosenColumns, ListCounts, until
 from surelist.service.errors import Conflict
 from surelist.service.jobs import Problem, Profile
 from surelist.service.policy_watch import AuditOffer
@@ -245,6 +245,22 @@ def pool_columns(policy: Policy, profile: Profile) -> ChosenColumns:
         score=chosen["score"], label=chosen["label"], group=chosen["group"],
         id=chosen["id"] or guesses["id"], pool=chosen["pool"],
     )  # fmt: skip
+
+
+def one_ranking(saved: SavedPolicy) -> bool:
+    """Whether lists of a policy are the best of their pool by one score: then they can be counted."""
+    policy, chosen = saved.policy, saved.policy.filter
+    by_score = not (chosen.grouped or chosen.by_size or policy.by_rank or policy.three_ways)
+    return by_score and policy.salt_hash is None and policy.shift is None and saved.in_use
+
+
+def shown_counts(counts: ListCounts, size: int | None) -> dict[str, object]:
+    """How many of a list are qualified: the picture, and one length of it."""
+    at = counts.at(size)
+    return {
+        "chart": list_chart(counts.points), "points": counts.points, "at": counts.points.index(at),
+        "size": at[0], "least": at[1], "most": at[2], "conditions": counts.conditions, "file": counts.file,
+    }  # fmt: skip
 
 
 def shortlist(

@@ -24,6 +24,7 @@ from surelist.filters import ranks_within
 from surelist.promises import curve as of_rows
 from surelist.promises.curve import GuaranteeCurve, PromiseCurve
 from surelist.promises.evidence import rows_fingerprint
+from surelist.promises.kinds.this_list import ListCurve, curve_of_best
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.promises.sampled import NoisyLabels, SampledLabels
@@ -88,6 +89,16 @@ def curve(source: Source, roles: Roles, **options: Any) -> tuple[str, GuaranteeC
     """The rows' fingerprint and their guarantee curve."""
     rows = _Rows(source, roles)
     return rows.fingerprint, of_rows.guarantee_curve(rows.columns["score"], rows.columns["label"], **options)
+
+
+def list_curve(
+    source: Source, roles: Roles, best: Source, score: str, candidates: int | None, alpha: float
+) -> tuple[str, ListCurve]:
+    """The rows' fingerprint, and how many are qualified of a pool's best, or of the best of all of it."""
+    rows = _Rows(source, roles)
+    listed = read_columns(best.open(), {"score": score}, any_order=True)["score"]
+    made = curve_of_best(rows.columns["score"], rows.columns["label"], listed, candidates, alpha)
+    return rows.fingerprint, made
 
 
 def evidence_at(source: Source, roles: Roles, **options: Any) -> tuple[str, RowsEvidence]:

@@ -217,12 +217,27 @@ class ListCurve(Struct, frozen=True, eq=False):
             f"{numerals.number(float(self.threshold[at]), 6)}"
             for at in shown.tolist()
         ]
-        sure = (
+        return "\n".join([*lines, "", self.sure])
+
+    @property
+    def sure(self) -> str:
+        """How sure that is."""
+        return (
             "So many of the first n of this list are qualified. “At least” is wrong for any length with "
             f"probability at most {percent(self.alpha)} over the draw of {self.rows:,} calibration rows and "
             "this pool together, and so is “at most”, by itself: a length may be chosen after looking."
         )
-        return "\n".join([*lines, "", sure])
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What it rests on."""
+        return (
+            self.sure,
+            TOGETHER,
+            "Labelled rows and pool are independent draws from one population, and no row is in the pool. "
+            "The score was fixed before any of these labels was seen.",
+            "The first n are those with the highest scores; who has the same score is listed together.",
+        )
 
     def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
         """At least and at most how many are qualified, by length (``plots`` extra; ``path``: also a file)."""
@@ -263,6 +278,14 @@ def list_curve(scores: Any, labels: Any, pool: Any, *, alpha: float = 0.1) -> Li
     >>> curve.of(50)
     (27, 44)
     """
+    return curve_of_best(scores, labels, pool, None, alpha)
+
+
+def curve_of_best(scores: Any, labels: Any, pool: Any, candidates: int | None, alpha: float) -> ListCurve:
+    """The same where only the best of a ``pool`` of so many candidates are at hand: its first lengths.
+
+    Nothing that is said of a list rests on scores below it. Everyone with the lowest score has to be there.
+    """
     alpha = check.as_alpha(alpha)
     check.require_one_index(scores=scores, labels=labels)
     rows, others = check.as_scores(scores), check.as_scores(pool, "pool")
@@ -270,12 +293,12 @@ def list_curve(scores: Any, labels: Any, pool: Any, *, alpha: float = 0.1) -> Li
     check.require_rows(rows, "scores")
     check.require_rows(others, "pool")
     check.require_length(good, len(rows), "labels")
-    require_others(rows, others)
-    ordered = np.sort(others)
+    require_others(rows[rows >= others.min()], others)
+    ordered, size = np.sort(others), candidates or len(others)
     thresholds = np.unique(others)[::-1]
     listed = len(ordered) - np.searchsorted(ordered, thresholds)
-    least = _fewest(rows, good, thresholds, listed, len(others), alpha)
-    most = listed - _fewest(rows, ~good, thresholds, listed, len(others), alpha)
+    least = _fewest(rows, good, thresholds, listed, size, alpha)
+    most = listed - _fewest(rows, ~good, thresholds, listed, size, alpha)
     return ListCurve(listed, thresholds, least, np.maximum(most, least), len(rows), alpha)
 
 

@@ -21,8 +21,15 @@ function readable(chart) {
   chart.after(slider, reading);
 
   const at = (line, x) => line.points.findLast((point) => point[0] <= x + 0.5);
-  const told = (x) => {
-    const known = at(first, x) || first.points[0];
+  // how many of one list: counts as they are, in a sentence
+  const list = chart.closest("[data-counts]");
+  const counts = list && JSON.parse(list.dataset.counts).map((row) => row.map((each) => each.toLocaleString("en")));
+  const told = (x, point) => {
+    const known = point || at(first, x) || first.points[0];
+    if (counts) {
+      const [size, least, most] = counts[first.points.indexOf(known)];
+      return `In the first ${size} of this list at least ${least} and at most ${most} are qualified.`;
+    }
     const rest = lines.map((line) => [line, at(line, known[0])]);
     const values =
       lines.length === 1
@@ -37,7 +44,7 @@ function readable(chart) {
     dot.setAttribute("cy", point[1]);
     hover.setAttribute("visibility", "visible");
     slider.value = first.points.indexOf(point);
-    reading.textContent = told(point[0]);
+    reading.textContent = told(point[0], point);
     slider.setAttribute("aria-valuetext", reading.textContent);
   };
   const rest = () => {
@@ -46,6 +53,8 @@ function readable(chart) {
   };
   slider.addEventListener("input", () => show(first.points[Number(slider.value)]));
   slider.addEventListener("focus", () => show(first.points[Number(slider.value)]));
+  if (counts) slider.value = list.dataset.at;
+  if (counts) reading.textContent = told(0, first.points[Number(list.dataset.at)]);
   const chosen = chart.querySelector(".mark[data-at]");
   if (chosen) slider.value = Math.max(0, first.points.findLastIndex((point) => point[0] <= Number(chosen.dataset.at) + 0.5));
   if (chosen) {
