@@ -174,6 +174,8 @@ def _lists(who: Browser, policy: str) -> dict[str, str]:
     finished, running = (screen(who, policy, seed, watch="1") for seed in (1, 2))
     review(who, finished, 12)
     who.post(finished + "/finish")
+    rows = {"file": ("past.csv", csv_text(1500, labelled=True, seed=40))}
+    who.post(finished + "/list", files=rows, score="score", label="qualified")
     who.post(running + "/marks", rank="1", mark="yes")
     who.post(running + "/notes", rank="1", text="called, will call back")
     found |= {"finished": finished, "selection": running, "review": running + "/review"}

@@ -9,6 +9,7 @@ import pytest
 
 from surelist.service.choices import ChosenColumns
 from surelist.service.promise_form import offers
+from tests.helpers.service import csv_text
 from tests.service.test_api import CSV
 from tests.service.test_promise_form import Tab, looks
 from tests.service.test_promises_api import others, rows, text
@@ -213,3 +214,20 @@ def test_the_form_shows_the_promises_that_it_takes(local_client, rows, columns):
     page = tab.client.get(f"{tab.url}/promise").text
     shown = re.findall(r'<input type="radio"[^>]*name="promise" value="([^"]*)"', page)
     assert sorted(shown) == sorted(each.choice.name for each in offers(ChosenColumns(**columns)))
+
+
+def test_one_cutoff_for_everybody_says_what_each_group_gets_and_what_others_would_have_cost(local_client):
+    past = csv_text(2000, labelled=True)
+    csrf = {"csrf": re.search(r'name="csrf" value="(\w+)"', local_client.get("/new").text)[1]}
+    page = str(local_client.post("/drafts", data=csrf, files={"file": ("past.csv", past)}).url)
+    columns = {**csrf, "score": "score", "label": "qualified", "group": "site"}
+    shown = re.search(r'name="shown" value="(\w+)"', local_client.post(page, data=columns).text)[1]
+    sites = dict(enumerate(("east", "north", "south", "west"), 1))
+    asked = {f"group-{at}": name for at, name in sites.items()} | {f"k-{at}": "1" for at in sites}
+    asked |= {"promise": "expected", "k": "1", "pool_size": "100", "alpha": "10", "rule": "exact"}
+    result = local_client.post(f"{page}/promise", data={**csrf, **asked, "shown": shown, "cutoff": "common"})
+    table = result.text.partition("<h2>One cutoff for everybody</h2>")[2].partition("<h2>")[0]
+    assert [name for name in sites.values() if f"<td>{name}</td>" in table] == list(sites.values())
+    assert re.search(r"holds for everybody and lists [\d.]+% of the calibration rows", table)
+    assert re.search(r"Cutoffs that differ would have listed [\d.]+% of them", table)
+    assert "promise nothing" in table

@@ -11,6 +11,7 @@ sample size. Nothing here passes or fails anyone; these are inputs to an audit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -234,3 +235,21 @@ def _span(each: ScoreBin) -> str:
 
 def _share(each: ScoreBin, end: str, limit: float) -> str:
     return f"{100 * each.share:.0f}% ({end} {100 * limit:.0f}%)"
+
+
+def noise_supported(both: int, split: int) -> str:
+    """How often labels are wrong at most, as far as two reviewers of ``both`` candidates show it who disagree
+    about ``split`` of them: a bound to assume, and why it is none that is proved."""
+    high = bounds.exact_interval(both, split, 2 * (1 - CONFIDENCE))[1]
+    seen = (
+        f"Two people marked {both:,} {'candidate' if both == 1 else 'candidates'}, each on their own, and "
+        f"disagree about {split:,}. "
+    )
+    if high >= 0.5:  # as often as by two coins
+        return seen + "That is too little to support any bound on how often labels are wrong."
+    wrong = math.ceil(1000 * (1 - math.sqrt(1 - 2 * high)) / 2) / 10
+    return seen + (
+        f"If both err equally often, at any candidate alike and independently, at most {wrong:g} % of labels "
+        "are wrong; this bound itself fails with probability at most 5 %. It is an assumption, never a "
+        "proof: what both get wrong does not show, and nobody was asked about those who are not listed."
+    )

@@ -58,7 +58,7 @@ def summarise(
         "purpose": policy.purpose,
         "reading": list(policy.reading or ()),
         "grouped": policy.grouped,
-        "common": _common(policy),
+        "common": common_of(policy),
         "created": policy.created,
         "missing_labels": policy.missing_labels,
         "cutoffs": cutoffs_of(policy),
@@ -125,7 +125,7 @@ def curve_table(evidence: RowsEvidence, rows: int = 12) -> list[dict[str, Any]]:
     ]
 
 
-def _common(policy: Policy) -> dict[str, Any] | None:
+def common_of(policy: Policy) -> dict[str, Any] | None:
     """What each group gets under the common cutoff, and what cutoffs that differ would have listed.
 
     The lists are estimated from the calibration rows; of groups that overlap the parts do not add up.

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Annotated, Any, ParamSpec, TypeVar, cast
 
 from fastapi import APIRouter, Depends, Header, Path, Query
+from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -136,9 +137,25 @@ def curve(call: Reader, options: Annotated[models.CurveOptions, Query()]) -> mod
     return models.CurveView(**known, **points)
 
 
+class ListOptions(models.PastOptions):
+    alpha: float = models.option("curve.alpha", gt=0, lt=1)
+
+
+class ListView(BaseModel):
+    """The lists of one pool by length: at least and at most so many are qualified, all lengths at once."""
+
+    alpha: float
+    rows: int
+    list_size: list[int]
+    threshold: list[float] = Field(description="The score of the last one on the list.")
+    at_least: list[int]
+    at_most: list[int]
+    conditions: list[str] = Field(description="How sure that is, and what it rests on.")
+
+
 @router.post("/list", openapi_extra=PAST_BODY)
 @with_table(two=True)
-def this_list(call: Reader, options: Annotated[models.ListOptions, Query()]) -> models.ListView:
+def this_list(call: Reader, options: Annotated[ListOptions, Query()]) -> ListView:
     """How many of the first n of this very pool's list are qualified, for every n at once.
 
     Labelled `rows` and, as `unlabelled`, the scores of the pool; or a form with the files `past` and
@@ -151,7 +168,7 @@ def this_list(call: Reader, options: Annotated[models.ListOptions, Query()]) -> 
         best=call.past.others, score=options.score, alpha=options.alpha,
     )  # fmt: skip
     points = ("list_size", "threshold", "at_least", "at_most")
-    return models.ListView(
+    return ListView(
         alpha=made.alpha, rows=made.rows, conditions=list(made.conditions),
         **{name: getattr(made, name).tolist() for name in points},
     )  # fmt: skip

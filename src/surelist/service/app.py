@@ -209,5 +209,5 @@ def _order(paths: dict[str, dict[str, Any]]) -> None:
     for path, operations in paths.items():
         kind = path.removeprefix("/api/v1/").split("/")[0]
         for operation in operations.values():
-            operation.setdefault("tags", ["policies" if kind in ("calibrate", "curve") else kind])
+            operation.setdefault("tags", ["policies" if kind in ("calibrate", "curve", "list") else kind])
             operation["summary"] = re.split(r"\.\s|\.$|\n\n", operation["description"])[0]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
 from surelist._check import DecimalMark, MissingLabels
+from surelist.errors import InvalidInput
 from surelist.promises.terms import Roles
 from surelist.service.record.events import PolicySaved
 from surelist.workflows.source import Hints
@@ -92,3 +94,11 @@ class ListCounts(Struct, frozen=True):
 
 def until(moment: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))
+
+
+def place_of(form: Mapping[str, object], sheet: str | None = None) -> Hints:
+    """Where in its file a person says that the table is."""
+    row = str(form.get("header_row") or "").strip()
+    if row and not (row.isdecimal() and int(row[:9])):
+        raise InvalidInput("header_row", expected="a row from 1 on", got=repr(row[:20]))
+    return Hints(sheet, header_row=int(row[:9]) if row else None)

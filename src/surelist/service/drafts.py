@@ -22,7 +22,7 @@ from surelist.service import (
     reviewing,
     wizard,
 )
-from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome
+from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome, place_of
 from surelist.service.runtime import working
 from surelist.service.uploads import Draft, Upload
 from surelist.service.visitor import UPLOAD, Maker, Operator, Owner, Uploader, Visitor, send, to, visit
@@ -130,7 +130,7 @@ def _take_sheet(me: Visitor, draft: Draft, page: str) -> Response:
         me.settings,
         past=draft.kind == "past",
         name=draft.filename,
-        place=wizard.place_of(me.form, sheet),
+        place=place_of(me.form, sheet),
     )
     me.spool.note(draft, upload=upload, sheets=())
     return to(f"{page}/{draft.id}")
@@ -156,6 +156,7 @@ def _promise_page(me: Visitor, draft: Draft, problem: InvalidInput | None = None
         numbers=wizard.other_numbers(profile, columns),
         asked=asked.fields, needed=asked.groups, other_score=asked.other_score, problem=problem,
         wrong=getattr(problem, "field", None), shown=wizard.mark_of(columns), columns=columns,
+        noisy=[each.choice.title for each in offers if promise_form.covers_noise(each.kind)],
         offers=offers, pieces=promise_form.parts, beside=promise_form.beside_parts,
     )  # fmt: skip
 
@@ -320,7 +321,7 @@ def stored(me: Visitor, *, past: bool, policy: str | None = None, kind: str | No
     if (file := me.file()) is None:
         raise InvalidInput("file", "choose a CSV, Excel or Parquet file first.")
     name = str(file.filename)
-    upload, sheets = jobs.store_to_ask(me.runtime, file.file, name, past=past, place=wizard.place_of(me.form))
+    upload, sheets = jobs.store_to_ask(me.runtime, file.file, name, past=past, place=place_of(me.form))
     draft = _draft(me, kind or ("past" if past else "pool"), name, upload, policy)
     return me.spool.note(draft, sheets=sheets) if sheets else draft
 

@@ -129,10 +129,6 @@ class CurveOptions(PastOptions):
         )
 
 
-class ListOptions(PastOptions):
-    alpha: float = option("curve.alpha", gt=0, lt=1)
-
-
 class SelectOptions(FileOptions):
     """Columns of a pool; by default those the policy was calibrated on."""
 
@@ -325,18 +321,6 @@ class CurveView(BaseModel):
     list_size: list[float]
     qualified: list[float]
     threshold: list[float]
-
-
-class ListView(BaseModel):
-    """The lists of one pool by length: at least and at most so many are qualified, all lengths at once."""
-
-    alpha: float
-    rows: int
-    list_size: list[int]
-    threshold: list[float] = Field(description="The score of the last one on the list.")
-    at_least: list[int]
-    at_most: list[int]
-    conditions: list[str] = Field(description="How sure that is, and what it rests on.")
 
 
 class Review(Options):

@@ -26,6 +26,7 @@ PAGE = PageNames({
     "lowest_rate": "The lowest probability", "pools": "Pool", "groups": "Group", "ids": "Candidate id",
     "pool": "Pool", "group": "Group", "id": "Candidate id", "score": "Score", "share": "The share",
     "header_row": "Row with the column names", "audit_rate": "Reviewed of the others", "policy": "Policy",
+    "false_positive": "Wrong labels", "longest": "The longest list",
     "scores": "Score", "start": "The list to begin with", "purpose=...": "a sentence",
 })  # fmt: skip
 

@@ -13,7 +13,7 @@ from surelist.promises import policy_file
 from surelist.promises.terms import Roles
 from surelist.promises.usual_counts import usual
 from surelist.reports.pictures import promise_charts
-from surelist.reports.summary import cutoffs_of
+from surelist.reports.summary import common_of, cutoffs_of
 from surelist.service import (
     answers,
     api_page,
@@ -119,7 +119,8 @@ def policy(digest: str, me: Viewer) -> Response:
     return me.show(
         "policy.html", policy=answers.policy(saved), saved=saved, evidence=evidence,
         as_campaign=campaigns.terms_like(saved.policy) is not None,
-        charts=promise_charts(evidence, saved.policy), cutoffs=cutoffs_of(saved.policy), actor=me.view.actor,
+        charts=promise_charts(evidence, saved.policy), cutoffs=cutoffs_of(saved.policy),
+        common=common_of(saved.policy), actor=me.view.actor,
         life=policy_watch.life(me.view, saved), in_use=saved.in_use,
     )  # fmt: skip
 
@@ -194,6 +195,7 @@ def _selection(me: Visitor, ident: str, kept: KeptList | None, first: Any, n: in
         shown=kept and wizard.shortlist(saved.policy, made, kept, *first),
         counts=wizard.shown_counts(kept.counts, n) if kept and kept.counts else None,
         countable=bool(kept and made.shortlisted) and wizard.one_ranking(saved),
+        wrong_labels=wizard.wrong_labels(view.marks(ident)),
         columns=saved.policy.columns or {}, at_hand=_at_hand(me, saved),
         progress=reviewing.progress(view.marks(ident), made.to_review, view.reviewer(ident)),
         limit=visitor.SHOWN, title=view.title(entry), note=view.note(entry),

@@ -149,6 +149,7 @@ def _every_field() -> dict[str, str]:
 DEFAULTS = {
     "promise": kinds.FIRST, "alpha": "10", "purpose": "", "rule": "exact", "audit_rate": "5",
     "audited_below": "", "probability": "", "lowest_rate": "", "cutoff": "common", "all": "",
+    "noise": "", "longest": "",
     **_every_field(),
 }  # fmt: skip
 
@@ -197,14 +198,15 @@ def request_of(columns: ChosenColumns, asked: AskedPromise, *, others: bool) -> 
         covered = all(fields["rule"] in each.rules for each in target.values())
     else:
         options |= _numbers(offer, fields, others=others)
-        options |= _drawn(fields) if drawn else {}
+        options |= _drawn(fields) if drawn else _noise(fields, offer.kind)
         options["other_score"] = [each for each in asked.other_score if each != columns.score]
         target = target_asked(options)
         covered = isinstance(target, Promise) and "simultaneous" in target.rules and not (drawn or others)
     if fields["rule"] == "simultaneous" and not covered:
         raise FieldError("rule", AFTER_LOOKING)
-    sampled = drawn_labels(options) if drawn else None
-    return CalibrationRequest(roles_of(options), terms_of(options, target), sampled, columns.hints)
+    return CalibrationRequest(
+        roles_of(options), terms_of(options, target), drawn_labels(options), columns.hints
+    )
 
 
 def _group_target(
@@ -258,6 +260,25 @@ def _drawn(asked: Mapping[str, str]) -> dict[str, object]:
     )
     rate = share_in(asked["audit_rate"], "audit_rate", "the share of the others that was drawn", most=100)
     return {"audited_below": edge, "audit_rate": rate, **EMPTY}
+
+
+def covers_noise(kind: type[Promise]) -> bool:
+    """Whether a promise declares a proof with labels that may be wrong."""
+    return any("noisy" in each.labels for each in kind.proved_with)
+
+
+def _noise(asked: Mapping[str, str], kind: type[Promise]) -> dict[str, object]:
+    """How often labels may be wrong, one bound for both kinds of mistakes; and the longest list."""
+    given = {name: asked[name] for name in ("noise", "longest") if asked[name].strip()}
+    if not given:
+        return {}
+    if not covers_noise(kind):
+        raise FieldError("noise", "This promise has no proof with labels that may be wrong. Choose another.")
+    wrong = share_in(asked["noise"], "noise", "how often a label is wrong at most")
+    found: dict[str, object] = {"false_positive": wrong, "false_negative": wrong}
+    if "longest" in given:
+        found["longest"] = share_in(given["longest"], "longest", "the longest list")
+    return found
 
 
 def share_in(percent: str, name: str, what: str, most: float = 100 - 1e-9) -> float:

@@ -17,9 +17,10 @@ from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
 from surelist.promises.wording import list_length
 from surelist.reports import history
+from surelist.reports.audit import noise_supported
 from surelist.reports.evidence import CurvePoints, RowsEvidence
 from surelist.reports.pictures import list_chart, promise_chart, promise_charts, promised_point
-from surelist.reports.summary import cutoffs_of
+from surelist.reports.summary import common_of, cutoffs_of
 from surelist.service import answers
 from surelist.service.calibrating import NO_LABEL, Column
 from surelist.service.choices import LABELS, ROLES, AskedPromise, ChosenColumns, ListCounts, until
@@ -28,9 +29,9 @@ from surelist.service.jobs import Problem, Profile
 from surelist.service.policy_watch import AuditOffer
 from surelist.service.promise_form import DEFAULTS, number_in, share_in
 from surelist.service.record.events import PolicySaved, SelectionMade
+from surelist.service.record.marks import Marks
 from surelist.service.record.record import SavedPolicy
 from surelist.service.uploads import KeptList
-from surelist.workflows.source import Hints
 
 MEANINGS = {"score": "the score", "label": "the label"}
 FIELDS = {
@@ -52,14 +53,6 @@ FIXED = {
     "exact": "before looking", "simultaneous": "after looking, or not sure",
     "dkw": "after looking, or not sure", "pac": "before looking", "bernstein": "before looking",
 }  # fmt: skip
-
-
-def place_of(form: FormData, sheet: str | None = None) -> Hints:
-    """Where in its file a person says that the table is."""
-    row = str(form.get("header_row") or "").strip()
-    if row and not (row.isdecimal() and int(row[:9])):
-        raise InvalidInput("header_row", expected="a row from 1 on", got=repr(row[:20]))
-    return Hints(sheet, header_row=int(row[:9]) if row else None)
 
 
 def columns_of(form: FormData) -> ChosenColumns:
@@ -106,7 +99,7 @@ def result(saved: PolicySaved, policy: Policy, share: float, asked: AskedPromise
     return {
         "policy": policy, "evidence": evidence, "listed": listed, "per": per, "paper": paper,
         "asked": asked.fields, "charts": promise_charts(evidence, policy), "looks": looks,
-        "cutoffs": cutoffs_of(policy), "scores": answers.scores(policy),
+        "cutoffs": cutoffs_of(policy), "common": common_of(policy), "scores": answers.scores(policy),
         "score_column": (policy.columns or {}).get("score"),
         "warnings": [*policy.warnings, *saved.warnings],
         "conditions": [*policy.conditions, *answers.look_conditions(policy, looks)],
@@ -261,6 +254,13 @@ def shown_counts(counts: ListCounts, size: int | None) -> dict[str, object]:
         "chart": list_chart(counts.points), "points": counts.points, "at": counts.points.index(at),
         "size": at[0], "least": at[1], "most": at[2], "conditions": counts.conditions, "file": counts.file,
     }  # fmt: skip
+
+
+def wrong_labels(marks: Marks) -> str | None:
+    """What the disagreements of two reviewers would support; None where no two marked the same candidates."""
+    given = [[mark.qualified for mark in marks.of(each) if not mark.settles] for each in marks.ever]
+    both = [pair[0] != pair[1] for pair in given if len(pair) > 1]
+    return noise_supported(len(both), sum(both)) if both else None
 
 
 def shortlist(
