@@ -174,7 +174,7 @@ def test_not_certifiable_is_422_with_the_fields_of_the_exception(client, past):
     assert error["type"] == "NotCertifiable"
     assert error["rows"] == 2000
     assert error["critical_count"] > error["qualified_available"]
-    assert set(error) == {"type", "message", *Shortfall.__dataclass_fields__}
+    assert set(error) == {"type", "message", *Shortfall.__struct_fields__}
     assert client.get("/api/v1/policies").json() == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from operator import itemgetter
@@ -24,7 +24,11 @@ class _AsSent(msgspec.Struct):
     unlabelled: list[msgspec.Raw] | None = None
 
 
-_as_sent = msgspec.json.Decoder(_AsSent)
+class _Cells(msgspec.Struct):
+    rows: list[dict[str, msgspec.Raw]]
+
+
+_as_sent, _cells = msgspec.json.Decoder(_AsSent), msgspec.json.Decoder(_Cells)
 
 
 class SentRows:
@@ -74,10 +78,22 @@ class SentRows:
 
     def columns(self, names: Mapping[str, str]) -> dict[str, Any]:
         """The values of these columns, by role."""
-        sent = self._rows or rows_in(parse(self.body), "rows")
+        sent = self._rows or self._reading(set(names.values()))
         columns: dict[str, Any] = {role: _column(sent, name, role) for role, name in names.items()}
         columns["score"] = _numbers(columns["score"], names["score"])
         return columns
+
+    def _reading(self, wanted: Collection[str]) -> Sequence[Mapping[str, Any]]:
+        """The rows with these columns read alone: others may hold numbers that no float holds."""
+        with _expecting_json():
+            try:
+                cells = _cells.decode(self.body).rows
+            except msgspec.ValidationError:  # not the rows of a body
+                return rows_in(parse(self.body), "rows")
+            return [
+                {name: msgspec.json.decode(cell) if name in wanted else cell for name, cell in row.items()}
+                for row in cells
+            ]
 
 
 def rows_as_sent(body: bytes, numbers: Sequence[int]) -> bytes:
