@@ -132,48 +132,39 @@ class Origin:
 
     def describe(self) -> str | None:
         """In a sentence, where it is not what every tool reads."""
+        below = f" below {_short(self.above[0])!r}" if self.above else ""
+        names = [f"column names in row {self.header}{below}"]
         if self.form == "excel":
             more = f" (of {len(self.sheets)} sheets)" if len(self.sheets) > 1 else ""
-            at = f", {self._names()}" if self.header > 1 else ""
-            empty = f", {_rows(len(self.skipped), 'empty')} skipped" if self.skipped else ""
-            hidden = f", {_rows(self.hidden, 'hidden')} read like any other" if self.hidden else ""
-            hidden += self._hidden_columns()
-            return f"sheet {self.sheet!r}{more}{at}{empty}{hidden}{self._errors()}"
+            parts = [f"sheet {self.sheet!r}{more}"] + (names if self.header > 1 else [])
+            parts += [f"{_rows(len(self.skipped), 'empty')} skipped"] if self.skipped else []
+            parts += [f"{_rows(self.hidden, 'hidden')} read like any other"] if self.hidden else []
+            return ", ".join(parts + self._hidden_columns() + self._errors())
         parts = [] if self.encoding == "utf-8" else [f"text in {NAMES.get(self.encoding, self.encoding)}"]
         if self.delimiter != ",":
-            parts.append({"\t": "values between tabs", ";": "values between semicolons"}.get(
-                self.delimiter, f"values between {self.delimiter!r}"
-            ))  # fmt: skip
-        if self.above:
-            parts.append(self._names())
-        return ", ".join(parts) or None
+            known = {"\t": "tabs", ";": "semicolons"}
+            parts.append(f"values between {known.get(self.delimiter, repr(self.delimiter))}")
+        return ", ".join(parts + (names if self.above else [])) or None
 
-    def _names(self) -> str:
-        below = f" below {_short(self.above[0])!r}" if self.above else ""
-        return f"column names in row {self.header}{below}"
-
-    def _hidden_columns(self) -> str:
+    def _hidden_columns(self) -> list[str]:
         if not self.hidden_columns:
-            return ""
+            return []
         names = ", ".join(repr(_short(name)) for name in self.hidden_columns[:NAMED])
         more = f" and {len(self.hidden_columns) - NAMED:,} more" * (len(self.hidden_columns) > NAMED)
         many = "columns" if len(self.hidden_columns) > 1 else "column"
-        return f", hidden {many} {names}{more} read like any other"
+        return [f"hidden {many} {names}{more} read like any other"]
 
-    def _errors(self) -> str:
+    def _errors(self) -> list[str]:
         if self.errors is None:
-            return (
-                ", of an old workbook (.xls), in which a cell with an error cannot be told from an empty one"
-            )
+            return [
+                "of an old workbook (.xls), in which a cell with an error cannot be told from an empty one"
+            ]
         if not self.errors:
-            return ""
+            return []
         more = f" and {self.errors - len(self.error_cells):,} more" * (self.errors > len(self.error_cells))
-        what = (
-            "1 cell holds an error and counts"
-            if self.errors == 1
-            else f"{self.errors:,} cells hold errors and count"
-        )
-        return f", {what} as empty ({', '.join(self.error_cells)}{more})"
+        one = "1 cell holds an error and counts"
+        what = one if self.errors == 1 else f"{self.errors:,} cells hold errors and count"
+        return [f"{what} as empty ({', '.join(self.error_cells)}{more})"]
 
 
 def _short(text: str) -> str:

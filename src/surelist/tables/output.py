@@ -194,11 +194,8 @@ def _numbers(cells: list[object], style: NumberStyle | None) -> list[object]:
             made = decide(shapes_of(cells))
         except Ambiguous:
             return cells
-        if (
-            made.others
-            or not made.numbers
-            or not all(_keeps(each) for each in cells if isinstance(each, str))
-        ):
+        kept = all(_keeps(each) for each in cells if isinstance(each, str))
+        if made.others or not made.numbers or not kept:
             return cells
         style = made.style
     return [_as_number(cell, style) if isinstance(cell, str) else cell for cell in cells]
@@ -250,38 +247,46 @@ def rows_at(table: Table, rows: Sequence[int], columns: Sequence[str] | None = N
     """The rows with these numbers (from 0), with all their columns or those named, in the order asked for."""
     if not rows:
         return []
-    kept = _numbered(table).filter(nw.col(ROW).is_in(list(rows)))
-    fetched = {int(row[0]): row[1:] for row in _drawn(table, kept.select(ROW, *(columns or table.columns)))}
-    gone = next((row for row in rows if row not in fetched), None)
+    if not table.engine.ordered:
+        raise InvalidInput(
+            table.name,
+            "has no row order, which drawing rows needs. Name the Parquet files instead, read with "
+            "another engine.",
+        )
+    found = _by_key(table, table.engine.numbered(table.frame, ROW), ROW, rows, columns)
+    gone = next((row for row in rows if row not in found), None)
     if gone is not None:
         raise InvalidInput(table.name, f"row {gone + 1:,} is not there any more; the table has changed.")
-    return [fetched[row] for row in rows]
+    return [found[row][0] for row in rows]
 
 
 def rows_with_ids(
     table: Table, column: str, ids: Sequence[str], columns: Sequence[str] | None = None
 ) -> list[Row]:
     """The rows of these candidates, with all their columns or those named, in the order asked for."""
-    if not ids:
-        return []
     column = table.engine.column(column)
     named = table.frame.with_columns(nw.col(column).cast(nw.String).alias(ID))
-    kept = named.filter(nw.col(ID).is_in(list(ids))).select(ID, *(columns or table.columns))
-    fetched: dict[str, Row] = {}
-    for row in _drawn(table, kept):
-        if row[0] in fetched:
-            raise InvalidInput(f"column {column!r}", expected="unique candidate ids", got=f"{row[0]!r} twice")
-        fetched[row[0]] = row[1:]
-    gone = next((name for name in ids if name not in fetched), None)
-    if gone is not None:
-        raise InvalidInput(table.name, f"candidate {gone!r} is not there any more; the table has changed.")
-    return [fetched[name] for name in ids]
+    found = _by_key(table, named, ID, ids, columns) if ids else {}
+    for name in ids:
+        if len(found.get(name, ())) > 1:
+            raise InvalidInput(f"column {column!r}", expected="unique candidate ids", got=f"{name!r} twice")
+        if name not in found:
+            raise InvalidInput(
+                table.name, f"candidate {name!r} is not there any more; the table has changed."
+            )
+    return [found[name][0] for name in ids]
 
 
-def _drawn(table: Table, kept: Frame) -> list[Row]:
+def _by_key(
+    table: Table, frame: Frame, key: str, wanted: Sequence[object], columns: Sequence[str] | None
+) -> dict[Any, list[Row]]:
     table.say("fetching the drawn rows")
+    kept = frame.filter(nw.col(key).is_in(list(wanted))).select(key, *(columns or table.columns))
+    found: dict[Any, list[Row]] = {}
     with table.reading():
-        return table.engine.rows(kept)
+        for first, *rest in table.engine.rows(kept):
+            found.setdefault(first, []).append(tuple(rest))
+    return found
 
 
 def write_sheet(
@@ -331,26 +336,13 @@ def write_listed(
         listed, member = columns.usable & (columns.score >= threshold), columns.member(group)
         kept = kept | (listed if member is None else listed & member)
     frame = engine.numbered(columns.frame, ROW) if engine.ordered else columns.frame
-    if rows:
-        kept = kept | nw.col(ROW).is_in(list(rows))
-    if ids and columns.ident is not None:
-        kept = kept | columns.ident.is_in(list(ids))
-    if without:
-        kept = kept & ~nw.col(ROW).is_in(list(without))
-    if without_ids and columns.ident is not None:
-        kept = kept & ~columns.ident.is_in(list(without_ids))
+    for place, more, less in ((nw.col(ROW), rows, without), (columns.ident, ids, without_ids)):
+        if more and place is not None:
+            kept = kept | place.is_in(list(more))
+        if less and place is not None:
+            kept = kept & ~place.is_in(list(less))
     frame = frame.filter(kept)
     if engine.lazy and engine.ordered:
         frame = frame.sort(ROW)
     table.say("writing the list")
     write_like(table, frame.select(*table.columns), target)
-
-
-def _numbered(table: Table) -> Frame:
-    if not table.engine.ordered:
-        raise InvalidInput(
-            table.name,
-            "has no row order, which drawing rows needs. Name the Parquet files instead, read with "
-            "another engine.",
-        )
-    return table.engine.numbered(table.frame, ROW)
