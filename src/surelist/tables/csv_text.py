@@ -102,6 +102,8 @@ def _encoding(start: bytes) -> str:
             return name
     if start[:2].count(0) == 1:
         return "utf-16-be" if start[0] == 0 else "utf-16-le"
+    if start.isascii():
+        return "utf-8"
     try:
         codecs.getincrementaldecoder("utf-8")().decode(start, len(start) < _LOOKED_AT)
     except UnicodeDecodeError:
