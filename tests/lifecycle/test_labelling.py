@@ -530,3 +530,23 @@ def test_how_many_are_listed_counts_those_tied_at_the_threshold(target):
     while len(rows := work.ask()):
         work.tell(rows, labels[rows])
     assert work.select(scores).sum() == pytest.approx(work.listed, rel=0.1)
+
+
+def test_a_judges_verdicts_are_scores_whose_ties_the_ids_break():
+    rng = np.random.default_rng(5)
+    truth = rng.random(2_000) < 0.3
+    said = np.where(rng.random(2_000) < 0.15, ~truth, truth)
+    ids = [f"answer {row}" for row in range(2_000)]
+    scores = sl.judge_scores(said, ids)
+    assert len(set(scores)) == 2_000
+    assert scores[said].min() > scores[~said].max()
+    work = sl.Labelling(None, sl.Precision(0.5), labels=200, judge=np.where(said, "yes", "no"), ids=ids)
+    while len(rows := work.ask()):
+        work.tell(rows, truth[rows])
+    listed = work.select(scores)
+    assert truth[listed].mean() >= 0.5
+    assert listed.sum() > 200
+    with pytest.raises(sl.InvalidInput, match="judge="):
+        sl.Labelling(scores, sl.Precision(0.5), labels=200, judge=said)
+    with pytest.raises(sl.InvalidInput, match="judge="):
+        sl.Labelling(None, sl.Precision(0.5), labels=200)

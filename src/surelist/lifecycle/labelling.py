@@ -47,7 +47,7 @@ class Labelling(Saved):
     Parameters
     ----------
     scores
-        Scores of all candidates of the collection; higher is better.
+        Scores of all candidates of the collection; higher is better. None where ``judge`` makes them.
     target
         ``Expected`` or ``PerPool`` for future pools like the collection; ``AtLeast(k)``, ``Recall(share)``,
         ``Precision(share)`` or ``Triage(accept, reject_recall=...)`` for the collection itself. With
@@ -58,6 +58,10 @@ class Labelling(Saved):
         How many candidates can be labelled in all; groups share them evenly.
     ids, groups
         One per candidate. Ids must be unique.
+    judge
+        Instead of scores, what a model said of every candidate: yes or no, or numbers. They are scores by
+        ``judge_scores`` (equal verdicts in an order fixed by a hash of ``ids``), which ``select`` and
+        ``triage`` are given again. People's labels alone are what is promised about.
     pilot, fallback, aside, block
         The design: share of the labels for the pilot, share of alpha for the pilot's own block, share of the
         collection set aside for the pilot (future pools only), or a fixed ``block`` and no pilot.
@@ -89,7 +93,13 @@ class Labelling(Saved):
         fallback: float = 0.15,
         aside: float = 0.1,
         block: int | None = None,
+        judge: Any = None,
     ) -> None:
+        if (scores is None) == (judge is None):
+            raise InvalidInput("scores", "give scores, or None and judge=, what a model said of everyone.")
+        if judge is not None:
+            check.require_one_index(judge=judge, ids=ids, groups=groups)
+            scores = given.judge_scores(judge, ids)
         collection = given.ArrayCollection(scores, ids, groups)
         options = {"pilot": pilot, "fallback": fallback, "aside": aside, "block": block}
         self._begin(collection, target, alpha, labels, purpose, None, options)
