@@ -209,6 +209,29 @@ def collection(runs: int) -> None:
     )
 
 
+def first_rows(rows: int) -> None:
+    """Of scores in memory: seconds to the first rows to label, then from the last label to the list."""
+    rng = np.random.default_rng(4)
+    for name, scores in (("normal", rng.standard_normal(rows)), ("crowded at 0", rng.random(rows) ** 30)):
+        for target in (sl.AtLeast(1000), sl.Recall(0.9), sl.Precision(0.8)):
+            start = time.perf_counter()
+            work = sl.Labelling(scores, target, alpha=ALPHA, labels=1000)
+            work.ask()
+            first, at = time.perf_counter() - start, scores.max()
+            while len(asked := work.ask()):
+                work.tell(asked, rng.random(len(asked)) < scores[asked] / at)
+            start = time.perf_counter()
+            try:
+                listed = f"{int(work.select(scores).sum()):,} listed"
+            except sl.NotCertifiable:
+                listed = "refused"
+            last = time.perf_counter() - start
+            print(
+                f"{rows:,} scores, {name}, {target.describe()}: {first:.2f} s, {last:.2f} s, {listed}",
+                flush=True,
+            )
+
+
 def recall() -> None:
     """What the solved level of a control sample gives over the binomial rule."""
     from fractions import Fraction
@@ -351,9 +374,9 @@ def reviews(runs: int, data: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=100)
-    parts = ("pools", "sizes", "blocks", "collection", "recall", "stop", "ask", "acs", "reviews")
+    parts = ("pools", "sizes", "blocks", "collection", "start", "recall", "stop", "ask", "acs", "reviews")
     parser.add_argument("--part", choices=parts)
-    parser.add_argument("--rows", type=int, default=10_000_000, help="of the table of --part ask")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="of --part ask and start")
     parser.add_argument("--data", type=Path, default=DATA)
     options = parser.parse_args()
     runs, part = options.runs, options.part
@@ -366,6 +389,8 @@ def main() -> None:
         blocks()
     if part in (None, "collection"):
         collection(runs)
+    if part in (None, "start"):
+        first_rows(options.rows)
     if part in (None, "recall"):
         recall()
     if part in (None, "stop"):

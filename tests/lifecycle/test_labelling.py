@@ -475,9 +475,11 @@ def test_a_plan_compares_random_labels_with_chosen_ones():
         sl.plan(sl.Recall(0.9), base_rate=0.2, auc=0.8, labelling=True)
 
 
-@pytest.mark.parametrize("kind", ["uniform", "skewed", "tied", "extreme", "tiny"])
+@pytest.mark.parametrize(
+    "kind", ["uniform", "skewed", "tied", "extreme", "tiny", "many", "many alike", "crowded"]
+)
 def test_ranks_are_found_without_sorting_everyone(kind):
-    from surelist.lifecycle.labelling_start import rows_at_ranks
+    from surelist.lifecycle.labelling_start import Ranking
 
     rng = np.random.default_rng(1)
     scores = {
@@ -486,11 +488,14 @@ def test_ranks_are_found_without_sorting_everyone(kind):
         "tied": rng.integers(0, 5, 3000).astype(float),
         "extreme": np.array([1e308, -1e308, 0.0, 5.0]),
         "tiny": rng.random(9) * 1e-320,
+        "many": rng.standard_normal(200_000),
+        "many alike": rng.random(200_000).round(3),
+        "crowded": np.concatenate([rng.random(150_000) * 1e-9, rng.random(50_000)]),
     }[kind]
-    everyone = rows_at_ranks(scores, np.arange(len(scores)))
+    everyone = Ranking(scores).rows(np.arange(len(scores)))
     assert sorted(everyone.tolist()) == list(range(len(scores)))
     ranks = np.sort(rng.choice(len(scores), 3, replace=False))
-    assert np.array_equal(scores[rows_at_ranks(scores, ranks)], np.sort(scores)[::-1][ranks])
+    assert np.array_equal(Ranking(scores).rows(ranks), np.argsort(-scores, kind="stable")[ranks])
 
 
 def test_stages_and_the_length_of_the_list_are_counted():

@@ -271,7 +271,7 @@ def score_ends(collection: ScoredCollection, group: str | None) -> tuple[list[in
     last, after = (scores[np.searchsorted(around, at)] for at in (ends - 1, np.minimum(ends, size - 1)))
     inside = (last == after) & (ends < size)
     tied = np.unique(last[inside]).tolist()
-    reached = dict(zip(tied, collection.reaching(group, tied), strict=True))
+    reached = dict(zip(tied, collection.reaching(group, tied), strict=True)) if tied else {}
     moved = {reached[cut] if cross else end: cut for end, cut, cross in zip(
         ends.tolist(), last.tolist(), inside.tolist(), strict=True
     )}  # fmt: skip

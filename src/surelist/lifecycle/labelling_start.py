@@ -39,6 +39,7 @@ class ArrayCollection:
         check.require_rows(self._scores, "scores")
         self._ids = None if ids is None else check.as_ids(ids, len(self._scores))
         self._members: dict[str, Ints] = {}
+        self._rankings: dict[str | None, Ranking] = {}
         self.sizes: dict[str | None, int] = {None: len(self._scores)}
         if groups is not None:
             names = check.as_groups(groups)
@@ -47,7 +48,9 @@ class ArrayCollection:
             self.sizes = {name: len(rows) for name, rows in self._members.items()}
 
     def at(self, group: str | None, ranks: Ints) -> Fetched:
-        rows = rows_at_ranks(self._of(group), ranks)
+        if group not in self._rankings:
+            self._rankings[group] = Ranking(self._of(group))
+        rows = self._rankings[group].rows(ranks)
         rows = rows if group is None else self._members[group][rows]
         ids = None if self._ids is None else [self._ids[row] for row in rows.tolist()]
         return Fetched(rows, self._scores[rows], ids)
@@ -64,26 +67,35 @@ class ArrayCollection:
         return self._scores if group is None else self._scores[self._members[group]]
 
 
-def rows_at_ranks(scores: NDArray[np.float64], ranks: Ints) -> Ints:
-    """Who is at these ranks by score, best first, without sorting everyone.
+class Ranking:
+    """Who is at which rank by score, best first, without sorting everyone.
 
     Scores are counted in bins of equal width; only the bins that hold a wanted rank are sorted. A lower score
-    never has a lower bin (subtraction, multiplication and truncation are monotone in floating point).
+    never has a lower bin (subtraction, multiplication and truncation are monotone in floating point). Where
+    one bin holds more than half of them, everyone is sorted once.
     """
-    low, high = float(scores.min()), float(scores.max())
-    scale = (BINS - 1) / (high - low) if high > low else 0.0
-    if len(scores) < BINS or not np.isfinite(scale) or not np.isfinite(high - low):
-        return np.argsort(-scores, kind="stable")[ranks]
-    bins = ((high - scores) * scale).astype(np.int32)  # 0 holds the best
-    counts = np.bincount(bins, minlength=BINS)
-    ends = np.cumsum(counts)
-    wanted = np.searchsorted(ends, ranks, side="right")
-    held = np.zeros(BINS, dtype=np.bool_)
-    held[wanted] = True
-    rows = np.flatnonzero(held[bins])
-    rows = rows[np.lexsort((-scores[rows], bins[rows]))]
-    skipped = np.cumsum(np.where(held, 0, counts))[wanted]  # better candidates in bins that were not sorted
-    return np.asarray(rows[ranks - skipped])
+
+    def __init__(self, scores: NDArray[np.float64]) -> None:
+        self._scores = scores
+        low, high = float(scores.min()), float(scores.max())
+        scale = (BINS - 1) / (high - low) if high > low else 0.0
+        binned = len(scores) >= BINS and np.isfinite(scale) and np.isfinite(high - low)
+        if binned:
+            self._bins = ((high - scores) * scale).astype(np.int32)  # 0 holds the best
+            self._counts = np.bincount(self._bins, minlength=BINS)
+            binned = 2 * int(self._counts.max()) <= len(scores)
+        self._order = None if binned else np.argsort(-scores, kind="stable")
+
+    def rows(self, ranks: Ints) -> Ints:
+        if self._order is not None:
+            return np.asarray(self._order[ranks])
+        wanted = np.searchsorted(np.cumsum(self._counts), ranks, side="right")
+        held = np.zeros(BINS, dtype=np.bool_)
+        held[wanted] = True
+        rows = np.flatnonzero(held[self._bins])
+        rows = rows[np.argsort(-self._scores[rows], kind="stable")]
+        skipped = np.cumsum(np.where(held, 0, self._counts))[wanted]  # better ones in bins not sorted
+        return np.asarray(rows[ranks - skipped])
 
 
 def judge_scores(verdicts: Any, ids: Any = None) -> NDArray[np.float64]:
