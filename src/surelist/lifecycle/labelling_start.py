@@ -72,7 +72,7 @@ class Ranking:
 
     Scores are counted in bins of equal width; only the bins that hold a wanted rank are sorted. A lower score
     never has a lower bin (subtraction, multiplication and truncation are monotone in floating point). Where
-    one bin holds more than half of them, everyone is sorted once.
+    these hold more than half of everyone, all are sorted, once.
     """
 
     def __init__(self, scores: NDArray[np.float64]) -> None:
@@ -83,7 +83,6 @@ class Ranking:
         if binned:
             self._bins = ((high - scores) * scale).astype(np.int32)  # 0 holds the best
             self._counts = np.bincount(self._bins, minlength=BINS)
-            binned = 2 * int(self._counts.max()) <= len(scores)
         self._order = None if binned else np.argsort(-scores, kind="stable")
 
     def rows(self, ranks: Ints) -> Ints:
@@ -92,6 +91,9 @@ class Ranking:
         wanted = np.searchsorted(np.cumsum(self._counts), ranks, side="right")
         held = np.zeros(BINS, dtype=np.bool_)
         held[wanted] = True
+        if 2 * int(self._counts[held].sum()) > len(self._scores):
+            self._order = np.argsort(-self._scores, kind="stable")
+            return self.rows(ranks)
         rows = np.flatnonzero(held[self._bins])
         rows = rows[np.argsort(-self._scores[rows], kind="stable")]
         skipped = np.cumsum(np.where(held, 0, self._counts))[wanted]  # better ones in bins not sorted
