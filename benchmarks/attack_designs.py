@@ -407,14 +407,14 @@ def recall_shifted(rng: Rng) -> Run:
 def labelled(work: Any, good: Any, *, missing: Any = None, folder: str | None = None) -> Any:
     """Labels until nothing is asked, in two parts; ``missing`` never come, and between the parts it is read from a file."""
     while len(rows := work.ask()):
-        half = rows[: max(1, len(rows) // 2)]
-        lost = np.zeros(len(half), dtype=bool) if missing is None else missing[half]
-        work.tell(half, np.where(lost, np.nan, good[half]))
-        if folder is not None:
-            path = Path(folder) / "work.json"
-            work.save(path)
-            work = sl.Labelling.load(path)
-            path.unlink()
+        for number, part in enumerate(np.array_split(rows, 2)):
+            lost = np.zeros(len(part), dtype=bool) if missing is None else missing[part]
+            work.tell(part, np.where(lost, np.nan, good[part]))
+            if folder is not None and number == 0:
+                path = Path(folder) / "work.json"
+                work.save(path)
+                work = sl.Labelling.load(path)
+                path.unlink()
     return work
 
 
