@@ -10,11 +10,11 @@ import json
 import math
 import sqlite3
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 from urllib.parse import quote
 
 from surelist._check import DecimalMark
@@ -73,31 +73,33 @@ def build(
 
     Ids have to tell candidates apart.
     """
-    rank, numbers, listed = 0, None, 0
+    rank, listed = 0, 0
+    names, numbers = list[str](), list[bool]()
     try:
         with closing(sqlite3.connect(output)) as file, file:
             file.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _TABLES)
-            names: list[str] = []
-            for part, (names, rows) in _parts(shortlist, audit, str(columns.score), decimal):
-                ident = names.index(str(columns.id))
-                numbers = [_all_numbers(cells) and known for cells, known in _by_column(rows, numbers)]
-                _require_ids(rows, ident, rank)
-                file.executemany(
-                    "INSERT INTO list VALUES (?, ?, ?, ?)",
-                    [
-                        (rank + n, row[ident], json.dumps(row, ensure_ascii=False), " ".join(row).casefold())
-                        for n, row in enumerate(rows, 1)
-                    ],
-                )
-                rank += len(rows)
-                listed += len(rows) * (part == "listed")
+            for path in (shortlist,) if audit is None else (shortlist, audit):
+                for names, rows in workflows.ranked_rows(path, str(columns.score), decimal):
+                    ident, cells = names.index(str(columns.id)), list(zip(*rows, strict=True))
+                    before = numbers or [True] * len(cells)
+                    numbers = [_all_numbers(each) and so for each, so in zip(cells, before, strict=True)]
+                    _require_ids(rows, ident, rank)
+                    file.executemany(
+                        "INSERT INTO list VALUES (?, ?, ?, ?)",
+                        [
+                            (at, row[ident], json.dumps(row, ensure_ascii=False), " ".join(row).casefold())
+                            for at, row in enumerate(rows, rank + 1)
+                        ],
+                    )
+                    rank += len(rows)
+                listed = rank if path == shortlist else listed
             roles = [
                 names.index(name) if name in names else None
                 for name in (columns.id, columns.score, columns.group)
             ]
             file.execute(
                 "INSERT INTO meta VALUES (?, ?, ?, ?, ?, ?)",
-                [json.dumps(names), json.dumps(numbers or []), *roles, listed],
+                [json.dumps(names), json.dumps(numbers), *roles, listed],
             )
     except sqlite3.IntegrityError:
         output.unlink(missing_ok=True)
@@ -110,20 +112,6 @@ def build(
         output.unlink(missing_ok=True)
         raise
     return listed
-
-
-def _parts(
-    shortlist: Path, audit: Path | None, score: str, decimal: DecimalMark
-) -> Iterator[tuple[str, Any]]:
-    """The rows of the shortlist and of the audit, the best score of each first."""
-    for part, path in (("listed", shortlist), ("audit", audit)):
-        if path is not None:
-            yield from ((part, rows) for rows in workflows.ranked_rows(path, score, decimal))
-
-
-def _by_column(rows: list[list[str]], known: list[bool] | None) -> Any:
-    columns = list(zip(*rows, strict=True))
-    return zip(columns, known or [True] * len(columns), strict=True)
 
 
 def _all_numbers(cells: Sequence[str]) -> bool:
@@ -164,13 +152,11 @@ class Worklist:
         self._file = _opened(path)
         for gone in [each for each in list(_read) if not each.exists()]:
             _read.pop(gone, None)
-        names, numbers, self.id, self.score, self.group, *more = self._file.execute(
-            "SELECT * FROM meta"
-        ).fetchone()
+        meta = self._file.execute("SELECT * FROM meta").fetchone()
+        names, numbers, self.id, self.score, self.group, self.listed = meta  # the others are of an audit
         self.names: list[str] = json.loads(names)
         self._numbers: list[bool] = json.loads(numbers)
         self.length: int = self._file.execute("SELECT max(rank) FROM list").fetchone()[0] or 0
-        self.listed: int = more[0] if more else self.length  # the others were drawn for an audit
 
     def close(self) -> None:
         self._file.close()
