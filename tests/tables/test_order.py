@@ -111,6 +111,6 @@ def test_many_order_statistics_take_few_passes(kind: str, monkeypatch: pytest.Mo
 
 def test_an_engine_whose_bins_overlap_is_not_believed() -> None:
     with pytest.raises(SurelistError, match="overlap"):
-        order._descending(None, [(0, 1, 0.1, 0.3), (1, 1, 0.2, 0.4)], 0, order.Cut())
+        order._descending([(0, 1, 0.1, 0.3), (1, 1, 0.2, 0.4)])
     with pytest.raises(SurelistError, match="overlap"):
-        order._descending(None, [(0, 1, math.nan, math.nan)], 0, order.Cut())
+        order._descending([(0, 1, math.nan, math.nan)])

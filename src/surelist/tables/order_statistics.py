@@ -13,10 +13,12 @@ inside coarser ones exactly. That the bins came back in order and disjoint is ch
 
 from __future__ import annotations
 
+import math
 import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
+from itertools import accumulate
 from typing import Any
 
 import narwhals as nw
@@ -32,7 +34,7 @@ BIN, LOW, HIGH, ROOT, QUALIFIED = (PREFIX + name for name in ("bin", "low", "hig
 WIDE = 2  # times as many rows may be fetched where those that are not ranked come along
 SPLITS = 16  # most intervals cut on scales of their own in one pass
 RANGES = 64  # most intervals that are fetched by their ends, which lets files skip rows; more go by bin
-LINES = 1 << 15  # about as many bins come back from one pass
+LINES = 1 << 16  # about as many bins come back from one pass
 DEPTH = 1 << 34  # of the finest bins of a scale: beyond, intervals get scales of their own
 TINY = 5e-324
 
@@ -40,7 +42,7 @@ Part = tuple[int, int, float, float]  # bin number, rows, smallest and largest s
 Around = Callable[[Any, float, float], tuple[float, float, int]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cut:
     """Bins of a scale, ``depth`` for each of its own: of all scores, or of those of one interval."""
 
@@ -53,7 +55,7 @@ class Cut:
         return bin_of(self.scale, self.depth)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Interval:
     """Scores of one group from ``low`` to ``high``: how many, how many lie above, and whose bin they are.
 
@@ -75,7 +77,8 @@ Pending = dict[Interval, list[int]]
 
 
 class OrderStatistics:
-    """The scores of a frame with columns SCORE and, if ``grouped``, GROUP; ``bins`` where counted already.
+    """The scores of a frame with columns SCORE and, if ``grouped``, GROUP; ``bins`` where counted already,
+    ``depth`` for each of the usual ones.
 
     With ``around`` only rows are ranked that have 1 in the column QUALIFIED; ``around`` says which scores
     share a bin with others, and how many rows have them. Where few have, their scores are fetched with
@@ -85,38 +88,40 @@ class OrderStatistics:
 
     def __init__(
         self, columns: Columns, frame: Frame, *, grouped: bool, around: Around | None = None,
-        bins: Mapping[Any, list[Part]] | None = None, placed: Frame = None, first: str | None = None,
+        bins: Mapping[Any, list[Part]] | None = None, depth: int = 1, placed: Frame = None,
+        first: str | None = None,
     ) -> None:  # fmt: skip
-        self.columns, self.around, self.first = columns, around, first
+        self.columns, self.around, self.first, self.cut = columns, around, first, Cut(depth=depth)
         self.ranked = nw.lit(1) if around is None else nw.col(QUALIFIED)
         self.everyone = frame if placed is None else placed
         self.frame = frame if around is None else frame.filter(self.ranked == 1)
         self.keys = [GROUP] if grouped else []
         self.known: dict[Any, dict[float, tuple[int, int]]] = {}
         if bins is None:
-            bins = by_group(columns.rows(counted(self.frame, self.keys, bin_of(USUAL)), "counting scores"))
-        self.bins = {name: _descending(name, parts, 0, Cut()) for name, parts in bins.items()}
+            bins = by_group(columns.rows(counted(self.frame, self.keys, self.cut.bins), "counting scores"))
+        self.bins = {name: _descending(parts) for name, parts in bins.items()}
 
     def find(self, wanted: Mapping[Any, Iterable[int]]) -> Answers:
         """The count-th largest score of each group, for each count wanted, as an interval of one score."""
         answers: Answers = {}
         pending: Pending = {}
         for group, counts in wanted.items():
-            _settle(self.bins.get(group, []), counts, answers, pending)
+            everyone = Interval(group, -math.inf, math.inf, 0, 0)
+            _settle(everyone, self.cut, self.bins.get(group, []), counts, answers, pending)
         whole: set[Interval] = set()  # intervals that no bins can split: fetched however large
         while pending:
             divisible = [each for each in pending if each not in whole]
             if sum(each.rows for each in divisible) <= self.columns.table.engine.few:
                 self._fetch(pending, answers)
                 break
-            for each, finer in self._split(divisible).items():
-                if len(finer) == 1 and finer[0].cut.of is each:
+            for each, (cut, parts) in self._split(divisible).items():
+                if len(parts) == 1 and cut.of is each:
                     whole.add(each)
                 else:
-                    _settle(finer, pending.pop(each), answers, pending)
+                    _settle(each, cut, parts, pending.pop(each), answers, pending)
         return answers
 
-    def _split(self, intervals: list[Interval]) -> dict[Interval, list[Interval]]:
+    def _split(self, intervals: list[Interval]) -> dict[Interval, tuple[Cut, list[Part]]]:
         """Cut some intervals more finely, in one pass."""
         by_cut: dict[Cut, list[Interval]] = {}
         for each in intervals:
@@ -126,7 +131,7 @@ class OrderStatistics:
             return self._deeper(cut, siblings)
         return self._apart(sorted(intervals, key=lambda each: -each.rows)[:SPLITS])
 
-    def _deeper(self, cut: Cut, siblings: list[Interval]) -> dict[Interval, list[Interval]]:
+    def _deeper(self, cut: Cut, siblings: list[Interval]) -> dict[Interval, tuple[Cut, list[Part]]]:
         """By more bins of the scale whose bins they are."""
         bins, groups = {each.bin for each in siblings}, {each.group for each in siblings}
         finer = 1 << max(1, (LINES // (len(bins) * len(groups))).bit_length() - 1)
@@ -136,9 +141,9 @@ class OrderStatistics:
         for *key, bin_, rows, low, high in self._count_finer(frame, deep.bins):
             outer = bin_ * cut.depth // deep.depth
             parts.setdefault((key[0] if key else None, outer), []).append((bin_, rows, low, high))
-        return {each: self._inner(each, parts.get((each.group, each.bin), []), deep) for each in siblings}
+        return {each: (deep, self._inner(each, parts.get((each.group, each.bin), []))) for each in siblings}
 
-    def _apart(self, intervals: list[Interval]) -> dict[Interval, list[Interval]]:
+    def _apart(self, intervals: list[Interval]) -> dict[Interval, tuple[Cut, list[Part]]]:
         """Each on a scale of its own."""
         depth = 1 << max(0, (LINES // (len(intervals) * BINS)).bit_length() - 1)
         stride = (BINS + 3) * depth  # bin numbers set aside for each: one more bin at either end
@@ -155,15 +160,16 @@ class OrderStatistics:
         for *_, bin_, rows, low, high in self._count_finer(frame, bins):
             parts[bin_ // stride].append((bin_ % stride - depth, rows, low, high))
         return {
-            each: self._inner(each, part, cut) for each, part, cut in zip(intervals, parts, cuts, strict=True)
+            each: (cut, self._inner(each, part))
+            for each, part, cut in zip(intervals, parts, cuts, strict=True)
         }
 
     def _count_finer(self, frame: Frame, bins: nw.Expr) -> list[tuple[Any, ...]]:
         return self.columns.rows(counted(frame, self.keys, bins), "counting scores more finely")
 
-    def _inner(self, outer: Interval, parts: list[Part], cut: Cut) -> list[Interval]:
+    def _inner(self, outer: Interval, parts: list[Part]) -> list[Part]:
         require_same_rows(sum(part[1] for part in parts) == outer.rows, self.columns.table)
-        return _descending(outer.group, parts, outer.above, cut)
+        return _descending(parts)
 
     def _fetch(self, pending: Pending, answers: Answers) -> None:
         """Bring back the scores of all intervals, with their counts."""
@@ -201,9 +207,11 @@ class OrderStatistics:
         for each, counts_wanted in pending.items():
             own, lines = values.get(each.group, []), found.get(each.group, {})
             held = own[bisect_left(own, each.low) : bisect_right(own, each.high)]
-            singles = self._inner(each, [(at, lines[s][1], s, s) for at, s in enumerate(held)], each.cut)
-            named = [replace(single, first=lines[single.low][2]) for single in singles]
-            _settle(named, counts_wanted, answers, {})
+            singles = self._inner(each, [(at, lines[s][1], s, s) for at, s in enumerate(held)])
+            _settle(each, each.cut, singles, counts_wanted, answers, {})
+            for count in counts_wanted if self.first is not None else ():
+                single = answers[each.group, count]
+                answers[each.group, count] = replace(single, first=lines[single.low][2])
 
     def _widened(self, intervals: list[Interval]) -> list[Interval] | None:
         """With all rows of their bins, qualified or not; None where those are many."""
@@ -299,26 +307,31 @@ def _own_scale(interval: Interval) -> Scale:
     return Scale.own(low or TINY, high or -TINY, low, high)
 
 
-def _descending(group: Any, parts: list[Part], above: int, cut: Cut) -> list[Interval]:
-    """Bins as intervals from the top down, checked to be in order and disjoint."""
-    intervals: list[Interval] = []
-    for bin_, rows, low, high in sorted(parts, reverse=True):
-        if not low <= high or (intervals and not high < intervals[-1].low):
+def _descending(parts: list[Part]) -> list[Part]:
+    """Bins from the top down, checked to be in order and disjoint."""
+    parts, below = sorted(parts, reverse=True), math.inf
+    for _, _, low, high in parts:
+        if not low <= high < below:
             raise SurelistError(f"bins of scores overlap at {high!r}: this engine's arithmetic is not exact.")
-        intervals.append(Interval(group, float(low), float(high), rows, above, cut, bin_))
-        above += rows
-    return intervals
+        below = low
+    return parts
 
 
-def _settle(intervals: list[Interval], counts: Iterable[int], answers: Answers, pending: Pending) -> None:
-    """Put every count into the interval that holds it; an interval of one value is the answer."""
-    ends = [each.above + each.rows for each in intervals]
+def _settle(
+    outer: Interval, cut: Cut, parts: list[Part], counts: Iterable[int], answers: Answers, pending: Pending
+) -> None:
+    """Put every count into the bin that holds it; a bin of one value is the answer."""
+    ends = list(accumulate((rows for _, rows, _, _ in parts), initial=outer.above))
+    holders: dict[int, Interval] = {}
     for count in counts:
-        holder = intervals[bisect_left(ends, count)]
-        if holder.low == holder.high:
-            answers[holder.group, count] = holder
+        at = bisect_left(ends, count, 1) - 1
+        if at not in holders:
+            bin_, rows, low, high = parts[at]
+            holders[at] = Interval(outer.group, float(low), float(high), rows, ends[at], cut, bin_)
+        if holders[at].low == holders[at].high:
+            answers[outer.group, count] = holders[at]
         else:
-            pending.setdefault(holder, []).append(count)
+            pending.setdefault(holders[at], []).append(count)
 
 
 def _any(conditions: Iterable[Any]) -> nw.Expr:

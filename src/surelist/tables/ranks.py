@@ -22,6 +22,7 @@ from surelist.tables.engines import Frame
 from surelist.tables.roles import GROUP, ID, ROW, SCORE, find_columns
 from surelist.tables.sources import Table
 
+FINER = 32  # bins for each of the usual ones: many ranks are asked for
 PLACES = 1 << 52  # numbers made from ids lie below
 
 Ints = NDArray[np.int64]
@@ -54,7 +55,8 @@ class RankedTable:
         )
         frame, grouped = self._frame(places=False), group is not None
         lines = columns.rows(
-            order.counted(frame, [GROUP] if grouped else [], order.bin_of(USUAL)), "counting candidates"
+            order.counted(frame, [GROUP] if grouped else [], order.bin_of(USUAL, FINER)),
+            "counting candidates",
         )
         sizes: dict[Any, int] = {}
         for row in lines:
@@ -70,7 +72,7 @@ class RankedTable:
         self._placed = self._frame(places=True)
         place, bins = ROW if self._ordered else ID, order.by_group(lines)
         self._order = order.OrderStatistics(
-            columns, frame, grouped=grouped, bins=bins, placed=self._placed, first=place
+            columns, frame, grouped=grouped, bins=bins, depth=FINER, placed=self._placed, first=place
         )
 
     def _frame(self, *, places: bool) -> Frame:
