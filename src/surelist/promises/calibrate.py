@@ -251,7 +251,7 @@ def _evidence(
     return Evidence(counts, name, part, others=others, alike=given.alike, labels_given=given.labels)
 
 
-def members_of(groups: Any, terms: Terms, rows: int) -> dict[str | None, Mask | None]:
+def members_of(groups: object, terms: Terms, rows: int) -> dict[str | None, Mask | None]:
     """Row mask per group that has a target; every row's group must have one."""
     if not terms.grouped:
         return {None: None}

@@ -192,11 +192,9 @@ def _curve(
         raise InvalidInput("pool_size", expected="at least 1", got=f"{pool_size:g}")
     alpha = check.as_level(alpha, calls=2)
     n, thresholds = len(array), list_thresholds(array, pool_size)
-    listed = count_at_least(array, thresholds)
+    lengths = count_at_least(array, thresholds).astype(np.float64) * (pool_size / n)
     certified = certified_rates(n, count_at_least(array[qualified], thresholds), alpha, rule)
-    return GuaranteeCurve(
-        listed * (pool_size / n), certified * pool_size, thresholds, pool_size, alpha, rule, n
-    )
+    return GuaranteeCurve(lengths, certified * pool_size, thresholds, pool_size, alpha, rule, n)
 
 
 def list_thresholds(scores: NDArray[np.float64], pool_size: float) -> NDArray[np.float64]:
@@ -214,14 +212,14 @@ def _sizes(pool_size: float) -> NDArray[np.float64]:
     return whole if pool_size <= POINTS else whole * (pool_size / POINTS)
 
 
-def count_at_least(values: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[Any]:
+def count_at_least(values: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
     """#{values >= t} for descending thresholds, without sorting the values."""
     rising = thresholds[::-1]
     rank = np.searchsorted(rising, values, side="right")
     return np.cumsum(np.bincount(rank, minlength=len(rising) + 1)[::-1])[: len(rising)]
 
 
-def certified_rates(n: int, counts: NDArray[Any], alpha: float, rule: str) -> NDArray[np.float64]:
+def certified_rates(n: int, counts: NDArray[np.int64], alpha: float, rule: str) -> NDArray[np.float64]:
     """The largest rate that each count of n rows certifies by itself, or by the rule's band."""
     distinct, index = np.unique(counts, return_inverse=True)
     rates = [bounds.largest_rate(n, int(count), alpha, rule) for count in distinct]

@@ -117,7 +117,7 @@ def _own(rows: Evidence, promise: Promise, terms: Terms) -> Step | None:
 Certify = Callable[[Any, Terms, Any], Policy]
 
 
-def best_of(scores: Mapping[Any, Any], unlabelled: Any, terms: Terms, certify: Certify) -> Policy:
+def best_of(scores: Mapping[object, object], unlabelled: object, terms: Terms, certify: Certify) -> Policy:
     """The policy with the best list: the shortest, or the longest where that is wanted.
 
     ``certify`` makes one from scores, terms and unlabelled scores.
@@ -145,7 +145,7 @@ def best_of(scores: Mapping[Any, Any], unlabelled: Any, terms: Terms, certify: C
     return replace(policy, choice=Choice(tuple(names), name))
 
 
-def _others(unlabelled: Any, keys: list[Any]) -> dict[Any, Any]:
+def _others(unlabelled: object, keys: list[object]) -> dict[object, object]:
     if unlabelled is None:
         return {}
     if not isinstance(unlabelled, Mapping) or set(unlabelled) != set(keys):
@@ -153,7 +153,7 @@ def _others(unlabelled: Any, keys: list[Any]) -> dict[Any, Any]:
     return dict(unlabelled)
 
 
-def _length(policy: Policy, scores: Any) -> float:
+def _length(policy: Policy, scores: object) -> float:
     """The share of these candidates on the list; by rank, the rank where it ends."""
     threshold = min(cutoff.steps[0].threshold for cutoff in policy.cutoffs)
     if policy.by_rank:

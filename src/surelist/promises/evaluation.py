@@ -205,7 +205,7 @@ def evaluate(
     return Evaluation(policy.promise, tuple(kept), by_pool, consistent, verdict)
 
 
-def _listed(policy: Policy, scores: Any, groups: Any, ids: Any, pools: Any) -> Mask:
+def _listed(policy: Policy, scores: object, groups: object, ids: object, pools: object) -> Mask:
     """The shortlist; pool by pool where the pool decides it."""
     if pools is not None:
         return policy.select_pools(scores, pools, groups, ids)
@@ -214,7 +214,7 @@ def _listed(policy: Policy, scores: Any, groups: Any, ids: Any, pools: Any) -> M
     return policy.select(scores, groups, ids)
 
 
-def _members(groups: Any, policy: Policy, rows: int) -> dict[str, Mask]:
+def _members(groups: object, policy: Policy, rows: int) -> dict[str, Mask]:
     known = [str(cutoff.group) for cutoff in policy.cutoffs]
     return pool_members(groups, known, rows, overlapping=policy.overlapping, everyone=policy.common)
 

@@ -52,7 +52,7 @@ class RowColumns(Struct, frozen=True, eq=False):
 
     numbers: NDArray[Any]  # the scores as they came: whole numbers and short floats are not copied
     labels: NDArray[Any]
-    pools: Any = None
+    pools: object = None
 
     @property
     def scores(self) -> Scores:
@@ -91,7 +91,7 @@ class Evidence(Struct, frozen=True, eq=False):
     pooled: PoolRows | None = None
     others: Scores | None = None
     alike: bool = True  # whether the others come from the population of these rows
-    labels_given: Any = None
+    labels_given: object = None
     salt: Salt | None = None
     spent: set[int] = field(default_factory=set)
     beside: tuple[tuple[Promise, Evidence], ...] = ()
@@ -283,7 +283,7 @@ class PoolRows(Struct, frozen=True, eq=False):
 
 
 def pool_rows(
-    scores: Floats, labels: NDArray[np.bool_] | Floats, pools: Any, *, by_rank: bool = False
+    scores: Floats, labels: NDArray[np.bool_] | Floats, pools: object, *, by_rank: bool = False
 ) -> PoolRows:
     """Whole pools as units; without ``pools`` every row is a unit of its own."""
     codes, count = (

@@ -18,17 +18,18 @@ from surelist.promises.promise import Promise
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import GROUP_WARNING, Roles, Targets, Terms, make_terms
 
+Asked = Mapping[str, Any]  # what a front end was given, by name
 PoolSize = float | str | tuple[float, float]
 
 
-def roles_of(asked: Mapping[str, Any]) -> Roles:
+def roles_of(asked: Asked) -> Roles:
     """Roles from what a front end was given, by the names of ``OPTIONS``; only randomised ties use ids."""
     names: dict[str, Any] = {name: asked.get(name) for name in Roles.__struct_fields__}
     ids = names["id"] if asked.get("ties") == "hash" else None
     return Roles(**{**names, "id": ids, "other_score": tuple(names["other_score"] or ())})
 
 
-def terms_of(asked: Mapping[str, Any], target: Targets) -> Terms:
+def terms_of(asked: Asked, target: Targets) -> Terms:
     """Terms from what a front end was given, by the names of ``OPTIONS``; groups need a purpose there."""
     group, purpose = asked.get("group"), asked.get("purpose")
     if group is None and purpose is not None:
@@ -49,7 +50,7 @@ def terms_of(asked: Mapping[str, Any], target: Targets) -> Terms:
     )
 
 
-def target_asked(asked: Mapping[str, Any]) -> Targets:
+def target_asked(asked: Asked) -> Targets:
     """The target or targets that promise, its numbers, target and also describe."""
     kind = asked.get("promise") or kinds.FIRST
     size = asked.get("pool_size")
@@ -71,7 +72,7 @@ def target_asked(asked: Mapping[str, Any]) -> Targets:
     return [first, *others] if others else first
 
 
-def one_target(kind: str, given: Mapping[str, Any]) -> Promise:
+def one_target(kind: str, given: Asked) -> Promise:
     """One promise from its numbers, by the names of its fields; None where nothing was said.
 
     ``pool_size`` may be the text of a size or of a range, 50-200.
@@ -122,7 +123,7 @@ def group_targets(
 
 def said(
     text: str, kind: str | None, pool_size: PoolSize | None, option: str, *,
-    beside: Mapping[str, Any] | None = None, shown: str | None = None,
+    beside: Asked | None = None, shown: str | None = None,
 ) -> Promise:  # fmt: skip
     """One promise in few words, such as pool:3/100: its name, and its numbers in the order of its fields.
 
@@ -158,7 +159,7 @@ def grammar(before: str = "") -> str:
     return f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
-def drawn_labels(asked: Mapping[str, Any]) -> SampledLabels | NoisyLabels | None:
+def drawn_labels(asked: Asked) -> SampledLabels | NoisyLabels | None:
     """How labels came about, by the names of ``OPTIONS``; None where every row has its own."""
     column, rate, edge = (asked.get(name) for name in ("probability", "audit_rate", "audited_below"))
     lowest, low_score = asked.get("lowest_rate"), asked.get("lowest_score")
@@ -207,7 +208,7 @@ def _sizes(size: PoolSize) -> Any:
     return _whole(_number(size, "pool_size", size))
 
 
-def _number(value: Any, name: str, shown: Any) -> float:
+def _number(value: Any, name: str, shown: object) -> float:
     try:
         return float(value)
     except ValueError:

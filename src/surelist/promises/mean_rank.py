@@ -159,7 +159,7 @@ def mean_rank(unlabelled: Mapping[Any, Any]) -> MeanRank:
     return MeanRank("mean-rank", FORMAT, {name: Ranks.of(column) for name, column in columns.items()})
 
 
-def _columns(scores: Mapping[Any, Any]) -> dict[str, Floats]:
+def _columns(scores: Mapping[object, object]) -> dict[str, Floats]:
     """Columns by name, checked: finite numbers, and as many in each."""
     if not isinstance(scores, Mapping):
         raise InvalidInput("scores", expected="a mapping of name to scores", got=f"{type(scores).__name__}")

@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -57,7 +56,7 @@ def marks_of(policy: Certificate) -> dict[str | None, tuple[float, ...]]:
 
 
 def check_arrays(
-    policy: Certificate, scores: Any, groups: Any, listed: Any, pools: Any = None
+    policy: Certificate, scores: object, groups: object, listed: object, pools: object = None
 ) -> tuple[PoolCheck, ...]:
     """The checks of a pool in memory; ``listed`` marks its shortlist, ``groups`` is None or one name each.
 

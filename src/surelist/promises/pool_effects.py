@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -40,7 +39,7 @@ class PoolEffect(Struct, frozen=True):
     failure_rate: float
 
 
-def pool_effect(sizes: NDArray[Any], totals: NDArray[Any], alpha: float) -> PoolEffect:
+def pool_effect(sizes: NDArray[np.int64], totals: NDArray[np.int64], alpha: float) -> PoolEffect:
     """Test whether listed qualified rows, ``totals`` of the ``sizes`` of each pool, cluster in pools."""
     pools, rows = len(sizes), int(sizes.sum())
     rate = float(totals.sum()) / rows
@@ -53,7 +52,7 @@ def pool_effect(sizes: NDArray[Any], totals: NDArray[Any], alpha: float) -> Pool
 
 
 def chance_of_spread(
-    sizes: NDArray[Any], totals: NDArray[Any], rng: np.random.Generator | None = None
+    sizes: NDArray[np.int64], totals: NDArray[np.int64], rng: np.random.Generator | None = None
 ) -> float:
     """An exact p-value for "rows are independent", by permutation; small where totals spread between pools.
 
@@ -83,7 +82,7 @@ def chance_of_spread(
 
 
 def _turned(
-    pool: NDArray[Any], flags: NDArray[np.bool_], step: int, turns: int, pools: int
+    pool: NDArray[np.int64], flags: NDArray[np.bool_], step: int, turns: int, pools: int
 ) -> NDArray[np.float64]:
     """Flags in each pool after each turn of the flags against the pools, the first turn by nothing."""
     at = np.flatnonzero(flags)
@@ -92,8 +91,8 @@ def _turned(
 
 
 def _part(
-    sizes: NDArray[Any], totals: NDArray[Any], rng: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[Any]]:
+    sizes: NDArray[np.int64], totals: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """No more pools and rows than are looked at, drawn without regard to flags."""
     if len(sizes) > MOST_POOLS:
         drawn = rng.choice(len(sizes), MOST_POOLS, replace=False)

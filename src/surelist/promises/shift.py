@@ -124,7 +124,7 @@ class DensityRatio(Struct, frozen=True, eq=False):
         return within
 
 
-def ratios_of(shift: Any) -> Any:
+def ratios_of(shift: object) -> Any:
     """The ratios of a known shift; None without one."""
     if shift is not None and not isinstance(shift, DensityRatio):
         raise InvalidInput("shift", expected="DensityRatio(ratios, bound)", got=check.shown(shift))
