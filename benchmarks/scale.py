@@ -206,12 +206,22 @@ def in_turns(
 def once(engine: str, data: str, folder: str) -> float:
     """Peak MiB of a process that calibrates and selects."""
     selected(data, calibrated(data, engine), os.path.join(folder, "once.parquet"), engine)
+    return peak()
+
+
+def read_once(engine: str, data: str) -> float:
+    """Peak MiB of a process that calibrates."""
+    calibrated(data, engine)
+    return peak()
+
+
+def peak() -> float:
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def child(job: str, *arguments: Any) -> Any:
-    """``in_turns`` or ``once`` in a process of its own."""
+    """A job in a process of its own."""
     command = [sys.executable, "-W", "ignore", __file__, "--child", job, json.dumps(arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
@@ -281,7 +291,13 @@ def text(folder: Path, rounds: int) -> list[Figure]:
         bare, began = min(bare, time.process_time() - began), time.process_time()
         calibrated(str(data), "duckdb")
         ours = min(ours, time.process_time() - began)
-    return [Figure("calibrate from CSV", "2 million rows", ours / bare, 1.3)]
+    make_data(data, 20, "HEADER")
+    return [
+        Figure("calibrate from CSV", "2 million rows", ours / bare, 1.3),
+        Figure(
+            "peak MiB, calibrate from CSV", "20 million rows", child("read_once", "duckdb", str(data)), 250
+        ),
+    ]
 
 
 @contextmanager
@@ -331,7 +347,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.child:
         job, arguments = options.child
-        print(json.dumps({"in_turns": in_turns, "once": once}[job](*json.loads(arguments))))
+        print(
+            json.dumps(
+                {"in_turns": in_turns, "once": once, "read_once": read_once}[job](*json.loads(arguments))
+            )
+        )
         return
     show(figures(options.rows, options.rounds, options.spark))
 

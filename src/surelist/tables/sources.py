@@ -227,14 +227,14 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
     partitions, others = partitions_in(source, folder, paths)
     base = None if not partitions else source if folder is None else str(folder)
     files = Files(paths, form, "," if origin is None else origin.delimiter, base)
+    duck = DuckDB()
+    reader: Engine = duck
     if not all(each.plain for each in origins):
         _require_duckdb(source, engine, "no UTF-8 text")
-        reader: Engine = (duck := DuckDB())
         copies = _decoded(paths, origins, folder or Path(source).parent, duck.folder())
         files = replace(files, paths=copies)
     elif form == "json":
         _require_duckdb(source, engine, "JSON Lines")
-        reader = DuckDB()
         with _reading(source, reader, (), None):
             columns, origin = columns_of(paths, source)
         files = replace(files, columns=columns)
