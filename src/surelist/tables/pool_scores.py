@@ -56,9 +56,10 @@ class Counting:
 
 def count_pool(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
     """Rows with and without a usable score per pool and group, and how scores lie about the marks."""
+    marks = marks if len(marks) <= MOST_GROUPS else {}
     if columns.table.text and columns.table.size <= SMALL:
         return _scores(columns, marks, thresholds)
-    if not marks or len(marks) > MOST_GROUPS:
+    if not marks:
         return _places(columns, {}, by_pool=True)
     if columns.pool is not None:
         return _pools(columns, marks)
@@ -77,6 +78,7 @@ def _scores(columns: Columns, marks: Marks, thresholds: Mapping[str | None, floa
         by_key: dict[tuple[Any, ...], list[float | None]] = {}
         for *key, score in rows[0]:
             by_key.setdefault(tuple(key), []).append(score)
+        _require_few(columns, list(by_key))
         usable = {key: np.array([each for each in by_key[key] if each is not None]) for key in by_key}
         names = {key: str(key[-1]) if columns.group is not None else None for key in by_key}
 
