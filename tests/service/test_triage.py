@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import numpy as np
 import pytest
@@ -53,3 +54,27 @@ def test_rows_and_files_come_back_on_three_lists(local_client, policy):
         f"/api/v1/policies/{policy['hash']}/select", content=text(score=pool), headers=CSV
     )
     assert [row["triage"] for row in csv.DictReader(io.StringIO(sent.text))] == expected
+
+
+def test_five_clicks_from_two_files_to_three_lists(local_client):
+    """Upload, columns, the choice of a triage, what can be promised, and save it with the second file's lists."""
+    scores, labels = judged(1, 1_000)
+    past, pool = text(score=scores, qualified=labels.astype(int)), judged(2, 3_000)[0]
+    csrf = {"csrf": re.search(r'name="csrf" value="(\w+)"', local_client.get("/new").text)[1]}
+    page = local_client.post("/drafts", data=csrf, files={"file": ("judged.csv", past)})
+    address = str(page.url)
+    shown = local_client.post(address, data={**csrf, "score": "score", "label": "qualified"}).text
+    asked = {"promise": "triage", "accept": "90", "reject": "90", "alpha": "10", "rule": "exact"}
+    asked |= {"shown": re.search(r'name="shown" value="(\w+)"', shown)[1]}
+    others = {"others": ("answers.csv", text(score=pool))}
+    result = local_client.post(f"{address}/promise", data={**csrf, **asked}, files=others).text
+    assert "Save, and triage answers.csv" in result
+    shown = re.search(r'name="shown" value="(\w+)"', result)[1]
+    last = local_client.post(f"{address}/save", data={**csrf, "shown": shown, "name": "judge", "list": "1"})
+    assert "/selections/" in str(last.url), last.text
+    made = csv.DictReader(io.StringIO(local_client.get(f"{last.url}/shortlist.csv").text))
+    listed = {float(row["score"]): row["triage"] for row in made}
+    digest = re.search(r'href="/policies/(\w{64})"', last.text)[1]
+    kept = Policy.loads(local_client.get(f"/policies/{digest}/policy.json").text)
+    assert [listed[each] for each in pool.tolist()] == kept.triage(pool).tolist()
+    assert local_client.get(address).status_code == 404, "the uploads are gone"

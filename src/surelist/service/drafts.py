@@ -5,6 +5,7 @@ Plain forms that work without script. What a person has chosen so far waits in a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -227,6 +228,7 @@ def explore(ident: str, me: Maker, pool_size: str | None = None, alpha: str | No
 
 
 @router.post("/drafts/{ident}/save")
+@working
 def save_policy(ident: str, me: Maker) -> Response:
     draft = past_of(me, ident)
     wizard.require_shown(me.form, draft.outcome)
@@ -234,8 +236,18 @@ def save_policy(ident: str, me: Maker) -> Response:
         raise InvalidInput("policy", "nothing is certified yet. Choose a promise first.")
     name, note = me.said("name")[:200] or draft.filename, me.said("note")[:2000]
     written = me.view.save_policy(replace(draft.outcome.saved, name=name, note=note)).result()
+    digest, others = written.entry.subject, draft.others
+    if others is None or not me.form.get("list"):
+        me.spool.drop_draft(draft, me.settings.keep_uploads)
+        return to(f"/policies/{digest}")
+    path = me.spool.new_path(others.path.suffix[1:])
+    os.link(others.path, path)  # stays when the draft goes
     me.spool.drop_draft(draft, me.settings.keep_uploads)
-    return to(f"/policies/{written.entry.subject}")
+    pool = _draft(me, "pool", draft.others_name, replace(others, path=path), digest)
+    pool, profile = calibrating.profile(me.runtime, pool)
+    columns = wizard.pool_columns(me.view.policy(digest).policy, profile)
+    seconds = reviewing.usual_keep(me.settings)
+    return _shortlisted(me, pool, columns, reviewing.about_pool({}, pool, seconds, 200), seconds)
 
 
 @router.post("/policies/{digest}/pool")
@@ -262,7 +274,13 @@ def pool_form(ident: str, me: Operator) -> Response:
 @router.post("/pools/{ident}")
 @working
 def select(ident: str, me: Owner) -> Response:
-    draft, columns, about, seconds = note_pool(me, me.spool.draft(ident, me.owner, "pool"))
+    return _shortlisted(me, *note_pool(me, me.spool.draft(ident, me.owner, "pool")))
+
+
+def _shortlisted(
+    me: Visitor, draft: Draft, columns: ChosenColumns, about: AboutList, seconds: int
+) -> Response:  # fmt: skip
+    """The shortlist of a pool, made and kept; or its form, with what does not fit."""
     digest = draft.policy or ""
     try:
         if not columns.score:
