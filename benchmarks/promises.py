@@ -286,8 +286,9 @@ BESIDE_PEERS = {  # a section each
     "recall": "Recall: beside MAPIE\n\nMAPIE tries thresholds from 0 upwards, so that its walk begins with everyone.",
     "abstention": "Triage: beside MAPIE with abstention\n\nThe judge of MAPIE's own example. For two risks its default shares alpha between "
     "the pairs of its grid; the order of a fixed sequence would have to be learned from other labels.",
-    "false_share": "The average false share: beside conformal selection\n\nThe same list, candidate by candidate: `FalseShare` is conformal "
-    "selection (Jin and Candès, 2023) with its promise in words. It says nothing of a single list, as the fourth column shows.",
+    "false_share": "The average false share: beside conformal selection\n\n`FalseShare` is conformal selection (Jin and Candès, 2023) "
+    "with its promise in words; below the table, in how many runs both list the same candidates. It says nothing of a single list, as the fourth "
+    "column shows.",
     "list_bounds": "This list: beside the Monte Carlo bound on the false share\n\nSong, Jin and Candès (arXiv 2605.20726) bound the false share "
     "of every list at once, from ranks drawn by Monte Carlo. Here it is written from its definition, with its default summary (truncated higher "
     "criticism). With ranks among all rows, a qualified one ranking last, it certifies a little less than `list_curve`, which also says at most how many; "
