@@ -124,6 +124,19 @@ def test_bad_rows_are_named_before_anything_is_drawn():
         sl.label_table(two, sl.AtLeast(1), score="score", id="id", labels=2)
 
 
+@pytest.mark.parametrize("target", [sl.Precision(0.7), sl.Triage(0.7, reject_recall=0.7)], ids=repr)
+def test_scores_that_are_looked_at_before_the_draw_make_no_id_a_repeated_one(any_engine, target):
+    data = {"id": list(range(SIZE)), "score": SPREADS["even"].tolist()}
+    asked = {"score": "score", "id": "id", "labels": 120, "engine": any_engine.reader}
+    work = sl.label_table(any_engine.table(data), target, **asked)
+    names = work.ids(work.ask())
+    assert len(set(names)) == len(names) > 0
+    best = np.argsort(-SPREADS["even"], kind="stable")[:2]
+    data["id"][best[1]] = data["id"][best[0]]  # both are looked at in any case
+    with pytest.raises(sl.InvalidInput, match=f"'{best[0]}'"):
+        sl.label_table(any_engine.table(data), target, **asked)
+
+
 def test_a_table_that_changes_while_it_is_asked_is_noticed(tmp_path):
     import polars as pl
 

@@ -44,38 +44,39 @@ class TableCollection:
         self.sizes = self._ranked.sizes
         starts = np.cumsum([0, *self.sizes.values()]).tolist()
         self._starts = dict(zip(self.sizes, starts, strict=False))
-        self._known: set[str] = set()
+        self._known: dict[str, tuple[str | None, int]] = {}  # at which rank of which group
 
     def at(self, group: str | None, ranks: Ints) -> Fetched:
         fetched = self._ranked.at(group, ranks)
         if fetched.rows is None:
             assert self._ident is not None
-            ids = self._named(fetched.ids or [], lambda at: f"score {fetched.scores[at]}")
+            ids = self._named(fetched.ids or [], group, ranks, lambda at: f"score {fetched.scores[at]}")
             rows_with_ids(self._table, self._ident, ids, [self._ident])  # each of them once
             return Fetched(ranks + self._starts[group], fetched.scores, ids)
         if self._ident is None:
             return Fetched(fetched.rows, fetched.scores, None)
         numbers = fetched.rows.tolist()
         ids = [row[0] for row in rows_at(self._table, numbers, [self._ident])]
-        named = self._named(ids, lambda at: f"row {self._table.sheet_rows([numbers[at]])[0]}")
+        named = self._named(ids, group, ranks, lambda at: f"row {self._table.sheet_rows([numbers[at]])[0]}")
         return Fetched(fetched.rows, fetched.scores, named)
 
     def reaching(self, group: str | None, scores: list[float]) -> list[int]:
         return self._ranked.reaching(group, scores)
 
-    def _named(self, ids: Sequence[object], place: Callable[[int], str]) -> list[str]:
+    def _named(
+        self, ids: Sequence[object], group: str | None, ranks: Ints, place: Callable[[int], str]
+    ) -> list[str]:
         """Ids as text: every drawn row must have one of its own; ``place`` says where one is missing."""
         named = []
-        for at, each in enumerate(ids):
+        for at, (each, rank) in enumerate(zip(ids, ranks.tolist(), strict=True)):
             if each in (None, ""):
                 raise InvalidInput(
                     f"column {self._ident!r}", f"the candidate of {place(at)} has no id; everyone needs one."
                 )
-            if str(each) in self._known:
+            if self._known.setdefault(str(each), (group, rank)) != (group, rank):
                 raise InvalidInput(
                     f"column {self._ident!r}", expected="unique candidate ids", got=f"{str(each)!r} twice"
                 )
-            self._known.add(str(each))
             named.append(str(each))
         return named
 
