@@ -24,10 +24,10 @@ def made(target: Any, labels: Any = LABELS, scores: Any = SCORES, **options: Any
     return sl.calibrate(scores, labels, target, **options)
 
 
-def labelled(target: Any, labels: int = 300) -> sl.Policy:
+def labelled(target: Any, labels: int = 300, truth: Any = LABELS) -> sl.Policy:
     work = sl.Labelling(SCORES, target, labels=labels)
     while len(rows := work.ask()):
-        work.tell(rows, LABELS[rows])
+        work.tell(rows, truth[rows])
     return work.policy
 
 
@@ -56,12 +56,19 @@ KINDS: dict[str, Callable[[], sl.Policy]] = {
     "recall": lambda: made(sl.Recall(0.95)),
     "precision": lambda: made(sl.Precision(0.6, start=0.05), unlabelled=OTHERS),
     "average false share": lambda: made(sl.FalseShare(0.4), unlabelled=OTHERS[:400]),
+    "triage": lambda: made(sl.Triage(0.4, reject=0.95), unlabelled=OTHERS),
+    "triage by a recall": lambda: made(sl.Triage(0.4, reject_recall=0.9), unlabelled=OTHERS),
+    "this list": lambda: made(sl.ThisList(20), unlabelled=OTHERS[:400]),
     "budget": lambda: made(sl.Budget(10, 100), unlabelled=OTHERS),
     "best of several": lambda: made(TARGET, scores={"model": SCORES, "rating": SCORES**2}),
     "labels above and an audit": lambda: made(TARGET, sl.SampledLabels(drawn(), probability=0.3, above=0.4)),
     "labels by probability": lambda: made(
         TARGET, sl.SampledLabels(drawn(), probability=np.where(SCORES >= 0.4, 1, 0.3), lowest_rate=0.3)
     ),
+    "labels that may be wrong": lambda: made(
+        TARGET, sl.NoisyLabels(LABELS, 0.02, 0.0, longest=0.3), unlabelled=OTHERS
+    ),
+    "recall, labels that may be wrong": lambda: made(sl.Recall(0.8), sl.NoisyLabels(LABELS, 0.02, 0.02)),
     "two promises": lambda: made(
         [TARGET, sl.Precision(0.3)], LABELS[:300], SCORES[:300], unlabelled=OTHERS[:900]
     ),
@@ -82,6 +89,9 @@ KINDS: dict[str, Callable[[], sl.Policy]] = {
     "weights": lambda: made(TARGET, shift=sl.DensityRatio(1 - SCORES / 2, 1.0)),
     "collection, at least": lambda: labelled(sl.AtLeast(100)),
     "collection, recall": lambda: labelled(sl.Recall(0.8), 600),
+    "collection, recall of rare ones": lambda: labelled(sl.Recall(0.8), 600, LABELS & (SCORES > 0.8)),
+    "collection, precision": lambda: labelled(sl.Precision(0.5), 600),
+    "collection, triage": lambda: labelled(sl.Triage(0.5, reject_recall=0.8), 900),
     "few labels, expected": lambda: labelled(TARGET),
     "few labels, per pool": lambda: labelled(sl.PerPool(3, 100)),
     "campaign": lambda: sl.Campaign(SCORES, LABELS, TARGET, schedule=(9, 45)).policy,

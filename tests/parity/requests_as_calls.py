@@ -19,6 +19,7 @@ import numpy as np
 
 import surelist as sl
 from surelist.examples import population
+from surelist.promises.kinds import promise_class
 
 HERE = Path(__file__).parent
 REQUESTS: dict[str, dict[str, Any]] = {
@@ -123,12 +124,9 @@ def _kind(kind: str, numbers: dict[str, Any]) -> Any:
         return sl.FalseShare(round(1 - numbers["share"], 12))
     if kind == "value" and "pool_size" not in numbers:
         return sl.PoolAverage(**numbers, of="value")
-    kinds = {
-        "expected": sl.Expected, "pool-average": sl.PoolAverage, "per-pool": sl.PerPool, "next-pool": sl.NextPool,
-        "recall": sl.Recall, "precision": sl.Precision, "budget": sl.Budget, "at-least": sl.AtLeast,
-        "value": sl.Value,
-    }  # fmt: skip
-    return kinds[kind](**numbers)
+    named = promise_class(kind)
+    assert named is not None, f"no kind of promise is called {kind!r} in files"
+    return named(**numbers)
 
 
 def _names(rows: int) -> np.ndarray:

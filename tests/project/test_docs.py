@@ -90,7 +90,8 @@ def test_the_page_of_combinations_is_what_the_kinds_declare():
     """Made by `surelist promises > docs/combinations.md`."""
     from surelist.promises.proved import page
 
-    assert (ROOT / "docs" / "combinations.md").read_text(encoding="utf-8") == page()
+    same = (ROOT / "docs" / "combinations.md").read_text(encoding="utf-8") == page()
+    assert same, "surelist promises > docs/combinations.md"
 
 
 def test_every_declared_proof_is_a_section_of_the_contract():

@@ -321,12 +321,15 @@ def test_code_cites_sections_that_the_page_says_it_carries_out() -> None:
 def test_every_declared_set_of_conditions_names_its_section() -> None:
     declared = {each.section for promise in kinds.classes() for each in promise.proved_with}
     assert declared
-    assert declared <= carried_out() & PROOFS.keys()
+    assert declared <= carried_out(), (
+        "a kind's proved_with names a section that docs/statistics.md does not have"
+    )
+    assert declared <= PROOFS.keys(), "a section has no line in PROOFS, above: the tests that prove it"
 
 
 def test_every_section_in_force_is_cited_and_proved() -> None:
-    assert carried_out() - cited(SOURCE).keys() == ABOUT_THE_PAGE
-    assert PROOFS.keys() == carried_out()
+    assert carried_out() - cited(SOURCE).keys() == ABOUT_THE_PAGE, "no code cites a section by its id"
+    assert PROOFS.keys() == carried_out(), "a section has no line in PROOFS, above: the tests that prove it"
 
 
 @pytest.mark.parametrize("section", PROOFS)
@@ -339,7 +342,8 @@ def test_every_section_has_the_tests_it_claims(section: str) -> None:
 
 def test_the_page_lists_its_sections_and_links_only_to_them() -> None:
     index = re.findall(r"^\|[^|]*\|((?: *`[a-z-]+`)+) *\|$", PAGE, flags=re.M)
-    assert sorted(re.findall(r"`([a-z-]+)`", " ".join(index))) == sorted(sections())
+    listed = sorted(re.findall(r"`([a-z-]+)`", " ".join(index)))
+    assert listed == sorted(sections()), "the table of ids at the top of docs/statistics.md"
     assert set(re.findall(r"\]\(#([a-z-]+)\)", PAGE)) <= sections().keys()
 
 

@@ -35,7 +35,7 @@ def test_every_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch)
 def test_the_reference_lists_every_public_name():
     page = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^   (\w+)$", page, re.M))
-    assert listed == set(NAMES)
+    assert listed == set(NAMES), "a public name is missing in docs/reference/index.md, or is no more"
 
 
 @pytest.mark.slow

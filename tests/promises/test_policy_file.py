@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 import surelist as sl
 from surelist._files import writing
-from surelist.promises import policy_file
+from surelist.promises import kinds, policy_file
 from tests.helpers.promise_kinds import KINDS, policy_of
 
 rng = np.random.default_rng(0)
@@ -227,6 +227,14 @@ def parts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         if isinstance(value, dict):
             yield (*path, key)
         yield from parts(inner, (*path, key))
+
+
+def test_every_kind_and_every_proof_has_a_policy_to_test_files_with():
+    cutoffs = [cutoff for kind in KINDS for cutoff in policy_of(kind).cutoffs]
+    missing = (kinds.KINDS.keys() - {each.target.kind for each in cutoffs}) | (
+        kinds.PROOFS.keys() - {each.proof.kind for each in cutoffs}
+    )
+    assert not missing, "add a policy of it to KINDS in tests/helpers/promise_kinds.py"
 
 
 @pytest.mark.parametrize("kind", KINDS)

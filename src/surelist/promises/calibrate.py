@@ -57,9 +57,9 @@ def calibrate(
         1 where a row is qualified, else 0. Labels that were drawn with known probability are
         ``SampledLabels``, labels that may be wrong ``NoisyLabels``.
     target : Promise, list of Promise, or mapping of str to Promise
-        What is promised: ``Expected``, ``PerPool``, ``Recall``, ``Precision``, ``Budget``, ``NextPool``,
-        ``PoolAverage``, ``Value`` or ``FalseShare``; with ``groups`` a mapping of group to target; a list
-        promises all of them of one list.
+        What is promised, such as ``Expected(5, 100)``: any kind that has a proof from calibration rows
+        (``surelist promises`` lists them); with ``groups`` a mapping of group to target; a list promises
+        all of them of one list.
     alpha : float
         How often the promise may be false: at most this often, whatever the data look like.
     rule : {"exact", "dkw", "simultaneous", "pac", "bernstein"}

@@ -82,7 +82,7 @@ K = Option(None, float, "Qualified candidates that are promised.", "K", "how man
 POOL_SIZE = Option(
     None, Sizes, "Candidates in a pool; for promises per pool also a range, 50-200.", "M", "the pool size"
 )
-SHARE = share_option("For recall and precision: the share that is promised.", "the share to keep")
+SHARE = share_option("Where a share is promised: that share.", "the share to keep")
 LIST_SIZE = Option(
     None, float, "For a budget: candidates that can be reviewed per pool.", "K", "how many you can review"
 )
