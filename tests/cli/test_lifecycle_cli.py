@@ -50,6 +50,9 @@ def test_plan(tmp_path, capsys):
     assert body["table"][0]["interval"][0] < body["table"][0]["list_size"]
     assert picture.exists()
     assert run(["plan", "--recall", "0.9", "--base-rate", "0.19", "--auc", "0.85"]) == 0
+    collection = ["--collection", "400", "--sizes", "100"]
+    assert run(["plan", "--recall", "0.9", *collection, "--base-rate", "0.19", "--auc", "0.85"]) == 0
+    assert "With 100 labels: certified in " in capsys.readouterr().out
     assert run(["plan", "--expect", "5"]) == 2
     assert run(["plan", "--pool-size", "5"]) == 2
     assert run(["plan", "--expect", "5", "--pool-size", "100"]) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from fractions import Fraction
 
 import msgspec
@@ -16,12 +17,13 @@ from surelist.bounds.collection_lists import (
     allowed_hits,
     at_least,
     chance_missed,
+    fewest_qualified,
     largest_block,
     may_miss,
-    most_left_out,
+    shortest_list,
 )
 from surelist.lifecycle.labelling_design import Sample, Stage
-from surelist.lifecycle.labelling_recall import FIRST, SECOND, UNIFORM, RecallDesign
+from surelist.lifecycle.labelling_recall import FIRST, SECOND, UNIFORM, RecallDesign, at_best
 
 UNTIED = [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]
 TIED = [9.0, 7.0, 7.0, 7.0, 5.0, 3.0, 3.0, 3.0]
@@ -153,8 +155,42 @@ def test_numbers_against_their_definitions():
     most = largest_block(10**5, 20, 500, 1, Fraction(1, 20))
     assert chance_missed(1, most, 20, 500) <= 0.05 < chance_missed(1, most + 1, 20, 500)
     assert may_miss(Fraction(9, 10), 27) == 3  # 0.1 / 0.9 in binary floats would give 2 or 3 by chance
-    assert most_left_out(11_165, 279, 2000, Fraction(19, 20), 0.05) < 11_165
-    assert most_left_out(1000, 1000, 500, Fraction(1, 2), 0.05) == 500
+
+
+def unseen(block: int, marked: int, drawn: int) -> Fraction:
+    """The chance that a sample holds none of the marked rows, by going through all samples."""
+    samples = [*itertools.combinations(range(block), drawn)]
+    return Fraction(sum(all(row >= marked for row in each) for each in samples), len(samples))
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(2, 3), Fraction(9, 10), Fraction(1)])
+def test_the_floor_against_all_samples(share):
+    """Of the longest block that may be left out unseen, ties with alpha being allowed."""
+    size = 8
+    for alpha in (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2)):
+        for drawn in range(1, size + 3):
+            floors = []
+            for qualified in range(size + 1):
+                marked = math.floor((1 - share) / share * qualified) + 1
+                longest = max(
+                    block
+                    for block in range(size + 1)
+                    if block <= drawn or unseen(block, marked, drawn) <= alpha
+                )
+                floors.append(max(size - longest, math.ceil(share * qualified)))
+                assert shortest_list(size, qualified, drawn, share, alpha) == floors[-1]
+            for most in range(size + 1):
+                fewest = [count for count, floor in enumerate(floors) if floor <= most]
+                assert fewest_qualified(size, drawn, share, alpha, most) == (fewest[0] if fewest else None)
+
+
+def test_what_is_best_is_true_of_any_size():
+    assert at_best(1, 1, Fraction(9, 10), 0.1) == ""  # all are labelled
+    assert at_best(100, 100, Fraction(9, 10), 0.1) == ""
+    assert at_best(100, 3, Fraction(1), 0.1).endswith("half of these 100 candidates, however many qualify.")
+    assert at_best(100, 46, Fraction(1), 0.1) == ""  # 46 of 51 is more than nine tenths
+    assert at_best(100, 3, Fraction(99, 100), 0.1).endswith("however many qualify.")
+    assert "unless at least 209 of them (1.9%) qualify" in at_best(11_000, 1000, Fraction(19, 20), 0.1)
 
 
 def _tail(total: int, marked: int, drawn: int, count: int) -> float:
@@ -179,7 +215,9 @@ def finish(work, labels) -> None:
 def test_rare_ones_take_two_draws_and_plenty_take_one(tmp_path):
     scores, truth = rare()
     work = sl.Labelling(scores, sl.Recall(0.9), labels=600)
-    assert "no rule can leave out half of these candidates unless" in work.describe()
+    least = fewest_qualified(6000, 600, Fraction(9, 10), Fraction(1, 10), 3000)
+    said = f"is sure to leave out half of these 6,000 candidates unless at least {least} of them ("
+    assert said in " ".join(work.describe().split())
     path = tmp_path / "work.json"
     while len(rows := work.ask()):
         work.tell(rows, truth[rows])

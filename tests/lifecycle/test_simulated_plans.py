@@ -100,8 +100,61 @@ def test_the_fewest_pools_are_those_that_the_rule_needs():
         (sl.Value(50, 100), {"base_rate": 0.2, "auc": 0.8}, "no plan for amounts"),
         (sl.Precision(0.5), {}, "give base_rate= and auc="),
         (sl.Budget(5, 100), {"base_rate": 0.2, "auc": 0.8, "labelling": True}, "labelling"),
+        (sl.Precision(0.5), {"base_rate": 0.2, "auc": 0.8, "labelling": True}, "give collection="),
+        (sl.Recall(0.5), {"base_rate": 0.2, "auc": 0.8, "labelling": True}, "give collection="),
+        (sl.Expected(5, 100), {"base_rate": 0.2, "auc": 0.8, "collection": 500}, "Recall and Precision"),
+        (sl.Recall(0.5), {"base_rate": 0.2, "auc": 0.8, "collection": 0}, "collection"),
     ],
 )
 def test_what_cannot_be_planned_says_so(target, options, words):
     with pytest.raises(sl.InvalidInput, match=words):
         sl.plan(target, **options)
+
+
+@pytest.mark.parametrize(("target", "labels"), [(sl.Recall(0.8), 400), (sl.Precision(0.6), 300)])
+def test_a_collection_agrees_with_labelling(target, labels):
+    plan = sl.plan(target, base_rate=0.19, auc=AUC, collection=3000, sizes=[labels])
+    rng, lists = np.random.default_rng(0), []
+    for _ in range(20):
+        scores, truth = draw(rng, 3000)
+        work = sl.Labelling(scores, target, labels=labels)
+        while len(rows := work.ask()):
+            work.tell(rows, truth[rows])
+        lists.append(work.listed)
+    row = at(plan, labels)
+    assert row.assurance == 1
+    assert row.list_size == pytest.approx(np.mean(lists), rel=0.25)
+    assert (
+        f"With {labels} labels: certified in 20 of 20 simulations, with a list of about " in plan.describe()
+    )
+    assert plan == sl.plan(target, base_rate=0.19, auc=AUC, collection=3000, sizes=[labels])
+    assert plan.recommended == labels
+
+
+def test_what_a_collection_allows_at_best():
+    plan = sl.plan(sl.Recall(0.95), base_rate=0.02, auc=0.93, collection=11_000, sizes=[1000])
+    row = at(plan, 1000)
+    assert row.list_size is not None
+    assert row.shortest == 5267 < row.list_size < 11_000
+    assert plan.oracle < row.list_size
+    said = plan.recommendation()
+    assert "no rule that ends its list at a score is sure to leave out half of these 11,000" in said
+    assert "unless at least 209 of them (1.9%) qualify. With 220 qualified its list has 5,267 at best" in said
+    pilot = draw(np.random.default_rng(2), 400)
+    assert sl.plan(sl.Recall(0.8), pilot=pilot, collection=3000, sizes=[300]).table[0].assurance > 0.5
+
+
+@pytest.mark.parametrize("target", [sl.Recall(0.9), sl.Precision(0.9)])
+@pytest.mark.parametrize(("size", "labels"), [(1, 1), (2, 1), (7, 30), (40, 5), (150, 150), (10**8, 120)])
+def test_plans_of_collections_of_any_size(target, size, labels):
+    (row,) = sl.plan(target, base_rate=0.1, auc=0.9, collection=size, sizes=[labels]).table
+    assert row.rows == min(size, labels)
+    assert row.list_size is None if row.assurance == 0 else 0 < row.list_size <= size
+
+
+def test_the_usual_budgets_and_the_picture(tmp_path):
+    plan = sl.plan(sl.Precision(0.99), base_rate=0.001, auc=0.6, collection=500)
+    assert [row.rows for row in plan.table] == [300, 500]
+    assert plan.oracle == 0
+    assert "0 of 500 candidates" in plan.describe()
+    plan.plot(path=tmp_path / "plan.svg")

@@ -29,7 +29,7 @@ from fractions import Fraction
 import numpy as np
 
 from surelist._dataclasses import dataclass
-from surelist.bounds._tails import safe, smallest
+from surelist.bounds._tails import MARGIN, safe, smallest
 from surelist.bounds.collection import block_tail, log_hypergeometric
 
 NEAR = 1e-7  # a p-value this close to its level, relatively, is decided in whole numbers
@@ -134,9 +134,21 @@ def may_miss(share: Fraction, kept: int) -> int:
     return math.floor((1 - share) / share * kept)
 
 
-def most_left_out(size: int, qualified: int, drawn: int, share: Fraction, alpha: float) -> int:
-    """The floor: how many of ``size`` candidates any exact rule can leave unlisted and unlabelled at best,
-    with ``drawn`` labels and ``qualified`` qualified ones: C(F-n, u+1) / C(F, u+1) <= alpha."""
-    missable = math.floor((1 - share) * qualified)
-    most = largest_block(size, missable, min(drawn, size), 0, Fraction(alpha))
-    return max(0, most - min(drawn, size))
+def shortest_list(size: int, qualified: int, drawn: int, share: Fraction, alpha: Fraction) -> int:
+    """The floor: a rule that ends its list at a score, and is wrong with probability at most alpha, is sure
+    of no shorter one with ``drawn`` labels where ``qualified`` of ``size`` candidates are.
+
+    It leaves out F rows at the bottom, having seen none qualified there. If u + 1 more of them were, with
+    u = floor((1-r)/r R), it would keep less than its share, and still see none of them with probability
+    C(F-n, u+1) / C(F, u+1).
+    """
+    level = alpha * (1 + 2 * Fraction(MARGIN))  # what is equal to alpha counts as possible here
+    block = largest_block(size, may_miss(share, qualified), min(drawn, size), 0, level)
+    return max(size - block, math.ceil(share * qualified))
+
+
+def fewest_qualified(size: int, drawn: int, share: Fraction, alpha: Fraction, longest: int) -> int | None:
+    """How many have to be qualified for a list of at most ``longest`` by that floor; None: no number does."""
+    most = min(size, math.floor(longest / share))  # more of them make the list longer
+    least = smallest(lambda count: shortest_list(size, count, drawn, share, alpha) <= longest, 0, most)
+    return None if least > most else least

@@ -39,9 +39,10 @@ pool_option = click.option(
 @click.option("--pilot", type=click.Path(path_type=Path), help="Instead of a guess: a table of pilot rows.")
 @flags.options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
 @click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
-@click.option("--sizes", help="Calibration sizes to tabulate, e.g. 300,1000,3000.")
+@click.option("--sizes", help="Calibration sizes (or numbers of labels) to tabulate, e.g. 300,1000,3000.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the pilot's resampling.")
 @click.option("--labelling", is_flag=True, help="Also: as many labels of rows that surelist chooses.")
+@click.option("--collection", type=int, help="Candidates of a collection of which --sizes are labelled.")
 @click.option("--paper", is_flag=True, help="Also tabulate the paper's rule.")
 @flags.plot_option
 @flags.as_json
@@ -53,6 +54,7 @@ def plan(sizes: str | None, paper: bool, plot: Path | None, json_: bool, **given
       surelist plan --expect 5 --pool-size 100 --base-rate 0.19 --auc 0.85
       surelist plan --expect 5 --pool-size 100 --pilot pilot.csv --pools 250 --plot plan.png
       surelist plan --triage 0.9 --reject 0.9 --base-rate 0.5 --auc 0.95
+      surelist plan --recall 0.8 --collection 11000 --sizes 1000 --base-rate 0.02 --auc 0.93
     """
     from surelist.workflows import lifecycle as living
 

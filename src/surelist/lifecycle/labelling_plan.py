@@ -2,6 +2,9 @@
 
 Pilots are simulated from the guess, each chooses its block as a labelling would; given the block, chance
 to certify and list length follow from the guess. The collection is taken as large.
+
+A recall or a precision of one collection: its design is run, as it is, on a few collections simulated from
+the guess; and what no rule could do better is said beside it.
 """
 
 from __future__ import annotations
@@ -9,9 +12,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist import _numerals as numerals
+from surelist._scalars import as_fraction
 from surelist._scipy import special
+from surelist.bounds.collection_lists import shortest_list
+from surelist.errors import InvalidInput
 from surelist.lifecycle.block_design import Layout, Need, choose_block, lay_out, need
-from surelist.lifecycle.plan import Needed, PlanRow, Population
+from surelist.lifecycle.labelling_design import Fetched, Ints, LabelRequest
+from surelist.lifecycle.labelling_recall import at_best
+from surelist.lifecycle.labelling_state import DESIGNS
+from surelist.lifecycle.plan import Needed, Plan, PlanRow, Population, RateByShare
+from surelist.promises.phrases import counted
 from surelist.promises.promise import Promise
 
 Floats = NDArray[np.float64]
@@ -20,6 +31,8 @@ RULE = "labelling"
 COLLECTION = 100_000
 PILOTS = 24
 MOST_LABELS = 50_000
+RUNS = 20
+BUDGETS = (300, 1_000, 3_000)
 
 
 def labelling_row(
@@ -92,3 +105,74 @@ def labelling_needs(target: Promise, alpha: float, population: Population, seed:
             labels = round(labels * 1.2)
         needs.append(Needed(assurance, RULE, labels if labels <= MOST_LABELS else None))
     return needs
+
+
+class RanksAlone:
+    """A collection of which nothing is known but how many there are: rows are ranks."""
+
+    def __init__(self, size: int) -> None:
+        self.sizes: dict[str | None, int] = {None: size}
+
+    def at(self, group: str | None, ranks: Ints) -> Fetched:
+        return Fetched(ranks, -ranks.astype(np.float64), None)
+
+    def reaching(self, group: str | None, scores: list[float]) -> list[int]:
+        return [1 - int(score) for score in scores]
+
+
+def plan_collection(
+    target: Promise, alpha: float, budgets: list[int], size: int, guess: tuple[Population, str], seed: int
+) -> Plan:
+    """What so many labels of a collection of ``size`` candidates would give."""
+    if target.sample not in ("control", "prefix"):
+        raise InvalidInput("collection", "goes with Recall and Precision; leave it out for other promises.")
+    target, (best, basis) = target.of_collection(), guess
+    curve, share = RateByShare(best), target.kept_share
+    recall = target.sample == "control"
+    if recall:
+        oracle = size * float(best.listed(np.asarray([float(share) * best.base_rate]))[0])
+    else:
+        oracle = size * float(np.nan_to_num(curve.longest(float(share))))
+    qualified, rows, said = round(size * best.base_rate), [], []
+    for labels in dict.fromkeys(min(each, size) for each in budgets):
+        lists = _simulated(LabelRequest(RanksAlone(size), None, target, alpha, labels, {}), curve, seed)
+        mean = float(np.mean(lists)) if lists else None
+        excess = mean / oracle - 1 if mean is not None and oracle else None
+        text = f"With {counted(labels, 'label')}: certified in {len(lists)} of {RUNS} simulations"
+        text += "." if mean is None else f", with a list of about {numerals.about(mean)} on average."
+        shortest = None
+        if recall:
+            shortest = shortest_list(size, qualified, labels, share, as_fraction(alpha, "alpha"))
+            floor = f"With {qualified:,} qualified its list has {shortest:,} at best, however good the score."
+            text = " ".join(filter(None, [text, at_best(size, labels, share, alpha), floor]))
+        rows.append(PlanRow(labels, RULE, 0, len(lists) / RUNS, mean, excess, shortest=shortest))
+        said.append(text)
+    return Plan(
+        target, alpha, basis, best.base_rate, oracle, tuple(rows), (), 1, None, unit="labels",
+        collection=size, said=tuple(said),
+    )  # fmt: skip
+
+
+def _simulated(asked: LabelRequest, curve: RateByShare, seed: int) -> list[int]:
+    """How long the lists are that the design certifies, each of a collection of its own."""
+    rng = np.random.default_rng(seed)
+    edges = np.unique(np.append(0.0, np.geomspace(1 / asked.size, 1.0, 100)))
+    # what a small pilot has too much of in a cell goes to the next
+    held = asked.size * (edges + np.minimum.accumulate(curve.rate(edges) - edges))
+    lists = []
+    for _ in range(RUNS):
+        try:
+            design = DESIGNS[asked.target.sample or ""].start(asked, rng)
+        except InvalidInput:  # it could not certify, however the labels turn out
+            return []
+        ranks = np.array(design.sample.ranks)
+        above, below = (np.interp(at / asked.size, edges, held) for at in (ranks, ranks + 1))
+        truth = rng.random(len(ranks)) < below - above
+        while waiting := set(design.waiting):
+            marks = zip(design.sample.labels, truth.tolist(), strict=True)
+            design.sample.labels = "".join(
+                str(int(good)) if at in waiting else mark for at, (mark, good) in enumerate(marks)
+            )
+            design.advance()
+        lists.append(design.verdict().listed or 0)
+    return [listed for listed in lists if listed]

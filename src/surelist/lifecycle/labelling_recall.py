@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist._scalars import as_fraction
@@ -37,7 +38,7 @@ from surelist.lifecycle.labelling_design import (
 )
 from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_ranks
 from surelist.promises.kinds.few_labels import ControlSample, TwoDraws
-from surelist.promises.phrases import counted, number, percent
+from surelist.promises.phrases import counted, number
 
 UNIFORM, FIRST, SECOND = "control sample", "first draw", "second draw"
 STEP = 1.04  # between neighbouring blocks
@@ -170,26 +171,24 @@ class RecallDesign(RankedDesign, tag="control"):
         }[stage.name]
 
     def describe(self) -> list[str]:
-        lines = super().describe() + (wrapped(self._at_best()) if self.waiting else [])
+        best = at_best(self.size, self.labels, self.promise.kept_share, self.alpha)
+        lines = super().describe() + (wrapped(best) if self.waiting else [])
         listing = "The list will be everyone above its end but those labelled not qualified, and everyone "
         return [*lines, *wrapped(listing + "labelled qualified. Every label is needed.")]
 
-    def _at_best(self) -> str:
-        """What no rule could do better, said before anybody labels."""
-        share = self.promise.kept_share
-        rates = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-        left_out = {
-            rate: lists.most_left_out(self.size, int(rate * self.size), self.labels, share, self.alpha)
-            for rate in rates
-        }
-        half = [rate for rate, rows in left_out.items() if rows >= self.size / 2]
-        if half and half[0] == rates[0]:
-            return ""
-        least = f"at least about {percent(half[0])}" if half else "more than half"
-        return (
-            f"At best: with {counted(self.labels, 'label')} no rule can leave out half of these candidates "
-            f"unless {least} of them qualify."
-        )
+
+def at_best(size: int, labels: int, share: Fraction, alpha: float) -> str:
+    """What no rule could do better, said before anybody labels; nothing where half can be left out anyway."""
+    least = lists.fewest_qualified(size, labels, share, as_fraction(alpha, "alpha"), size // 2)
+    if least == 0:
+        return ""
+    unless = ", however many qualify"
+    if least is not None:
+        unless = f" unless at least {least:,} of them ({numerals.percent(least / size)}) qualify"
+    return (
+        f"At best: with {counted(labels, 'label')} no rule that ends its list at a score is sure to leave "
+        f"out half of these {counted(size, 'candidate')}{unless}."
+    )
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ class PlanRow:
 
     ``assurance`` is the chance that the target is certifiable; ``list_size`` the expected list
     length if it is, and ``excess`` how far that lies above the oracle's, as a share. Intervals
-    are those of a pilot, None without one or where nothing is certifiable.
+    are those of a pilot, None without one or where nothing is certifiable. ``shortest``: of a recall of a
+    collection, the list that no rule which ends it at a score can be sure to better.
     """
 
     rows: int
@@ -56,6 +57,7 @@ class PlanRow:
     list_size: float | None
     excess: float | None
     interval: tuple[float, float] | None = None
+    shortest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ class Plan(Displayed):
     unit: str = "rows"  # of calibration: rows, or whole pools
     measure: str = "list"  # in the table: how long lists are, how many are certified, or left to people
     start: float | None = None  # of a precision promise: where its walk should begin
+    collection: int | None = None  # candidates, where the promise is about these alone
+    said: tuple[str, ...] = ()  # of a collection: what each number of labels is expected to give, and at best
 
     def needs(self, assurance: float, rule: str = "exact") -> int | None:
         """The n from which on one of the assurances planned is reached, by every larger number too."""
@@ -115,6 +119,8 @@ class Plan(Displayed):
 
     def recommendation(self) -> str:
         """What to do, in a sentence or two."""
+        if self.said:
+            return "\n".join(self.said)
         rows = self.recommended
         needed = self.needs(0.9) if self.needed else rows
         if rows is None or needed is None:
@@ -134,6 +140,8 @@ class Plan(Displayed):
     def describe(self, paper: bool = False) -> str:
         """The recommendation, what it rests on, the table, and what is enough; ``paper``: its rule too."""
         per = "per pool" if self.target.pool or self.target.whole_pools else "per 100 candidates"
+        if self.collection is not None:
+            per = f"of {self.collection:,} candidates"
         lines = [
             self.recommendation(),
             "",
@@ -148,7 +156,7 @@ class Plan(Displayed):
         elif self.measure == "band":
             lines.append(f"Left to people with the population known: {self.oracle:.2f} {per}.")
         else:
-            lines.append(f"Oracle list (the population known): {self.oracle:.2f} {per}.")
+            lines.append(f"Oracle list (the population known): {self.length(self.oracle)} {per}.")
         if self.start is not None:
             lines.append(f"Begin the walk at half of that, at a start of {self.start:g}.")
         shown = [each for each in self.rules if paper or each not in PAPER_RULES]
@@ -161,6 +169,10 @@ class Plan(Displayed):
             )
         return "\n".join(lines)
 
+    def length(self, candidates: float) -> str:
+        """The length of a list: on average per pool, or of this collection."""
+        return f"{candidates:.2f}" if self.collection is None else f"{candidates:,.0f}"
+
     @property
     def rules(self) -> list[str]:
         """The rules that are planned for, in the order of the table."""
@@ -168,7 +180,7 @@ class Plan(Displayed):
 
     def _display(self) -> Display:
         needed = [_needs(each, self.unit) for each in self.needed if each.rule not in PAPER_RULES]
-        oracle = HOPELESS if math.isnan(self.oracle) else f"{self.oracle:.2f} candidates"
+        oracle = HOPELESS if math.isnan(self.oracle) else f"{self.length(self.oracle)} candidates"
         known = {"certified": "such a list holds", "band": "left to people at best"}
         best = known.get(self.measure, "best possible list")
         facts = [("for", f"{self.target.describe()}, alpha {self.alpha:g}"), (best, oracle)]
@@ -195,13 +207,13 @@ def _table(plan: Plan, rules: list[str]) -> list[str]:
     heads = (f"  {rule + ': certifiable':>22}  {plan.measure:>24}" for rule in rules)
     lines = [f"{plan.unit:>9}" + "".join(heads)]
     for n in dict.fromkeys(row.rows for row in plan.table):
-        cells = [_cell(row) for row in plan.table if row.rows == n and row.rule in rules]
+        cells = [_cell(plan, row) for row in plan.table if row.rows == n and row.rule in rules]
         lines.append(f"{n:>9,}" + "".join(cells))
     return lines
 
 
-def _cell(row: PlanRow) -> str:
-    size = "-" if row.list_size is None else f"{row.list_size:.2f}"
+def _cell(plan: Plan, row: PlanRow) -> str:
+    size = "-" if row.list_size is None else plan.length(row.list_size)
     if row.excess is not None:
         size += f" ({100 * row.excess:+.0f}%)"
     if row.interval is not None:
@@ -330,3 +342,9 @@ class RateByShare:
 
     def rate(self, share: Floats) -> Floats:
         return np.interp(share, self.listed, self.rates)
+
+    def longest(self, precision: float) -> float:
+        """The share of candidates on the longest list of this precision; nan where there is none."""
+        shares = np.linspace(0.0, 1.0, 20_001)[1:]
+        good = self.rate(shares) >= precision * shares
+        return float(shares[good].max()) if good.any() else math.nan

@@ -22,10 +22,11 @@ import numpy as np
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._names import option
 from surelist._scipy import special
 from surelist.bounds._tails import smallest
 from surelist.errors import InvalidInput
-from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row
+from surelist.lifecycle.labelling_plan import BUDGETS, labelling_needs, labelling_row, plan_collection
 from surelist.lifecycle.plan import COVERAGE, Empirical, Needed, Plan, PlanRow, Population, populations
 from surelist.lifecycle.simulated_plans import SIZES, plan_special
 from surelist.promises.kinds.counts import CountPromise
@@ -48,6 +49,7 @@ def plan(
     pools: int = 100,
     seed: int = 0,
     labelling: bool = False,
+    collection: int | None = None,
 ) -> Plan:
     """How many calibration rows ``target`` needs, and what more rows would save.
 
@@ -60,12 +62,15 @@ def plan(
         Instead of a guess: (scores, labels) of a pilot sample; with whole pools as units (scores, labels,
         pools).
     sizes
-        Calibration sizes to tabulate: rows, or labelled pools.
+        Calibration sizes to tabulate: rows, or labelled pools; with ``collection``, numbers of labels.
     pools
         How many pools will be screened: beyond ``Plan.enough`` rows one more label saves less
         than one review over all of them.
     labelling
         Also tabulate as many labels of chosen rows of a large collection (``Labelling``).
+    collection
+        How many candidates there are, for a ``Recall`` or ``Precision`` of these alone: what a ``Labelling``
+        with so many labels is expected to list, by simulation, and what no rule could do better.
 
     Returns
     -------
@@ -87,6 +92,10 @@ def plan(
     alpha = check.as_level(alpha)
     pools = check.as_count(pools, "pools")
     wanted = [check.as_count(size, "sizes") for size in sizes or SIZES]
+    if collection is not None and isinstance(target, Promise):
+        count = check.as_count(collection, "collection")
+        best, _, _, basis = populations(base_rate, auc, pilot, seed)
+        return plan_collection(target, alpha, wanted if sizes else [*BUDGETS], count, (best, basis), seed)
     if not isinstance(target, CountPromise):
         return plan_special(
             target, alpha, wanted if sizes else None, pilot, pools, seed, labelling, (base_rate, auc)
@@ -103,7 +112,9 @@ def plan(
     if check.as_flag(labelling, "labelling"):
         if target.sample != "block":
             raise InvalidInput(
-                "labelling", f"for {type(target).__name__} labels are random anyway; leave labelling out."
+                "labelling",
+                f"for {type(target).__name__} labels are random anyway; leave labelling out, or give "
+                f"{option('collection')}, how many candidates there are, for a promise about these alone.",
             )
         size = _pool_size(target)
         table += [labelling_row(target, alpha, n, best, size, seed) for n in wanted]

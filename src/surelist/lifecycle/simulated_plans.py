@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._names import option
 from surelist._scipy import special
 from surelist.bounds.pools import stake_for
 from surelist.bounds.precision import passed_steps
@@ -61,7 +62,9 @@ def plan_special(
         raise InvalidInput("target", f"there is no plan for {target.describe()}.")
     if labelling:
         raise InvalidInput(
-            "labelling", "goes with promises of rows that labels can be chosen for; leave it out."
+            "labelling",
+            "goes with promises of rows that labels can be chosen for; leave it out, or for a recall or a "
+            f"precision of one collection give {option('collection')}, how many candidates it has.",
         )
     if target.whole_pools:
         return plan_pools(target, alpha, sizes, pilot, pools, seed)
@@ -104,9 +107,7 @@ def _precise(
 ) -> tuple[float, list[PlanRow], float | None]:
     """The walk on simulated rows, with lists from very many unlabelled scores; and where it should start."""
     curve, rng = RateByShare(best), np.random.default_rng(seed)
-    shares = np.linspace(0.0, 1.0, 20_001)[1:]
-    good = curve.rate(shares) >= target.share * shares
-    longest = float(shares[good].max()) if good.any() else math.nan
+    longest = curve.longest(target.share)
     start = None if math.isnan(longest) else round(longest / 2, 4)
     starts = (target.start,) if target.start is not None else (start,) if start is not None else STARTS
     rows = []
