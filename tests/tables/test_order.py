@@ -66,14 +66,13 @@ def test_few_bins_and_much_skew(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_only_counts_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many rows: at most one line per bin, then at most the scores of one bin."""
     fetched: list[int] = []
-    plain = Eager.rows
+    plain = Eager.columns
 
-    def counting(self: Eager, frame: Any) -> list[tuple[Any, ...]]:
-        rows = plain(self, frame)
-        fetched.append(len(rows))
-        return rows
+    def counting(self: Eager, frame: Any, numbers: Any) -> dict[str, Any]:
+        fetched.append(len(frame))
+        return plain(self, frame, numbers)
 
-    monkeypatch.setattr(Eager, "rows", counting)
+    monkeypatch.setattr(Eager, "columns", counting)
     scores = np.random.default_rng(1).random(1_000_000)
     found = statistics(scores, "polars").find({None: [300_000]})
     assert found[None, 300_000].low == np.sort(scores)[-300_000]
@@ -86,14 +85,13 @@ def test_only_counts_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_order_statistics_take_few_passes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bins that hold much are cut all at once, however many, and those of a cluster on a scale of its own."""
     passes: list[int] = []
-    plain = Eager.rows
+    plain = Eager.columns
 
-    def counting(self: Eager, frame: Any) -> list[tuple[Any, ...]]:
-        rows = plain(self, frame)
-        passes.append(len(rows))
-        return rows
+    def counting(self: Eager, frame: Any, numbers: Any) -> dict[str, Any]:
+        passes.append(len(frame))
+        return plain(self, frame, numbers)
 
-    monkeypatch.setattr(Eager, "rows", counting)
+    monkeypatch.setattr(Eager, "columns", counting)
     monkeypatch.setattr(Engine, "few", 1000)
     rng = np.random.default_rng(2)
     scores = rng.random(100_000)
@@ -109,8 +107,12 @@ def test_many_order_statistics_take_few_passes(kind: str, monkeypatch: pytest.Mo
     assert max(passes) <= 2 * order.LINES
 
 
+def parts(lines: list[tuple[int, int, float, float]]) -> order.Parts:
+    return order.Parts(*map(np.array, zip(*lines, strict=True)))
+
+
 def test_an_engine_whose_bins_overlap_is_not_believed() -> None:
     with pytest.raises(SurelistError, match="overlap"):
-        order._descending([(0, 1, 0.1, 0.3), (1, 1, 0.2, 0.4)])
+        order._descending(parts([(0, 1, 0.1, 0.3), (1, 1, 0.2, 0.4)]))
     with pytest.raises(SurelistError, match="overlap"):
-        order._descending([(0, 1, math.nan, math.nan)])
+        order._descending(parts([(0, 1, math.nan, math.nan)]))

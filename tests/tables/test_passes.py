@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -23,18 +24,24 @@ def scores(kind: str) -> Any:
     return {"probabilities": SCORES, "rounded": SCORES.round(1), "points": 300 + 550 * SCORES}[kind]
 
 
+def noted(monkeypatch: Any, engine: Any, name: str, note: Callable[[Any], None]) -> None:
+    """Every frame that this method of the engine gets."""
+    method = getattr(engine, name)
+
+    def noting(self: Any, frame: Any, *more: Any) -> Any:
+        note(frame)
+        return method(self, frame, *more)
+
+    monkeypatch.setattr(engine, name, noting)
+
+
 @pytest.mark.parametrize("kind", PASSES)
 @pytest.mark.parametrize("grouped", [False, True], ids=["together", "groups"])
 @pytest.mark.parametrize("engine", [Polars, DuckDB])
 def test_a_table_is_calibrated_on_in_two_passes_with_its_summary(kind, grouped, engine, monkeypatch):
     asked: list[int] = []
-    rows = engine.rows
-
-    def counting(self: Any, frame: Any) -> Any:
-        asked.append(1)
-        return rows(self, frame)
-
-    monkeypatch.setattr(engine, "rows", counting)
+    for name in ("rows", "columns"):
+        noted(monkeypatch, engine, name, lambda frame: asked.append(1))
     frame: Any = pl.LazyFrame({"score": scores(kind), "label": LABELS, "group": GROUPS})
     table = frame if engine is Polars else duckdb.from_arrow(frame.collect().to_arrow())
     target: Any = sl.Expected(5, 100)
@@ -55,19 +62,9 @@ def test_text_is_parsed_once(most, tmp_path, monkeypatch):
     path = tmp_path / "past.csv"
     pl.DataFrame({"score": SCORES, "label": LABELS.astype(int), "group": GROUPS}).write_csv(path)
     asked: list[str] = []
-    rows, held = DuckDB.rows, DuckDB.held
-
-    def noting(self: Any, frame: Any) -> Any:
-        asked.append(frame.to_native().explain())
-        return rows(self, frame)
-
-    def holding(self: Any, frame: Any, size: float = 0) -> Any:
-        asked.append(frame.to_native().explain())
-        return held(self, frame, size)
-
+    for name in ("rows", "columns", "held"):
+        noted(monkeypatch, DuckDB, name, lambda frame: asked.append(frame.to_native().explain()))
     said: list[str] = []
-    monkeypatch.setattr(DuckDB, "rows", noting)
-    monkeypatch.setattr(DuckDB, "held", holding)
     target, groups = {name: sl.Expected(2, 50) for name in "ab"}, sl.Groups("group", purpose="a test")
     policy = sl.calibrate_table(
         path, score="score", label="label", target=target, groups=groups, progress=said.append

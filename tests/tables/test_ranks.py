@@ -93,20 +93,43 @@ def test_little_comes_back_from_many_rows(monkeypatch):
     from surelist.tables.engines.polars import Polars
 
     gathered: list[int] = []
-    plain = Polars.rows
+    plain = Polars.columns
 
-    def counting(self, frame):
-        fetched = plain(self, frame)
-        gathered.append(len(fetched))
+    def counting(self, frame, numbers):
+        fetched = plain(self, frame, numbers)
+        gathered.append(len(next(iter(fetched.values()))))
         return fetched
 
     monkeypatch.setattr(Polars, "few", 5000)
-    monkeypatch.setattr(Polars, "rows", counting)
+    monkeypatch.setattr(Polars, "columns", counting)
     scores = np.random.default_rng(7).standard_normal(100_000)
     work = sl.label_table(pl.LazyFrame({"score": scores}), sl.Expected(5, 100), score="score", labels=300)
     assert len(work.ask()) == 75
     assert len(gathered) >= 2
     assert gathered[-1] <= 5000
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_what_is_gathered_comes_back_as_arrays(engine, tmp_path, monkeypatch):
+    """Tuples of ten thousands of lines would take longer than the engine's passes."""
+    import polars as pl
+
+    from surelist.tables.engines.duckdb import DuckDB
+    from surelist.tables.engines.polars import Polars
+
+    kind = {"polars": Polars, "duckdb": DuckDB}[engine]
+    lines, rows = [], kind.rows
+
+    def counting(self, frame):
+        lines.append(rows(self, frame))
+        return lines[-1]
+
+    monkeypatch.setattr(kind, "rows", counting)
+    scores = np.random.default_rng(8).random(50_000)
+    pl.DataFrame({"score": scores}).write_parquet(tmp_path / "all.parquet")
+    work = sl.label_table(tmp_path / "all.parquet", sl.AtLeast(50), score="score", labels=1200, engine=engine)
+    assert len(work.drawn) > 1200
+    assert sum(map(len, lines)) == 1  # how many rows there are
 
 
 def test_bad_rows_are_named_before_anything_is_drawn():

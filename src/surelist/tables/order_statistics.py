@@ -15,19 +15,19 @@ from __future__ import annotations
 
 import math
 import operator
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput, SurelistError
 from surelist.score_summary import BINS, USUAL, Scale
-from surelist.tables.engines import Frame
-from surelist.tables.roles import GROUP, PREFIX, ROWS, SCORE, Columns
+from surelist.tables.engines import Frame, plain
+from surelist.tables.roles import GROUP, ID, PREFIX, ROWS, SCORE, Columns
 from surelist.tables.sources import Table
 
 BIN, LOW, HIGH, ROOT, QUALIFIED = (PREFIX + name for name in ("bin", "low", "high", "root", "qualified"))
@@ -38,8 +38,27 @@ LINES = 1 << 16  # about as many bins come back from one pass
 DEPTH = 1 << 34  # of the finest bins of a scale: beyond, intervals get scales of their own
 TINY = 5e-324
 
-Part = tuple[int, int, float, float]  # bin number, rows, smallest and largest score
 Around = Callable[[Any, float, float], tuple[float, float, int]]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Parts(NamedTuple):
+    """Bins of one group: number, rows, smallest and largest score of each. Of scores that were fetched one by
+    one also the smallest value of the column asked for."""
+
+    bin: Ints
+    rows: Ints
+    low: Floats
+    high: Floats
+    first: NDArray[Any] | None = None
+
+    def only(self, kept: Any) -> Parts:
+        first = None if self.first is None else self.first[kept]
+        return Parts(self.bin[kept], self.rows[kept], self.low[kept], self.high[kept], first)
+
+
+NOTHING = Parts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +78,7 @@ class Cut:
 class Interval:
     """Scores of one group from ``low`` to ``high``: how many, how many lie above, and whose bin they are.
 
-    Of one score that was fetched, ``first`` is the smallest value of the column asked for.
+    Of one score that was fetched, and that one row has, ``first`` is its value in the column asked for.
     """
 
     group: Any
@@ -88,7 +107,7 @@ class OrderStatistics:
 
     def __init__(
         self, columns: Columns, frame: Frame, *, grouped: bool, around: Around | None = None,
-        bins: Mapping[Any, list[Part]] | None = None, depth: int = 1, placed: Frame = None,
+        bins: Mapping[Any, Parts] | None = None, depth: int = 1, placed: Frame = None,
         first: str | None = None,
     ) -> None:  # fmt: skip
         self.columns, self.around, self.first, self.cut = columns, around, first, Cut(depth=depth)
@@ -98,53 +117,45 @@ class OrderStatistics:
         self.keys = [GROUP] if grouped else []
         self.known: dict[Any, dict[float, tuple[int, int]]] = {}
         if bins is None:
-            bins = by_group(columns.rows(counted(self.frame, self.keys, self.cut.bins), "counting scores"))
-        self.bins = {name: _descending(parts) for name, parts in bins.items()}
+            bins = fetched(columns, counted(self.frame, self.keys, self.cut.bins), "counting scores")
+        self.bins = bins
 
     def find(self, wanted: Mapping[Any, Iterable[int]]) -> Answers:
         """The count-th largest score of each group, for each count wanted, as an interval of one score."""
         answers: Answers = {}
         pending: Pending = {}
         for group, counts in wanted.items():
-            everyone = Interval(group, -math.inf, math.inf, 0, 0)
-            _settle(everyone, self.cut, self.bins.get(group, []), counts, answers, pending)
+            parts = self.bins.get(group, NOTHING)
+            everyone = Interval(group, -math.inf, math.inf, int(parts.rows.sum()), 0)
+            self._settle({everyone: list(counts)}, self.cut, parts, answers, pending)
         whole: set[Interval] = set()  # intervals that no bins can split: fetched however large
         while pending:
             divisible = [each for each in pending if each not in whole]
             if sum(each.rows for each in divisible) <= self.columns.table.engine.few:
                 self._fetch(pending, answers)
                 break
-            for each, (cut, parts) in self._split(divisible).items():
-                if len(parts) == 1 and cut.of is each:
-                    whole.add(each)
-                else:
-                    _settle(each, cut, parts, pending.pop(each), answers, pending)
+            by_cut: dict[Cut, list[Interval]] = {}
+            for each in divisible:
+                by_cut.setdefault(each.cut, []).append(each)
+            cut, siblings = max(by_cut.items(), key=lambda item: len(item[1]))
+            if len(siblings) > SPLITS and cut.depth < DEPTH:
+                self._deeper(cut, siblings, answers, pending)
+            else:
+                largest = sorted(divisible, key=lambda each: -each.rows)[:SPLITS]
+                whole |= self._apart(largest, answers, pending)
         return answers
 
-    def _split(self, intervals: list[Interval]) -> dict[Interval, tuple[Cut, list[Part]]]:
-        """Cut some intervals more finely, in one pass."""
-        by_cut: dict[Cut, list[Interval]] = {}
-        for each in intervals:
-            by_cut.setdefault(each.cut, []).append(each)
-        cut, siblings = max(by_cut.items(), key=lambda item: len(item[1]))
-        if len(siblings) > SPLITS and cut.depth < DEPTH:
-            return self._deeper(cut, siblings)
-        return self._apart(sorted(intervals, key=lambda each: -each.rows)[:SPLITS])
-
-    def _deeper(self, cut: Cut, siblings: list[Interval]) -> dict[Interval, tuple[Cut, list[Part]]]:
-        """By more bins of the scale whose bins they are."""
+    def _deeper(self, cut: Cut, siblings: list[Interval], answers: Answers, pending: Pending) -> None:
+        """Cut intervals by more bins of the scale whose bins they are."""
         bins, groups = {each.bin for each in siblings}, {each.group for each in siblings}
         finer = 1 << max(1, (LINES // (len(bins) * len(groups))).bit_length() - 1)
         deep = replace(cut, depth=min(DEPTH, cut.depth * finer))
-        frame = self._inside(self.frame, {cut: bins}, groups)
-        parts: dict[tuple[Any, int], list[Part]] = {}
-        for *key, bin_, rows, low, high in self._count_finer(frame, deep.bins):
-            outer = bin_ * cut.depth // deep.depth
-            parts.setdefault((key[0] if key else None, outer), []).append((bin_, rows, low, high))
-        return {each: (deep, self._inner(each, parts.get((each.group, each.bin), []))) for each in siblings}
+        found = self._count_finer(self._inside(self.frame, {cut: bins}, groups), deep.bins)
+        for group, own in _by_group({each: pending.pop(each) for each in siblings}).items():
+            self._settle(own, deep, found.get(group, NOTHING), answers, pending)
 
-    def _apart(self, intervals: list[Interval]) -> dict[Interval, tuple[Cut, list[Part]]]:
-        """Each on a scale of its own."""
+    def _apart(self, intervals: list[Interval], answers: Answers, pending: Pending) -> set[Interval]:
+        """Cut each on a scale of its own; those that come back whole."""
         depth = 1 << max(0, (LINES // (len(intervals) * BINS)).bit_length() - 1)
         stride = (BINS + 3) * depth  # bin numbers set aside for each: one more bin at either end
         cuts = [Cut(_own_scale(each), depth, each) for each in intervals]
@@ -156,20 +167,49 @@ class OrderStatistics:
             (inside, cut.bins + (number * stride + depth))
             for number, (inside, cut) in enumerate(zip(within, cuts, strict=True))
         )
-        parts: list[list[Part]] = [[] for _ in cuts]
-        for *_, bin_, rows, low, high in self._count_finer(frame, bins):
-            parts[bin_ // stride].append((bin_ % stride - depth, rows, low, high))
-        return {
-            each: (cut, self._inner(each, part))
-            for each, part, cut in zip(intervals, parts, cuts, strict=True)
-        }
+        found, whole = self._count_finer(frame, bins), set[Interval]()
+        for number, (each, cut) in enumerate(zip(intervals, cuts, strict=True)):
+            parts = found.get(each.group, NOTHING)
+            parts = parts.only(parts.bin // stride == number)
+            parts = parts._replace(bin=parts.bin % stride - depth)
+            if len(parts.bin) == 1:
+                whole.add(each)
+            else:
+                self._settle({each: pending.pop(each)}, cut, parts, answers, pending)
+        return whole
 
-    def _count_finer(self, frame: Frame, bins: nw.Expr) -> list[tuple[Any, ...]]:
-        return self.columns.rows(counted(frame, self.keys, bins), "counting scores more finely")
+    def _count_finer(self, frame: Frame, bins: nw.Expr) -> dict[Any, Parts]:
+        return fetched(self.columns, counted(frame, self.keys, bins), "counting scores more finely")
 
-    def _inner(self, outer: Interval, parts: list[Part]) -> list[Part]:
-        require_same_rows(sum(part[1] for part in parts) == outer.rows, self.columns.table)
-        return _descending(parts)
+    def _settle(self, outers: Pending, cut: Cut, parts: Parts, answers: Answers, pending: Pending) -> None:
+        """Put every count of these intervals of one group into the bin that holds it; a bin of one value is
+        the answer."""
+        intervals = sorted(outers, key=lambda each: each.above)
+        low, high = (np.array([getattr(each, end) for each in intervals]) for end in ("low", "high"))
+        above, rows = (np.array([getattr(each, n) for each in intervals]) for n in ("above", "rows"))
+        parts = _descending(parts)
+        outer = np.searchsorted(-low, -parts.low)  # the interval that a bin lies in, if any
+        held = np.flatnonzero(parts.high <= np.append(high, -math.inf)[outer])
+        parts, outer = parts.only(held), outer[held]
+        same = np.array_equal(np.bincount(outer, parts.rows, len(rows)), rows)
+        require_same_rows(same, self.columns.table)
+        ends = np.cumsum(parts.rows) + (above - np.cumsum(rows) + rows)[outer]
+        counts = [count for each in intervals for count in outers[each]]
+        places = np.searchsorted(ends, counts).tolist()
+        holders: dict[int, Interval] = {}
+        for count, at in zip(counts, places, strict=True):
+            if at not in holders:
+                size = int(parts.rows[at])
+                first = parts.first[at] if parts.first is not None and size == 1 else None
+                holders[at] = Interval(
+                    intervals[0].group, float(parts.low[at]), float(parts.high[at]), size,
+                    int(ends[at]) - size, cut, int(parts.bin[at]), first,
+                )  # fmt: skip
+            holder = holders[at]
+            if holder.low == holder.high:
+                answers[holder.group, count] = holder
+            else:
+                pending.setdefault(holder, []).append(count)
 
     def _fetch(self, pending: Pending, answers: Answers) -> None:
         """Bring back the scores of all intervals, with their counts."""
@@ -193,25 +233,24 @@ class OrderStatistics:
         if self.first is not None:
             counts.append(nw.col(self.first).min().alias(LOW))
         asked = kept.with_columns(self.ranked.alias(BIN)).group_by(*self.keys, SCORE).agg(*counts)
-        found: dict[Any, dict[float, list[Any]]] = {}
-        for row in self.columns.rows(asked, "fetching the scores around the thresholds"):
-            scores = found.setdefault(row[0] if self.keys else None, {})
-            value, rows, ranked, *first = row[len(self.keys) :]
-            sums = scores.setdefault(value, [0, 0, first[0] if first else None])  # -0.0 is another's equal
-            sums[0], sums[1] = sums[0] + int(rows), sums[1] + int(ranked)
-            sums[2] = min(sums[2], first[0]) if first and sums[2] is not None else None
-        if wide is not None:
-            for group, scores in found.items():
-                self.known.setdefault(group, {}).update({s: (n[0], n[1]) for s, n in scores.items()})
-        values = {group: sorted(s for s, n in scores.items() if n[1]) for group, scores in found.items()}
-        for each, counts_wanted in pending.items():
-            own, lines = values.get(each.group, []), found.get(each.group, {})
-            held = own[bisect_left(own, each.low) : bisect_right(own, each.high)]
-            singles = self._inner(each, [(at, lines[s][1], s, s) for at, s in enumerate(held)])
-            _settle(each, each.cut, singles, counts_wanted, answers, {})
-            for count in counts_wanted if self.first is not None else ():
-                single = answers[each.group, count]
-                answers[each.group, count] = replace(single, first=lines[single.low][2])
+        numbers = (SCORE, ROWS, BIN) if self.first == ID else (SCORE, ROWS, BIN, LOW)
+        raw = self.columns.arrays(asked, "fetching the scores around the thresholds", numbers)
+        lines, first = lines_by_group(raw), raw.get(LOW)
+        for group, own in _by_group(pending).items():
+            at = lines.get(group, NOTHING.bin)
+            at = at[np.argsort(-raw[SCORE][at], kind="stable")]
+            scores = raw[SCORE][at]
+            starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1])[: len(at)])
+            scores = scores[starts]  # -0.0 is another's equal
+            rows, ranked = (_added(raw[name][at], starts) for name in (ROWS, BIN))
+            if wide is not None:
+                both = zip(rows.tolist(), ranked.tolist(), strict=True)
+                self.known.setdefault(group, {}).update(zip(scores.tolist(), both, strict=True))
+            singles = Parts(
+                -np.arange(len(starts)), ranked, scores, scores,
+                None if first is None else np.asarray(first, dtype=object)[at[starts]],
+            ).only(ranked > 0)  # fmt: skip
+            self._settle(own, self.cut, singles, answers, {})
 
     def _widened(self, intervals: list[Interval]) -> list[Interval] | None:
         """With all rows of their bins, qualified or not; None where those are many."""
@@ -251,12 +290,25 @@ def counted(frame: Frame, keys: Sequence[str], bins: nw.Expr, *more: nw.Expr) ->
     return frame.with_columns(bins.alias(BIN)).group_by(*keys, BIN).agg(*counts, *more)
 
 
-def by_group(lines: Iterable[tuple[Any, ...]]) -> dict[Any, list[Part]]:
-    """Bins that came back, by group (None without groups)."""
-    parts: dict[Any, list[Part]] = {}
-    for *key, bin_, rows, low, high in lines:
-        parts.setdefault(key[0] if key else None, []).append((int(bin_), int(rows), low, high))
-    return parts
+def fetched(columns: Columns, frame: Frame, what: str) -> dict[Any, Parts]:
+    """Bins of ``counted``, by group (None without groups); where there is no score, low and high are NaN."""
+    raw = columns.arrays(frame, what, (BIN, ROWS, LOW, HIGH))
+    bins, rows = (np.nan_to_num(raw[name]).astype(np.int64) for name in (BIN, ROWS))
+    parts = Parts(bins, rows, raw[LOW], raw[HIGH])
+    return {name: parts.only(lines) for name, lines in lines_by_group(raw).items()}
+
+
+def lines_by_group(raw: Mapping[str, Any]) -> dict[Any, Ints]:
+    """Which lines came back for each group; None without groups."""
+    if GROUP not in raw:
+        return {None: np.arange(len(raw[ROWS]))}
+    lines: dict[Any, list[int]] = {}
+    for at, name in enumerate(raw[GROUP]):
+        lines.setdefault(name, []).append(at)
+    named: dict[Any, list[int]] = {}
+    for name, held in zip(plain(lines), lines.values(), strict=True):
+        named.setdefault(name, []).extend(held)
+    return {name: np.array(held, dtype=np.int64) for name, held in named.items()}
 
 
 def pick(cases: Iterable[tuple[nw.Expr | None, nw.Expr]]) -> nw.Expr:
@@ -307,31 +359,27 @@ def _own_scale(interval: Interval) -> Scale:
     return Scale.own(low or TINY, high or -TINY, low, high)
 
 
-def _descending(parts: list[Part]) -> list[Part]:
+def _descending(parts: Parts) -> Parts:
     """Bins from the top down, checked to be in order and disjoint."""
-    parts, below = sorted(parts, reverse=True), math.inf
-    for _, _, low, high in parts:
-        if not low <= high < below:
-            raise SurelistError(f"bins of scores overlap at {high!r}: this engine's arithmetic is not exact.")
-        below = low
+    parts = parts.only(np.argsort(-parts.bin))
+    below = np.append(math.inf, parts.low[:-1])[: len(parts.low)]
+    wrong = np.flatnonzero(~((parts.low <= parts.high) & (parts.high < below)))
+    if len(wrong):
+        high = float(parts.high[wrong[0]])
+        raise SurelistError(f"bins of scores overlap at {high!r}: this engine's arithmetic is not exact.")
     return parts
 
 
-def _settle(
-    outer: Interval, cut: Cut, parts: list[Part], counts: Iterable[int], answers: Answers, pending: Pending
-) -> None:
-    """Put every count into the bin that holds it; a bin of one value is the answer."""
-    ends = list(accumulate((rows for _, rows, _, _ in parts), initial=outer.above))
-    holders: dict[int, Interval] = {}
-    for count in counts:
-        at = bisect_left(ends, count, 1) - 1
-        if at not in holders:
-            bin_, rows, low, high = parts[at]
-            holders[at] = Interval(outer.group, float(low), float(high), rows, ends[at], cut, bin_)
-        if holders[at].low == holders[at].high:
-            answers[outer.group, count] = holders[at]
-        else:
-            pending.setdefault(holders[at], []).append(count)
+def _by_group(pending: Pending) -> dict[Any, Pending]:
+    parts: dict[Any, Pending] = {}
+    for each, counts in pending.items():
+        parts.setdefault(each.group, {})[each] = counts
+    return parts
+
+
+def _added(counts: Floats, starts: Ints) -> Ints:
+    """Sums of the lines from each start to the next."""
+    return np.add.reduceat(counts, starts).astype(np.int64) if len(starts) else NOTHING.rows
 
 
 def _any(conditions: Iterable[Any]) -> nw.Expr:

@@ -54,26 +54,21 @@ class RankedTable:
             table, score=score, id=None if self._ordered else id, group=group
         )
         frame, grouped = self._frame(places=False), group is not None
-        lines = columns.rows(
-            order.counted(frame, [GROUP] if grouped else [], order.bin_of(USUAL, FINER)),
-            "counting candidates",
-        )
-        sizes: dict[Any, int] = {}
-        for row in lines:
-            raw = row[0] if grouped else None
-            sizes[raw] = sizes.get(raw, 0) + int(row[-3])
-        unusable = sum(int(row[-3]) for row in lines if row[-1] is None)
+        counted = order.counted(frame, [GROUP] if grouped else [], order.bin_of(USUAL, FINER))
+        bins = order.fetched(columns, counted, "counting candidates")
+        sizes = {raw: int(parts.rows.sum()) for raw, parts in bins.items()}
+        unusable = sum(int(parts.rows[np.isnan(parts.low)].sum()) for parts in bins.values())
         problems = bad_rows.unusable_scores(columns, unusable)
         bad_rows.stop_for(columns, problems + bad_rows.wrong_groups(columns, sizes, None))
-        if not lines:
+        if not sum(sizes.values()):
             raise InvalidInput(table.name, "has no rows.")
         self._raw = {str(raw) if grouped else None: raw for raw in sorted(sizes, key=str)}
         self.sizes: dict[str | None, int] = {name: sizes[raw] for name, raw in self._raw.items()}
         self._placed = self._frame(places=True)
-        place, bins = ROW if self._ordered else ID, order.by_group(lines)
         self._order = order.OrderStatistics(
-            columns, frame, grouped=grouped, bins=bins, depth=FINER, placed=self._placed, first=place
-        )
+            columns, frame, grouped=grouped, bins=bins, depth=FINER, placed=self._placed,
+            first=ROW if self._ordered else ID,
+        )  # fmt: skip
 
     def _frame(self, *, places: bool) -> Frame:
         """Scores and groups; with ``places``, what orders ties as well."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -56,6 +56,12 @@ class Columns:
         self.table.say(what)
         with self.table.reading():
             return self.table.engine.rows(frame)
+
+    def arrays(self, frame: Frame, what: str, numbers: Collection[str]) -> dict[str, Any]:
+        """Run one pass and fetch its columns: ``numbers`` as float64, NaN where missing, others as lists."""
+        self.table.say(what)
+        with self.table.reading():
+            return self.table.engine.columns(frame, numbers)
 
     def member(self, name: str | None) -> nw.Expr | None:
         """Rows of the group known as ``name``; None where everyone belongs (no groups)."""

@@ -32,7 +32,7 @@ class GroupBins:
     """One group's rows: how many in each state, usable ones in bins, and the bins of those qualified."""
 
     states: Mapping[int, int]
-    qualified: list[order.Part]
+    qualified: order.Parts
     bins: Bins
     high: NDArray[np.float64]  # the largest score of each bin
 
@@ -54,17 +54,18 @@ class GroupBins:
         sums = sum(int(each[5]) for each in usable), sum(int(each[5]) for each in good)
         rows, ranked = (np.add.reduceat(each, starts) for each in (rows, ranked))
         bins = Bins(low, low < high, rows, ranked, float(high.max(initial=-np.inf)), sums)
-        parts = [(int(each[1]), int(each[2]), float(each[3]), float(each[4])) for each in good]
-        return cls(states, parts, bins, high)
+        bin_, counts = (np.array([int(each[at]) for each in good], dtype=np.int64) for at in (1, 2))
+        ends = (np.array([float(each[at]) for each in good]) for at in (3, 4))
+        return cls(states, order.Parts(bin_, counts, *ends), bins, high)
 
     @property
     def scale(self) -> Scale:
         """For bins of its own."""
         lowest, highest = float(self.bins.low[0]), self.bins.highest
-        if not self.qualified:
+        good = self.qualified
+        if not len(good.bin):
             return Scale.own(lowest, highest, lowest, highest)
-        low, high = min(part[2] for part in self.qualified), max(part[3] for part in self.qualified)
-        return Scale.own(low, high, lowest, highest)
+        return Scale.own(float(good.low.min()), float(good.high.max()), lowest, highest)
 
     def reached(self, threshold: float, scores: Mapping[float, tuple[int, int]]) -> Reached | None:
         """Rows and qualified rows at and above a threshold; ``scores`` are those known one by one.

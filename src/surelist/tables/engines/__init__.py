@@ -11,11 +11,11 @@ import narwhals as nw
 
 from surelist._check import EngineName
 from surelist.errors import InvalidInput
-from surelist.tables.engines.base import Beside, Engine, Files, Frame, is_remote
+from surelist.tables.engines.base import Beside, Engine, Files, Frame, is_remote, plain
 
 ENGINES = get_args(EngineName)
 
-__all__ = ["ENGINES", "Beside", "Engine", "Files", "Frame", "engine_of", "is_remote", "reader_of"]
+__all__ = ["ENGINES", "Beside", "Engine", "Files", "Frame", "engine_of", "is_remote", "plain", "reader_of"]
 
 
 def engine_of(frame: Frame) -> tuple[Engine, Frame]:

@@ -161,7 +161,7 @@ def _filled(values: Any, number: bool) -> Any:
         filled = np.array(np.ma.getdata(values), dtype=np.float64)
         filled[mask] = np.nan
         return filled
-    return [None if gone else value for value, gone in zip(values, mask, strict=True)]
+    return [None if gone else value for value, gone in zip(np.ma.getdata(values), mask, strict=True)]
 
 
 def number_in(text: str, style: NumberStyle = PLAIN) -> str:

@@ -48,8 +48,10 @@ class Polars(Engine):
         return nw.from_native(scanned)
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = frame.to_native().collect(engine="streaming").rows()
-        return rows
+        return list(self._collect(frame).rows())
+
+    def _collect(self, frame: Frame) -> Frame:
+        return nw.from_native(frame.to_native().collect(engine="streaming"))
 
     def with_numbers(
         self, frame: Frame, column: str, alias: str, *, label: bool, style: NumberStyle = PLAIN
