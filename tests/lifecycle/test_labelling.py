@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 
 import surelist as sl
@@ -492,10 +493,12 @@ def test_ranks_are_found_without_sorting_everyone(kind):
         "many alike": rng.random(200_000).round(3),
         "crowded": np.concatenate([rng.random(150_000) * 1e-9, rng.random(50_000)]),
     }[kind]
-    everyone = Ranking(scores).rows(np.arange(len(scores)))
+    everyone, _ = Ranking(scores).rows(np.arange(len(scores)))
     assert sorted(everyone.tolist()) == list(range(len(scores)))
     ranks = np.sort(rng.choice(len(scores), 3, replace=False))
-    assert np.array_equal(Ranking(scores).rows(ranks), np.argsort(-scores, kind="stable")[ranks])
+    found, reaching = Ranking(scores).rows(ranks)
+    assert np.array_equal(found, np.argsort(-scores, kind="stable")[ranks])
+    assert reaching.tolist() == [(scores >= each).sum() for each in scores[found]]
 
 
 def test_stages_and_the_length_of_the_list_are_counted():
@@ -531,10 +534,24 @@ def test_how_many_are_listed_counts_those_tied_at_the_threshold(target):
     rng = np.random.default_rng(3)
     labels = rng.random(1_200) < 0.3
     scores = np.where(labels | (rng.random(1_200) < 0.5), 1.0, 0.0)
-    work = sl.Labelling(scores, target, labels=150)
-    while len(rows := work.ask()):
-        work.tell(rows, labels[rows])
-    assert work.select(scores).sum() == pytest.approx(work.listed, rel=0.1)
+    table = pl.LazyFrame({"score": scores})
+    for work in (
+        sl.Labelling(scores, target, labels=150),
+        sl.label_table(table, target, labels=150, score="score"),
+    ):
+        while len(rows := work.ask()):
+            work.tell(rows, labels[rows])
+        assert work.select(scores).sum() == work.listed
+        assert work.listed_exactly
+        state = json.loads(work.dumps())
+        for impossible in ([[0, 1]], [[0, 1_300]], [[1_200, 1_200]]):
+            state["designs"][0]["sample"]["ends"] = impossible
+            with pytest.raises(sl.PolicyFileError, match="tied with a row"):
+                sl.Labelling.loads(json.dumps(state))
+        del state["designs"][0]["sample"]["ends"]
+        unknown = sl.Labelling.loads(json.dumps(state))
+        assert unknown.listed <= work.listed
+        assert not unknown.listed_exactly
 
 
 def test_a_judges_verdicts_are_scores_whose_ties_the_ids_break():

@@ -45,6 +45,7 @@ def tight(monkeypatch):
 def check(found: ranks.RankedRows, scores: np.ndarray, members: np.ndarray, asked: np.ndarray) -> None:
     order = members[np.lexsort((members, -scores[members]))]
     assert np.array_equal(found.scores, scores[order[asked]])
+    assert found.reaching.tolist() == [(scores[members] >= each).sum() for each in found.scores]
     if found.rows is not None:
         assert np.array_equal(found.rows, order[asked])
     else:  # ties in an order of their own: other ranks, other rows

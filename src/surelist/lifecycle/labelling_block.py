@@ -105,7 +105,8 @@ class BlockDesign(Design, tag="block"):
             return self._refused()
         best = max(passed, key=lambda verdict: verdict.threshold)
         listed = self.sample.reaching(best.threshold)
-        return replace(best, listed=listed, share=listed / self.size)
+        exactly = self.sample.knows_ties
+        return replace(best, listed=listed, share=listed / self.size, exactly=exactly)
 
     def run_fallback(self) -> Finding | None:
         """The pilot's own block, fixed beforehand, at its share of alpha."""

@@ -44,11 +44,13 @@ MISSING_LABELS = Conditions(evidence="labelling", labels="missing")
 
 @dataclass(frozen=True)
 class Fetched:
-    """Rows of a collection at given ranks: row numbers, scores, and ids where there are any."""
+    """Rows of a collection at given ranks: row numbers, scores, ids where there are any, and how many of the
+    group score as high as each or higher."""
 
     rows: Ints
     scores: NDArray[np.float64]
     ids: list[str] | None
+    reaching: Ints
 
 
 class ScoredCollection(Protocol):
@@ -59,29 +61,34 @@ class ScoredCollection(Protocol):
     def at(self, group: str | None, ranks: Ints) -> Fetched:
         """The rows at these ranks of the group's order by score, best first."""
 
-    def reaching(self, group: str | None, scores: list[float]) -> list[int]:
-        """How many of the group score at or above each of these."""
-
 
 class Sample(Struct, forbid_unknown_fields=True):
-    """Drawn rows, best first. ``labels`` has one sign a row: 0, 1, ? (waiting) or - (will not come)."""
+    """Drawn rows, best first. ``labels`` has one sign a row: 0, 1, ? (waiting) or - (will not come).
+
+    ``ends``: where rows of the collection are tied with the last drawn row of a score and rank below it, its
+    place and how many score so high; older states have none.
+    """
 
     rows: list[int]
     ids: list[str] | None
     scores: list[float]
     ranks: list[int]
     labels: str
+    ends: list[tuple[int, int]] | msgspec.UnsetType = msgspec.UNSET
 
     def marked(self, places: list[int], mark: str = "1") -> list[int]:
         """Those of the places with this label."""
         return [at for at in places if self.labels[at] == mark]
 
     def reaching(self, score: float) -> int:
-        """How many of the collection score so high: down to the last drawn row that does. Of those tied
-        with it some may rank lower still."""
-        return max(
-            (rank + 1 for rank, each in zip(self.ranks, self.scores, strict=True) if each >= score), default=0
-        )
+        """How many of the collection score as high as this drawn score or higher; at least so many where
+        there are no ``ends``."""
+        last = sum(each >= score for each in self.scores) - 1
+        return dict(self.ends or []).get(last, self.ranks[last] + 1) if last >= 0 else 0
+
+    @property
+    def knows_ties(self) -> bool:
+        return self.ends is not msgspec.UNSET
 
     def set_label(self, at: int, mark: str) -> None:
         self.labels = self.labels[:at] + mark + self.labels[at + 1 :]
@@ -98,6 +105,10 @@ class Sample(Struct, forbid_unknown_fields=True):
         hold(self.ranks == sorted(set(self.ranks)), "its ranks are out of order")
         hold(not self.ranks or 0 <= self.ranks[0] <= self.ranks[-1] < size, "a rank is impossible")
         hold(self.scores == sorted(self.scores, reverse=True), "its scores are out of order")
+        below = [*self.ranks[1:], size]
+        for at, end in self.ends or []:
+            possible = 0 <= at < length and self.ranks[at] + 1 < end <= below[at]
+            hold(possible, "more or fewer are tied with a row than there can be")
 
 
 @dataclass(frozen=True)
@@ -209,9 +220,12 @@ class LabelRequest:
     def sampled(self, ranks: Ints) -> dict[str, Any]:
         """What every design records: what was asked, and the rows at these ranks, rising."""
         fetched = self.collection.at(self.group, ranks)
+        last = np.append(fetched.scores[1:] != fetched.scores[:-1], True)
+        tied = np.flatnonzero(last & (fetched.reaching > ranks + 1))
         sample = Sample(
-            fetched.rows.tolist(), fetched.ids, fetched.scores.tolist(), ranks.tolist(), WAITING * len(ranks)
-        )
+            fetched.rows.tolist(), fetched.ids, fetched.scores.tolist(), ranks.tolist(), WAITING * len(ranks),
+            list(zip(tied.tolist(), fetched.reaching[tied].tolist(), strict=True)),
+        )  # fmt: skip
         target = msgspec.to_builtins(self.target)
         return {
             "group": self.group,
@@ -224,7 +238,8 @@ class LabelRequest:
 
 @dataclass(frozen=True)
 class Finding:
-    """A threshold with its proof, or the refusal. ``listed``: candidates on the list, or about."""
+    """A threshold with its proof, or the refusal. ``listed``: candidates on the list, ``exactly`` or at least
+    so many."""
 
     threshold: float
     count: int
@@ -234,6 +249,7 @@ class Finding:
     proof: Any  # of the design, None with a refusal
     refusal: NotCertifiable | None = None
     share: float | None = None  # of the collection, at or above the threshold
+    exactly: bool = True
 
 
 class Labelled(Struct, frozen=True):

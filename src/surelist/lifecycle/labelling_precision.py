@@ -266,16 +266,9 @@ def score_ends(collection: ScoredCollection, group: str | None) -> tuple[list[in
     best score of all."""
     size = collection.sizes[group]
     ends = np.array(block_sizes(1, size, STEP), dtype=np.int64)
-    around = np.unique(np.concatenate([ends - 1, np.minimum(ends, size - 1)]))
-    scores = collection.at(group, around).scores
-    last, after = (scores[np.searchsorted(around, at)] for at in (ends - 1, np.minimum(ends, size - 1)))
-    inside = (last == after) & (ends < size)
-    tied = np.unique(last[inside]).tolist()
-    reached = dict(zip(tied, collection.reaching(group, tied), strict=True)) if tied else {}
-    moved = {reached[cut] if cross else end: cut for end, cut, cross in zip(
-        ends.tolist(), last.tolist(), inside.tolist(), strict=True
-    )}  # fmt: skip
-    return sorted(moved), [moved[end] for end in sorted(moved)], float(scores[0])
+    fetched = collection.at(group, ends - 1)
+    moved = dict(zip(fetched.reaching.tolist(), fetched.scores.tolist(), strict=True))
+    return sorted(moved), [moved[end] for end in sorted(moved)], float(fetched.scores[0])
 
 
 class BlockPlan(NamedTuple):

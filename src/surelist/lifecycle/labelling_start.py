@@ -50,18 +50,10 @@ class ArrayCollection:
     def at(self, group: str | None, ranks: Ints) -> Fetched:
         if group not in self._rankings:
             self._rankings[group] = Ranking(self._of(group))
-        rows = self._rankings[group].rows(ranks)
+        rows, reaching = self._rankings[group].rows(ranks)
         rows = rows if group is None else self._members[group][rows]
         ids = None if self._ids is None else [self._ids[row] for row in rows.tolist()]
-        return Fetched(rows, self._scores[rows], ids)
-
-    def reaching(self, group: str | None, scores: list[float]) -> list[int]:
-        rising = np.sort(scores)
-        passed = np.bincount(
-            np.searchsorted(rising, self._of(group), side="right"), minlength=len(scores) + 1
-        )
-        above = np.cumsum(passed[::-1])[::-1][1:]  # at or above the lowest, the second lowest, ...
-        return [int(above[at]) for at in np.searchsorted(rising, scores)]
+        return Fetched(rows, self._scores[rows], ids, reaching)
 
     def _of(self, group: str | None) -> NDArray[np.float64]:
         return self._scores if group is None else self._scores[self._members[group]]
@@ -85,9 +77,10 @@ class Ranking:
             self._counts = np.bincount(self._bins, minlength=BINS)
         self._order = None if binned else np.argsort(-scores, kind="stable")
 
-    def rows(self, ranks: Ints) -> Ints:
+    def rows(self, ranks: Ints) -> tuple[Ints, Ints]:
+        """Who is at these ranks, and how many score as high or higher."""
         if self._order is not None:
-            return np.asarray(self._order[ranks])
+            return self._among(self._order, ranks)
         wanted = np.searchsorted(np.cumsum(self._counts), ranks, side="right")
         held = np.zeros(BINS, dtype=np.bool_)
         held[wanted] = True
@@ -97,7 +90,13 @@ class Ranking:
         rows = np.flatnonzero(held[self._bins])
         rows = rows[np.argsort(-self._scores[rows], kind="stable")]
         skipped = np.cumsum(np.where(held, 0, self._counts))[wanted]  # better ones in bins not sorted
-        return np.asarray(rows[ranks - skipped])
+        found, reaching = self._among(rows, ranks - skipped)
+        return found, reaching + skipped
+
+    def _among(self, rows: Ints, places: Ints) -> tuple[Ints, Ints]:
+        """The same among rows in order, which hold everyone of their scores."""
+        rising, found = self._scores[rows][::-1], rows[places]
+        return found, len(rows) - np.searchsorted(rising, self._scores[found])
 
 
 def judge_scores(verdicts: Any, ids: Any = None) -> NDArray[np.float64]:

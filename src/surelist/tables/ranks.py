@@ -31,11 +31,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RankedRows:
-    """Rows at ranks: their numbers where rows have an order, their ids where they have none; and scores."""
+    """Rows at ranks: their numbers where rows have an order, their ids where they have none; scores, and how
+    many score as high or higher."""
 
     rows: Ints | None
     scores: Floats
     ids: list[str] | None
+    reaching: Ints
 
 
 class RankedTable:
@@ -98,9 +100,10 @@ class RankedTable:
         firsts |= self._among_ties(group, tied) if tied else {}
         scores = np.array([by_rank[rank].low for rank in asked], dtype=np.float64)
         rows = [firsts[rank] for rank in asked]
+        reaching = np.array([by_rank[rank].above + by_rank[rank].rows for rank in asked], dtype=np.int64)
         if self._ordered:
-            return RankedRows(np.array(rows, dtype=np.int64), scores, None)
-        return RankedRows(None, scores, rows)
+            return RankedRows(np.array(rows, dtype=np.int64), scores, None, reaching)
+        return RankedRows(None, scores, rows, reaching)
 
     def _among_ties(self, group: str | None, tied: dict[int, order.Interval]) -> dict[int, Any]:
         """Which row is at a rank of one score's rows, by their places, of which the lowest is the first.
@@ -136,14 +139,3 @@ class RankedTable:
             rank: sorted(ids[each.group, rows[rank]], key=str)[rank - tied[rank].above - each.above]
             for rank, each in at.items()
         }
-
-    def reaching(self, group: str | None, scores: list[float]) -> list[int]:
-        """How many of the group score at or above each of these, in one pass."""
-        if not scores:
-            return []
-        counts = [
-            (nw.col(SCORE) >= each).cast(nw.Int64).sum().alias(f"{SCORE}{at}")
-            for at, each in enumerate(scores)
-        ]
-        frame = self._of(self._frame(places=False), group).select(*counts)
-        return [int(each) for each in self._columns.rows(frame, "counting scores")[0]]

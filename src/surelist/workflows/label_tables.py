@@ -52,16 +52,13 @@ class TableCollection:
             assert self._ident is not None
             ids = self._named(fetched.ids or [], group, ranks, lambda at: f"score {fetched.scores[at]}")
             rows_with_ids(self._table, self._ident, ids, [self._ident])  # each of them once
-            return Fetched(ranks + self._starts[group], fetched.scores, ids)
+            return Fetched(ranks + self._starts[group], fetched.scores, ids, fetched.reaching)
         if self._ident is None:
-            return Fetched(fetched.rows, fetched.scores, None)
+            return Fetched(fetched.rows, fetched.scores, None, fetched.reaching)
         numbers = fetched.rows.tolist()
         ids = [row[0] for row in rows_at(self._table, numbers, [self._ident])]
         named = self._named(ids, group, ranks, lambda at: f"row {self._table.sheet_rows([numbers[at]])[0]}")
-        return Fetched(fetched.rows, fetched.scores, named)
-
-    def reaching(self, group: str | None, scores: list[float]) -> list[int]:
-        return self._ranked.reaching(group, scores)
+        return Fetched(fetched.rows, fetched.scores, named, fetched.reaching)
 
     def _named(
         self, ids: Sequence[object], group: str | None, ranks: Ints, place: Callable[[int], str]

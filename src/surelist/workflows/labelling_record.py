@@ -34,7 +34,8 @@ class LabellingStatus:
     refusal: str | None
     future: bool  # a promise about future pools, not about the list of this very collection
     stages: tuple[tuple[str | None, int, int, int], ...] = ()  # group, labels here, asked for, qualified
-    listed: int | None = None  # of the collection, at or above the threshold
+    listed: int | None = None  # of the collection
+    listed_exactly: bool = True  # or at least so many
 
     @property
     def done(self) -> bool:
@@ -144,7 +145,15 @@ def _status(work: Labelling) -> LabellingStatus:
             refusal = str(error)
     future = policy is not None and not policy.of_collection
     return LabellingStatus(
-        work.describe(), rows, work.needs_all, policy, refusal, future, tuple(work.stages), work.listed
+        work.describe(),
+        rows,
+        work.needs_all,
+        policy,
+        refusal,
+        future,
+        tuple(work.stages),
+        work.listed,
+        work.listed_exactly,
     )
 
 
