@@ -78,3 +78,30 @@ def test_the_page_says_of_each_figure_whether_its_limit_is_kept():
     assert lines
     for value, limit, verdict in lines:
         assert verdict == ("**broken**" if float(value) > float(limit) else "kept")
+
+
+@pytest.fixture
+def budget_page(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("budget_page")
+
+
+def test_the_page_of_label_budgets_shows_the_figures_that_are_kept(budget_page, tmp_path):
+    """Made by `python benchmarks/budget_page.py`."""
+    figures = budget_page.lines(budget_page.FIGURES.read_text(encoding="utf-8"))
+    text = budget_page.PAGE.read_text(encoding="utf-8")
+    shown = text.partition(budget_page.BEGIN)[2].partition(budget_page.END)[0]
+    assert shown.strip() == budget_page.table(figures)
+    assert all(0 <= each.false <= each.runs for each in figures)
+    budget_page.draw(figures, tmp_path / "budget.png")
+    assert (tmp_path / "budget.png").stat().st_size > 1000
+
+
+def test_a_later_run_replaces_its_own_figures_of_a_label_budget_alone(budget_page):
+    merged = importlib.import_module("budget").merged
+    before = "set | promise | labels | rule | runs\na | recall | 5 | us | 40\na | recall | 5 | them | 6\n"
+    said = "set | promise | labels | rule | runs\na | recall | 5 | us | 100\nb | recall | 5 | us | 100"
+    assert merged("", said) == said + "\n"
+    assert merged(before, said).splitlines()[1:] == [
+        "a | recall | 5 | us | 100", "a | recall | 5 | them | 6", "b | recall | 5 | us | 100",
+    ]  # fmt: skip
