@@ -271,6 +271,8 @@ def _from_labelling(cell: Cell, rng: np.random.Generator) -> Callable[[], float]
     def target_of(group: str | None, index: Any) -> Any:
         if kind in (sl.Recall, sl.Precision):
             return kind(KEPT if kind is sl.Recall else LISTED)
+        if kind is sl.Triage:
+            return sl.Triage(LISTED, reject_recall=KEPT)
         if kind is sl.AtLeast:
             mine = found.good[index] & (found.a[index] >= TOP)
             return sl.AtLeast(1 + int((mine if group is None else mine & found.member[group][index]).sum()))
@@ -295,7 +297,11 @@ def _from_labelling(cell: Cell, rng: np.random.Generator) -> Callable[[], float]
         chances = []
         for cutoff in policy.cutoffs:
             mine = found.good[index] & (True if cutoff.group is None else names == cutoff.group)
-            if kind is sl.Precision:
+            if kind is sl.Triage:
+                rejected = work.triage(scores) == "reject"
+                short = (mine & on).sum() < LISTED * on.sum() - 1e-9
+                chances.append(float(short or (mine & ~rejected).sum() < KEPT * mine.sum() - 1e-9))
+            elif kind is sl.Precision:
                 of = on & (True if cutoff.group is None else names == cutoff.group)
                 chances.append(float((mine & on).sum() < LISTED * of.sum() - 1e-9))
             elif kind is sl.Recall:
