@@ -114,10 +114,7 @@ class RanksAlone:
         self.sizes: dict[str | None, int] = {None: size}
 
     def at(self, group: str | None, ranks: Ints) -> Fetched:
-        return Fetched(ranks, -ranks.astype(np.float64), None)
-
-    def reaching(self, group: str | None, scores: list[float]) -> list[int]:
-        return [1 - int(score) for score in scores]
+        return Fetched(ranks, -ranks.astype(np.float64), None, ranks + 1)
 
 
 def plan_collection(
