@@ -48,7 +48,7 @@ class Budget(Promise, tag="budget", frozen=True):
             "budget",
             "I can review only",
             "{budget=size:10|Candidates that can be reviewed} of {pool_size} candidates: how many qualified "
-            "ones are certain to be among them? The pool size is that above.",
+            "ones can be promised among them? The pool size is that above.",
         ),
     )
     help = "Certify what a list of K of M candidates holds; needs unlabelled scores."
