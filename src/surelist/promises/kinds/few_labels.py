@@ -299,9 +299,9 @@ class PrefixSample(LabelledSample, tag="prefix-sample", frozen=True):
         if not self.prefix:
             return f"the list is the {counted(self.found, 'candidate')} labelled qualified{pads}"
         return (
-            f"of the best {self.prefix:,}, {self.drawn:,} were drawn at random and {self.failed:,} of them "
-            f"are not qualified, which passes at {percent(self.alpha)}; {self.dropped:,} have left the list, "
-            f"{self.found:,} labelled qualified have joined it{pads}"
+            f"drawn at random from the best {self.prefix:,}: {self.drawn:,}, {self.failed:,} of them not "
+            f"qualified or without a label, which passes at {percent(self.alpha)}; since then taken off "
+            f"the list: {self.dropped:,}, added as labelled qualified: {self.found:,}{pads}"
         )
 
     def check(self, cutoff: Cutoff) -> None:
