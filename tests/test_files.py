@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import surelist as sl
+from surelist import _files
 from surelist._files import writing
 
 
@@ -158,3 +159,33 @@ def test_a_failure_leaves_what_was_there(tmp_path):
         stopped()
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["policy.json"]
+
+
+@pytest.mark.parametrize("where", ["close", "open"])
+def test_an_interrupt_just_as_the_temporary_file_is_made_leaves_none(tmp_path, monkeypatch, where):
+    real = getattr(os, where)
+
+    def interrupted(*arguments: object) -> None:
+        real(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, where, interrupted)
+        with pytest.raises(KeyboardInterrupt), _files.writing(tmp_path / "s.csv"):
+            raise AssertionError("never begun")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupt_while_the_temporary_file_is_removed_leaves_none_once_the_command_has_ended(
+    tmp_path, monkeypatch
+):
+    def interrupted(path: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", interrupted)
+        with pytest.raises(KeyboardInterrupt), _files.writing(tmp_path / "s.csv"):
+            raise ValueError
+    assert len(os.listdir(tmp_path)) == 1
+    _files.remove_unfinished()
+    assert os.listdir(tmp_path) == []

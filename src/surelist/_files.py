@@ -29,6 +29,7 @@ except ImportError:  # without locks a change by someone else is still noticed, 
 
 Shape = TypeVar("Shape")
 _locks = threading.local()
+_unfinished: set[Path] = set()  # temporary files of this process
 
 
 @contextmanager
@@ -96,14 +97,15 @@ def _streaming(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _replacing(path: Path, mode: int | None) -> Iterator[Path]:
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part{target.suffix}")
+    _unfinished.add(temporary)  # before it is there: an interrupt may come at any time from here on
     try:
-        target = Path(os.path.realpath(path))
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part{target.suffix}")
-        created = 0o666 if mode is None else mode & 0o666 | 0o600
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, created))
-    except (OSError, ValueError) as error:
-        raise _cannot_write(path, error) from error
-    try:
+        try:
+            created = 0o666 if mode is None else mode & 0o666 | 0o600
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, created))
+        except (OSError, ValueError) as error:
+            raise _cannot_write(path, error) from error
         yield temporary
         try:
             _flush(temporary, mode)  # writers may have made the file anew, with another mode
@@ -112,8 +114,19 @@ def _replacing(path: Path, mode: int | None) -> Iterator[Path]:
         except OSError as error:
             raise _cannot_write(path, error) from error
     finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+        _remove(temporary)
+
+
+def remove_unfinished() -> None:
+    """Remove temporary files whose block was left by an interrupt at a place that no ``finally`` covers."""
+    for temporary in tuple(_unfinished):
+        _remove(temporary)
+
+
+def _remove(temporary: Path) -> None:
+    with suppress(OSError):
+        temporary.unlink()
+    _unfinished.discard(temporary)
 
 
 def _flush(path: Path, mode: int | None = None) -> None:

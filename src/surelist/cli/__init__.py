@@ -125,6 +125,8 @@ def cli() -> None:
 def main(argv: list[str] | None = None) -> None:
     """Entry point: errors become one line on stderr and an exit code."""
     code = run(argv)
+    if "surelist._files" in sys.modules:
+        sys.modules["surelist._files"].remove_unfinished()
     if code == 1 or not TIDY_UP & sys.modules.keys():
         os._exit(code)  # at once: Python takes a while, and after an interrupt may leave by a signal instead
     sys.exit(code)
