@@ -413,13 +413,30 @@ def test_targets_estimated_from_the_calibration_rows_are_refused(group_rows):
     def by(names: Any) -> sl.Groups:
         return sl.Groups(names, purpose="x", rows=group_rows)
 
-    with pytest.raises(sl.InvalidInput, match="estimated from rows with the same counts"):
+    with pytest.raises(sl.InvalidInput, match="exactly in proportion to the qualified calibration rows"):
         sl.calibrate(SCORES, LABELS, targets, groups=by(groups))
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"s": SCORES, "y": LABELS.astype(int), "g": groups})
-    with pytest.raises(sl.InvalidInput, match="estimated from rows with the same counts"):
+    with pytest.raises(sl.InvalidInput, match="exactly in proportion to the qualified calibration rows"):
         sl.calibrate_table(table.sample(frac=1), score="s", label="y", groups=by("g"), target=targets)
-    assert sl.calibrate(SCORES[:-1], LABELS[:-1], targets, groups=by(groups[:-1])).grouped
+    one_less = np.arange(3_000) != int(
+        np.flatnonzero(~LABELS.astype(bool))[0]
+    )  # who is not qualified says nothing of targets
+    for rows, given in (
+        (one_less, targets),
+        (slice(None), dict(targets)),
+    ):  # a copy forgets where it comes from
+        with pytest.raises(sl.InvalidInput, match="exactly in proportion"):
+            sl.calibrate(SCORES[rows], LABELS[rows], given, groups=by(groups[rows]))
+    assert sl.calibrate(SCORES[:-30], LABELS[:-30], targets, groups=by(groups[:-30])).grouped
+
+
+def test_targets_that_people_choose_are_not_taken_for_estimates():
+    """Three to one, and three qualified rows to one: by chance, since nobody estimates two digits."""
+    labels, groups = np.arange(400) < 200, np.where(np.arange(400) % 4 == 0, "a", "b")
+    for a, b in ((1.5, 4.5), (10 / 3, 10 / 3)):
+        targets = {"a": sl.Expected(a, 100), "b": sl.Expected(b, 100)}
+        assert sl.calibrate(np.arange(400.0), labels, targets, groups=sl.Groups(groups, purpose="x")).grouped
 
 
 def test_pool_sizes_per_group_are_given_not_estimated():

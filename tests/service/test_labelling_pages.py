@@ -69,7 +69,7 @@ def test_from_no_labels_to_a_policy(team):
     team.bob.post(f"/selections/{ident}/marks", rank="1", mark="back")
     early = team.ann.post(f"/labellings/{ident}/tell")
     assert early.status_code == 400
-    assert "not in yet" in early.text
+    assert "none is in yet" in early.text
     asked = 0
     for _ in range(4):
         asked += answer(team, ident)
@@ -129,6 +129,42 @@ def test_answers_that_came_by_api_are_not_asked_for_on_the_page(team):
     assert verify(team.runtime.registry.database).intact
 
 
+def test_answers_that_are_in_count_and_the_others_are_asked_for_again(team):
+    ident = begin(team).url.path.rpartition("/")[2]
+    asked = answer(team, ident, leave=3)
+    page = team.ann.post(f"/labellings/{ident}/tell").text
+    assert "3 candidates to label now" in page
+    assert f"{asked - 3} of {asked} in this stage" in page
+    assert "Label 3 candidates" in team.ann.get(f"/selections/{ident}/review").text
+    assert answer(team, ident) == 3
+    assert f"{asked} of {asked} in a stage that chose" in team.ann.post(f"/labellings/{ident}/tell").text
+    assert verify(team.runtime.registry.database).intact
+
+
+@pytest.mark.slow
+def test_a_triage_of_these_candidates_says_of_everyone_which_list_they_are_on(team):
+    promise = {"promise": "triage", "accept": "60", "reject_recall": "80", "labels": "800"}
+    ident = begin(team, **promise).url.path.rpartition("/")[2]
+    for _ in range(12):
+        answer(team, ident)
+        page = team.ann.post(f"/labellings/{ident}/tell").text
+        if "candidates to label now" not in page:
+            break
+    assert "<dt>Accepted</dt>" in page
+    assert "accepted are qualified, and they hold at least 80% of all qualified" in page
+    lines = team.ann.post(f"/labellings/{ident}/list").text.splitlines()
+    assert lines[0] == "\ufeffperson,score,triage"
+    assert len(lines) == len(SCORES) + 1
+    lists = np.array([line.rpartition(",")[2] for line in lines[1:]])
+    accepted, good = lists == "accept", np.array(LABELS, dtype=bool)
+    assert set(lists) == {"accept", "reject"}
+    assert good[accepted].mean() >= 0.6  # the draws are seeded by this test's name
+    assert good[accepted].sum() >= 0.8 * good.sum()
+    made = team.runtime.registry.entries(KINDS["labelling.listed"], subject=ident)
+    assert made[0].facts["shortlisted"] == accepted.sum()
+    assert verify(team.runtime.registry.database).intact
+
+
 @pytest.mark.slow
 def test_answers_that_will_not_come_end_a_stage(team):
     ident = begin(team).url.path.rpartition("/")[2]
@@ -146,7 +182,7 @@ def test_answers_that_will_not_come_end_a_stage(team):
 def test_a_recall_needs_every_answer(team):
     page = begin(team, promise="recall", share="80", labels="100")
     ident = page.url.path.rpartition("/")[2]
-    assert "This promise needs every answer" in page.text
+    assert "this promise needs every answer" in page.text
     answer(team, ident, leave=1)
     refused = team.ann.post(f"/labellings/{ident}/tell", missing="1")
     assert refused.status_code == 400

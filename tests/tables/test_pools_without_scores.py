@@ -68,3 +68,14 @@ def test_a_row_without_score_and_pool_is_refused():
     rows = pools(2).assign(pool=lambda all_rows: all_rows.pool.where(all_rows.pool != "p19"))
     with pytest.raises(sl.InvalidInput, match="4 rows have no pool"):
         calibrated(rows, sl.NextPool(k=1))
+
+
+def test_beside_dropped_rows_the_promise_names_whom_it_is_about_and_no_pool_is_said_to_be_there_with_all_of_its_candidates():
+    policy = calibrated(pools(2), sl.NextPool(k=1))
+    for sentence in (policy.promise, policy.two_lines.what):
+        assert sentence.endswith(". It is about candidates who have a score.")
+    said = policy.conditions
+    assert any("who have a score; one in which nobody has a score counts as a pool" in each for each in said)
+    assert not any("with all of its candidates, and" in each for each in said)
+    whole = calibrated(pools(0), sl.NextPool(k=1)).conditions
+    assert any("is there as a whole, with all of its candidates, and" in each for each in whole)

@@ -307,8 +307,13 @@ class Labelling(Saved):
         if not self.policy.three_ways:
             raise InvalidInput("target", "it makes one list; start a labelling with Triage for three.")
         parts = np.where(self.select(scores, groups), ACCEPT, REJECT)
-        parts[[design.sample.rows[at] for design in self._state.designs for at in design.looks()]] = LOOK
+        parts[self.looks] = LOOK
         return parts
+
+    @property
+    def looks(self) -> list[int]:
+        """Of a triage, the rows that neither promise decides."""
+        return [design.sample.rows[at] for design in self._state.designs for at in design.looks()]
 
     def describe(self) -> str:
         """The design, what has come so far, and what is to be done."""

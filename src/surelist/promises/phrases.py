@@ -50,6 +50,11 @@ WHOLE_POOLS = (
     "Every pool of the calibration rows is there as a whole, with all of its candidates, and no pool was "
     "left out because of its scores or labels."
 )
+SCORED_POOLS = (
+    "Every pool of the calibration rows is there, with all of its candidates who have a score; one in which "
+    "nobody has a score counts as a pool that reaches nothing. No pool was left out because of its scores or "
+    "labels."
+)
 POOLS_ALIKE = (
     "Pools, past and future, are independent draws from one population of pools; a shock common to the "
     "past ones is not covered. Inside a pool anything may depend on anything."

@@ -289,6 +289,11 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         known."""
         return None
 
+    @classmethod
+    def estimated(cls, targets: Sequence[Any], qualified: Sequence[int]) -> bool:
+        """Whether targets by group are what the qualified rows of each group give as an estimate."""
+        return False
+
     def widened(self, within: float) -> Promise:
         """The promise that it takes to keep this one while density ratios are wrong by a factor
         [theory: shift]."""

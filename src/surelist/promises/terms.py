@@ -48,8 +48,6 @@ class Terms(Struct, frozen=True, eq=False):
     missing_labels: MissingLabels = "error"
     also: tuple[Promise, ...] = ()  # promised of the same list, at the same time
     scores: int = 1  # how many scores are certified, to choose one of them after looking
-    # rows and qualified rows per group that the targets were estimated from: not to be calibrated on
-    estimated_from: Mapping[str, tuple[int, int]] | None = None
 
     def __post_init__(self) -> None:
         check.as_alpha(self.calibration_share, "calibration_share")
@@ -127,19 +125,14 @@ class Terms(Struct, frozen=True, eq=False):
 
     def refuse_estimated(self, counted: Mapping[str | None, tuple[int, int]]) -> None:
         """Targets that were estimated from these very rows were chosen after looking at them."""
-        seen = self.estimated_from
-        if seen is None or not set(seen) <= {str(name) for name in counted}:
-            return
-        total = sum(rows for rows, _ in seen.values())
-        if all(
-            qualified == seen[str(name)][1] and rows in (seen[str(name)][0], total)
-            for name, (rows, qualified) in counted.items()
-            if str(name) in seen
-        ):
+        names = [name for name in self.targets if name != EVERYONE]
+        targets = [self.targets[name] for name in names]
+        if len(names) > 1 and targets[0].estimated(targets, [counted[name][1] for name in names]):
             raise InvalidInput(
                 "target",
-                "these targets by group were estimated from rows with the same counts in every group: "
-                "from the calibration rows. Estimate them from other rows.",
+                "these targets by group are exactly in proportion to the qualified calibration rows of each "
+                "group, as an estimate from these rows is. Estimate them from other rows; targets that were "
+                "not estimated from these may be given in two digits.",
             )
 
 
@@ -183,7 +176,7 @@ def make_terms(
         settings |= {f"group_{name}": getattr(groups, name) for name in ("split", "rows", "cutoff")}
     terms = Terms(
         _by_group(target, groups is not None), also=also, hashed=isinstance(ties, Hash),
-        estimated_from=getattr(target, "estimated_from", None), group_keys=_keys_of(target), **settings,
+        group_keys=_keys_of(target), **settings,
     )  # fmt: skip
     require_purpose(terms.purpose, groups_given=groups is not None and not terms.common, level=4)
     return terms

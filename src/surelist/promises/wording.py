@@ -23,6 +23,7 @@ from surelist.promises.promise import About
 from surelist.promises.state import Certificate, Cutoff, Shift
 
 OF_NOBODY = "Nothing is promised of a pool without candidates."
+SCORED = " It is about candidates who have a score."
 THEIR_LIST = "Their own list comes from the labelling."
 SOMEWHAT_WRONG = 1.25  # a factor by which estimated ratios may well be wrong
 OTHER_POPULATION = (
@@ -39,7 +40,8 @@ def promise(policy: Certificate) -> str:
     claims = "; ".join(cutoff.proof.claim(cutoff, policy) for cutoff in policy.cutoffs)
     together = "these statements together are" if len(policy.cutoffs) > 1 else "this statement is"
     first = policy.cutoffs[0]
-    return f"{claims[0].upper()}{claims[1:]}; {first.proof.together or together} {_wrong(policy)}."
+    scored = SCORED if policy.dropped_rows else ""
+    return f"{claims[0].upper()}{claims[1:]}; {first.proof.together or together} {_wrong(policy)}.{scored}"
 
 
 def _wrong(policy: Certificate) -> str:
@@ -131,10 +133,10 @@ def conditions(policy: Certificate) -> tuple[str, ...]:
     """The conditions [theory: setting], and those of the options in use."""
     sentences = [each for cutoff in policy.cutoffs for each in cutoff.proof.conditions(cutoff, policy)]
     sentences.extend(_about_options(policy))
+    moved = {phrases.WHOLE_POOLS: phrases.SCORED_POOLS} if policy.dropped_rows else {}
     if policy.shift is not None:  # a proof knows of one population only
-        moved = {ROWS_ALIKE: OTHER_POPULATION, phrases.OTHER_SCORES: phrases.SCORES_OF_POOLS}
-        sentences = [moved.get(each, each) for each in sentences]
-    return tuple(dict.fromkeys(sentences))
+        moved |= {ROWS_ALIKE: OTHER_POPULATION, phrases.OTHER_SCORES: phrases.SCORES_OF_POOLS}
+    return tuple(dict.fromkeys(moved.get(each, each) for each in sentences))
 
 
 def _seed(shift: Shift) -> str:
@@ -278,7 +280,8 @@ def two_lines(policy: Certificate) -> TwoLines:
     if policy.withdrawn is not None:
         return TwoLines("Nothing is promised any more.", f"Why: {policy.withdrawn}", ())
     what = _what(policy)
-    return TwoLines(f"{what[0].upper()}{what[1:]}.", f"How sure: {_sure(policy)}.", _meaning(policy))
+    scored = SCORED if policy.dropped_rows else ""
+    return TwoLines(f"{what[0].upper()}{what[1:]}.{scored}", f"How sure: {_sure(policy)}.", _meaning(policy))
 
 
 def _what(policy: Certificate) -> str:

@@ -205,20 +205,16 @@ def _lay_out(runtime: Runtime, at: LabellingOnRecord) -> None:
 def tell(
     runtime: Runtime, view: View, ident: str, missing: bool, *, key: Key | None
 ) -> Written[LabellingTold]:
-    """Count the answers of the stage at hand; those that are not in never come where ``missing`` says so."""
+    """Count the answers that are in; the others are asked for again, or never come if ``missing``."""
     at = standing(view, ident)
     if at.now.done:
         raise InvalidInput("labels", "all are in. Nothing is left to answer.")
     waiting, answers = at.now.waiting, answers_of(runtime, view, ident)
     rows = [row for row in waiting if row in answers]
-    if len(rows) < len(waiting):
-        if not missing:
-            raise InvalidInput(
-                "labels",
-                f"{len(waiting) - len(rows):,} of {len(waiting):,} are not in yet, or disputed. Answer "
-                "them, or say that they will not come.",
-            )
+    if missing:
         rows = list(waiting)
+    elif not rows:
+        raise InvalidInput("labels", "none is in yet, or all are disputed. Answer some of them first.")
     told = Told(rows, [None if row not in answers else int(answers[row]) for row in rows])
     return _count(runtime, view, at.entry, at.progress, told, key)
 

@@ -17,6 +17,7 @@ import narwhals as nw
 
 from surelist._files import refuse_inputs, writing
 from surelist.errors import InvalidInput, MissingDependency
+from surelist.filters import ACCEPT, LOOK, REJECT, TRIAGE
 from surelist.tables.csv_text import delimiter_of
 from surelist.tables.engines import Beside, Frame, is_remote
 from surelist.tables.hints import Origin
@@ -321,9 +322,11 @@ def write_listed(
     ids: Sequence[str] = (),
     without: Sequence[int] = (),
     without_ids: Sequence[str] = (),
+    looks: Sequence[int | str] | None = None,
 ) -> None:
     """Everyone at or above their group's threshold and the rows named, but for those ``without``: all
-    columns, in the table's order.
+    columns, in the table's order. With ``looks``, rows to be looked at, it is everyone, and a column says
+    which of three lists they are on.
 
     ``thresholds`` by group, None without groups; ``roles`` names the columns of score, group and id. Rows are
     named by number, or by id on an engine without an order of rows.
@@ -341,8 +344,18 @@ def write_listed(
             kept = kept | place.is_in(list(more))
         if less and place is not None:
             kept = kept & ~place.is_in(list(less))
-    frame = frame.filter(kept)
+    names = list(table.columns)
+    if looks is None:
+        frame = frame.filter(kept)
+    else:
+        if TRIAGE in names:
+            raise InvalidInput(f"column {TRIAGE!r}", "the table has one already; rename it.")
+        place = nw.col(ROW) if engine.ordered else columns.ident
+        assert place is not None
+        rest = nw.when(place.is_in(list(looks))).then(nw.lit(LOOK)).otherwise(nw.lit(REJECT))
+        frame = frame.with_columns(nw.when(kept).then(nw.lit(ACCEPT)).otherwise(rest).alias(TRIAGE))
+        names.append(TRIAGE)
     if engine.lazy and engine.ordered:
         frame = frame.sort(ROW)
     table.say("writing the list")
-    write_like(table, frame.select(*table.columns), target)
+    write_like(table, frame.select(*names), target)

@@ -156,12 +156,16 @@ def write_certified(
 ) -> None:
     """The same of a table that is open."""
     on, off = work.named
+    looks = work.looks if policy.three_ways else None
     thresholds = {each.group: each.steps[-1].threshold for each in policy.cutoffs}
     roles = {role: columns.get(role) for role in ("score", "group", "id")}
     if table.engine.ordered:
-        write_listed(table, output, thresholds, roles | {"id": None}, rows=on, without=off)
+        write_listed(table, output, thresholds, roles | {"id": None}, rows=on, without=off, looks=looks)
     else:
-        write_listed(table, output, thresholds, roles, ids=work.ids(on), without_ids=work.ids(off))
+        names = work.ids(looks) if looks is not None else None
+        write_listed(
+            table, output, thresholds, roles, ids=work.ids(on), without_ids=work.ids(off), looks=names
+        )
 
 
 def judged_table(source: Path, judge: str, ident: str | None, output: Path) -> Path:

@@ -165,7 +165,9 @@ def write_list(text: str, marks: str, collection: Path, output: Path) -> int:
     drawn = work.drawn
     check_scores(work, table, drawn, rows_at(table, drawn), score)
     write_certified(work, work.policy, table, work.columns or {}, output)
-    return count_rows(open_table(output))
+    return (
+        work.listed if work.policy.three_ways and work.listed is not None else count_rows(open_table(output))
+    )
 
 
 def write_stage(text: str, marks: str, collection: Path, output: Path) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -180,6 +180,13 @@ class Expected(RatePromise, tag="expected", frozen=True):
         pools = f"pools with {size} of the group" if by_group else f"pools of {size}"
         return f"{whose} holds at least {qualified(self.k)} on average over {pools}"
 
+    @classmethod
+    def estimated(cls, targets: Sequence[Expected], qualified: Sequence[int]) -> bool:
+        asked = [each.k for each in targets]
+        typed = len(set(asked)) == 1 or all(float(f"{k:.2g}") == k for k in asked)  # as people choose them
+        each = [k / count for k, count in zip(asked, qualified, strict=True) if count]
+        return not typed and len(each) == len(asked) and max(each) - min(each) <= 1e-9 * max(each)
+
     def one_look(self) -> str:
         again = ", and the simultaneous rule or a campaign where it was chosen before looking."
         return phrases.ONE_LOOK.removesuffix(".") + again
@@ -247,23 +254,16 @@ def _quick(level: Level) -> Level:
     return replace(level, rule="dkw") if level.rule == "simultaneous" else level
 
 
-class GroupTargets(dict[Any, Expected]):
-    """Targets by group that were estimated from rows, and what those rows are known by.
-
-    ``estimated_from`` has, per group, the rows and the qualified rows: calibration refuses these very
-    rows, because on them the targets were chosen after looking.
-    """
-
-    estimated_from: dict[str, tuple[int, int]]
-
-
-def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[Any, float]) -> GroupTargets:
+def equal_opportunity(
+    labels: Any, groups: Any, k: float, pool_sizes: Mapping[Any, float]
+) -> dict[Any, Expected]:
     """Targets per group in proportion to each group's qualified candidates, summing to k.
 
     k_g = k P(Y=1, g) / P(Y=1) is estimated from ``labels`` and ``groups``; the size of a pool per
     group is known and given in ``pool_sizes`` (for ``Groups(..., rows="all")``, the whole pool's size for
     every group). These rows must not be the calibration rows: targets estimated on the rows that
-    certify them were false in 10-33 % at 10 %, and ``calibrate`` refuses them [theory: groups].
+    certify them were false in 10-33 % at 10 %. ``calibrate`` refuses targets exactly in proportion to its
+    own qualified rows, wherever they come from [theory: groups].
 
     Parameters
     ----------
@@ -321,8 +321,8 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
         )
     if sorted(sizes) != known.tolist():
         raise InvalidInput("pool_sizes", expected=f"the groups {known.tolist()}", got=f"{sorted(sizes)}")
-    members, counts = np.bincount(codes), np.bincount(codes, weights=qualified).astype(int)
-    targets = GroupTargets()
+    counts = np.bincount(codes, weights=qualified).astype(int)
+    targets = dict[Any, Expected]()
     for name, count in zip(known.tolist(), counts.tolist(), strict=True):
         if count == 0:
             raise InvalidInput("groups", f"group {name!r} has no qualified rows. Merge it: merge_groups.")
@@ -330,6 +330,4 @@ def equal_opportunity(labels: Any, groups: Any, k: float, pool_sizes: Mapping[An
             targets[keys[name]] = Expected(k * count / int(counts.sum()), sizes[name])
         except InvalidInput as error:
             raise InvalidInput("k", f"group {name!r}: {error} Ask for less.") from error
-    rows = zip(members.tolist(), counts.tolist(), strict=True)
-    targets.estimated_from = dict(zip(known.tolist(), rows, strict=True))
     return targets

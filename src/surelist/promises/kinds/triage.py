@@ -86,6 +86,14 @@ class Triage(Promise, tag="triage", frozen=True):
             "rest.",
         ),
     )
+    labelled = PageChoice(
+        "triage",
+        "Accept, look, reject",
+        "Put these very candidates on two lists: of the accepted at least {accept:90|Percent of the accepted "
+        "that is qualified} % are qualified, and they hold at least {reject_recall:90|Percent of all "
+        "qualified that is accepted} % of all qualified ones. People look at those between until the rest "
+        "may be accepted unseen.",
+    )
     help = "Of the accepted at least this share is qualified; needs unlabelled scores and a way to reject."
     flags = (("triage", "accept"),)
     others = "needed"

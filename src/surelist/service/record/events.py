@@ -157,6 +157,10 @@ class Listed(
         return self.shortlisted + (self.drawn if self.audit_here else 0)
 
     @property
+    def most_reviewed(self) -> int:
+        return self.to_review
+
+    @property
     def drawn(self) -> int:
         return len(self.audit or ())
 

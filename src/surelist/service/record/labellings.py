@@ -39,8 +39,13 @@ class LabellingStarted(Event, frozen=True, kw_only=True):
 
     @property
     def to_review(self) -> int:
-        """How many may be answered."""
+        """How many there are labels for."""
         return self.labels
+
+    @property
+    def most_reviewed(self) -> int:
+        """A triage may ask for more, as far as people go on."""
+        return self.candidates
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         most = f", with at most {counted(self.labels, 'label')}: {self.target}."

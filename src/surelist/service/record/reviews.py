@@ -150,7 +150,7 @@ class Reviewing(Bound):
 
         def before(batch: Batch) -> None:
             require_open(batch, selection)
-            _require_room(batch, selection, set(reviews), made.to_review)
+            _require_room(batch, selection, set(reviews), made.most_reviewed)
 
         return self.registry.append(
             self.actor.name, selection,
