@@ -1,6 +1,6 @@
 """Run time of the paper's experiments per setting, and against loops over candidates.
 
-    python benchmarks/paper.py [FILE] [--runs 5]
+    python -m benchmarks.paper [FILE] [--runs 5]
 
 FILE is a census file (Parquet, CSV or ZIP); without it, 175,000 synthetic people, as many as the
 2018 file of 14 states has. CPU time of one process throughout, best of several. The last lines compare one setting (noise 0.4,
@@ -20,10 +20,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import surelist as sl
-from surelist.paper.experiments import EXPERIMENTS, fitting_settings, one_run
-from surelist.paper.methods import BINS, UMB, fit
-from surelist.paper.reproduce import people
-from surelist.paper.screening import Scored, Setup, split, train
+from paper import baselines
+from paper.experiments import EXPERIMENTS, fitting_settings, one_run
+from paper.methods import BINS, UMB, fit
+from paper.reproduce import people
+from paper.screening import Scored, Setup, split, train
 
 SETUP = Setup()
 NOISE = 0.4
@@ -157,7 +158,7 @@ def loops(calibration, test, uniforms, places):
     }
     for name, bins in zip(UMB, BINS, strict=True):
         rules[name] = loop_umb(scores, labels, bins)
-    platt = sl.baselines.platt(scores, labels)
+    platt = baselines.platt(scores, labels)
 
     def mapped(score):
         return 1 / (1 + math.exp(-(platt.slope * score + platt.intercept)))
@@ -175,7 +176,7 @@ def arrays(calibration, test, uniforms, places):
     """The same setting as the experiments do it."""
     calibration, test = (_noisy(each, two) for each, two in zip((calibration, test), uniforms, strict=True))
     fitted = fit(calibration, TARGET, SETUP.alpha)
-    fitted.bands["Oracle"] = sl.baselines.oracle_threshold(test.scores, test.qualified, TARGET)
+    fitted.bands["Oracle"] = baselines.oracle_threshold(test.scores, test.qualified, TARGET)
     whole = np.arange(len(test.scores)).reshape(-1, SETUP.pool_size)
     return [fitted.average(test.take(each), SETUP.k) for each in (whole, places)]
 

@@ -49,12 +49,12 @@ _NAMES = {
     "workflows.tables": "calibrate_table evaluate_table read_table",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
-__all__ = ["__version__", "baselines", "bounds", *sorted(_MODULES)]
+__all__ = ["__version__", "bounds", *sorted(_MODULES)]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("baselines", "bounds"):
-        return import_module(f"surelist.{name}")
+    if name == "bounds":
+        return import_module("surelist.bounds")
     if name not in _MODULES:
         raise AttributeError(f"module 'surelist' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"surelist.{_MODULES[name]}"), name)

@@ -1,6 +1,5 @@
 """The public names and their types; ``__init__.py`` imports each when it is first used."""
 
-from surelist import baselines as baselines
 from surelist import bounds as bounds
 from surelist._version import __version__ as __version__
 from surelist.errors import GroupCutoffWarning as GroupCutoffWarning

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import surelist as sl
-from surelist.paper import data, reproduce, synthetic
+from paper import data, reproduce, synthetic
 from tests.helpers.pums_sample import HEADER, PEOPLE
 
 

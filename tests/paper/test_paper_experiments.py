@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 import surelist as sl
-from surelist.paper import methods, synthetic
-from surelist.paper.experiments import EXPERIMENTS, fitting_settings, one_run
-from surelist.paper.screening import Scored, Setup, split, train
+from paper import methods, synthetic
+from paper.experiments import EXPERIMENTS, fitting_settings, one_run
+from paper.screening import Scored, Setup, split, train
 
 SETUP = Setup(train_rows=2000, calibration_rows=3000, pools=50)
 

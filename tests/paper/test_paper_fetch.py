@@ -13,9 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import surelist as sl
-from surelist.cli import run
-from surelist.cli.paper import paper
-from surelist.paper import data, fetch
+from paper import data, fetch
+from paper.__main__ import cli
 from tests.helpers.pums_sample import HEADER, PEOPLE
 
 
@@ -194,18 +193,18 @@ def test_newer_years_have_another_name_for_relationship(census, tmp_path):
 
 def test_command_line(census, tmp_path):
     arguments = ["fetch-acs", "--states", "DE", "--out", str(tmp_path), "--base-url", census.url]
-    result = CliRunner().invoke(paper, arguments)
+    result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0
     assert hashlib.sha256(census.content).hexdigest() in result.stdout
-    wrong = CliRunner().invoke(paper, ["fetch-acs", "--states", "DE,XX", "--out", str(tmp_path)])
-    assert isinstance(wrong.exception, sl.InvalidInput)
-    assert "got 'xx'" in str(wrong.exception)
+    wrong = CliRunner().invoke(cli, ["fetch-acs", "--states", "DE,XX", "--out", str(tmp_path)])
+    assert wrong.exit_code == 2
+    assert "got 'xx'" in wrong.stderr
 
 
-def test_exit_codes(census, tmp_path, capsys):
+def test_exit_codes(census, tmp_path):
     census.script = [404]
-    arguments = ["paper", "fetch-acs", "--out", str(tmp_path), "--base-url", census.url, "--states"]
-    assert run([*arguments, "DE"]) == 1  # the server's fault
-    assert "answered 404" in capsys.readouterr().err
-    assert run([*arguments, "XX"]) == 2  # the user's
-    assert "states: expected two-letter states" in capsys.readouterr().err
+    arguments = ["fetch-acs", "--out", str(tmp_path), "--base-url", census.url, "--states"]
+    for states, code, said in (("DE", 1, "answered 404"), ("XX", 2, "states: expected two-letter states")):
+        result = CliRunner().invoke(cli, [*arguments, states])  # the server's fault, then the user's
+        assert result.exit_code == code
+        assert said in result.stderr

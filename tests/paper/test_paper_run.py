@@ -1,4 +1,4 @@
-"""``surelist paper run`` as a user meets it: outputs, resuming, claims that may fail, the real data."""
+"""``python -m paper run`` as a user meets it: outputs, resuming, claims that may fail, the real data."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import pytest
 from click.testing import CliRunner
 
 import surelist as sl
-from surelist.cli.paper import paper
-from surelist.paper import page
-from surelist.paper.claims import claims, expected_level, summarise
-from surelist.paper.experiments import Measurement
-from surelist.paper.reproduce import JOURNAL, people, reproduce
-from surelist.paper.screening import Setup
+from paper import page
+from paper.__main__ import cli
+from paper.claims import claims, expected_level, summarise
+from paper.experiments import Measurement
+from paper.reproduce import JOURNAL, people, reproduce
+from paper.screening import Setup
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def census(name):
 
 
 def invoke(*arguments):
-    result = CliRunner().invoke(paper, ["run", *arguments], catch_exceptions=False)
+    result = CliRunner().invoke(cli, ["run", *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result
 
@@ -98,7 +98,7 @@ def test_more_runs_go_on_from_fewer(small, tmp_path):
 def test_an_interruption_loses_nothing(small, tmp_path):
     """SIGINT in the middle, a torn last line, another number of processes: the same table."""
     folder, _ = small
-    command = [sys.executable, "-m", "surelist", "paper", "run", "all", *SMALL, "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "paper", "run", "all", *SMALL, "--out", str(tmp_path)]
     process = subprocess.Popen([*command, "--jobs", "2"], stderr=subprocess.PIPE, text=True)
     journal = tmp_path / JOURNAL
     deadline = time.monotonic() + 120
@@ -223,7 +223,7 @@ def test_summary_numbers(small):
 
 
 def test_impossibility_on_the_command_line():
-    result = CliRunner().invoke(paper, ["impossibility", "--k", "5", "--pool-size", "100"])
+    result = CliRunner().invoke(cli, ["impossibility", "--k", "5", "--pool-size", "100"])
     assert result.exit_code == 0
     assert "at least 47.5 candidates (Proposition 1: 47.5)" in result.output
     assert "at least 4.524 candidates (Proposition 1: 2.375; sharp: 4.524)" in result.output

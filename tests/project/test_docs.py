@@ -32,6 +32,9 @@ def fits(printed: str, said: str) -> bool:
 def shell(block: str, folder: Path, renew: bool) -> str:
     """Run the block; as it is, or with what was printed where that was to be written anew."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    modules = os.pathsep.join(
+        [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    )  # `python -m paper` in a checkout
     for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
         lines = part.split("\n")
         length = 1
@@ -42,7 +45,7 @@ def shell(block: str, folder: Path, renew: bool) -> str:
         errors = subprocess.PIPE if " | " in command else subprocess.STDOUT
         run = subprocess.run(
             ["bash", "-c", command], cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True,
-            timeout=300, env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+            timeout=300, env={**os.environ, "PATH": path, "PYTHONPATH": modules, "NO_COLOR": "1"},
         )  # fmt: skip
         assert run.returncode == 0 or said, f"{command}\n{run.stdout}"
         if said and renew and not fits(run.stdout, said):
@@ -106,7 +109,7 @@ def test_every_declared_proof_is_a_section_of_the_contract():
 @pytest.mark.parametrize("page", ["docs/design.md", "CONTRIBUTING.md"])
 def test_names_in_the_architecture_exist(page):
     """A file or folder, or a name that the code or the tests use."""
-    command = ["git", "ls-files", "src", "tests", "docs", "*.md"]
+    command = ["git", "ls-files", "src", "paper", "tests", "docs", "*.md"]
     files = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.split()
     code = "\n".join((ROOT / each).read_text(encoding="utf-8") for each in files if each.endswith(".py"))
     folders = {str(parent) for each in files for parent in Path(each).parents}

@@ -56,10 +56,8 @@ PLAN = {
     "reports": {"bounds", "promises", "drawing", "pool_counts"},
     "estimator": {"promises"},
     "workflows": {"promises", "lifecycle", "tables", "reports", "filters", "examples"},
-    "baselines": {"bounds", "promises"},
-    "paper": {"baselines", "public"},
     "service": {"workflows", "reports", "promises"},
-    "cli": {"workflows", "service", "paper", "baselines", "promises", "drawing"},
+    "cli": {"workflows", "service", "promises", "drawing"},
     "__main__": {"cli"},
     "__init__": {"public"},
 }
@@ -159,6 +157,16 @@ def test_a_wrong_import_is_noticed(monkeypatch):
     assert not strangers("lifecycle.monitor")
 
 
+def test_the_paper_uses_surelist_by_its_public_names():
+    """And surelist knows nothing of it: it is not installed."""
+    papers = [ast.parse(path.read_text()) for path in (SOURCE.parents[1] / "paper").rglob("*.py")]
+    used = {name for tree in papers for name in _imports(tree, typing=True) if name.startswith("surelist")}
+    assert used == {"surelist"}
+    assert (
+        found_in(modules(), lambda each: {name for name in imported(each) if name.startswith("paper")}) == {}
+    )
+
+
 def test_no_cycle_between_modules():
     graph = {module: set(own_modules(module)) - {"public", module} for module in modules()}
     while free := [module for module in graph if not graph[module] & graph.keys()]:
@@ -179,7 +187,7 @@ def test_the_command_line_does_not_compute():
 
 
 # the kinds themselves, the public names, and what uses promises as a user does
-USERS = ("promises.kinds", "__init__", "baselines", "paper", "examples", "workflows.demo")
+USERS = ("promises.kinds", "__init__", "examples", "workflows.demo")
 NOT_KINDS = {"labels", "role", "field"}  # what these are compared with says nothing of a promise
 
 

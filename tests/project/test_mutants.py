@@ -16,6 +16,7 @@ from tests.helpers.forks import Forks
 from tests.helpers.mutants import NoSuchPlace, homes, mutated
 
 SOURCE = Path(surelist.__file__).parent
+PAPER = Path(__file__).parents[2] / "paper"
 TESTS = Path(__file__).parents[1]
 
 # (what is wrong, module::function, expression or statement of it, what stands there instead, test)
@@ -99,10 +100,10 @@ MUTANTS = [
     ("state files without a lock", "_files.py::updating", "lock in held or fcntl is None", "True", "lifecycle/test_lost_updates.py::test_no_increment_is_lost"),
     ("a forged threshold is vouched for", "workflows/recompute.py::_differences", "_each(before, 'threshold')", "_each(now, 'threshold')", "reports/test_past_rows.py::test_a_forged_threshold_is_refused"),
     ("unlabelled rows in the score bins", "reports/audit.py::score_bins", "array, qualified = (array[known], qualified[known])", "pass", "reports/test_past_rows.py::test_score_bins_are_those_of_labelled_rows_and_cover_with_a_third_of_labels_missing"),
-    ("half the band per bin", "bounds/counts.py::bins_critical_count", "2 * bins", "bins", "baselines/test_baselines.py::test_umb_counts_are_the_exact_ceilings"),
-    ("> for >= in binning", "baselines/methods.py::umb", "counts >= needed", "counts > needed", "baselines/test_baselines.py::test_umb_certifies_from_exactly_the_critical_count"),
-    ("theta rounded down", "baselines/methods.py::_share", "1 + 1e-12", "1 - 1e-12", "baselines/test_baselines.py::test_umb_share_spends_the_bound_exactly"),
-    ("average calibration at double level", "baselines/methods.py::average_calibration", "bounds.dkw_epsilon(len(array), alpha)", "bounds.dkw_epsilon(len(array), 2 * alpha)", "baselines/test_baselines.py::test_average_calibration_band_holds_at_its_level_and_not_by_far"),
+    ("half the band per bin", "bounds/counts.py::bins_critical_count", "2 * bins", "bins", "paper/test_baselines.py::test_umb_counts_are_the_exact_ceilings"),
+    ("> for >= in binning", "paper/baselines/methods.py::umb", "counts >= needed", "counts > needed", "paper/test_baselines.py::test_umb_certifies_from_exactly_the_critical_count"),
+    ("theta rounded down", "paper/baselines/methods.py::_share", "1 + 1e-12", "1 - 1e-12", "paper/test_baselines.py::test_umb_share_spends_the_bound_exactly"),
+    ("average calibration at double level", "paper/baselines/methods.py::average_calibration", "sl.bounds.dkw_epsilon(len(array), alpha)", "sl.bounds.dkw_epsilon(len(array), 2 * alpha)", "paper/test_baselines.py::test_average_calibration_band_holds_at_its_level_and_not_by_far"),
     ("one pool more may fail", "bounds/pools.py::pool_rank", "math.floor", "math.ceil", "bounds/test_pools.py::test_the_rank_is_the_largest_one_that_keeps_the_level"),
     ("the larger of both tails for pools", "bounds/pools.py::pac_pool_rank", "pools - critical_count(pools, kept, calibration_alpha) + 1", "pools - critical_count(pools, kept, calibration_alpha) + 2", "bounds/test_pools.py::test_pac_rank_is_the_largest_valid_one"),
     ("a stake beyond 1/mean", "bounds/pools.py::EThreshold.__post_init__", "not 0 <= self.stake * self.mean < 1", "self.stake * self.mean < 0", "bounds/test_pools.py::test_a_stake_that_could_turn_wealth_negative_is_refused"),
@@ -177,12 +178,17 @@ def forks():
     running.close()
 
 
+def home(module: str) -> Path:
+    """Where a module is: in the package, or in that of the paper beside it."""
+    return PAPER.parent / module if module.startswith("paper/") else SOURCE / module
+
+
 def changed(place: str, original: str, mutant: str) -> str:
     module, _, function = place.partition("::")
     try:
-        if not (SOURCE / module).exists():
+        if not home(module).exists():
             raise NoSuchPlace("there is no such module: update the mutant")
-        return mutated((SOURCE / module).read_text(encoding="utf-8"), function, original, mutant)
+        return mutated(home(module).read_text(encoding="utf-8"), function, original, mutant)
     except NoSuchPlace as problem:
         raise NoSuchPlace(f"{module}: {problem}\n{function} is in {homes(SOURCE, function)}") from None
 
@@ -199,9 +205,11 @@ def cases():
 @pytest.mark.slow
 @pytest.mark.parametrize(("place", "original", "mutant", "tests"), list(cases()))
 def test_mutant_is_caught(tmp_path, forks, place, original, mutant, tests):
-    package = tmp_path / "surelist"
-    shutil.copytree(SOURCE, package)  # with what is compiled: only the file that changes is compiled anew
-    (package / place.partition("::")[0]).write_text(changed(place, original, mutant), encoding="utf-8")
+    for package in (SOURCE, PAPER):  # with what is compiled: only the file that changes is compiled anew
+        shutil.copytree(package, tmp_path / package.name)
+    module = home(place.partition("::")[0])
+    copy = tmp_path / module.relative_to(PAPER.parent if module.is_relative_to(PAPER) else SOURCE.parent)
+    copy.write_text(changed(place, original, mutant), encoding="utf-8")
     helpers = ("helpers/simulated_pools.py", "helpers/randomness.py", "helpers/seeded/sitecustomize.py")
     levels = (str(each.relative_to(TESTS)) for each in (TESTS / "promises" / "levels").glob("*.py"))
     for each in (tests.partition("::")[0], *helpers, *levels):

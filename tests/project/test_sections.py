@@ -88,26 +88,26 @@ PROOFS = {
         "promises/test_calibration.py::test_equal_opportunity_targets",
     ],
     "bins": [
-        "baselines/test_baselines.py::test_umb_is_algorithm_4",
-        "baselines/test_baselines.py::test_umb_counts_are_the_exact_ceilings",
-        "baselines/test_baselines.py::test_umb_share_spends_the_bound_exactly",
-        "baselines/test_baselines.py::test_deterministic_umb_never_beats_css",
+        "paper/test_baselines.py::test_umb_is_algorithm_4",
+        "paper/test_baselines.py::test_umb_counts_are_the_exact_ceilings",
+        "paper/test_baselines.py::test_umb_share_spends_the_bound_exactly",
+        "paper/test_baselines.py::test_deterministic_umb_never_beats_css",
     ],
     "baselines": [
-        "baselines/test_baselines.py::test_uncalibrated_and_omniscient_are_theorem_1",
-        "baselines/test_baselines.py::test_isotonic_is_an_order_statistic_that_fails_half_the_time",
-        "baselines/test_baselines.py::test_platt_is_the_maximum_of_the_likelihood",
-        "baselines/test_baselines.py::test_results_without_guarantee_say_so",
+        "paper/test_baselines.py::test_uncalibrated_and_omniscient_are_theorem_1",
+        "paper/test_baselines.py::test_isotonic_is_an_order_statistic_that_fails_half_the_time",
+        "paper/test_baselines.py::test_platt_is_the_maximum_of_the_likelihood",
+        "paper/test_baselines.py::test_results_without_guarantee_say_so",
     ],
     "oracles": [
-        "baselines/test_baselines.py::test_omniscient_is_the_best_by_linear_programming",
-        "baselines/test_baselines.py::test_calibrated_oracle_is_the_best_by_linear_programming",
-        "baselines/test_baselines.py::test_a_finer_calibrated_score_is_never_longer",
-        "baselines/test_baselines.py::test_no_blind_policy_is_near_the_best_on_both_pools",
+        "paper/test_baselines.py::test_omniscient_is_the_best_by_linear_programming",
+        "paper/test_baselines.py::test_calibrated_oracle_is_the_best_by_linear_programming",
+        "paper/test_baselines.py::test_a_finer_calibrated_score_is_never_longer",
+        "paper/test_baselines.py::test_no_blind_policy_is_near_the_best_on_both_pools",
     ],
     "average-calibration": [
-        "baselines/test_baselines.py::test_average_calibration_is_the_cumulative_share",
-        "baselines/test_baselines.py::test_average_calibration_band_holds_at_its_level_and_not_by_far",
+        "paper/test_baselines.py::test_average_calibration_is_the_cumulative_share",
+        "paper/test_baselines.py::test_average_calibration_band_holds_at_its_level_and_not_by_far",
     ],
     "bernstein": [
         "bounds/test_guarantees.py::test_bernstein_inverse_and_sign",
@@ -286,8 +286,8 @@ PROOFS = {
     "testing": ["project/test_mutants.py::test_mutant_is_caught"],
     "slips": [
         "bounds/test_guarantees.py::test_bernstein_inverse_and_sign",
-        "baselines/test_baselines.py::test_deterministic_umb_never_beats_css",
-        "baselines/test_baselines.py::test_average_calibration_is_the_cumulative_share",
+        "paper/test_baselines.py::test_deterministic_umb_never_beats_css",
+        "paper/test_baselines.py::test_average_calibration_is_the_cumulative_share",
     ],
 }
 
@@ -313,7 +313,7 @@ def cited(*roots: Path) -> dict[str, set[str]]:
 
 
 def test_code_cites_sections_that_the_page_says_it_carries_out() -> None:
-    roots = SOURCE, TESTS, TESTS.parent / "benchmarks"
+    roots = SOURCE, TESTS, TESTS.parent / "paper", TESTS.parent / "benchmarks"
     unknown = {name: files for name, files in cited(*roots).items() if name not in carried_out()}
     assert not unknown, f"no such section, or one marked {ABSENT!r}: write it, or remove the mark"
 
@@ -328,7 +328,9 @@ def test_every_declared_set_of_conditions_names_its_section() -> None:
 
 
 def test_every_section_in_force_is_cited_and_proved() -> None:
-    assert carried_out() - cited(SOURCE).keys() == ABOUT_THE_PAGE, "no code cites a section by its id"
+    assert carried_out() - cited(SOURCE, TESTS.parent / "paper").keys() == ABOUT_THE_PAGE, (
+        "no code cites a section by its id"
+    )
     assert PROOFS.keys() == carried_out(), "a section has no line in PROOFS, above: the tests that prove it"
 
 

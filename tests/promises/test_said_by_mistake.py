@@ -63,7 +63,6 @@ def test_series_with_different_indexes_are_not_paired_by_position(labels):
         ("ids", lambda: sl.Labelling(HERE, TARGET, labels=100, ids=moved(np.arange(1_000)))),
         ("labels", lambda: sl.plan(TARGET, pilot=(HERE, ELSEWHERE))),
         ("groups", lambda: sl.equal_opportunity(HERE > 0.5, moved(GROUPS), 5, {"a": 50, "b": 50})),
-        ("labels", lambda: sl.baselines.isotonic(HERE, ELSEWHERE, TARGET)),
     ],
 )
 def test_every_column_that_is_paired_with_another_has_its_index(name, call):

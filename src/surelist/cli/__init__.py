@@ -43,7 +43,6 @@ COMMANDS = {
     "backup": ("service", "backup", "Copy the app's record to one file, and verify the copy."),
     "restore": ("service", "restore", "Make a record from a backup, and verify it."),
     "verify-log": ("service", "verify_log", "Check that the app's record is as it was written."),
-    "paper": ("paper", "paper", "Reproduce the paper: experiments, census data, impossibility."),
     "promises": ("site", "promises", "Print what can be combined, and by which proof."),
     "docs": ("site", "docs", "Open the documentation that came with this installation."),
     "completion": ("site", "completion", "Print the shell completion script."),

@@ -15,7 +15,7 @@ Examples
 89
 """
 
-from surelist.baselines.methods import (
+from paper.baselines.methods import (
     AverageCalibration,
     PlattMap,
     average_calibration,
@@ -24,7 +24,7 @@ from surelist.baselines.methods import (
     umb,
     uncalibrated,
 )
-from surelist.baselines.oracles import (
+from paper.baselines.oracles import (
     CalibratedOracle,
     Impossibility,
     calibrated_oracle,
@@ -34,7 +34,7 @@ from surelist.baselines.oracles import (
     omniscient,
     oracle_threshold,
 )
-from surelist.baselines.results import NO_GUARANTEE, Bands, PoolShortlists
+from paper.baselines.results import NO_GUARANTEE, Bands, NotEnoughRows, PoolShortlists
 
 __all__ = [
     "NO_GUARANTEE",
@@ -42,6 +42,7 @@ __all__ = [
     "Bands",
     "CalibratedOracle",
     "Impossibility",
+    "NotEnoughRows",
     "PlattMap",
     "PoolShortlists",
     "average_calibration",

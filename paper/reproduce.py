@@ -1,4 +1,4 @@
-"""The use case behind ``surelist paper run``: people in; tables, figures and a summary out.
+"""The use case behind ``python -m paper run``: people in; tables, figures and a summary out.
 
 Runs go on all cores and are resumable. The journal's first line says what is being run; every other line
 is one finished run. A line cut short by an interruption is left out on the next start and done again.
@@ -14,20 +14,18 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from surelist import _check as check
-from surelist._dataclasses import asdict, astuple, dataclass, fields, replace
-from surelist._files import writing
-from surelist._version import __version__
-from surelist.errors import InvalidInput
-from surelist.paper import data, page, synthetic
-from surelist.paper.claims import Cell, PaperClaim, claims, summarise
-from surelist.paper.experiments import EXPERIMENTS, Measurement, fitting_settings, one_run
-from surelist.paper.screening import GROUP_LEVELS, Setup, split
+import surelist as sl
+from paper import data, page, synthetic
+from paper.claims import Cell, PaperClaim, claims, summarise
+from paper.experiments import EXPERIMENTS, Measurement, fitting_settings, one_run
+from paper.inputs import as_choice, as_count, writing
+from paper.screening import GROUP_LEVELS, Setup, split
 
 SYNTHETIC = "synthetic"
 SMALLEST = 50_000  # people; fewer leave no room for training and calibration
@@ -70,7 +68,7 @@ def _files(source: Path) -> list[Path]:
         return [source]
     files = sorted(file for pattern in ("*.zip", "*.csv", "*.parquet") for file in source.glob(pattern))
     if not files:
-        raise InvalidInput("data", f"no .zip, .csv or .parquet file in {source}.")
+        raise sl.InvalidInput("data", f"no .zip, .csv or .parquet file in {source}.")
     return files
 
 
@@ -86,12 +84,12 @@ def reproduce(
     progress: Progress = lambda done, total: None,
 ) -> Report:
     """Run the experiments, resuming what ``folder`` holds, and write everything there."""
-    runs = check.as_count(runs, "runs")
-    setup = Setup(group_level=check.as_choice(group_level, GROUP_LEVELS, "group_level"))
+    runs = as_count(runs, "runs")
+    setup = Setup(group_level=as_choice(group_level, GROUP_LEVELS, "group_level"))
     for name in experiments:
-        check.as_choice(name, EXPERIMENTS, "experiment")
+        as_choice(name, EXPERIMENTS, "experiment")
     if len(population) < SMALLEST:
-        raise InvalidInput("data", expected=f"at least {SMALLEST:,} people", got=f"{len(population):,}")
+        raise sl.InvalidInput("data", expected=f"at least {SMALLEST:,} people", got=f"{len(population):,}")
     settings = {name: fitting_settings(EXPERIMENTS[name], population, setup) for name in experiments}
     job = Job(settings, runs, seed, setup)
     rows = _run(job, population, folder, jobs or _cores(), progress)
@@ -123,7 +121,7 @@ def _about(population: data.People, job: Job) -> page.AboutRun:
 def _run(job: Job, population: data.People, folder: Path, jobs: int, progress: Progress) -> list[Measurement]:
     """Do every run that ``folder`` does not hold yet, and return all rows in order."""
     folder.mkdir(parents=True, exist_ok=True)
-    header = {"surelist": __version__, "people": population.fingerprint(), "seed": job.seed}
+    header = {"surelist": sl.__version__, "people": population.fingerprint(), "seed": job.seed}
     done = _resume(folder / JOURNAL, header | asdict(job.setup))
     tasks = [(name, run) for name in job.settings for run in range(job.runs)]
     wanted = {name: set(settings) for name, settings in job.settings.items()}
@@ -145,7 +143,7 @@ def _resume(path: Path, header: dict[str, Any]) -> dict[Task, list[Measurement]]
     saved = json.loads(lines[0])
     if saved != header:
         names = [name for name in header if saved.get(name) != header[name]]
-        raise InvalidInput(
+        raise sl.InvalidInput(
             "out",
             f"{path.parent} holds runs with another {', '.join(names)}. Choose another folder, or delete "
             "that one.",

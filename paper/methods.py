@@ -9,15 +9,16 @@ Random choices (a last bin, a tie) enter with their probabilities and are never 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import surelist as sl
-from surelist._dataclasses import dataclass, field
-from surelist.baselines import Bands, PoolShortlists
-from surelist.paper.screening import Floats, Mask, Scored
+from paper import baselines
+from paper.baselines import Bands, NotEnoughRows, PoolShortlists
+from paper.screening import Floats, Mask, Scored
 
 PoolRule = Callable[[Any, float, Any], PoolShortlists]
 
@@ -50,7 +51,7 @@ class Fitted:
         """A method that decides by score."""
         try:
             self.bands[name] = make()
-        except sl.NotCertifiable:
+        except (sl.NotCertifiable, NotEnoughRows):
             self.bands[name] = EVERYONE
             self.refused.add(name)
 
@@ -103,9 +104,9 @@ def fit(rows: Scored, target: sl.Expected, alpha: float, css: str = "CSS") -> Fi
     fitted = Fitted()
     fitted.add_css(css, rows, target, alpha)
     fitted.add_css("Exact", rows, target, alpha, "exact")
-    fitted.add("Isotonic", partial(sl.baselines.isotonic, *labelled, target))
+    fitted.add("Isotonic", partial(baselines.isotonic, *labelled, target))
     for name, bins in zip(UMB, BINS, strict=True):
-        fitted.add(name, partial(sl.baselines.umb, *labelled, target, bins=bins, alpha=alpha))
-    fitted.pool_rules["Uncalibrated"] = sl.baselines.uncalibrated
-    fitted.pool_rules["Platt"] = sl.baselines.platt(*labelled).shortlist
+        fitted.add(name, partial(baselines.umb, *labelled, target, bins=bins, alpha=alpha))
+    fitted.pool_rules["Uncalibrated"] = baselines.uncalibrated
+    fitted.pool_rules["Platt"] = baselines.platt(*labelled).shortlist
     return fitted

@@ -7,19 +7,30 @@ unless asked to.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from surelist import _check as check
-from surelist._dataclasses import dataclass
-from surelist.errors import InvalidInput
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+import surelist as sl
+from paper.inputs import Floats, Mask, as_pools, labelled_rows
 
 NO_GUARANTEE = "no guarantee"
+
+
+class NotEnoughRows(sl.SurelistError):
+    """These calibration rows do not bear the target, by the rule of a baseline; the numbers beside it."""
+
+    def __init__(
+        self, target: str, rows: int, available: int, needed: int, largest_k: float, rows_needed: int | None
+    ) -> None:
+        more = "no number of rows" if rows_needed is None else f"about {rows_needed:,} rows"
+        super().__init__(
+            f"{target}: needs {needed:,} qualified rows of {rows:,}, and {available:,} are. At most "
+            f"k = {largest_k:.4g} with these; {more} would do for the target."
+        )
+        self.rows, self.qualified_available, self.critical_count = rows, available, needed
+        self.largest_k, self.rows_needed = largest_k, rows_needed
 
 
 @dataclass(frozen=True)
@@ -82,26 +93,3 @@ class PoolShortlists:
 def draw(chance: Floats, rng: np.random.Generator) -> Mask:
     """True with the given chances; a chance of 1 always, of 0 never."""
     return rng.random(chance.shape) < chance
-
-
-def as_pools(values: Any, name: str = "scores") -> Floats:
-    """Finite scores of one pool, or of several equally large ones as rows."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise InvalidInput(name, "expected pools of one size, one per row.") from error
-    if array.ndim not in (1, 2):
-        raise InvalidInput(
-            name, expected="one pool, or one pool per row", got=f"an array of shape {array.shape}"
-        )
-    return check.as_scores(array.ravel(), name).reshape(array.shape)
-
-
-def labelled_rows(scores: Any, labels: Any) -> tuple[Floats, Mask]:
-    """Scores and who is qualified, one of each per row."""
-    check.require_one_index(scores=scores, labels=labels)
-    array = check.as_scores(scores)
-    qualified, _ = check.as_labels(labels)
-    check.require_rows(array, "scores")
-    check.require_length(qualified, len(array), "labels")
-    return array, qualified

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist.paper.data import FEATURES, People
+from paper.data import FEATURES, People
 
 ROWS = 1_200_000
 

@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from surelist import _check as check
-from surelist._dataclasses import dataclass
-from surelist.baselines.results import Bands, Floats, PoolShortlists, as_pools, labelled_rows
-from surelist.errors import InvalidInput
-from surelist.promises.kinds.expected import Expected
+import surelist as sl
+from paper.baselines.results import Bands, PoolShortlists
+from paper.inputs import Floats, as_count, as_pools, as_positive, as_scores, labelled_rows, require_length
 
 TOP = 32
 
@@ -33,15 +32,15 @@ def omniscient(pools: Any, k: float, member: Any = None) -> PoolShortlists:
 def take_until(pools: Any, k: float, member: Any, *, method: str, guarantee: str) -> PoolShortlists:
     """From the top of every pool until the scores sum to k; ties at the last score share theta."""
     array = as_pools(pools)
-    k = check.as_positive(k, "k")
+    k = as_positive(k, "k")
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         wrong = array[(array < 0) | (array > 1)][0]
-        raise InvalidInput("scores", expected="probabilities between 0 and 1", got=f"{wrong:g}")
+        raise sl.InvalidInput("scores", expected="probabilities between 0 and 1", got=f"{wrong:g}")
     counted = array
     if member is not None:
         allowed = np.asarray(member)
         if allowed.dtype.kind != "b" or allowed.shape != array.shape:
-            raise InvalidInput("member", f"expected a boolean array of shape {array.shape}.")
+            raise sl.InvalidInput("member", f"expected a boolean array of shape {array.shape}.")
         counted = np.where(allowed, array, 0.0)
     threshold, share = _last_score(counted, k)
     chance = (counted > threshold[..., None]).astype(np.float64)
@@ -94,7 +93,7 @@ class CalibratedOracle:
         return Bands("Perfectly calibrated oracle", (over, self.threshold), (1.0, self.share), self.guarantee)
 
 
-def calibrated_oracle(values: Any, masses: Any, target: Expected) -> CalibratedOracle:
+def calibrated_oracle(values: Any, masses: Any, target: sl.Expected) -> CalibratedOracle:
     """Theorem 2: the shortest expected list among policies that see only a calibrated score.
 
     ``values`` mu_b are the scores' range, each equal to P(Y=1 | score = mu_b); ``masses``
@@ -105,7 +104,7 @@ def calibrated_oracle(values: Any, masses: Any, target: Expected) -> CalibratedO
     rate = float(target.rate)
     reached = np.cumsum((mu * rho)[::-1])
     if reached[-1] < rate * (1 - 1e-12):
-        raise InvalidInput(
+        raise sl.InvalidInput(
             "k",
             expected=f"at most {target.pool_size * reached[-1]:g}, all there is in a pool of "
             f"{target.pool_size:g}",
@@ -124,9 +123,9 @@ def coarsen(values: Any, masses: Any, cells: Any) -> tuple[Floats, Floats]:
 
     The result is dominated by the original (Corollary 1), so its oracle list is never shorter.
     """
-    mu, rho = check.as_scores(values, "values"), check.as_scores(masses, "masses")
+    mu, rho = as_scores(values, "values"), as_scores(masses, "masses")
     _, cell = np.unique(np.asarray(cells), return_inverse=True)
-    check.require_length(cell, len(mu), "cells")
+    require_length(cell, len(mu), "cells")
     merged: Floats = np.bincount(cell, weights=rho).astype(np.float64)
     wins: Floats = np.bincount(cell, weights=mu * rho).astype(np.float64)
     return np.divide(wins, merged, out=np.zeros_like(wins), where=merged > 0), merged
@@ -137,13 +136,13 @@ def dominates(score: Any, other: Any) -> bool:
 
     Both hold one value per point x: equal values of ``score`` must mean equal values of ``other``.
     """
-    fine, coarse = check.as_scores(score, "score"), check.as_scores(other, "other")
-    check.require_length(coarse, len(fine), "other")
+    fine, coarse = as_scores(score, "score"), as_scores(other, "other")
+    require_length(coarse, len(fine), "other")
     pairs = np.unique(np.stack([fine, coarse], axis=1), axis=0)
     return len(pairs) == len(np.unique(fine))
 
 
-def oracle_threshold(scores: Any, labels: Any, target: Expected) -> Bands:
+def oracle_threshold(scores: Any, labels: Any, target: sl.Expected) -> Bands:
     """The largest threshold that reaches k in pools drawn from *these* candidates.
 
     Needs the labels of the population the pools come from, which is why it is an oracle: the
@@ -153,7 +152,7 @@ def oracle_threshold(scores: Any, labels: Any, target: Expected) -> Bands:
     needed = math.ceil(len(array) * target.rate)
     hits = array[qualified]
     if needed > len(hits):
-        raise InvalidInput(
+        raise sl.InvalidInput(
             "k",
             expected=f"at most {target.pool_size * len(hits) / len(array):g}",
             got=f"{target.k:g}",
@@ -164,13 +163,14 @@ def oracle_threshold(scores: Any, labels: Any, target: Expected) -> Bands:
 
 def _finite_range(values: Any, masses: Any) -> tuple[Floats, Floats]:
     """Distinct values ascending, with their masses, checked."""
-    mu, rho = check.as_scores(values, "values"), check.as_scores(masses, "masses")
-    check.require_rows(mu, "values")
-    check.require_length(rho, len(mu), "masses")
+    mu, rho = as_scores(values, "values"), as_scores(masses, "masses")
+    if not len(mu):
+        raise sl.InvalidInput("values", "expected at least one.")
+    require_length(rho, len(mu), "masses")
     if mu.min() < 0 or mu.max() > 1:
-        raise InvalidInput("values", "expected probabilities between 0 and 1.")
+        raise sl.InvalidInput("values", "expected probabilities between 0 and 1.")
     if rho.min() < 0 or abs(rho.sum() - 1) > 1e-9:
-        raise InvalidInput("masses", expected="probabilities that sum to 1", got=f"a sum of {rho.sum():g}")
+        raise sl.InvalidInput("masses", expected="probabilities that sum to 1", got=f"a sum of {rho.sum():g}")
     distinct, index = np.unique(mu, return_inverse=True)
     return distinct, np.bincount(index, weights=rho).astype(np.float64)
 
@@ -216,12 +216,12 @@ def impossibility(k: float = 5, pool_size: int = 100, points: int = 1001) -> Imp
     pool of only b. A policy that sees equal scores gives everyone the same chance, so it is
     described by its expected list size. 0 < k < m.
     """
-    k, m = check.as_positive(k, "k"), check.as_count(pool_size, "pool_size")
+    k, m = as_positive(k, "k"), as_count(pool_size, "pool_size")
     if not k < m:
-        raise InvalidInput("k", expected=f"less than the pool size, {m}", got=f"{k:g}")
+        raise sl.InvalidInput("k", expected=f"less than the pool size, {m}", got=f"{k:g}")
     truth = np.array([np.ones(m), np.full(m, k / m)])  # P(Y=1|x) in the two pools
     best = omniscient(truth, k).size
-    grid = np.linspace(0, m, check.as_count(points, "points"))
+    grid = np.linspace(0, m, as_count(points, "points"))
     sizes = np.union1d(grid, [(m + k) / 2, 2 * k * m / (m + k)])
     size_miss = np.abs(sizes[:, None] - best).max(axis=1)
     qualified = sizes[:, None] * truth[:, 0]

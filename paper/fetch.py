@@ -14,13 +14,13 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-from surelist._dataclasses import dataclass
-from surelist._files import writing
-from surelist.errors import InvalidInput, SurelistError
-from surelist.paper.data import FEATURES, is_person_file, require_task
+import surelist as sl
+from paper.data import FEATURES, is_person_file, require_task
+from paper.inputs import writing
 
 BASE_URL = "https://www2.census.gov/programs-surveys/acs/data/pums"
 ATTEMPTS = 6
@@ -38,7 +38,7 @@ STATES = (
 Say = Callable[[str], None]
 
 
-class FetchError(SurelistError):
+class FetchError(sl.SurelistError):
     """A download did not succeed; the message says what came instead and what to do."""
 
 
@@ -56,7 +56,7 @@ def state_list(text: str) -> list[str]:
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
     wrong = [repr(name) for name in names if name not in STATES]
     if wrong or not names:
-        raise InvalidInput("states", expected="two-letter states such as DE,HI", got=[*wrong, "none"][0])
+        raise sl.InvalidInput("states", expected="two-letter states such as DE,HI", got=[*wrong, "none"][0])
     return list(dict.fromkeys(names))
 
 
@@ -96,6 +96,7 @@ def _download(url: str, part: Path, say: Say, pause: float) -> None:
                 return
             problem = "the connection ended early"
         except urllib.error.HTTPError as error:
+            error.close()
             if error.code == 416:  # what is here does not fit what is there
                 part.unlink(missing_ok=True)
             elif error.code < 500 and error.code not in (408, 429):
@@ -154,14 +155,14 @@ def _check(part: Path, url: str) -> None:
                 raise zipfile.BadZipFile(f"{broken} is damaged")
             inside = [name for name in archive.namelist() if is_person_file(name)]
             if not inside:
-                raise InvalidInput("data", f"{url} holds no person file (psam_pNN.csv).")
+                raise sl.InvalidInput("data", f"{url} holds no person file (psam_pNN.csv).")
             for name in inside:
                 with archive.open(name) as file:
                     header = next(csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig")), [])
                 require_task([column.upper() for column in header], name, fewest=len(FEATURES))
-    except (zipfile.BadZipFile, InvalidInput) as error:
+    except (zipfile.BadZipFile, sl.InvalidInput) as error:
         part.unlink(missing_ok=True)
-        if isinstance(error, InvalidInput):
+        if isinstance(error, sl.InvalidInput):
             raise
         raise FetchError(f"fetch: {url} did not send a complete ZIP archive ({error}). Try again.") from error
     finally:

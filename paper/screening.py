@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass
-from surelist.errors import InvalidInput, MissingDependency
-from surelist.paper.data import People
+import surelist as sl
+from paper.data import People
 
 GROUPS = ("majority", "minority")
 GROUP_LEVELS = ("split", "each")
@@ -83,7 +83,7 @@ def split(population: People, grouped: bool, setup: Setup, rng: np.random.Genera
     half = len(order) // 2
     first, second = order[:half], order[half:]
     if half <= setup.train_rows:
-        raise InvalidInput(
+        raise sl.InvalidInput(
             "data", f"half of {len(order):,} people is too few for {setup.train_rows:,} training rows."
         )
     whole = len(second) // setup.pool_size * setup.pool_size  # pools without remainder
@@ -108,7 +108,7 @@ def train(population: People, rows: Index) -> Classifier:
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError as error:
-        raise MissingDependency(
+        raise sl.MissingDependency(
             "paper: scikit-learn trains the classifier; pip install 'surelist[sklearn,plots]'."
         ) from error
     features = population.features[rows].astype(np.float64)

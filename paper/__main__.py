@@ -1,4 +1,4 @@
-"""``surelist paper``: the paper's experiments, the census files, the impossibility construction."""
+"""``python -m paper``: the paper's experiments, the census files, the impossibility construction."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+import surelist as sl
+
+if TYPE_CHECKING:
+    from paper.reproduce import Report
 
 MARKS = {
     True: click.style("holds        ", fg="green") + "  ",
@@ -18,12 +23,23 @@ MARKS = {
 EXPERIMENTS = ("noise", "calibration-size", "diversity-noise", "diversity-size")
 
 
-@click.group()
-def paper() -> None:
+class Commands(click.Group):
+    """Errors are one line, with exit code 2 where what was asked for is wrong."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except sl.SurelistError as error:
+            raise click.UsageError(str(error)) from error
+
+
+@click.group(cls=Commands)
+def cli() -> None:
     """Reproduce the ICML 2022 paper: experiments, census data, impossibility."""
 
 
-@paper.command()
+@cli.command()
 @click.argument("experiment", type=click.Choice([*EXPERIMENTS, "all"]))
 @click.option(
     "--data", multiple=True, default=("synthetic",), show_default=True,
@@ -52,10 +68,10 @@ def run(
 
     \b
     Example:
-      surelist paper run noise --runs 10 --out results
-      surelist paper run all --data psam_p10.csv --data csv_phi.zip --out results
+      python -m paper run noise --runs 10 --out results
+      python -m paper run all --data psam_p10.csv --data csv_phi.zip --out results
     """
-    from surelist.paper.reproduce import people, reproduce
+    from paper.reproduce import people, reproduce
 
     names = EXPERIMENTS if experiment == "all" else (experiment,)
     click.echo(f"Reading {', '.join(data)} ...", err=True)
@@ -75,7 +91,7 @@ def run(
         _print_claims(report)
 
 
-@paper.command("fetch-acs")
+@cli.command("fetch-acs")
 @click.option("--year", type=click.IntRange(2000, 2100), default=2018, show_default=True)
 @click.option("--states", required=True, help="Two-letter states, comma-separated, for example DE,HI,VT.")
 @click.option(
@@ -91,25 +107,25 @@ def fetch_acs(year: int, states: str, out: Path, base_url: str | None) -> None:
 
     \b
     Example:
-      surelist paper fetch-acs --year 2018 --states DE,VT --out acs
-      surelist paper run all --data acs --out results
+      python -m paper fetch-acs --year 2018 --states DE,VT --out acs
+      python -m paper run all --data acs --out results
     """
-    from surelist.paper.fetch import BASE_URL, FetchError, fetch, state_list
+    from paper.fetch import BASE_URL, FetchError, fetch, state_list
 
     for state in state_list(states):
         try:
             file = fetch(year, state, out, base_url or BASE_URL, lambda line: click.echo(line, err=True))
-        except FetchError as error:  # the network's fault, not the user's: exit code 1
-            raise OSError(str(error)) from error
+        except FetchError as error:
+            raise click.ClickException(str(error)) from error
         click.echo(f"{file.path}  {file.size:,} bytes  sha256 {file.sha256}")
 
 
-@paper.command()
+@cli.command()
 @click.option("--k", type=float, default=5, show_default=True, help="Qualified candidates wanted.")
 @click.option("--pool-size", type=click.IntRange(2), default=100, show_default=True)
 def impossibility(k: float, pool_size: int) -> None:
     """Show why no calibrated score gives the best list for every pool (Proposition 1)."""
-    from surelist.baselines import impossibility as construct
+    from paper.baselines import impossibility as construct
 
     example = construct(k, pool_size)
     few, many = example.oracle_sizes
@@ -158,7 +174,7 @@ class Bar:
             click.echo(f"Done in {time.monotonic() - self.started:.0f} s.", err=True)
 
 
-def _print_claims(report: Any) -> None:
+def _print_claims(report: Report) -> None:
     if report.about.synthetic:
         click.echo("SYNTHETIC people, made up from margins of a census file; not census results.")
     if report.about.few:
@@ -171,3 +187,7 @@ def _print_claims(report: Any) -> None:
         mark = MARKS[claim.holds]
         click.echo(f"  {mark}{claim.says}  [{claim.measured}]")
     click.echo(f"\n{report.folder / 'summary.html'}")
+
+
+if __name__ == "__main__":
+    cli(prog_name="python -m paper")

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from surelist._dataclasses import dataclass
-from surelist._files import writing
-from surelist.errors import MissingDependency
-from surelist.paper.claims import Cell, PaperClaim
-from surelist.paper.experiments import EXPERIMENTS, Experiment
-from surelist.paper.methods import DIVERSITY, NO_DIVERSITY
-from surelist.paper.screening import GROUPS
+import surelist as sl
+from paper.claims import Cell, PaperClaim
+from paper.experiments import EXPERIMENTS, Experiment
+from paper.inputs import writing
+from paper.methods import DIVERSITY, NO_DIVERSITY
+from paper.screening import GROUPS
 
 FEW_RUNS = 50
 VERDICTS = {True: ("holds", "yes"), False: ("does not hold", "no"), None: ("–", "note")}
@@ -126,7 +126,9 @@ def draw_all(cells: Sequence[Cell], alpha: float, caption: str, folder: Path) ->
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise MissingDependency("paper: figures need matplotlib; pip install 'surelist[plots]'.") from error
+        raise sl.MissingDependency(
+            "paper: figures need matplotlib; pip install 'surelist[plots]'."
+        ) from error
     drawn = []
     for name in dict.fromkeys(cell.experiment for cell in cells):
         figure = _draw(EXPERIMENTS[name], [c for c in cells if c.experiment == name], alpha, caption)

@@ -7,16 +7,16 @@ experiment, run, setting), so runs may be done in any order and resumed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import surelist as sl
-from surelist._dataclasses import dataclass
-from surelist.errors import InvalidInput
-from surelist.paper.data import People
-from surelist.paper.methods import DIVERSITY, NO_DIVERSITY, Fitted, Outcome, fit
-from surelist.paper.screening import GROUPS, Scored, Setup, split, train
+from paper import baselines
+from paper.data import People
+from paper.methods import DIVERSITY, NO_DIVERSITY, Fitted, Outcome, fit
+from paper.screening import GROUPS, Scored, Setup, split, train
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def fitting_settings(experiment: Experiment, population: People, setup: Setup) -
         available = int(0.97 * np.count_nonzero(population.minority[calibration]))
     needed = experiment.settings if experiment.varies_size else (float(setup.calibration_rows),)
     if available < min(needed):
-        raise InvalidInput(
+        raise sl.InvalidInput(
             "data",
             f"{experiment.name} needs {min(needed):,.0f} calibration rows beside {setup.train_rows:,} for "
             f"training; this population leaves {max(0, available):,}. Use more people.",
@@ -164,7 +164,7 @@ def _fit(chosen: Scored, test: Scored, group: str, target: sl.Expected, setup: S
     if grouped:
         rows, truth = (people.take(people.minority == (group == "minority")) for people in (chosen, test))
     fitted = fit(rows, target, setup.group_alpha if grouped else setup.alpha, DIVERSITY if grouped else "CSS")
-    fitted.bands["Oracle"] = sl.baselines.oracle_threshold(truth.scores, truth.qualified, target)
+    fitted.bands["Oracle"] = baselines.oracle_threshold(truth.scores, truth.qualified, target)
     if grouped:
         fitted.add_css(NO_DIVERSITY, chosen, sl.Expected(setup.k, setup.pool_size), setup.alpha)
     return fitted

@@ -10,14 +10,14 @@ import hashlib
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass
-from surelist.errors import InvalidInput
+import surelist as sl
 
 FEATURES = (
     "AGEP", "SCHL", "MAR", "RELP", "DIS", "ESP", "CIT", "MIG",
@@ -69,21 +69,21 @@ class People:
 def load(paths: Sequence[Path]) -> People:
     """Read people from PUMS CSV files, ZIP archives of them, or Parquet files, one after another."""
     if not paths:
-        raise InvalidInput("data", expected="at least one file", got="none")
+        raise sl.InvalidInput("data", expected="at least one file", got="none")
     with tempfile.TemporaryDirectory() as folder:
         files = [unpacked for path in paths for unpacked in _unpack(path, Path(folder))]
         parts = [_read(file, origin) for file, origin in files]
     names = parts[0][1]
     for (_, origin), (_, other, _) in zip(files, parts, strict=True):
         if other != names:
-            raise InvalidInput(
+            raise sl.InvalidInput(
                 "data",
                 f"{origin.name} has the features {', '.join(other)}; {files[0][1].name} has "
                 f"{', '.join(names)}. Read files of the same years together.",
             )
     features = np.concatenate([part[0] for part in parts])
     if not len(features):
-        raise InvalidInput("data", f"no people in {', '.join(str(path) for path in paths)}.")
+        raise sl.InvalidInput("data", f"no people in {', '.join(str(path) for path in paths)}.")
     qualified = np.concatenate([part[2] for part in parts])
     minority = features[:, names.index(RACE)] != 1
     return People(features, qualified, minority, names, ", ".join(path.name for path in paths))
@@ -97,7 +97,7 @@ def require_task(columns: Sequence[str], file: str, fewest: int = FEWEST_FEATURE
     if lacking or len(features) < fewest:
         missing = lacking or [name for name in FEATURES if name not in features]
         shown = ", ".join(list(columns)[:8]) + (", ..." if len(columns) > 8 else "")
-        raise InvalidInput(
+        raise sl.InvalidInput(
             "data",
             f"{file} is not a PUMS person file: expected the columns {', '.join(missing)}, found {shown}. "
             "Person files are named psam_pNN.csv (psam_hNN.csv are households).",
@@ -108,17 +108,17 @@ def require_task(columns: Sequence[str], file: str, fewest: int = FEWEST_FEATURE
 def _unpack(path: Path, folder: Path) -> list[tuple[Path, Path]]:
     """(readable file, where it came from) for a file or for every person file in an archive."""
     if not path.is_file():
-        raise InvalidInput("data", f"no such file: {path}.")
+        raise sl.InvalidInput("data", f"no such file: {path}.")
     if path.suffix.lower() != ".zip":
         return [(path, path)]
     try:
         with zipfile.ZipFile(path) as archive:
             inside = [name for name in archive.namelist() if is_person_file(name)]
             if not inside:
-                raise InvalidInput("data", f"{path.name} holds no person file (psam_pNN.csv).")
+                raise sl.InvalidInput("data", f"{path.name} holds no person file (psam_pNN.csv).")
             return [(Path(archive.extract(name, folder / path.stem)), path) for name in sorted(inside)]
     except zipfile.BadZipFile as error:
-        raise InvalidInput(
+        raise sl.InvalidInput(
             "data", f"{path.name} is not a complete ZIP archive ({error}). Fetch it again."
         ) from error
 
@@ -147,7 +147,7 @@ def _read(file: Path, origin: Path) -> tuple[NDArray[np.int16], tuple[str, ...],
                     "WHERE found <> '' AND TRY_CAST(found AS SMALLINT) IS NULL LIMIT 1"
                 ).fetchone()
                 if wrong:
-                    raise InvalidInput(
+                    raise sl.InvalidInput(
                         "data",
                         f"{origin.name}, column {column}: expected whole numbers or blanks, got {wrong[1]!r} "
                         f"at row {wrong[0] - 1}.",
@@ -156,7 +156,7 @@ def _read(file: Path, origin: Path) -> tuple[NDArray[np.int16], tuple[str, ...],
             read = engine.execute(f"SELECT {', '.join(wanted)} FROM {table}").fetchnumpy()
     except duckdb.Error as error:
         first = str(error).strip().splitlines()[0]
-        raise InvalidInput("data", f"cannot read {origin.name}: {first}") from error
+        raise sl.InvalidInput("data", f"cannot read {origin.name}: {first}") from error
     # -1 marks a blank in prepared files
     filled = {each: np.maximum(np.ma.filled(column, 0).astype(np.int16), 0) for each, column in read.items()}
     return np.stack([filled[each] for each in features], axis=1), tuple(features), filled[LABEL] == 1

@@ -11,30 +11,28 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surelist import _check as check
-from surelist import bounds
-from surelist._dataclasses import dataclass
-from surelist.baselines.oracles import take_until
-from surelist.baselines.results import NO_GUARANTEE, Bands, Floats, PoolShortlists, as_pools, labelled_rows
-from surelist.errors import InvalidInput, MissingDependency, NotCertifiable, Shortfall
-from surelist.promises.kinds.expected import Expected
+import surelist as sl
+from paper.baselines.oracles import take_until
+from paper.baselines.results import NO_GUARANTEE, Bands, NotEnoughRows, PoolShortlists
+from paper.inputs import Floats, as_alpha, as_count, as_pools, labelled_rows
 
 
 def umb(
     scores: Any,
     labels: Any,
-    target: Expected,
+    target: sl.Expected,
     *,
     bins: int = 5,
     alpha: float = 0.1,
     randomised: bool = True,
 ) -> Bands:
-    """Certify ``target`` from ``bins`` score bins of equal mass, or raise ``NotCertifiable``.
+    """Certify ``target`` from ``bins`` score bins of equal mass, or raise ``NotEnoughRows``.
 
     Theorem: Proposition 6 bounds every score interval by 2*epsilon at once, so with
     probability >= 1-alpha the list holds >= k qualified candidates on average. Assumes i.i.d.
@@ -42,17 +40,17 @@ def umb(
     takes the last bin whole (and can then never be shorter than ``rule="dkw"``). Limit: the
     last bin is shortlisted at random, candidate by candidate.
     """
-    if not isinstance(target, Expected):
-        raise InvalidInput("target", expected="Expected", got=repr(target))
+    if not isinstance(target, sl.Expected):
+        raise sl.InvalidInput("target", expected="Expected", got=repr(target))
     array, qualified = labelled_rows(scores, labels)
-    bins, alpha, n = check.as_count(bins, "bins"), check.as_alpha(alpha), len(array)
+    bins, alpha, n = as_count(bins, "bins"), as_alpha(alpha), len(array)
     edges = _edges(array, bins)
     qualified_scores = array[qualified]
     counts = np.array([np.count_nonzero(qualified_scores >= edge) for edge in edges])
-    needed = [bounds.bins_critical_count(n, target.rate, alpha, a) for a in range(1, len(edges) + 1)]
+    needed = [sl.bounds.bins_critical_count(n, target.rate, alpha, a) for a in range(1, len(edges) + 1)]
     certified = np.flatnonzero(counts >= needed)
     if not len(certified):
-        raise NotCertifiable(_shortfall(target, n, counts, needed, alpha, bins))
+        raise _refusal(target, n, counts, needed, alpha, bins)
     last = int(certified[0])
     share = _share(n, target, alpha, counts, last) if randomised else 1.0
     wrong = f"wrong with probability at most {alpha:g} over the draw of the calibration rows"
@@ -68,20 +66,20 @@ def _edges(scores: Floats, bins: int) -> Floats:
     return np.append(np.unique(inner)[::-1], -np.inf)
 
 
-def _share(n: int, target: Expected, alpha: float, counts: NDArray[np.int64], last: int) -> float:
+def _share(n: int, target: sl.Expected, alpha: float, counts: NDArray[np.int64], last: int) -> float:
     """Theta: the part of the last bin that just certifies the target, rounded up."""
-    width = 2 * bounds.dkw_epsilon(n, alpha)
+    width = 2 * sl.bounds.dkw_epsilon(n, alpha)
     before = (int(counts[last - 1]) if last else 0) / n - last * width
     through = int(counts[last]) / n - (last + 1) * width
     share = (float(target.rate) - before) / (through - before)
     return min(1.0, share * (1 + 1e-12))
 
 
-def _shortfall(
-    target: Expected, n: int, counts: NDArray[np.int64], needed: list[int], alpha: float, bins: int
-) -> Shortfall:
+def _refusal(
+    target: sl.Expected, n: int, counts: NDArray[np.int64], needed: list[int], alpha: float, bins: int
+) -> NotEnoughRows:
     """Told for the number of bins that comes closest."""
-    width = 2 * bounds.dkw_epsilon(n, alpha)
+    width = 2 * sl.bounds.dkw_epsilon(n, alpha)
     taken = np.arange(1, len(counts) + 1)
     closest = int(np.argmax(counts - np.asarray(needed)))
     excess = counts / n - float(target.rate)
@@ -90,7 +88,7 @@ def _shortfall(
     said = f"{target.describe()} (alpha={alpha:g}, uniform mass binning, counted in {top})"
     largest = max(0.0, target.pool_size * float(np.max(counts / n - taken * width)))
     rows_needed = math.ceil(min(rows)) if rows else None
-    return Shortfall(said, n, int(counts[closest]), needed[closest], largest, None, rows_needed)
+    return NotEnoughRows(said, n, int(counts[closest]), needed[closest], largest, rows_needed)
 
 
 def uncalibrated(pools: Any, k: float, member: Any = None) -> PoolShortlists:
@@ -129,7 +127,9 @@ def platt(scores: Any, labels: Any) -> PlattMap:
     """
     array, qualified = labelled_rows(scores, labels)
     if not 0 < np.count_nonzero(qualified) < len(qualified):
-        raise InvalidInput("labels", "Platt's map needs qualified and unqualified rows, got only one kind.")
+        raise sl.InvalidInput(
+            "labels", "Platt's map needs qualified and unqualified rows, got only one kind."
+        )
     try:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
@@ -145,15 +145,15 @@ def platt(scores: Any, labels: Any) -> PlattMap:
     return PlattMap(slope, float(fitted.intercept_[0]) - slope * centre)
 
 
-def isotonic(scores: Any, labels: Any, target: Expected) -> Bands:
+def isotonic(scores: Any, labels: Any, target: sl.Expected) -> Bands:
     """Isotonic regression of the cumulative rate N(t)/n on the score. No guarantee.
 
     The rate is monotone already, so the fit changes nothing: the threshold is the
     ceil(n k/m)-th largest qualified score, which falls short about half the time.
     """
     array, qualified = labelled_rows(scores, labels)
-    if not isinstance(target, Expected):
-        raise InvalidInput("target", expected="Expected", got=repr(target))
+    if not isinstance(target, sl.Expected):
+        raise sl.InvalidInput("target", expected="Expected", got=repr(target))
     try:
         from sklearn.isotonic import IsotonicRegression
     except ImportError as error:
@@ -166,12 +166,12 @@ def isotonic(scores: Any, labels: Any, target: Expected) -> Bands:
     if reached == len(points):
         available, largest = int(counts[-1]), target.pool_size * int(counts[-1]) / len(array)
         said = f"{target.describe()} (isotonic, {NO_GUARANTEE})"
-        raise NotCertifiable(Shortfall(said, len(array), available, needed, largest, None, None))
+        raise NotEnoughRows(said, len(array), available, needed, largest, None)
     return Bands("Isotonic", (float(-points[reached]),), (1.0,), NO_GUARANTEE)
 
 
-def _missing(name: str) -> MissingDependency:
-    return MissingDependency(f"{name}: scikit-learn is needed; pip install 'surelist[sklearn]'.")
+def _missing(name: str) -> sl.MissingDependency:
+    return sl.MissingDependency(f"{name}: scikit-learn is needed; pip install 'surelist[sklearn]'.")
 
 
 @dataclass(frozen=True)
@@ -216,4 +216,4 @@ def average_calibration(scores: Any, labels: Any, alpha: float = 0.1) -> Average
     """
     array, qualified = labelled_rows(scores, labels)
     qualified_scores = np.sort(array[qualified])
-    return AverageCalibration(qualified_scores, len(array), alpha, bounds.dkw_epsilon(len(array), alpha))
+    return AverageCalibration(qualified_scores, len(array), alpha, sl.bounds.dkw_epsilon(len(array), alpha))

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 import numpy as np
+from scipy import special
 
-from surelist._dataclasses import dataclass
-from surelist._scipy import special
-from surelist.paper.experiments import EXPERIMENTS, Measurement
-from surelist.paper.methods import DIVERSITY, NO_DIVERSITY, UMB
-from surelist.paper.screening import GROUPS
+from paper.experiments import EXPERIMENTS, Measurement
+from paper.methods import DIVERSITY, NO_DIVERSITY, UMB
+from paper.screening import GROUPS
 
 FAILS = 0.01  # a method fails a setting if so few successes have a chance below this
 
