@@ -8,6 +8,8 @@ import shutil
 import sqlite3
 import subprocess
 import threading
+import time
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -661,6 +663,29 @@ def test_sqlite_settings_are_the_durable_ones(tmp_path):
     assert connection.execute("PRAGMA synchronous") == [(2,)]
     assert oct((tmp_path / "r.db").stat().st_mode)[-3:] == "600"
     database.close()
+
+
+def test_pending_writes_move_into_the_file_while_nobody_waits(tmp_path, policy):
+    """So no commit has to move them: the file alone, without its log of pending writes, holds the entry."""
+    database = Database(str(tmp_path / "r.db"))
+    database.prepare()
+    registry = Registry(database)
+    digest = saved(registry, policy)
+
+    def alone() -> list[Any]:
+        shutil.copyfile(tmp_path / "r.db", tmp_path / "copy.db")
+        with closing(sqlite3.connect(tmp_path / "copy.db")) as copy, suppress(sqlite3.Error):
+            return copy.execute("SELECT subject FROM log").fetchall()
+        return []  # nothing there yet, or in the middle of it
+
+    while alone() != [(digest,)]:
+        time.sleep(0.01)
+    (tmp_path / "r.db").rename(tmp_path / "moved.db")
+    with pytest.raises(StorageError, match="moved, replaced or deleted"):
+        registry.writer._connection.tidy()
+    (tmp_path / "moved.db").rename(tmp_path / "r.db")
+    assert made(registry, digest).seq == 2
+    registry.close()
 
 
 def test_a_full_disk_is_a_clear_error_and_passes(tmp_path, policy):

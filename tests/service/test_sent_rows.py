@@ -122,9 +122,22 @@ def test_a_score_that_is_none_is_refused_in_its_row(score, said):
         select_columns(SentRows(body_of(rows)).columns({"score": "score"}), POLICY)
 
 
+def test_rows_with_the_same_columns_or_others_in_any_order_are_read_alike():
+    even = [{"score": n / 4, "at": "12:30", "c0": None} for n in range(5)]
+    mixed = [{"c0": None, "score": row["score"], "at": "12:30"} for row in even]
+    uneven = [row if n else {**row, "more": {"score": 7}} for n, row in enumerate(even)]
+    for rows in (even, mixed, [*even[:1], *mixed[1:]], uneven, uneven[::-1][:-1] + uneven[:1]):
+        columns = SentRows(body_of(rows)).columns({"score": "score", "id": "at", "group": "c0"})
+        assert columns["score"].tolist() == [row["score"] for row in rows]
+        assert columns["id"] == ["12:30"] * 5
+        assert columns["group"] == [None] * 5
+
+
 def test_a_row_without_the_column_is_named():
     with pytest.raises(InvalidInput, match=r"score: row 2 has no 'score'; it has 'x'"):
         SentRows(body_of([{"score": 1}, {"x": 1}])).columns({"score": "score"})
+    with pytest.raises(InvalidInput, match=r"score: row 1 has no 'score'; it has 'x', 'y'\."):
+        SentRows(body_of([{"x": 1, "y": 2}] * 2)).columns({"score": "score"})
     with pytest.raises(InvalidInput, match=r"score: row 1 has no 'score'; it has no columns\."):
         SentRows(body_of([{}])).columns({"score": "score"})
 
@@ -190,6 +203,11 @@ def test_a_name_that_ends_in_a_nul_is_another_name():
         b'{"rows": [{"score": 1, "\\u0078": 1, "x": 2}]}',
         b'{"rows": ["ab", {"x": {"y": 1, "y": 2}}]}',
         b'{"rows": [{"score": 1}], "rows": [{"score": 1}]}',
+        b'{"rows": [{"score": 1, "x": 1}, {"score": 1, "score": 2, "x": 1}]}',
+        b'{"rows": [{"score": 1, "x": 1}, {"score": 1, "score": 2}]}',
+        b'{"rows": [{"score": 1, "x": 1}, {"score": 1}, {"score": 1, "x": 2, "x": 3}]}',
+        b'{"rows": [{"score": 1, "x": "12:30"}, {"score": 1, "x": 1, "x": "2"}]}',
+        b'{"rows": [{"score": 1, "x": "12:30"}, {"score": 1, "x": "1", "x" :"2"}]}',
     ],
 )
 def test_a_key_said_twice_is_found_wherever_it_is(body):

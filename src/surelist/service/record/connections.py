@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 APPEND_LOCK = 7_395_112_264
 PATIENCE_SECONDS = 15
 VALUES_AT_ONCE = 500
+PENDING_PAGES = 4000
 
 Rows = list[tuple[Any, ...]]
 
@@ -64,6 +65,9 @@ class Connection:
 
     def commit(self) -> None:
         self.execute("COMMIT")
+
+    def tidy(self) -> None:
+        """Do now, while nobody waits, what would else hold up a later commit."""
 
     def rollback(self) -> None:
         with suppress(*self._trouble):
@@ -166,6 +170,7 @@ class Sqlite(Connection):
             self._inner = _sqlite(f"{_uri(path)}?mode=rw")
             self._inner.execute("PRAGMA journal_mode=WAL")
             self._inner.execute("PRAGMA synchronous=FULL")
+            self._inner.execute(f"PRAGMA wal_autocheckpoint={PENDING_PAGES}")
 
     def _open_unchanged(self, path: Path) -> None:
         """Read a record without creating or changing a file beside it, on a read-only medium too.
@@ -192,6 +197,11 @@ class Sqlite(Connection):
     def begin(self) -> None:
         self.require_in_place()
         self.execute("BEGIN IMMEDIATE")
+
+    def tidy(self) -> None:
+        """Move what is pending into the file itself; after so many pages a commit has to do it."""
+        self.require_in_place()
+        self.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def require_in_place(self) -> None:
         """An open file that was moved or deleted can still be written, and nobody would find it again."""
