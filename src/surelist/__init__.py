@@ -24,6 +24,7 @@ _NAMES = {
     "lifecycle.plan": "Plan",
     "lifecycle.planning": "plan",
     "lifecycle.stopping": "StopTest",
+    "lifecycle.validation": "Validation",
     "promises.calibrate": "calibrate",
     "promises.conditions": "Groups Hash merge_groups",
     "promises.curve": "GuaranteeCurve guarantee_curve",

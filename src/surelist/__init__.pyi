@@ -22,6 +22,7 @@ from surelist.lifecycle.monitor import Monitor as Monitor
 from surelist.lifecycle.plan import Plan as Plan
 from surelist.lifecycle.planning import plan as plan
 from surelist.lifecycle.stopping import StopTest as StopTest
+from surelist.lifecycle.validation import Validation as Validation
 from surelist.promises.calibrate import calibrate as calibrate
 from surelist.promises.conditions import Groups as Groups
 from surelist.promises.conditions import Hash as Hash

@@ -43,6 +43,10 @@ stop start demo/new.csv --found 100 --recall 0.8 -o st.json
 stop next st.json -o left.csv
 stop record st.json left.csv
 stop status st.json
+validate start demo/past.csv --decided qualified --recall 0.8 --sample 60 -o v.json
+validate next v.json -o drawn.csv
+validate record v.json drawn.csv
+validate report v.json
 token create --role admin --name a --database r.db
 token list --database r.db
 verify-log --database r.db

@@ -131,6 +131,7 @@ def every_kind_of_draw() -> dict[str, object]:
         "ties": Salt.draw().key,
         "labelling": sl.Labelling(scores, target, labels=200).ask().tolist(),
         "stop test": sl.StopTest(50, 2_000, 0.9).ask().tolist(),
+        "validation": sl.Validation([1] * 300 + [0] * 700, 0.8, sample=100).ask().tolist(),
         "audit": coins(100).tolist(),
     }
 

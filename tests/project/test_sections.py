@@ -226,6 +226,9 @@ PROOFS = {
         "lifecycle/test_labelling.py::test_missing_labels_count_as_not_qualified_but_never_for_recall",
         "bounds/test_control_sample.py::test_the_figures_of_the_contract",
     ],
+    "validation": [
+        "lifecycle/test_validation.py::test_the_share_kept_is_less_than_said_at_most_alpha_of_the_time",
+    ],
     "stop-test": [
         "bounds/test_stop_sample.py::test_level_over_every_number_of_relevant_items",
         "bounds/test_stop_sample.py::test_the_worst_number_is_among_those_tried",

@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,6 +128,24 @@ def at_least(hits: int, free: int, drawn: int, level: Fraction) -> int:
         return hits
     limit = safe(float(level))
     return smallest(lambda k: 1 - _cdf(hits - 1, free, k, drawn) > limit, hits, free - (drawn - hits))
+
+
+class Sampled(NamedTuple):
+    """A simple random sample of a set: how many there are, how many were drawn, how many of those are
+    marked."""
+
+    size: int
+    drawn: int
+    hits: int
+
+
+def kept_share(kept: Sampled, left: Sampled, alpha: Fraction) -> Fraction:
+    """Of all marked rows, the share that is among those kept, except with probability alpha
+    [theory: validation]."""
+    counting, level = levels(alpha, census=kept.drawn == kept.size)
+    sure = at_least(kept.hits, kept.size, kept.drawn, counting)
+    missed = left.size - at_least(left.drawn - left.hits, left.size, left.drawn, level)
+    return Fraction(sure, max(1, sure + missed))
 
 
 def may_miss(share: Fraction, kept: int) -> int:

@@ -1,4 +1,4 @@
-"""label and stop: which rows to label, and when a review may stop. Exit code 3: not certifiable."""
+"""label: which rows to label. Exit code 3: not certifiable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import click
 
 from surelist.cli import HelpfulGroup
 from surelist.cli.options import (
-    SHARE,
     HeadedCommand,
     as_json,
     asked,
@@ -98,7 +97,7 @@ def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> No
     target = _target(given)
     kept = ("labels", "alpha", "score", "judge", "id", "group", "purpose", "engine", "spark_master", "block")
     work = labelling.start_labelling(collection, output, target, **{name: given[name] for name in kept})
-    _say(json_, work.describe(), state=str(output), waiting=len(work.ask()))
+    say(json_, work.describe(), state=str(output), waiting=len(work.ask()))
 
 
 def _target(given: dict[str, Any]) -> Any:
@@ -119,7 +118,7 @@ def next_label(**given: Any) -> None:
     """Write a sheet with the rows to label now, all their columns and an empty label column."""
     from surelist.workflows.labelling import next_labels
 
-    _next(next_labels, "rows", **given)
+    write_asked(next_labels, "rows", **given)
 
 
 @label.command(name="record", no_args_is_help=True)
@@ -134,7 +133,7 @@ def record_label(json_: bool, **given: Any) -> None:
 
     done = record_labels(**given)
     corrected = f", {done.corrected:,} corrected" if done.corrected else ""
-    _say(
+    say(
         json_, f"{done.new:,} new labels{corrected}; {done.waiting:,} to come.", new=done.new,
         waiting=done.waiting, corrected=done.corrected,
     )  # fmt: skip
@@ -159,104 +158,23 @@ def status_label(
     if waiting and (policy or shortlist):
         raise click.UsageError(f"{waiting:,} labels are still to come; nothing is certified before.")
     if waiting:
-        _say(json_, work.describe(), waiting=waiting, promise=None)
+        say(json_, work.describe(), waiting=waiting, promise=None)
         return
     made = labelling.finish_labelling(work, policy=policy, shortlist=shortlist)
-    _say(json_, work.describe(), waiting=0, promise=made.promise, thresholds=[*made.thresholds.values()])
+    say(json_, work.describe(), waiting=0, promise=made.promise, thresholds=[*made.thresholds.values()])
 
 
-@click.group(cls=HelpfulGroup)
-def stop() -> None:
-    """May a review stop? A test of what was not reviewed, after any review whatever.
-
-    \b
-    Example:
-      surelist stop start rest.csv --found 195 --recall 0.95 -o stop.json
-      surelist stop start export.csv --decided included --recall 0.95 -o stop.json
-      surelist stop next stop.json -o sheet.csv
-      surelist stop record stop.json sheet.csv
-      surelist stop status stop.json
-    """
-
-
-@stop.command(name="start", no_args_is_help=True)
-@click.argument("rest", type=click.Path(path_type=Path))
-@click.option("--found", type=int, help="Relevant items that the review has found.")
-@click.option(
-    "--decided", metavar="COLUMN", help="Instead: REST has everything, and in this column the review's "
-    "decisions: 1 relevant, 0 not, blank for what was not reviewed.",
-)  # fmt: skip
-@click.option("--recall", type=SHARE, required=True, help="Share of all relevant items to certify.")
-@click.option("--alpha", type=SHARE, default=0.05, show_default=True, help="How often it may be wrong.")
-@click.option("--looks", type=int, default=10, show_default=True, help="The most looks to plan.")
-@state_option
-@as_json
-def start_stop(rest: Path, output: Path, json_: bool, **options: Any) -> None:
-    """Plan the looks at REST, a table of everything that was not reviewed, and draw from it.
-
-    An export of a whole project goes with --decided: relevant decisions are counted, and what has none
-    is written beside the state as STATE.rest.csv.
-
-    \b
-    Example:
-      surelist stop start asreview.csv --decided included --recall 0.9 -o stop.json
-    """
-    from surelist.workflows import labelling
-
-    test = labelling.start_stop(rest, output, **options)
-    _say(json_, test.describe(), state=str(output), looks=list(test.sizes), level=test.level)
-
-
-@stop.command(name="next", no_args_is_help=True)
-@next_options
-def next_stop(**given: Any) -> None:
-    """Write a sheet with the items to label now, up to the next look."""
-    from surelist.workflows.labelling import next_items
-
-    _next(next_items, "items", **given)
-
-
-@stop.command(name="record", no_args_is_help=True)
-@record_options
-def record_stop(json_: bool, **given: Any) -> None:
-    """Take a filled-in SHEET back, in its order; a label that will not come counts as relevant.
-
-    With --correct a label is mended, on record. One that turns out not to be relevant after it was counted at
-    a look stays a hit; one that turns out to be relevant may withdraw a certificate.
-    """
-    from surelist.workflows.labelling import record_items
-
-    test = record_items(**given)
-    _say(json_, test.describe(), drawn=test.drawn, hits=test.hits, certified=test.certified, lost=test.lost)
-
-
-@stop.command(name="status", no_args_is_help=True)
-@state_argument
-@plot_option
-@as_json
-def status_stop(state: Path, plot: Path | None, json_: bool) -> int:
-    """Certified, go on, or lost: more hits than the last look allows (exit code 3)."""
-    from surelist.workflows import labelling
-
-    test = labelling.load_stop(state)
-    if plot is not None:
-        test.plot(path=plot)
-    _say(
-        json_, test.describe(), drawn=test.drawn, hits=test.hits, certified=test.certified,
-        lost=test.lost, over=test.over, recall_now=test.recall_now,
-    )  # fmt: skip
-    return 3 if test.over and not test.certified else 0
-
-
-def _next(
+def write_asked(
     write_sheet: Callable[..., int], what: str, state: Path, output: Path, json_: bool, **options: Any
 ) -> None:
+    """Write a sheet of what is to be labelled now, and say so."""
     rows = write_sheet(state, output, **options)
     message = (
         f"{rows:,} {what} to label are in {output}." if rows else "Nothing is to be labelled: see status."
     )
-    _say(json_, message, rows=rows, sheet=str(output) if rows else None)
+    say(json_, message, rows=rows, sheet=str(output) if rows else None)
 
 
-def _say(json_: bool, text: str, **facts: Any) -> None:
+def say(json_: bool, text: str, **facts: Any) -> None:
+    """The text for people, or the facts for machines."""
     click.echo(json.dumps(facts) if json_ else text)

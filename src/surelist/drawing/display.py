@@ -65,6 +65,17 @@ def as_html(name: str, shown: Display) -> str:
     return "".join(parts) + "</div>"
 
 
+def as_page(name: str, shown: Display) -> str:
+    """A display as an HTML file of its own, with everything that is folded open."""
+    style = "font:1rem/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem"
+    body = as_html(name, shown).replace("<details", "<details open")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" '
+        'content="light dark"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>{_text(name)}</title></head><body style="{style}"><main>{body}</main></body></html>\n'
+    )
+
+
 def _folded(heading: str, lines: Sequence[str]) -> str:
     if any("   " in line for line in lines):  # a table of numbers
         body = f'<pre style="{TABLE}">{escape(chr(10).join(lines))}</pre>'

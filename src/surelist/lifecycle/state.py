@@ -14,7 +14,7 @@ from typing import Literal, Self, TypeVar
 import msgspec
 
 from surelist._files import Versions, parse
-from surelist.drawing.display import Displayed
+from surelist.drawing.display import Displayed, as_page
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 
 FORMAT: Literal[1] = 1
@@ -43,6 +43,10 @@ class Saved(Displayed):
     def saving(self, path: str | Path) -> AbstractContextManager[None]:
         """``save`` once the block has ended well, for what has to appear before the state counts it."""
         return self._versions.replacing(Path(path), self.dumps())
+
+    def page(self) -> str:
+        """What it says of itself, as an HTML file."""
+        return as_page(type(self).__name__, self._display())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -7,6 +7,7 @@ Sizes of the looks are in ``bounds.stop_sample``.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,14 +21,14 @@ from surelist import _check as check
 from surelist._files import Versions, hold
 from surelist._randomness import fresh_generator
 from surelist._version import __version__
-from surelist.bounds.stop_sample import RestLooks, most_left, rest_looks
+from surelist.bounds.stop_sample import RestLooks, certified_by, most_left, rest_looks
 from surelist.drawing import axes
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_start import marks_of
 from surelist.lifecycle.labelling_state import Correction, verify_corrections
 from surelist.lifecycle.state import FORMAT, Saved, in_file, parse_state, state_text
-from surelist.promises.phrases import counted, percent
+from surelist.promises.phrases import counted, percent, percent_down
 
 LOOKS = 10
 
@@ -293,15 +294,18 @@ class StopTest(Saved):
             return (
                 f"Lost: {counted(self.hits, 'hit')}, and the last look allows {len(self.sizes) - 1:,}, so no "
                 f"further label can certify {percent(state.recall)}. Found in all: "
-                f"{counted(found, 'relevant item')}. Certified now: a recall of {_down(self.recall_now)}. "
+                f"{counted(found, 'relevant item')}.{self._recall()} "
                 "Review more, by any method, and the rest of that can be tested again with alpha of its own."
             )
         look = self._next_look
         more = counted(self.sizes[look] - self.drawn, "more item")
-        now = f" Certified now: a recall of {_down(self.recall_now)}." if self.drawn >= self.sizes[0] else ""
+        now = self._recall() if self.drawn >= self.sizes[0] else ""
         if self.sizes[look] == state.rest:
             return f"Go on: label {more}, all that are left; then everything is reviewed.{now}"
         return f"Go on: label {more}; certified then with at most {counted(look, 'hit')} in all.{now}"
+
+    def _recall(self) -> str:
+        return f" Certified now: a recall of {percent_down(self.recall_now)}."
 
     def _kept(self) -> str:
         missing = self._state.labels.count("-")
@@ -345,14 +349,28 @@ class StopTest(Saved):
         return test
 
 
+def describe_plan(found: int, rest: int, recall: float, *, alpha: float = 0.05, looks: int = LOOKS) -> str:
+    """The looks that would be planned, and how likely each is to be the last, before anything is drawn."""
+    plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_level(alpha), looks)
+    lines = [
+        f"Recall {percent(recall)}, wrong with probability at most {percent(alpha)} over the draw; "
+        f"{found:,} relevant found, {rest:,} items not reviewed.",
+    ]
+    half = (1 + recall) / 2
+    cases = [left for left in (0, math.floor(found * (1 - half) / half)) if left <= rest]
+    heads = "".join(f"{f'if {left:,} left':>16}" for left in cases)
+    table = [f"{'items drawn':>12}{'hits at most':>14}{heads}"]
+    chances = [certified_by(rest, left, plan.sizes) for left in cases]
+    for look, size in enumerate(plan.sizes):
+        reached = "".join(f"{f'{100 * each[look]:.0f}%':>16}" for each in chances)
+        table.append(f"{size:>12,}{look:>14,}{reached}")
+    lines.append("Chance to be certified by each look, if so many relevant items are left:")
+    return "\n".join([*(textwrap.fill(each, 100) for each in lines), *table])
+
+
 def _plan(found: int, rest: int, recall: float, alpha: float, looks: int) -> RestLooks:
     return rest_looks(found, rest, check.as_fraction(recall, "recall"), alpha, looks)
 
 
 def _word(mark: str) -> str:
     return {"0": "not relevant", "1": "relevant", "-": "missing"}[mark]
-
-
-def _down(share: float) -> str:
-    """A share as people write it, never rounded up."""
-    return percent(int(share * 1000) / 1000)

@@ -66,6 +66,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
+def percent_down(share: float) -> str:
+    """A share as people write it, never rounded up."""
+    return percent(int(share * 1000) / 1000)
+
+
 def number(value: float) -> str:
     """A number as people write it."""
     return f"{value:,.10g}"

@@ -1,4 +1,4 @@
-"""Use cases of labelling and stopping on files: the only code their front ends call.
+"""Use cases of labelling, stopping and validating on files: the only code their front ends call.
 
 How a table becomes a collection is in ``label_tables``. A sheet to fill in has the rows' own columns, their
 row number and an empty label.
@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from surelist._dataclasses import dataclass
-from surelist._files import updating
+from surelist._files import updating, writing
 from surelist._names import option
 from surelist.errors import InvalidInput
+from surelist.lifecycle import stopping, validation
 from surelist.lifecycle.labelling import Labelling
 from surelist.lifecycle.stopping import StopTest
+from surelist.lifecycle.validation import Validation
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
 from surelist.tables.output import Row, count_rows, rows_at, write_sheet
@@ -147,10 +149,9 @@ def start_stop(
 
 
 def _start_from_export(export: Path, state: Path, decided: str, **options: Any) -> StopTest:
-    table, rest = open_table(export), state.with_suffix(".rest.csv")
+    rest = state.with_suffix(".rest.csv")
     _require_new(rest)
-    texts = read_text(table, {"decided": decided})["decided"]
-    marks = [read_label(text, decided, line) for line, text in enumerate(texts)]
+    table, marks = _decisions(export, decided)
     left = [row for row, mark in enumerate(marks) if mark is None]
     if not left:
         raise InvalidInput(f"column {decided!r}", "every row has a decision; nothing is left to test.")
@@ -160,18 +161,93 @@ def _start_from_export(export: Path, state: Path, decided: str, **options: Any) 
     return test
 
 
+def _decisions(export: Path, decided: str) -> tuple[Table, list[float | None]]:
+    """A table of everything, and the decision of every row; None where there is none."""
+    table = open_table(export)
+    texts = read_text(table, {"decided": decided})["decided"]
+    return table, [read_label(text, decided, line) for line, text in enumerate(texts)]
+
+
+def plan_stop(found: int, rest: int, **options: Any) -> str:
+    """What a test of the rest would ask for, in words."""
+    return stopping.describe_plan(found, rest, **options)
+
+
 def next_items(state: Path, output: Path, *, count: int | None, label: str) -> int:
-    """Write a sheet with the items to label now; returns how many."""
-    test = StopTest.load(state)
+    """Write a sheet with the items of a stop test to label now; returns how many."""
+    return _next_sheet(StopTest.load(state), state, output, count, label)
+
+
+def _next_sheet(
+    test: StopTest | Validation, state: Path, output: Path, count: int | None, label: str,
+    hidden: str | None = None,
+) -> int:  # fmt: skip
     rows = test.ask(count).tolist()
     if rows:
         if test.table is None:
-            raise InvalidInput(
-                "state", f"{state} was started without a table of the rest; ask() names its rows."
-            )
+            raise InvalidInput("state", f"{state} was started without a table; ask() names its rows.")
         table = open_table(test.table)
-        write_rows(output, table, rows, rows_at(table, rows), label)
+        write_rows(output, table, rows, rows_at(table, rows), label, hidden)
     return len(rows)
+
+
+def plan_validation(
+    table: Path, *, decided: str, recall: float, sample: tuple[int, ...], alpha: float
+) -> str:
+    """What samples can certify of the decisions in a table, in words."""
+    _, marks = _decisions(table, decided)
+    kept = marks.count(1.0)
+    return validation.describe_plan(kept, len(marks) - kept, recall, sample, alpha)
+
+
+def start_validation(table: Path, state: Path, *, decided: str, **options: Any) -> Validation:
+    """Draw from the rows that were kept and from those left out; an existing state is not overwritten."""
+    _require_new(state)
+    _, marks = _decisions(table, decided)
+    test = Validation(marks, table=str(Path(table).absolute()), column=decided, **options)
+    test.save(state)
+    return test
+
+
+def next_decided(state: Path, output: Path, *, count: int | None, label: str) -> int:
+    """Write a sheet with the rows of a validation to label now, without their decisions."""
+    test = Validation.load(state)
+    return _next_sheet(test, state, output, count, label, test.column)
+
+
+def record_decided(state: Path, sheet: Path, *, label: str, final: bool, correct: bool = False) -> Validation:
+    """Take a sheet of a validation back; ``final``: a blank will not come, and counts against the
+    decisions."""
+    rows, labels = _read_sheet(sheet, label)
+    by_row = dict(zip(rows, labels, strict=True))
+    with updating(state):
+        test = Validation.load(state)
+        changed = _changed(test.told, by_row)
+        if changed and not correct:
+            raise InvalidInput("labels", _difference(changed))
+        gone = set(test.ask().tolist()) if final else set()
+        known = {row: mark for row, mark in by_row.items() if mark is not None or row in gone}
+        test.tell([*known], [*known.values()])
+        test.save(state)
+    return test
+
+
+def report(test: StopTest | Validation, output: Path) -> None:
+    """What a test says of itself as one HTML page."""
+    if output.suffix.lower() != ".html":
+        raise InvalidInput("output", expected="a name ending in .html", got=repr(output.name))
+    with writing(output) as temporary:
+        temporary.write_text(test.page(), encoding="utf-8")
+
+
+def load_stop(state: Path) -> StopTest:
+    """Read and verify a stop test's state."""
+    return StopTest.load(state)
+
+
+def load_validation(state: Path) -> Validation:
+    """Read and verify a validation's state."""
+    return Validation.load(state)
 
 
 def record_items(state: Path, sheet: Path, *, label: str, final: bool, correct: bool = False) -> StopTest:
@@ -238,11 +314,6 @@ def _difference(changed: Mapping[int, tuple[float | None, float]]) -> str:
     )
 
 
-def load_stop(state: Path) -> StopTest:
-    """Read and verify a stop test's state."""
-    return StopTest.load(state)
-
-
 def _require_new(state: Path) -> None:
     if state.exists():
         raise InvalidInput(
@@ -272,12 +343,14 @@ def check_scores(work: Labelling, table: Any, rows: list[int], fetched: list[Any
 
 
 def write_rows(
-    output: Path, table: Table, rows: list[int], fetched: list[Row], label: str | None = None
-) -> None:
-    """Drawn rows with their row number and all columns; with a ``label``, one of that name to fill in."""
+    output: Path, table: Table, rows: list[int], fetched: list[Row], label: str | None = None,
+    hidden: str | None = None,
+) -> None:  # fmt: skip
+    """Drawn rows with their row number and all columns but a hidden one; with a ``label``, one of that name
+    to fill in."""
     if ROW in table.titles:
         raise InvalidInput(f"column {ROW!r}", "the table has one already; rename it.")
-    kept = [index for index, name in enumerate(table.titles) if name != label]
+    kept = [index for index, name in enumerate(table.titles) if name not in (label, hidden)]
     added = [] if label is None else [label]
     header = [ROW, *(table.titles[index] for index in kept), *added]
     body = [

@@ -1,0 +1,300 @@
+"""Were decisions good enough? One random sample of those that were kept and of those left out.
+
+The decisions may come from anybody and from anything, a model or a whole review: the test is conditional on
+them [theory: validation]. The bound is in ``bounds.collection_lists``.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from surelist import _check as check
+from surelist._files import Versions, hold
+from surelist._randomness import fresh_generator
+from surelist._version import __version__
+from surelist.bounds.collection_lists import Sampled, kept_share
+from surelist.drawing.display import Display
+from surelist.errors import InvalidInput
+from surelist.lifecycle.labelling_start import marks_of
+from surelist.lifecycle.state import FORMAT, Saved, in_file, parse_state, state_text
+from surelist.promises.phrases import counted, percent, percent_down
+
+WAITING = "?"
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the sample, for those that were kept
+RELEVANT = 0.8  # of those that were kept, for the plan; any guess is valid
+CONDITIONS = (
+    "Nothing is assumed about how the decisions were made: only that they were made before the draw and are "
+    "still the same, that the labels are right and were given without knowing the decisions, and that the "
+    "draw is not repeated. A label that is missing counts against the decisions."
+)
+
+
+class ValidationState(Struct, kw_only=True, forbid_unknown_fields=True):
+    """All that a validation knows, in the order of its file.
+
+    ``sides``: 1 for a row that was kept, 0 for one left out; ``labels``: 0, 1, - (missing) or ? (to come).
+    """
+
+    format: Literal[1] = FORMAT
+    kind: Literal["surelist validation"] = "surelist validation"
+    kept: int
+    left: int
+    recall: float
+    alpha: float
+    sample: int
+    table: str | None
+    decided: str | None  # its column of decisions
+    created: str
+    version: str = __version__
+    order: list[int]
+    sides: str
+    labels: str
+
+
+class SampleSplit(NamedTuple):
+    """How many are drawn from those kept and from those left out; the share to be certified if it goes as
+    guessed."""
+
+    kept: int
+    left: int
+    expected: Fraction
+
+
+def plan_split(kept: int, left: int, recall: float, sample: int, alpha: float) -> SampleSplit:
+    """The split with the largest share to expect, where the decisions keep half of what they may miss more
+    than they have to. Nothing but sizes enters: it is fixed before any label."""
+    if kept == 0 or left == 0:
+        side = "kept" if kept == 0 else "left out"
+        raise InvalidInput("decided", f"no row is {side}, so there is no recall to validate.")
+    sample = min(sample, kept + left)
+    if sample < 2:
+        raise InvalidInput("sample", expected="at least 2 rows", got=f"{sample}")
+    missed = RELEVANT * kept * (1 / ((1 + recall) / 2) - 1)
+    least, most = max(1, sample - left), min(kept, sample - 1)
+    best = SampleSplit(0, 0, Fraction(-1))
+    for first in sorted({min(most, max(least, round(part * sample))) for part in SHARES}):
+        drawn, second = Sampled(kept, first, round(RELEVANT * first)), sample - first
+        hits = round(second * min(1.0, missed / left))
+        expected = kept_share(drawn, Sampled(left, second, hits), check.as_fraction(alpha, "alpha"))
+        if expected > best.expected:
+            best = SampleSplit(first, second, expected)
+    return best
+
+
+class Validation(Saved):
+    """Did decisions that are made keep enough of all that is relevant? A test by one random sample.
+
+    Parameters
+    ----------
+    decided
+        One decision a row: 1 or True for kept, anything else (0, False, missing) for left out.
+    recall
+        The share of all relevant rows that the decisions should have kept.
+    sample
+        Rows to label in all; how many of them from those kept is chosen here.
+    alpha
+        The chance of a false statement is at most this, whatever the decisions rest on.
+    table, column
+        To remember: where the rows are, and which column has the decisions.
+
+    Examples
+    --------
+    >>> import surelist as sl
+    >>> test = sl.Validation([1] * 300 + [0] * 700, recall=0.8, sample=400, alpha=0.05)
+    >>> rows = test.ask()
+    >>> test.tell(rows, [1 if row < 290 else 0 for row in rows.tolist()])
+    >>> test.certified
+    True
+    """
+
+    def __init__(
+        self, decided: Any, recall: float, *, sample: int, alpha: float = 0.05, table: str | None = None,
+        column: str | None = None,
+    ) -> None:  # fmt: skip
+        marks = np.array(marks_of(decided, None))
+        sides = [np.flatnonzero(marks == "1"), np.flatnonzero(marks != "1")]
+        kept, left = (len(each) for each in sides)
+        recall, alpha = check.as_alpha(recall, "recall"), check.as_level(alpha)
+        sample = check.as_count(sample, "sample")
+        split = plan_split(kept, left, recall, sample, alpha)
+        rng = fresh_generator()  # what it gives is recorded
+        drawn = [rng.choice(side, size, replace=False) for side, size in zip(sides, split[:2], strict=True)]
+        order = rng.permutation(np.concatenate(drawn)).tolist()  # mixed: nobody sees what was decided
+        state = ValidationState(
+            kept=kept, left=left, recall=float(recall), alpha=float(alpha), sample=sample, table=table,
+            decided=column, created=datetime.now(UTC).isoformat(timespec="seconds"), order=order,
+            sides="".join("1" if marks[row] == "1" else "0" for row in order), labels=WAITING * len(order),
+        )  # fmt: skip
+        self._resume(state)
+
+    def _resume(self, state: ValidationState) -> None:
+        self._state, self._versions = state, Versions()
+
+    @property
+    def table(self) -> str | None:
+        """Where the rows are, if they are a table."""
+        return self._state.table
+
+    @property
+    def column(self) -> str | None:
+        """The column with the decisions, if they are in a table."""
+        return self._state.decided
+
+    @property
+    def told(self) -> dict[int, int | None]:
+        """The label of every row whose label has come; None: missing."""
+        marks = zip(self._state.order, self._state.labels, strict=True)
+        return {row: None if mark == "-" else int(mark) for row, mark in marks if mark != WAITING}
+
+    def ask(self, count: int | None = None) -> NDArray[np.int64]:
+        """Rows to label now, in this order: all that are to come, or the first ``count`` of them."""
+        pairs = zip(self._state.order, self._state.labels, strict=True)
+        rows = [row for row, mark in pairs if mark == WAITING]
+        return np.array(rows if count is None else rows[: check.as_count(count, "count")], dtype=np.int64)
+
+    def tell(self, rows: Any, labels: Any) -> None:
+        """Take in labels of rows that were asked for; a missing one (None or NaN) will not come.
+
+        A label may be told again, and corrected so, until all are in: then the result is known.
+        """
+        numbers = [check.plain(row) for row in (rows.tolist() if hasattr(rows, "tolist") else rows)]
+        marks = marks_of(labels, len(numbers))
+        kept, place = list(self._state.labels), {row: at for at, row in enumerate(self._state.order)}
+        for row, mark in zip(numbers, marks, strict=True):
+            if row not in place:
+                raise InvalidInput("rows", f"row {row!r} was not drawn; label the rows that ask() names.")
+            if self.done and kept[place[row]] != mark:
+                raise InvalidInput(
+                    "labels", f"row {row} has another label, and the result was shown with it. A label that "
+                    "was wrong means starting again with a fresh draw.",
+                )  # fmt: skip
+            kept[place[row]] = mark
+        self._state.labels = "".join(kept)
+
+    @property
+    def done(self) -> bool:
+        """Whether every label is in."""
+        return WAITING not in self._state.labels
+
+    def sampled(self) -> tuple[Sampled, Sampled]:
+        """Those kept and those left out: how many there are, how many were drawn, how many are relevant.
+
+        A missing label is not relevant among those kept, and relevant among those left out.
+        """
+        state = self._state
+        kept, left = (
+            [mark for side, mark in zip(state.sides, state.labels, strict=True) if side == which]
+            for which in "10"
+        )
+        return (
+            Sampled(state.kept, len(kept), kept.count("1")),
+            Sampled(state.left, len(left), len(left) - left.count("0")),
+        )
+
+    @property
+    def kept_at_least(self) -> float | None:
+        """The share of all relevant rows that the decisions kept for certain; None while labels are to
+        come."""
+        if not self.done:
+            return None
+        return float(self._share)
+
+    @property
+    def _share(self) -> Fraction:
+        return kept_share(*self.sampled(), check.as_fraction(self._state.alpha, "alpha"))
+
+    @property
+    def certified(self) -> bool:
+        """Whether the recall asked for is certified."""
+        asked = check.as_fraction(self._state.recall, "recall")
+        return self.done and self._share >= asked
+
+    def describe(self) -> str:
+        """What was drawn, what came out, and what it rests on."""
+        state, (kept, left) = self._state, self.sampled()
+        drawn = (
+            f"{counted(state.kept, 'row')} were kept and {state.left:,} left out. Drawn at random: "
+            f"{kept.drawn:,} of those kept and {left.drawn:,} of those left out."
+        )
+        lines = [drawn, self._verdict(), CONDITIONS]
+        return "\n".join(textwrap.fill(line, 100) for line in lines)
+
+    def _verdict(self) -> str:
+        state, share = self._state, self.kept_at_least
+        if share is None:
+            return f"Go on: {counted(state.labels.count(WAITING), 'label')} to come; nothing is said before."
+        kept, left = self.sampled()
+        missing = counted(state.labels.count("-"), "missing label")
+        gone = f", {missing} counted against the decisions" if "-" in state.labels else ""
+        asked = f"The {percent(state.recall)} asked for {'is' if self.certified else 'is not'} certified."
+        return (
+            f"Relevant: {kept.hits:,} of those drawn from the kept, {left.hits:,} of those drawn from the "
+            f"left out{gone}. The decisions kept at least {percent_down(share)} of all relevant rows; this "
+            f"is wrong with probability at most {percent(state.alpha)} over our own draw. {asked}"
+        )
+
+    def _display(self) -> Display:
+        state, (kept, left) = self._state, self.sampled()
+        facts = [
+            ("kept", f"{state.kept:,}, {kept.drawn:,} drawn"),
+            ("left out", f"{state.left:,}, {left.drawn:,} drawn"),
+            ("recall asked for", percent(state.recall)),
+            ("wrong with probability", f"at most {percent(state.alpha)}, over our own draw"),
+            ("started", state.created),
+        ]
+        word = "certified" if self.certified else "not certified" if self.done else "labels to come"
+        line = f"recall {percent(state.recall)} of {state.kept + state.left:,} decisions: {word}"
+        return Display(line, self._verdict(), facts, folded=[("What it rests on", [CONDITIONS])])
+
+    def dumps(self) -> str:
+        """The state as text; ``loads`` goes on from it."""
+        return state_text(self._state)
+
+    @classmethod
+    def loads(cls, text: str, name: str | Path = "validation") -> Validation:
+        """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
+        with in_file(name):
+            state = parse_state(text, ValidationState, name)
+            hold(0 < state.alpha < 1 and 0 < state.recall < 1, "a level is impossible")
+            split = plan_split(state.kept, state.left, state.recall, state.sample, state.alpha)
+            sides = state.sides.count("1"), state.sides.count("0")
+            hold(sides == split[:2] and sum(sides) == len(state.sides), "its draw has another size")
+            rows = state.order
+            hold(len(set(rows)) == len(rows) == len(state.sides) == len(state.labels), "its rows do not fit")
+            hold(min(rows) >= 0 and max(rows) < state.kept + state.left, "a row is none of the table")
+            hold(set(state.labels) <= set("01-?"), "its labels are impossible")
+        test = cls.__new__(cls)
+        test._resume(state)
+        return test
+
+
+def describe_plan(kept: int, left: int, recall: float, sizes: Sequence[int], alpha: float) -> str:
+    """What samples of these sizes can certify, before anybody labels."""
+    lines = [
+        f"{counted(kept, 'row')} were kept and {left:,} left out. To certify a recall of {percent(recall)}, "
+        f"wrong with probability at most {percent(alpha)} over the draw, at most so many of those drawn from "
+        f"the left out may be relevant, if {percent(RELEVANT)} of those drawn from the kept are:"
+    ]
+    level, target = check.as_fraction(alpha, "alpha"), check.as_fraction(recall, "recall")
+    table = [f"{'sample':>8}{'of kept':>10}{'of left out':>13}{'relevant at most':>18}"]
+    for sample in sizes:
+        split = plan_split(kept, left, recall, sample, alpha)
+        first = Sampled(kept, split.kept, round(RELEVANT * split.kept))
+        passing = (
+            hits
+            for hits in range(split.left + 1)
+            if kept_share(first, Sampled(left, split.left, hits), level) < target
+        )
+        most = next(passing, split.left + 1) - 1
+        allowed = f"{most:,}" if most >= 0 else "too small"
+        table.append(f"{split.kept + split.left:>8,}{split.kept:>10,}{split.left:>13,}{allowed:>18}")
+    return "\n".join([*(textwrap.fill(each, 100) for each in lines), "", *table])

@@ -1,0 +1,114 @@
+"""``surelist validate`` and ``surelist stop plan|report``: from a file of decisions to a page."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from surelist.cli import run
+
+ROWS = 400
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> Path:
+    """Every fourth row is kept, and those and every 50th other row are relevant."""
+    monkeypatch.chdir(tmp_path)
+    with open("decided.csv", "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["document", "produced"])
+        rows.writerows([f"d{row}", 1 if row % 4 == 0 else "" if row % 3 else 0] for row in range(ROWS))
+    return tmp_path
+
+
+def relevant(row: int) -> int:
+    return int(row % 4 == 0 or row % 50 == 1)
+
+
+def filled(sheet: str, skip: int = 0) -> list[dict[str, str]]:
+    with open(sheet, newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows[skip:]:
+        row["label"] = str(relevant(int(row["surelist_row"])))
+    with open(sheet, "w", newline="") as file:
+        written = csv.DictWriter(file, list(rows[0]))
+        written.writeheader()
+        written.writerows(rows)
+    return rows
+
+
+START = [
+    "validate",
+    "start",
+    "decided.csv",
+    "--decided",
+    "produced",
+    "--recall",
+    "0.7",
+    "--sample",
+    "200",
+    "-o",
+    "v.json",
+]
+
+
+def test_from_decisions_to_a_report_without_showing_what_was_decided(capsys):
+    assert (
+        run(
+            ["validate", "plan", "decided.csv", "--decided", "produced", "--recall", "0.7", "--sample", "200"]
+        )
+        == 0
+    )
+    assert "100 rows were kept and 300 left out" in capsys.readouterr().out
+    assert run(START) == 0
+    assert run(["validate", "next", "v.json", "-o", "sheet.csv"]) == 0
+    rows = filled("sheet.csv", skip=1)
+    assert len(rows) == 200
+    assert list(rows[0]) == ["surelist_row", "document", "label"]  # reviewers are blind
+    capsys.readouterr()
+    assert run(["validate", "record", "v.json", "sheet.csv"]) == 0
+    assert "1 label to come" in capsys.readouterr().out
+    assert run(["validate", "report", "v.json"]) == 0
+    filled("sheet.csv")
+    assert run(["validate", "record", "v.json", "sheet.csv"]) == 0
+    assert run(["validate", "report", "v.json", "-o", "report.html"]) == 0
+    page, said = Path("report.html").read_text(), " ".join(capsys.readouterr().out.split())
+    assert "The 70% asked for is certified." in page
+    assert "The 70% asked for is certified." in said
+    assert "<script" not in page
+
+
+def test_a_sheet_that_differs_from_the_record_is_refused_and_a_blank_may_be_final(capsys):
+    run(START)
+    run(["validate", "next", "v.json", "-o", "sheet.csv", "--count", "20"])
+    rows = filled("sheet.csv")
+    run(["validate", "record", "v.json", "sheet.csv"])
+    text = Path("sheet.csv").read_text()
+    first = rows[0]
+    other = f"{first['surelist_row']},{first['document']},{1 - int(first['label'])}"
+    Path("sheet.csv").write_text(
+        text.replace(f"{first['surelist_row']},{first['document']},{first['label']}", other)
+    )
+    assert run(["validate", "record", "v.json", "sheet.csv"]) == 2
+    assert "on record and" in capsys.readouterr().err
+    assert run(["validate", "record", "v.json", "sheet.csv", "--correct"]) == 0
+    run(["validate", "next", "v.json", "-o", "rest.csv"])
+    capsys.readouterr()
+    assert run(["validate", "record", "v.json", "rest.csv", "--final", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["waiting"] == 0
+    assert run(["validate", "report", "v.json"]) == 3  # what is missing counts against the decisions
+    assert run(["validate", "report", "v.json", "-o", "report.txt"]) == 2
+    assert run(START) == 2  # a draw is made once
+
+
+def test_a_stop_test_is_planned_and_reported(capsys):
+    assert run(["stop", "plan", "--found", "195", "--rest", "8000", "--recall", "0.95"]) == 0
+    said = capsys.readouterr().out
+    assert "2,133" in said.splitlines()[4]
+    assert "if 5 left" in said
+    run(["stop", "start", "decided.csv", "--found", "50", "--recall", "0.5", "-o", "st.json"])
+    assert run(["stop", "report", "st.json", "-o", "stop.html"]) == 0
+    assert "Go on: label" in Path("stop.html").read_text()
