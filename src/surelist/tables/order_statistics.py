@@ -222,8 +222,11 @@ class OrderStatistics:
             low, high = min(each.low for each in ranges), max(each.high for each in ranges)
             kept = kept.filter((score >= low) & (score <= high))
             kept = kept.filter(_any((score >= each.low) & (score <= each.high) for each in ranges))
-            if self.keys:  # numbers first: that leaves few rows whose group, a text, is compared
-                kept = kept.filter(_any(map(self._within, ranges)))
+            if self.keys:
+                # numbers first: that leaves few rows whose group, a text, is compared; in a choice, since
+                # DuckDB would take a condition on groups alone out of it, and compare those of all rows
+                inside = nw.when(_any(map(self._within, ranges))).then(nw.lit(1)).otherwise(nw.lit(0))
+                kept = kept.filter(inside == 1)
         else:
             by_cut: dict[Cut, set[int]] = {}
             for each in pending:

@@ -19,7 +19,8 @@ from surelist.score_summary import REACH, USUAL, Bins, Reached, Scale
 from surelist.tables import bad_rows
 from surelist.tables import order_statistics as order
 from surelist.tables.engines import Frame
-from surelist.tables.roles import GROUP, PREFIX, SCORE, STATE, Columns
+from surelist.tables.order_statistics import BIN, HIGH, LOW
+from surelist.tables.roles import GROUP, PREFIX, ROWS, SCORE, STATE, Columns
 
 DIGITS = PREFIX + "digits"
 MOST_LINES = 1 << 18  # that come back before groups are counted on their own: a column of names has more
@@ -37,26 +38,21 @@ class GroupBins:
     high: NDArray[np.float64]  # the largest score of each bin
 
     @classmethod
-    def of(cls, lines: Sequence[tuple[Any, ...]]) -> GroupBins:
-        """From lines of state, bin, rows, smallest and largest score, and the fingerprint's sum."""
+    def of(cls, lines: Mapping[str, NDArray[Any]]) -> GroupBins:
+        """From rows, smallest and largest score, and the fingerprint's sum, of each state and bin."""
+        rising = np.argsort(lines[BIN], kind="stable")
+        lines = {name: values[rising] for name, values in lines.items()}
         states = Counter[int]()
-        for state, _, rows, *_ in lines:
-            states[int(state)] += int(rows)
-        usable = sorted((each for each in lines if each[0] != bad_rows.UNUSABLE), key=lambda line: line[1])
-        good = [each for each in usable if each[0] == bad_rows.QUALIFIED]
-        _, starts = np.unique([each[1] for each in usable], return_index=True)
-        rows = np.array([each[2] for each in usable], dtype=np.int64)
-        ranked = np.array(
-            [each[2] if each[0] == bad_rows.QUALIFIED else 0 for each in usable], dtype=np.int64
-        )
-        low = np.minimum.reduceat([float(each[3]) for each in usable], starts)
-        high = np.maximum.reduceat([float(each[4]) for each in usable], starts)
-        sums = sum(int(each[5]) for each in usable), sum(int(each[5]) for each in good)
-        rows, ranked = (np.add.reduceat(each, starts) for each in (rows, ranked))
+        for state, count in zip(lines[STATE].tolist(), lines[ROWS].tolist(), strict=True):
+            states[state] += count
+        usable = {name: values[lines[STATE] != bad_rows.UNUSABLE] for name, values in lines.items()}
+        good = usable[STATE] == bad_rows.QUALIFIED
+        _, starts = np.unique(usable[BIN], return_index=True)
+        low, high = np.minimum.reduceat(usable[LOW], starts), np.maximum.reduceat(usable[HIGH], starts)
+        rows, ranked = (np.add.reduceat(each, starts) for each in (usable[ROWS], usable[ROWS] * good))
+        sums = sum(usable[DIGITS].tolist()), sum(usable[DIGITS][good].tolist())  # they may exceed 64 bits
         bins = Bins(low, low < high, rows, ranked, float(high.max(initial=-np.inf)), sums)
-        bin_, counts = (np.array([int(each[at]) for each in good], dtype=np.int64) for at in (1, 2))
-        ends = (np.array([float(each[at]) for each in good]) for at in (3, 4))
-        return cls(states, order.Parts(bin_, counts, *ends), bins, high)
+        return cls(states, order.Parts(*(usable[name][good] for name in (BIN, ROWS, LOW, HIGH))), bins, high)
 
     @property
     def scale(self) -> Scale:
@@ -105,21 +101,19 @@ class BinnedRows:
                 self.frame = columns.table.engine.held(self.frame, columns.table.size)
         self._keys = list(keys)
         counted = self._counted(self.frame, order.bin_of(USUAL), _digits(USUAL))
-        rows = columns.rows(counted.head(MOST_LINES + 1) if keys else counted, "counting rows")
-        if len(rows) > MOST_LINES:
+        raw = self._fetched(counted.head(MOST_LINES + 1) if keys else counted, "counting rows")
+        if len(raw[ROWS]) > MOST_LINES:
             bad_rows.count_states(columns, columns.frame, state, keys)  # refuses a column of names
-            rows = columns.rows(counted, "counting rows")
-        self.groups = self._by_group(rows)
+            raw = self._fetched(counted, "counting rows")
+        self.groups = _by_group(raw)
 
     def _counted(self, frame: Frame, bins: nw.Expr, digits: nw.Expr) -> Frame:
         frame, keys = frame.with_columns(digits.alias(DIGITS)), [*self._keys, STATE]
-        return order.counted(frame, keys, bins, nw.col(DIGITS).sum().alias(DIGITS))
+        counted = order.counted(frame, keys, bins, nw.col(DIGITS).sum().alias(DIGITS))
+        return counted.with_columns(nw.col(DIGITS).cast(nw.Int64))
 
-    def _by_group(self, rows: list[tuple[Any, ...]]) -> dict[Any, GroupBins]:
-        lines: dict[Any, list[tuple[Any, ...]]] = {}
-        for row in rows:
-            lines.setdefault(row[0] if self._keys else None, []).append(row[len(self._keys) :])
-        return {group: GroupBins.of(each) for group, each in lines.items()}
+    def _fetched(self, counted: Frame, what: str) -> dict[str, Any]:
+        return self.columns.arrays(counted, what, (LOW, HIGH))
 
     @cached_property
     def states(self) -> bad_rows.Counts:
@@ -158,7 +152,7 @@ class BinnedRows:
                 for each in (order.bin_of, _digits)
             )
             counted = self._counted(order.rooted(frame, cases), bins, digits)
-            own = self._by_group(self.columns.rows(counted, "summing up the scores"))
+            own = _by_group(self._fetched(counted, "summing up the scores"))
             found |= {group: each.bins for group, each in own.items()}
         return found
 
@@ -182,6 +176,15 @@ class BinnedRows:
 
     def _of(self, group: Any) -> nw.Expr | None:
         return nw.col(GROUP) == group if self._keys else None
+
+
+def _by_group(raw: Mapping[str, Any]) -> dict[Any, GroupBins]:
+    whole = {name: np.asarray(raw[name], dtype=np.int64) for name in (STATE, BIN, ROWS, DIGITS)}
+    arrays = whole | {name: raw[name] for name in (LOW, HIGH)}
+    return {
+        group: GroupBins.of({name: each[lines] for name, each in arrays.items()})
+        for group, lines in order.lines_by_group(raw).items()
+    }
 
 
 def _digits(scale: Scale) -> nw.Expr:

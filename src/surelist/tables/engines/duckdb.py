@@ -161,6 +161,8 @@ def _filled(values: Any, number: bool) -> Any:
         filled = np.array(np.ma.getdata(values), dtype=np.float64)
         filled[mask] = np.nan
         return filled
+    if values.dtype.kind in "iu" and not mask.any():
+        return np.ma.getdata(values)
     return [None if gone else value for value, gone in zip(np.ma.getdata(values), mask, strict=True)]
 
 
