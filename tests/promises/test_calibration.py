@@ -231,8 +231,8 @@ def test_equal_opportunity_targets():
     labels = np.array([1] * 30 + [0] * 70 + [1] * 10 + [0] * 90)
     groups = np.array(["a"] * 100 + ["b"] * 100)
     targets = sl.equal_opportunity(labels, groups, k=4, pool_sizes={"a": 30, "b": 20})
-    assert targets == {"a": sl.Expected(3.0, 30), "b": sl.Expected(1.0, 20)}
-    assert sum(t.k for t in targets.values()) == 4
+    assert {name: each.pool_size for name, each in targets.items()} == {"a": 30, "b": 20}
+    assert [each.k for each in targets.values()] == pytest.approx([3, 1], rel=1e-15)
 
 
 def test_fingerprint_notices_a_changed_label_or_qualified_score():

@@ -84,6 +84,20 @@ def test_the_scores_that_it_was_made_from_are_refused_in_any_order():
         made({name: column[turned] for name, column in unlabelled.items()})
 
 
+@pytest.mark.parametrize("rows", [300, 3 * KNOTS])
+def test_some_of_the_scores_that_it_was_made_from_are_refused_too(rows):
+    rng = np.random.default_rng(6)
+    unlabelled, others = columns(rng, rows), columns(rng, rows)
+    made = sl.mean_rank(unlabelled)
+    part = {name: np.concatenate([others[name], column[: rows // 3]]) for name, column in unlabelled.items()}
+    for given in (part, {name: column[: rows // 3] for name, column in unlabelled.items()}):
+        with pytest.raises(sl.InvalidInput, match="made from"):
+            made(given)
+    assert len(made(others)) == rows
+    coarse = sl.mean_rank({name: column.round(1) for name, column in unlabelled.items()})
+    assert len(coarse({name: column.round(1) for name, column in others.items()})) == rows  # ties are no sign
+
+
 @pytest.mark.parametrize(
     ("scores", "problem"),
     [

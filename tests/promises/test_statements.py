@@ -432,11 +432,20 @@ def test_targets_estimated_from_the_calibration_rows_are_refused(group_rows):
 
 
 def test_targets_that_people_choose_are_not_taken_for_estimates():
-    """Three to one, and three qualified rows to one: by chance, since nobody estimates two digits."""
+    """Three to one, and three qualified rows to one: by chance, since few estimates have three digits."""
     labels, groups = np.arange(400) < 200, np.where(np.arange(400) % 4 == 0, "a", "b")
-    for a, b in ((1.5, 4.5), (10 / 3, 10 / 3)):
+    for a, b in ((1.5, 4.5), (1.25, 3.75), (10 / 3, 10 / 3)):
         targets = {"a": sl.Expected(a, 100), "b": sl.Expected(b, 100)}
         assert sl.calibrate(np.arange(400.0), labels, targets, groups=sl.Groups(groups, purpose="x")).grouped
+
+
+def test_an_estimate_that_comes_out_round_is_an_estimate():
+    labels, groups = np.arange(400) < 200, np.where(np.arange(400) % 4 == 0, "a", "b")
+    targets = sl.equal_opportunity(labels, groups, 10, {"a": 100, "b": 100})
+    assert [f"{each.k:g}" for each in targets.values()] == ["2.5", "7.5"]
+    for given in (targets, dict(targets)):
+        with pytest.raises(sl.InvalidInput, match="exactly in proportion"):
+            sl.calibrate(np.arange(400.0), labels, given, groups=sl.Groups(groups, purpose="x"))
 
 
 def test_pool_sizes_per_group_are_given_not_estimated():

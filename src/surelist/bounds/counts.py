@@ -88,6 +88,13 @@ def binomial_tail(n: int, rate: Rate, count: int) -> float:
     return tails.binomial_tail(check.as_count(n, "n"), float(check.as_rate(rate, "rate")), int(count))
 
 
+def twins_apart(apart: int, pairs: int, rows: int, others: int) -> float:
+    """A bound on the chance that of ``pairs`` values that ``rows`` and ``others``, drawn alike, hold exactly
+    twice, ``apart`` or more are on both sides [theory: setting]."""
+    total = max(1, rows + others)
+    return (total + 1) * tails.binomial_tail(pairs, 2 * rows * others / total**2, apart)
+
+
 def pool_critical_count(n: int, k: int, pool_size: int, alpha: float) -> int:
     """Smallest count that certifies k qualified candidates in *this* pool [theory: per-pool].
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._names import option
+from surelist.bounds.counts import twins_apart
 from surelist.errors import InvalidInput
 from surelist.filters import ranks_within
 from surelist.promises.array_summary import summarise_arrays
@@ -292,24 +293,39 @@ def pool_rows(
     return PoolRows.of(scores, labels, codes, count, by_rank=by_rank)
 
 
-PICKED = 12
+BY_CHANCE = 1e-9  # that rows and others, drawn alike, are refused
+SCRAMBLED = np.uint64(0x9E3779B97F4A7C15)  # odd, without a pattern
+SORTED = 400_000  # scores of rows and others together, about, of which those that come twice are looked for
 
 
-def require_others(scores: NDArray[np.float64], unlabelled: NDArray[np.float64]) -> None:
-    """Refuse unlabelled scores that hold the calibration rows again.
-
-    A few rows and a few unlabelled scores are picked. Where the two are draws from one population, each is
-    as likely to be met (again) among the unlabelled scores as the other, whatever the ties: that all rows are
-    met and no unlabelled score is met twice happens by chance in 1 of 2.7 million calibrations.
-    """
-    if min(len(scores), len(unlabelled)) < PICKED:
-        return
-    rng = np.random.default_rng(len(unlabelled))  # no promise rests on these picks
-    rows, others = (rng.choice(each, PICKED, replace=False) for each in (scores, unlabelled))
-    met = all(bool((unlabelled == each).any()) for each in rows)
-    if met and not any(int(np.count_nonzero(unlabelled == each)) > 1 for each in others):
+def require_others(scores: Scores, unlabelled: Scores) -> None:
+    """Refuse unlabelled scores that hold calibration rows, or are among them."""
+    if hold_rows(scores, unlabelled):
         raise InvalidInput(
             "unlabelled",
-            "these scores hold the calibration rows' own. They have to be scores of other candidates: "
-            "leave the labelled rows out.",
+            "these scores hold some of the calibration rows' own, or are ranks within a file: more scores "
+            "than by chance are that of one calibration row and of one of these. They have to be scores of "
+            "other candidates, by a score fixed before: leave the labelled rows out.",
         )
+
+
+def hold_rows(rows: Scores, others: Scores) -> bool:
+    """Whether some were given on both sides, by the scores that come exactly twice [theory: setting].
+
+    Of draws from one population both lie anywhere; of somebody who was given twice one lies here, one there.
+    """
+    rows, others = (_some(each, len(rows) + len(others)) for each in (rows, others))
+    values, times = np.unique(np.concatenate([rows, others]), return_counts=True)
+    mine, own = np.unique(rows, return_counts=True)
+    pairs = values[times == 2]
+    apart = int(np.isin(pairs, mine[own == 1], assume_unique=True).sum())
+    return twins_apart(apart, len(pairs), len(rows), len(others)) <= BY_CHANCE
+
+
+def _some(scores: Scores, total: int) -> Scores:
+    """Of many scores some, whichever side they are on: those whose bits, scrambled, are low."""
+    if total <= SORTED:
+        return scores
+    most = np.uint64(2**64 // -(-total // SORTED) - 1)
+    blocks = (scores[at : at + SORTED] + 0.0 for at in range(0, len(scores), SORTED))  # one zero
+    return np.concatenate([each[each.view(np.uint64) * SCRAMBLED <= most] for each in blocks])

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from surelist import _check as check
 from surelist._files import hold, parse, writing
 from surelist.errors import InvalidInput, PolicyFileError
+from surelist.promises.evidence import hold_rows
 
 FORMAT = 1
 KNOTS = 10_000  # scores that are kept of each column; ranks between them are interpolated
@@ -39,6 +40,20 @@ class Ranks(Struct, frozen=True, forbid_unknown_fields=True):
         below = (np.cumsum(counts) - counts / 2) / len(column)
         kept = np.unique(np.linspace(0, len(values) - 1, min(len(values), KNOTS)).round().astype(np.int64))
         return cls(tuple(values[kept].tolist()), tuple(below[kept].tolist()), _fingerprint(column))
+
+    def refuse_own(self, column: Floats) -> None:
+        """Refuse scores that the ranks were made from; some of them among others where none was tied."""
+        rows = round(0.5 / self.shares[0])
+        places = np.unique(np.linspace(0, rows - 1, min(rows, KNOTS)).round())
+        untied = len(places) == len(self.shares) and np.allclose(
+            (places + 0.5) / rows, self.shares, rtol=0, atol=1e-12
+        )
+        own = untied and hold_rows(np.array(self.scores), column)
+        if own or _fingerprint(column) == self.fingerprint:
+            raise InvalidInput(
+                "scores",
+                "they hold scores that the ranks were made from. Give those of other candidates.",
+            )
 
 
 class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,11 +98,8 @@ class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
             raise InvalidInput(
                 "scores", expected=f"the columns {', '.join(self.columns)}", got=f"{', '.join(columns)}"
             )
-        if all(_fingerprint(column) == self.columns[name].fingerprint for name, column in columns.items()):
-            raise InvalidInput(
-                "scores",
-                "these are the scores that the ranks were made from. Give those of other candidates.",
-            )
+        for name, column in columns.items():
+            self.columns[name].refuse_own(column)
         ranks = [np.interp(columns[name], each.scores, each.shares) for name, each in self.columns.items()]
         mean: Floats = np.mean(ranks, axis=0)
         return mean

@@ -33,6 +33,7 @@ SCORES_OF_POOLS = (
     "The unlabelled scores come from the population of future pools, not from that of the calibration rows, "
     "and from other candidates."
 )
+ROWS_APART = "No calibration row is among the candidates of this pool."
 POOL_SIZE_KNOWN = (
     "The pool size is the number of candidates in a pool, or its known average; if it was "
     "estimated, the promise is conditional on it. A calibration row is a candidate drawn "

@@ -132,7 +132,7 @@ class Terms(Struct, frozen=True, eq=False):
                 "target",
                 "these targets by group are exactly in proportion to the qualified calibration rows of each "
                 "group, as an estimate from these rows is. Estimate them from other rows; targets that were "
-                "not estimated from these may be given in two digits.",
+                "not estimated from these may be given in three digits.",
             )
 
 

@@ -183,7 +183,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
     @classmethod
     def estimated(cls, targets: Sequence[Expected], qualified: Sequence[int]) -> bool:
         asked = [each.k for each in targets]
-        typed = len(set(asked)) == 1 or all(float(f"{k:.2g}") == k for k in asked)  # as people choose them
+        typed = len(set(asked)) == 1 or all(float(f"{k:.3g}") == k for k in asked)  # as people choose them
         each = [k / count for k, count in zip(asked, qualified, strict=True) if count]
         return not typed and len(each) == len(asked) and max(each) - min(each) <= 1e-9 * max(each)
 
@@ -263,7 +263,8 @@ def equal_opportunity(
     group is known and given in ``pool_sizes`` (for ``Groups(..., rows="all")``, the whole pool's size for
     every group). These rows must not be the calibration rows: targets estimated on the rows that
     certify them were false in 10-33 % at 10 %. ``calibrate`` refuses targets exactly in proportion to its
-    own qualified rows, wherever they come from [theory: groups].
+    own qualified rows, wherever they come from; these are a hair above the estimate, so that round ones are
+    known too [theory: groups].
 
     Parameters
     ----------
@@ -291,7 +292,7 @@ def equal_opportunity(
     >>> import surelist as sl
     >>> labels, groups = [1, 1, 1, 0, 1, 0, 0, 0], ["a", "a", "a", "a", "b", "b", "b", "b"]
     >>> targets = sl.equal_opportunity(labels, groups, k=5, pool_sizes={"a": 50, "b": 50})
-    >>> targets["a"].k, targets["b"].k
+    >>> round(targets["a"].k, 6), round(targets["b"].k, 6)
     (3.75, 1.25)
     """
     k = check.as_positive(k, "k")
@@ -327,7 +328,8 @@ def equal_opportunity(
         if count == 0:
             raise InvalidInput("groups", f"group {name!r} has no qualified rows. Merge it: merge_groups.")
         try:
-            targets[keys[name]] = Expected(k * count / int(counts.sum()), sizes[name])
+            share = math.nextafter(k * count / int(counts.sum()), math.inf)  # so that 3.5 is no choice of 3.5
+            targets[keys[name]] = Expected(share, sizes[name])
         except InvalidInput as error:
             raise InvalidInput("k", f"group {name!r}: {error} Ask for less.") from error
     return targets

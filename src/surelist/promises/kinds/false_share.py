@@ -102,7 +102,7 @@ class ConformalList(Proof, tag="false-share", frozen=True):
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         return (
-            phrases.SCORE_FIXED, *phrases.ALL_ROWS,
+            phrases.SCORE_FIXED, *phrases.ALL_ROWS, phrases.ROWS_APART,
             "An average over many calibrations and pools: the list at hand may hold a smaller share of "
             "qualified candidates, about half the time. For this policy's own share, in the long run and "
             "with confidence, ask for Precision.",

@@ -145,7 +145,7 @@ class ListHeld(Proof, tag="this-list", frozen=True):
             else phrases.ROWS_ALIKE
         )
         return (
-            phrases.SCORE_FIXED, exchangeable, phrases.NO_ROW_LEFT_OUT, FIXED, TOGETHER,
+            phrases.SCORE_FIXED, exchangeable, phrases.ROWS_APART, phrases.NO_ROW_LEFT_OUT, FIXED, TOGETHER,
             phrases.alpha_bounds(policy.alpha),
             "It is about the pool that was given and selects from no other.", phrases.ONE_LOOK,
         )  # fmt: skip
