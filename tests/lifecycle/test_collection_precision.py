@@ -43,7 +43,7 @@ def design_of(scores, truth, share, alpha, *, known, fresh, below, end, steps, w
         stages.append(Stage("below", sorted(below)))
     return PrecisionDesign(
         group=None, target=msgspec.to_builtins(sl.Precision(share)), alpha=alpha, size=size,
-        sample=Sample(list(range(size)), None, list(scores), list(range(size)), marks), stages=stages,
+        sample=Sample(list(range(size)), None, list(scores), list(range(size)), marks, []), stages=stages,
         labels=size, best=best, ends=ends, cuts=cuts, draws=[], whole=[],
     )  # fmt: skip
 

@@ -35,7 +35,7 @@ def design_of(scores, truth, share, alpha, stages) -> RecallDesign:
     marks = "".join(str(int(truth[row])) if row in asked else "?" for row in range(size))
     return RecallDesign(
         group=None, target=msgspec.to_builtins(sl.Recall(share)), alpha=alpha, size=size, labels=size,
-        sample=Sample(list(range(size)), None, list(scores), list(range(size)), marks), draws=[],
+        sample=Sample(list(range(size)), None, list(scores), list(range(size)), marks, []), draws=[],
         sizes=list(range(1, size + 1)),
         stages=[Stage(name, sorted(rows), block and block - 1) for name, rows, block in stages],
     )  # fmt: skip

@@ -50,7 +50,7 @@ def design_of(world, truth, fresh, first, second) -> TriageDesign:
     marks = "".join("?" if row not in asked else mark_of(row, truth, missing) for row in range(size))
     return TriageDesign(
         group=None, target=msgspec.to_builtins(sl.Triage(accept, reject_recall=recall)), alpha=alpha, size=size,
-        sample=Sample(list(range(size)), None, list(scores), list(range(size)), marks), stages=stages,
+        sample=Sample(list(range(size)), None, list(scores), list(range(size)), marks, []), stages=stages,
         labels=len(asked), best=best, ends=ends, cuts=cuts, draws=[], whole=[], sizes=list(range(1, size + 1)),
     )  # fmt: skip
 

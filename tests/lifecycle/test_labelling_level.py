@@ -34,7 +34,12 @@ def design_of(
     places = [[at for at, each in enumerate(named) if each[0] == stage] for stage in (0, 1)]
     ranks = [each[1] for each in named]
     sample = Sample(
-        list(range(len(named))), None, [each[2] for each in named], ranks, "".join(each[3] for each in named)
+        list(range(len(named))),
+        None,
+        [each[2] for each in named],
+        ranks,
+        "".join(each[3] for each in named),
+        [],
     )
     zeros = [0] * len(main)
     stages = [Stage("pilot", places[0])] if pilot else []

@@ -336,11 +336,6 @@ class Labelling(Saved):
         counts = [verdict.listed for verdict in self._verdicts()]
         return sum(filter(None, counts)) if counts and None not in counts else None
 
-    @property
-    def listed_exactly(self) -> bool:
-        """Whether ``listed`` is the number; in a state that knows nothing of ties it is at least so many."""
-        return all(verdict.exactly for verdict in self._verdicts())
-
     def _display(self) -> Display:
         return self._state.display(self.describe())
 

@@ -105,8 +105,7 @@ class BlockDesign(Design, tag="block"):
             return self._refused()
         best = max(passed, key=lambda verdict: verdict.threshold)
         listed = self.sample.reaching(best.threshold)
-        exactly = self.sample.knows_ties
-        return replace(best, listed=listed, share=listed / self.size, exactly=exactly)
+        return replace(best, listed=listed, share=listed / self.size)
 
     def run_fallback(self) -> Finding | None:
         """The pilot's own block, fixed beforehand, at its share of alpha."""

@@ -66,7 +66,7 @@ class Sample(Struct, forbid_unknown_fields=True):
     """Drawn rows, best first. ``labels`` has one sign a row: 0, 1, ? (waiting) or - (will not come).
 
     ``ends``: where rows of the collection are tied with the last drawn row of a score and rank below it, its
-    place and how many score so high; older states have none.
+    place and how many score so high.
     """
 
     rows: list[int]
@@ -74,21 +74,16 @@ class Sample(Struct, forbid_unknown_fields=True):
     scores: list[float]
     ranks: list[int]
     labels: str
-    ends: list[tuple[int, int]] | msgspec.UnsetType = msgspec.UNSET
+    ends: list[tuple[int, int]]
 
     def marked(self, places: list[int], mark: str = "1") -> list[int]:
         """Those of the places with this label."""
         return [at for at in places if self.labels[at] == mark]
 
     def reaching(self, score: float) -> int:
-        """How many of the collection score as high as this drawn score or higher; at least so many where
-        there are no ``ends``."""
+        """How many of the collection score as high as this drawn score or higher."""
         last = sum(each >= score for each in self.scores) - 1
-        return dict(self.ends or []).get(last, self.ranks[last] + 1) if last >= 0 else 0
-
-    @property
-    def knows_ties(self) -> bool:
-        return self.ends is not msgspec.UNSET
+        return dict(self.ends).get(last, self.ranks[last] + 1) if last >= 0 else 0
 
     def set_label(self, at: int, mark: str) -> None:
         self.labels = self.labels[:at] + mark + self.labels[at + 1 :]
@@ -106,7 +101,7 @@ class Sample(Struct, forbid_unknown_fields=True):
         hold(not self.ranks or 0 <= self.ranks[0] <= self.ranks[-1] < size, "a rank is impossible")
         hold(self.scores == sorted(self.scores, reverse=True), "its scores are out of order")
         below = [*self.ranks[1:], size]
-        for at, end in self.ends or []:
+        for at, end in self.ends:
             possible = 0 <= at < length and self.ranks[at] + 1 < end <= below[at]
             hold(possible, "more or fewer are tied with a row than there can be")
 
@@ -238,8 +233,7 @@ class LabelRequest:
 
 @dataclass(frozen=True)
 class Finding:
-    """A threshold with its proof, or the refusal. ``listed``: candidates on the list, ``exactly`` or at least
-    so many."""
+    """A threshold with its proof, or the refusal. ``listed``: candidates on the list."""
 
     threshold: float
     count: int
@@ -249,7 +243,6 @@ class Finding:
     proof: Any  # of the design, None with a refusal
     refusal: NotCertifiable | None = None
     share: float | None = None  # of the collection, at or above the threshold
-    exactly: bool = True
 
 
 class Labelled(Struct, frozen=True):

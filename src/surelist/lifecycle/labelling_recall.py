@@ -145,8 +145,7 @@ class RecallDesign(RankedDesign, tag="control"):
         threshold = scores[ranks.index(cut - 1)] if cut else math.nextafter(scores[0], math.inf)
         end = self.sample.reaching(threshold)
         listed = end - self.inside({*off}, 0, end) + self.inside({*on}, end, self.size)
-        exactly = self.sample.knows_ties
-        return Finding(threshold, count, counts.rows, counts.qualified, listed, proof, exactly=exactly)
+        return Finding(threshold, count, counts.rows, counts.qualified, listed, proof)
 
     def named(self) -> tuple[list[int], list[int]]:
         asked = self.asked

@@ -93,8 +93,8 @@ class PageChoice(Struct, frozen=True):
     """How a page offers a promise: what the choice sends, its title, and a sentence with fields to fill in.
 
     In a sentence ``{k:5|label}`` is a field of the promise that shows 5 at first,
-    ``{precision=share:80|label}`` one that is typed under another name, and ``{k}`` repeats what was typed
-    above. A choice stays, by its ``family``, where other columns are chosen. ``by_group`` are title and
+    ``{precision=share:80|label}`` one that is typed under another name, ``{start?|label}`` one that may stay
+    empty, and ``{k}`` repeats what was typed above. A choice stays, by its ``family``, where other columns are chosen. ``by_group`` are title and
     sentence where groups are promised something each.
     """
 
@@ -297,9 +297,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     def widened(self, within: float) -> Promise:
         """The promise that it takes to keep this one while density ratios are wrong by a factor
         [theory: shift]."""
-        raise InvalidInput(
-            "within", f"goes with Expected(k, pool_size), Recall and Precision, got {self!r}; leave it out."
-        )
+        raise InvalidInput("within", f"has no proof with a promise like {self.describe()!r}; leave it out.")
 
 
 class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):

@@ -77,6 +77,7 @@ class Part(NamedTuple):
     shown: str = ""  # at first
     label: str = ""
     option: Option | None = None
+    optional: bool = False  # may stay empty
 
     @property
     def percent(self) -> bool:
@@ -108,10 +109,10 @@ def offers(columns: ChosenColumns) -> list[Offer]:
 def parts(kind: type[Promise], words: str) -> list[Part]:
     """A sentence in pieces: text, and fields of a kind to fill in or to repeat."""
     options, found, last = kinds.fields_of(kind), list[Part](), 0
-    for field in re.finditer(r"{(\w+)(?:=(\w+))?(?::([\w.]+))?(?:\|([^}]*))?}", words):
-        name, of, shown, label = field.groups(default="")
+    for field in re.finditer(r"{(\w+)(?:=(\w+))?(\?)?(?::([\w.]+))?(?:\|([^}]*))?}", words):
+        name, of, optional, shown, label = field.groups(default="")
         found.append(Part(words[last : field.start()]))
-        found.append(Part("", name, of or name, shown, label, options.get(of or name)))
+        found.append(Part("", name, of or name, shown, label, options.get(of or name), bool(optional)))
         last = field.end()
     return [*found, Part(words[last:])]
 
@@ -228,11 +229,10 @@ def kind_of(promise: type[Promise]) -> str:
 def _numbers(offer: Offer, fields: Mapping[str, str], *, others: bool) -> dict[str, object]:
     """The numbers of a promise, by the names of ``OPTIONS``: those that its sentence asks for."""
     promise, choice = offer
-    optional = set(kinds.optional(promise)) - {"k", "recall"}
     found: dict[str, object] = {
         each.field: each.read(fields)
         for each in parts(promise, choice.words)
-        if each.name and (each.field not in optional or fields[each.name].strip())
+        if each.name and not (each.optional and not fields[each.name].strip())
     }
     found |= choice.sets
     found |= {name: ticked for name, ticked, _ in ticks([offer]) if fields[name] == ticked}

@@ -19,6 +19,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from surelist._numerals import FILTERS
 from surelist._version import __version__
 from surelist.errors import InvalidInput
+from surelist.reports.html import TEMPLATES
 from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.page_words import plainly, sentence
@@ -36,7 +37,7 @@ SHOWN = 100  # rows of a shortlist on the page; the download has all
 UPLOAD = -1  # a form with a file that may be as large as the settings say
 
 _templates = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True,
+    loader=FileSystemLoader([Path(__file__).parent / "templates", TEMPLATES]), autoescape=True, trim_blocks=True,
     lstrip_blocks=True, undefined=StrictUndefined,
 )  # fmt: skip
 _templates.filters.update(FILTERS, plainly=plainly, sentence=sentence, person=person)

@@ -35,7 +35,6 @@ class LabellingStatus:
     future: bool  # a promise about future pools, not about the list of this very collection
     stages: tuple[tuple[str | None, int, int, int], ...] = ()  # group, labels here, asked for, qualified
     listed: int | None = None  # of the collection
-    listed_exactly: bool = True  # or at least so many
 
     @property
     def done(self) -> bool:
@@ -153,7 +152,6 @@ def _status(work: Labelling) -> LabellingStatus:
         future,
         tuple(work.stages),
         work.listed,
-        work.listed_exactly,
     )
 
 

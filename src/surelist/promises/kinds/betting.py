@@ -33,7 +33,7 @@ from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 NUMBERS = 16  # averages that a curve tries
 MOST_ROWS = 100_000  # for which it does: each takes about twenty passes
 SPREAD = (
-    " A guess of how much that varies from pool to pool, its standard deviation: {spread|Standard deviation "
+    " A guess of how much that varies from pool to pool, its standard deviation: {spread?|Standard deviation "
     "from pool to pool} (may stay empty; a bad guess makes lists longer, never false)."
 )
 GUESSED_SPREAD = Option(

@@ -64,7 +64,7 @@ class Precision(Promise, tag="precision", frozen=True):
             "precision",
             "Of those listed",
             "At least {precision=share:80|Percent of the list that is qualified} % of those listed are "
-            "qualified, in the long run. Begin with a list of {start|Percent of candidates on the first "
+            "qualified, in the long run. Begin with a list of {start?|Percent of candidates on the first "
             "list} % of candidates: about half of what is hoped for, from a pilot, never from these labels "
             "(may stay empty, at a price).",
         ),
