@@ -35,6 +35,7 @@ from surelist.errors import InvalidInput
 
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Column = NDArray[Any]  # of whatever type it came in
 
 # choices that several packages offer
 EVERYONE = "everyone"  # a target of this name, beside those of groups under one cutoff, is about all rows
@@ -66,7 +67,7 @@ def as_scores(values: object, name: str = "scores", *, finite: bool = True) -> S
     return np.ascontiguousarray(as_numbers(values, name, finite=finite), dtype=np.float64)
 
 
-def as_numbers(values: object, name: str = "scores", *, finite: bool = True) -> NDArray[Any]:
+def as_numbers(values: object, name: str = "scores", *, finite: bool = True) -> Column:
     """Numbers in the type they came in: to be compared with a number only once they are float64."""
     array = _column(values, name)
     if array.dtype.kind in "OUST":
@@ -80,7 +81,7 @@ def as_numbers(values: object, name: str = "scores", *, finite: bool = True) -> 
     return np.ascontiguousarray(array)
 
 
-def _require_exact(values: object, array: NDArray[Any], name: str) -> None:
+def _require_exact(values: object, array: Column, name: str) -> None:
     """Whole numbers, among others too, keep their order as floats."""
     if len(array) and max(float(array.max()), -float(array.min())) >= EXACT_INTEGER:
         sent = np.asarray(_unmasked(values), dtype=object).ravel()
@@ -89,13 +90,13 @@ def _require_exact(values: object, array: NDArray[Any], name: str) -> None:
             raise InvalidInput(name, f"{LOST}, got {large}. Rescale them.")
 
 
-def require_finite(scores: NDArray[Any], name: str = "scores") -> None:
+def require_finite(scores: Column, name: str = "scores") -> None:
     """Raise for the first NaN or infinity. One pass and no temporary array where all is well."""
     if not math.isfinite(_total(scores)):
         _report_not_finite(scores, name, 0)
 
 
-def finite_at_least(scores: NDArray[Any], threshold: float, name: str = "scores") -> Mask:
+def finite_at_least(scores: Column, threshold: float, name: str = "scores") -> Mask:
     """``scores >= threshold`` with the check for NaN and infinity in the same pass; as float64, in blocks."""
     mask = np.empty(len(scores), dtype=np.bool_)
     step = _BLOCK if scores.dtype == np.float64 else _COPIED
@@ -107,12 +108,12 @@ def finite_at_least(scores: NDArray[Any], threshold: float, name: str = "scores"
     return mask
 
 
-def _total(scores: NDArray[Any]) -> float:
+def _total(scores: Column) -> float:
     """A sum that is finite only if all are: einsum adds up faster than ``sum``, and less precisely."""
     return float(np.einsum("i->", scores))
 
 
-def _report_not_finite(scores: NDArray[Any], name: str, offset: int) -> None:
+def _report_not_finite(scores: Column, name: str, offset: int) -> None:
     """The sum was not finite: an offending value, or finite values that merely overflow."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
@@ -202,7 +203,7 @@ def as_codes(values: object, rows: int, name: str = "pools") -> tuple[NDArray[np
     return codes.astype(np.int64), len(unique)
 
 
-def as_groups(values: object, name: str = "groups") -> NDArray[Any]:
+def as_groups(values: object, name: str = "groups") -> Column:
     """One name per row, of its group or pool, as text. A missing name is an error that names the row."""
     array = _column(_objects(values), name)
     if array.dtype.kind in "OfT":
@@ -228,7 +229,7 @@ def group_name(value: object, name: str = "groups") -> str:
     raise InvalidInput(name, expected="names or whole numbers", got=shown(value))
 
 
-def as_masks(values: Mapping[Any, object], rows: int, name: str = "groups") -> dict[str, Mask]:
+def as_masks(values: Mapping[object, object], rows: int, name: str = "groups") -> dict[str, Mask]:
     """Overlapping groups: name to boolean mask, each as long as the scores."""
     masks = {}
     for key, mask in values.items():
@@ -284,7 +285,7 @@ def set_value(struct: Struct, name: str, value: object) -> None:
     force_setattr(struct, name, value)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A NumPy scalar as Python's own; anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -297,7 +298,7 @@ def as_weights(values: object, rows: int, bound: float, name: str = "weights") -
     return weights
 
 
-def refuse_where(wrong: Mask, array: NDArray[Any], name: str, expected: str, remedy: str = "") -> None:
+def refuse_where(wrong: Mask, array: Column, name: str, expected: str, remedy: str = "") -> None:
     """Raise for the first value that does not fit."""
     if wrong.any():
         row = int(wrong.argmax())
@@ -336,7 +337,7 @@ def require_rows(array: Sized, name: str) -> None:
         raise InvalidInput(name, expected="at least one row", got="none")
 
 
-def _column(values: object, name: str) -> NDArray[Any]:
+def _column(values: object, name: str) -> Column:
     """One-dimensional array of whatever came in, or an error about its shape."""
     if isinstance(values, (str, bytes, Mapping)) or values is None:
         raise InvalidInput(name, expected="a column of values", got=shown(values))
@@ -355,7 +356,7 @@ def _column(values: object, name: str) -> NDArray[Any]:
     return array
 
 
-def _numbers(values: NDArray[Any], name: str, wanted: str = "numbers", remedy: str = "") -> Scores:
+def _numbers(values: Column, name: str, wanted: str = "numbers", remedy: str = "") -> Scores:
     """Python objects to float64, missing values to NaN; text is an error that shows it."""
     array = values.astype(object)
     kinds = set(map(type, array))
@@ -385,7 +386,7 @@ def _objects(values: object) -> object:
     return np.array(values, dtype=object) if isinstance(values, (list, tuple)) else values
 
 
-def _first(array: NDArray[Any]) -> str:
+def _first(array: Column) -> str:
     return shown(array[0]) if len(array) else "an empty column"
 
 

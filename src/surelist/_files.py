@@ -257,7 +257,7 @@ def parse(text: str, shape: type[Shape], version: int | None, name: str) -> Shap
         raise PolicyFileError("", f"{name} does not fit the format: {error}.") from error
 
 
-def shaped(raw: Any, shape: type[Shape]) -> Shape:
+def shaped(raw: object, shape: type[Shape]) -> Shape:
     """``raw``, as JSON gave it, as a ``shape``; whatever we would write has to be there."""
     value = msgspec.convert(raw, shape)
     _require_whole(raw, msgspec.to_builtins(value), "$")
@@ -282,7 +282,7 @@ def hold(condition: bool, problem: str) -> None:
         raise PolicyFileError("", f"it contradicts itself: {problem}.")
 
 
-def _check_head(raw: Any, shape: type[Any], version: int, name: str) -> None:
+def _check_head(raw: object, shape: type[object], version: int, name: str) -> None:
     """Kind and version come first: a newer file has fields that would only confuse."""
     kind = get_type_hints(shape).get("kind")
     if kind is not None:

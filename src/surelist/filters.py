@@ -101,7 +101,7 @@ class Filter(Struct, frozen=True):
         """Whether the pool's size matters."""
         return any(each.thresholds[0].pool_size > 0 for each in self.groups)
 
-    def select(self, scores: Any, groups: Any = None, ids: Any = None) -> Mask:
+    def select(self, scores: object, groups: object = None, ids: object = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist."""
         plain = not (self.by_rank or self.hashed or self.grouped)  # then blocks become float64, not the whole
         array = (
@@ -144,7 +144,7 @@ class Filter(Struct, frozen=True):
                 "policy", "its salt is missing. Keep the .salt file beside the policy file and load again."
             )
 
-    def _select_groups(self, scores: Scores, groups: Any, ids: list[str] | None) -> Mask:
+    def _select_groups(self, scores: Scores, groups: object, ids: list[str] | None) -> Mask:
         check.require_finite(scores)
         known = [str(each.group) for each in self.groups]
         members = pool_members(groups, known, len(scores), overlapping=self.overlapping)
@@ -176,7 +176,7 @@ class Filter(Struct, frozen=True):
                 )
             mask[row] = number >= threshold.tie_break
 
-    def _tie_ids(self, ids: Any, rows: int) -> list[str]:
+    def _tie_ids(self, ids: object, rows: int) -> list[str]:
         if ids is None:
             raise InvalidInput("ids", f"this policy breaks ties by candidate id; pass {option('ids')}.")
         self.require_salt()

@@ -8,7 +8,6 @@ certified from independent rows.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ LEVELS = np.concatenate([[0.0], np.geomspace(1e-12, 1e-3, 200), np.linspace(1e-3
 class Clusters:
     """``successes`` of ``of`` rows in each pool of at most ``largest`` rows; equal pools are counted."""
 
-    def __init__(self, successes: Any, of: Any, largest: int) -> None:
+    def __init__(self, successes: object, of: object, largest: int) -> None:
         pairs = np.stack([np.asarray(of, dtype=np.float64), np.asarray(successes, dtype=np.float64)])
         (self.of, self.successes), self.pools = np.unique(pairs, axis=1, return_counts=True)
         self.largest = largest
@@ -55,12 +54,12 @@ class Clusters:
         return far
 
 
-def clustered_chance(successes: Any, of: Any, largest: int, share: float) -> float:
+def clustered_chance(successes: object, of: object, largest: int, share: float) -> float:
     """At most so often do pools show so little if the share of successes is at least ``share``."""
     return min(1.0, math.exp(-Clusters(successes, of, largest).log_evidence(share, below=True)))
 
 
-def clustered_interval(successes: Any, of: Any, largest: int, alpha: float) -> tuple[float, float]:
+def clustered_interval(successes: object, of: object, largest: int, alpha: float) -> tuple[float, float]:
     """The shares that pools do not speak against: covers the true one with probability at least 1 - alpha."""
     clusters = Clusters(successes, of, largest)
     return clusters.edge(alpha / 2, below=False), clusters.edge(alpha / 2, below=True)

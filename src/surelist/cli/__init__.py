@@ -176,7 +176,7 @@ def _run(argv: list[str] | None) -> int:
 def plain_warnings(arguments: list[str]) -> Iterator[None]:
     """Warnings as one line in the words of the command line, without where in the code they come from."""
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, *_: object, **__: object) -> None:
         from surelist.cli.options import in_flags
 
         mark = click.style("warning:", fg="yellow", bold=True)

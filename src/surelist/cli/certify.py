@@ -177,7 +177,7 @@ def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **giv
     click.echo(json.dumps({**settings, "points": listed}))
 
 
-def _next_command(past: str, k: float, chosen: tuple[float, float], given: dict[str, Any]) -> str:
+def _next_command(past: str, k: float, chosen: tuple[float, float], given: dict[str, object]) -> str:
     """The exact words that turn a point of the curve into a policy."""
     wanted = {**given, "expect": f"{k:g}", "pool_size": f"{given['pool_size']:g}", "output": "policy.json"}
     if wanted["missing_labels"] == "error":

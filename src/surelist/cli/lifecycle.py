@@ -69,7 +69,7 @@ def plan(sizes: str | None, paper: bool, plot: Path | None, json_: bool, **given
     printed.answer(made, plot, json_, body, made.describe(paper))
 
 
-def _target_in(given: dict[str, Any]) -> Any:
+def _target_in(given: dict[str, object]) -> Any:
     """The promise that was asked for, taken out of what was given."""
     from surelist.promises.grammar import target_asked
 
@@ -309,7 +309,7 @@ def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> 
     return _report(loaded, json_)
 
 
-def _report(campaign: Campaign, json_: bool, **more: Any) -> int:
+def _report(campaign: Campaign, json_: bool, **more: object) -> int:
     if json_:
         monitor = campaign.monitor
         click.echo(json.dumps({

@@ -36,7 +36,7 @@ def _drawable(context: click.Context, parameter: click.Parameter, path: Path | N
     return path
 
 
-def plot_option(command: Callable[..., Any]) -> Any:
+def plot_option(command: Callable[..., object]) -> Any:
     """``--plot``: a picture beside what the command does, in a file that is none of its others."""
 
     @wraps(command)
@@ -51,7 +51,7 @@ def plot_option(command: Callable[..., Any]) -> Any:
     )(checked)  # fmt: skip
 
 
-def _refuse_names_of_files(plot: Path, given: Mapping[str, Any]) -> None:
+def _refuse_names_of_files(plot: Path, given: Mapping[str, object]) -> None:
     files = (each for each in click.get_current_context().command.params if isinstance(each.type, click.Path))
     for each in files:
         path = given.get(each.name or "")
@@ -123,7 +123,7 @@ class ShareType(click.types.FloatParamType):
 SHARE = ShareType()
 
 
-def option(name: str, *, more: str = "", **changes: Any) -> Decorator:
+def option(name: str, *, more: str = "", **changes: object) -> Decorator:
     """One option as the table describes it; ``changes`` go to click, ``more`` to the end of the help."""
     described = OPTIONS.get(name) or SHARED.get(name) or kinds.fields()[name]  # no kind is imported before
     bare = name.rpartition(".")[2]
@@ -146,7 +146,7 @@ def options(*names: str, **changes: Any) -> Decorator:
 def stacked(*decorators: Decorator) -> Decorator:
     """Decorators as one, the first on top."""
 
-    def decorate(command: Any) -> Any:
+    def decorate(command: object) -> Any:
         for each in reversed(decorators):
             command = each(command)
         return command
@@ -247,7 +247,7 @@ def hints_in(given: dict[str, Any]) -> Hints:
     return Hints(**{name: given.pop(name) for name in names if name in given})
 
 
-def asked(given: dict[str, Any]) -> dict[str, Any]:
+def asked(given: dict[str, object]) -> dict[str, Any]:
     """What was asked for, by the names of the table: --expect 5 is a promise and its k."""
     said = [(kind, name, field) for kind, name, field in _flags() if given.get(name) is not None]
     if given.get("group") or given.get("target"):
@@ -311,7 +311,7 @@ def flag_names(words: Sequence[str] = ()) -> FlagNames:
     return FlagNames(names)
 
 
-def in_flags(said: Any, words: Sequence[str] = ()) -> str:
+def in_flags(said: object, words: Sequence[str] = ()) -> str:
     """An error, a warning or a sentence in the words of the command line."""
     names = flag_names(words)
     return said.said(names) if hasattr(said, "said") else names.said(str(said))

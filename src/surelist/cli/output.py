@@ -31,7 +31,7 @@ def draw(shown: Any, plot: Path | None) -> None:
         shown.plot(path=plot)
 
 
-def points(made: Any, *names: str) -> list[dict[str, float]]:
+def points(made: object, *names: str) -> list[dict[str, float]]:
     """The columns of a curve, point by point."""
     columns = (getattr(made, name).tolist() for name in names)
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -103,8 +103,8 @@ def save(ax: Any, path: str | os.PathLike[str], dpi: int = 150) -> None:
 
 
 def draw_curves(
-    curves: Mapping[str, tuple[Any, Any]], pool_size: float, alpha: float, ax: Any = None, path: File = None,
-    mark: tuple[float, float] | None = None,
+    curves: Mapping[str, tuple[object, object]], pool_size: float, alpha: float, ax: object = None,
+    path: File = None, mark: tuple[float, float] | None = None,
 ) -> Any:  # fmt: skip
     """Certified qualified candidates against list length, one step line per rule; ``mark`` is the choice."""
     axes = _axes(ax, path)
@@ -120,7 +120,7 @@ def draw_curves(
 
 
 def draw_plan(
-    bands: Sequence[Band], oracle: float, enough: int | None, title: str, ax: Any = None, path: File = None
+    bands: Sequence[Band], oracle: float, enough: int | None, title: str, ax: object = None, path: File = None
 ) -> Any:
     """Expected list length against the number of calibration rows, by rule, with the oracle."""
     axes = _axes(ax, path)
@@ -142,7 +142,7 @@ def draw_plan(
 
 
 def draw_labels(
-    points: Sequence[tuple[int, bool]], ends: Sequence[int], ax: Any = None, path: File = None
+    points: Sequence[tuple[int, bool]], ends: Sequence[int], ax: object = None, path: File = None
 ) -> Any:
     """Labels by rank, on a logarithmic scale, and where the list ends."""
     axes = _axes(ax, path)
@@ -156,7 +156,7 @@ def draw_labels(
     return _finish(axes, path, f"{len(points):,} labels", "rank by score, best first", "")
 
 
-def draw_looks(hits: Numbers, looks: Numbers, title: str, ax: Any = None, path: File = None) -> Any:
+def draw_looks(hits: Numbers, looks: Numbers, title: str, ax: object = None, path: File = None) -> Any:
     """Hits against items drawn so far, and at each look the most hits that certify."""
     axes = _axes(ax, path)
     axes.step(range(len(hits)), hits, where="post", color=COLOURS["exact"], label="hits so far")
@@ -165,7 +165,12 @@ def draw_looks(hits: Numbers, looks: Numbers, title: str, ax: Any = None, path: 
 
 
 def draw_campaign(
-    spans: Sequence[Span], alarm: int | None, pool_size: float, title: str, ax: Any = None, path: File = None
+    spans: Sequence[Span],
+    alarm: int | None,
+    pool_size: float,
+    title: str,
+    ax: object = None,
+    path: File = None,
 ) -> Any:
     """List length over time, against about the shortest list any valid threshold could have."""
     axes = _axes(ax, path)
@@ -183,7 +188,7 @@ def draw_campaign(
     return _finish(axes, path, title, "pools screened", f"candidates on the list, of {pool_size:g}")
 
 
-def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: Any = None, path: File = None) -> Any:
+def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: object = None, path: File = None) -> Any:
     """Where each rate lies, as a bar from its lower to its upper end, and the promise as a mark."""
     axes = _axes(ax, path)
     at = range(len(rates))
@@ -198,8 +203,8 @@ def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: Any = None, 
 
 
 def draw_scores(
-    curves: Mapping[str, tuple[Numbers, Numbers]], thresholds: Mapping[float, float | None], ax: Any = None,
-    path: File = None,
+    curves: Mapping[str, tuple[Numbers, Numbers]], thresholds: Mapping[float, float | None],
+    ax: object = None, path: File = None,
 ) -> Any:  # fmt: skip
     """The share of rows at or above each score, one line per group; thresholds with the share on the list."""
     axes = _axes(ax, path)
@@ -213,7 +218,7 @@ def draw_scores(
 
 
 def draw_shares(
-    shares: Mapping[str, float], title: str, y_title: str, ax: Any = None, path: File = None
+    shares: Mapping[str, float], title: str, y_title: str, ax: object = None, path: File = None
 ) -> Any:
     """Some shares side by side."""
     axes = _axes(ax, path)
@@ -228,7 +233,7 @@ def draw_shares(
     return _finish(axes, path, title, "", y_title)
 
 
-def draw_list(sizes: Any, at_least: Any, at_most: Any, ax: Any = None, path: File = None) -> Any:
+def draw_list(sizes: object, at_least: object, at_most: object, ax: object = None, path: File = None) -> Any:
     """At least and at most how many of each length of a list are qualified."""
     axes = _axes(ax, path)
     axes.plot(sizes, at_least, color=COLOURS["exact"], drawstyle="steps-post", label="at least")
@@ -236,7 +241,7 @@ def draw_list(sizes: Any, at_least: Any, at_most: Any, ax: Any = None, path: Fil
     return _finish(axes, path, "Qualified among the first n of this list", "n", "qualified")
 
 
-def _axes(ax: Any, path: File) -> Any:
+def _axes(ax: object, path: File) -> Any:
     """The axes to draw on. New ones are pyplot's, which notebooks show, unless the picture goes to a file."""
     return new_axes(shown=path is None) if ax is None else ax
 

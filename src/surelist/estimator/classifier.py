@@ -125,8 +125,8 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         prefit: bool = False,
         calibration_size: float | int = 0.5,
         response_method: str = "auto",
-        pos_label: Any = None,
-        random_state: Any = None,
+        pos_label: object = None,
+        random_state: object = None,
     ) -> None:
         self.estimator = estimator
         self.target = target
@@ -190,25 +190,25 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                 setattr(self, name, getattr(self.estimator_, name))
         return self
 
-    def shortlist(self, X: Any, groups: Any = None) -> NDArray[np.bool_]:
+    def shortlist(self, X: object, groups: object = None) -> NDArray[np.bool_]:
         """True for every candidate of the pool who is on the shortlist."""
         check_is_fitted(self)
         return self.policy_.select(self._scores(X), groups=groups)
 
-    def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
+    def predict(self, X: object, groups: object = None) -> check.Column:
         """The positive class for candidates on the shortlist, the other class for the rest."""
         listed = self.shortlist(X, groups)
         other = self.classes_[0] if self._positive == self.classes_[1] else self.classes_[1]
         return np.asarray(np.where(listed, self._positive, other).astype(self.classes_.dtype))
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Any) -> check.Column:
         """The estimator's own probabilities; no promise is made about them."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
     @_has("decision_function")  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Any) -> check.Column:
         """The estimator's own decision function."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
@@ -233,7 +233,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             params |= {f"target__{name}": value for name, value in asdict(self.target).items()}
         return params
 
-    def set_params(self, **params: Any) -> ShortlistClassifier:
+    def set_params(self, **params: object) -> ShortlistClassifier:
         """Set parameters; refused inside a search for whatever the promise is made of."""
         fixed = [name for name in params if name.partition("__")[0] != "estimator"]
         if fixed and nesting.in_search(self):
@@ -252,7 +252,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self._promise_html()
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
         """The diagram that scikit-learn draws and, once fitted, what is promised."""
         shown: dict[str, str] = super()._repr_mimebundle_(**options)
         return {kind: text + self._promise_html() * (kind == "text/html") for kind, text in shown.items()}
@@ -268,7 +268,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
 
-    def _fit_estimator(self, X: Any, y: NDArray[Any], groups: Any, params: dict[str, Any]) -> NDArray[Any]:
+    def _fit_estimator(self, X: Any, y: check.Column, groups: Any, params: dict[str, Any]) -> check.Column:
         """Fit, unless fitted already; returns the rows that are left for calibration."""
         if self._frozen():
             check_is_fitted(self.estimator)
@@ -302,7 +302,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             warnings.warn(must, NestedFitWarning, stacklevel=caller + 1)
         return found
 
-    def _routed(self, groups: Any, params: dict[str, Any]) -> Any:
+    def _routed(self, groups: object, params: dict[str, object]) -> Any:
         if get_config()["enable_metadata_routing"]:
             ours = {} if groups is None else {"groups": groups}  # the estimator may ask for them too
             return process_routing(self, "fit", **ours, **params)
@@ -320,7 +320,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                     "...).",
                 )
 
-    def _groups_of(self, groups: Any, rows: NDArray[Any]) -> Groups | None:
+    def _groups_of(self, groups: object, rows: check.Column) -> Groups | None:
         check.as_choice(self.group_split, get_args(GroupSplit), "group_split")
         check.as_choice(self.group_rows, get_args(GroupRows), "group_rows")
         check.as_choice(self.group_cutoff, get_args(GroupCutoff), "group_cutoff")
@@ -380,11 +380,11 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         return values if column == 1 else -values
 
 
-def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
+def _two_classes(y: check.Column) -> check.Column:
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind != "binary":
         raise InvalidInput("", f"Only binary classification is supported. The type of the target is {kind}.")
-    classes: NDArray[Any] = np.unique(y)
+    classes: check.Column = np.unique(y)
     if len(classes) != 2:
         raise InvalidInput("y", expected="two classes", got=f"one class: {classes[0]!r}")
     return classes

@@ -37,7 +37,7 @@ COPIED = (
 )
 
 
-def surroundings(estimator: Any) -> tuple[list[Surrounding], int]:
+def surroundings(estimator: object) -> tuple[list[Surrounding], int]:
     """The estimators of scikit-learn whose methods call ``estimator``'s, innermost first.
 
     ``VALIDATION`` stands for cross-validation. The number is how many frames up the caller of them all is.
@@ -60,7 +60,7 @@ def surroundings(estimator: Any) -> tuple[list[Surrounding], int]:
     return around, caller
 
 
-def in_search(estimator: Any) -> bool:
+def in_search(estimator: object) -> bool:
     """Parameters are being tried out on the rows: by a search, or by ``validation_curve``."""
     return any(each == VALIDATION or isinstance(each, BaseSearchCV) for each in surroundings(estimator)[0])
 
@@ -83,7 +83,7 @@ def explains_copy(around: list[Surrounding]) -> bool:
     return any(not isinstance(each, Pipeline) for each in around)
 
 
-def learns(step: Any) -> bool:
+def learns(step: object) -> bool:
     """Whether fitting a step may change it: not so if frozen, stateless or passed through."""
     if step is None or isinstance(step, (str, FrozenEstimator)):
         return False
@@ -125,7 +125,7 @@ def _objection(around: Surrounding) -> str | None:
     )
 
 
-def _surrounding(frame: FrameType, inner: Any) -> Surrounding | None:
+def _surrounding(frame: FrameType, inner: object) -> Surrounding | None:
     """What of scikit-learn runs in this frame and has ``inner`` fitted, if anything."""
     code = frame.f_code
     if _module(frame) == VALIDATION:

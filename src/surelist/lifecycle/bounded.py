@@ -16,7 +16,6 @@ from __future__ import annotations
 import numbers
 import re
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
@@ -64,7 +63,7 @@ class Memory(Struct, forbid_unknown_fields=True, dict=True):
                 self.forgotten = oldest
 
 
-def as_name(value: Any, what: str) -> str:
+def as_name(value: object, what: str) -> str:
     """A pool or review name as text."""
     if isinstance(value, bool) or not isinstance(value, (str, numbers.Integral)) or str(value) == "":
         raise InvalidInput(what, expected="a name or a whole number", got=repr(value))

@@ -87,7 +87,7 @@ class Campaign(Saved):
     """
 
     def __init__(
-        self, scores: Any, labels: Any, target: CountPromise, *, alpha: float = 0.1,
+        self, scores: object, labels: object, target: CountPromise, *, alpha: float = 0.1,
         schedule: Sequence[int] | None = None, monitor_alpha: float = 0.05,
         uncertified: Literal["refuse", "everyone"] = "refuse", missing_labels: MissingLabels = "error",
         audit_rate: float | None = None,
@@ -206,7 +206,7 @@ class Campaign(Saved):
         """Cumulative alpha by look, from the schedule."""
         return looks.spending(self.alpha, len(self.schedule))
 
-    def screen(self, scores: Any, *, ids: Any = None, pool: Any = None) -> NDArray[np.bool_]:
+    def screen(self, scores: object, *, ids: object = None, pool: object = None) -> NDArray[np.bool_]:
         """Shortlist a new pool: True for every candidate on the list, who is to be reviewed.
 
         ``pool`` names it for later reviews (default: its number, from "1"), ``ids`` its
@@ -226,7 +226,7 @@ class Campaign(Saved):
         self._record(name, len(array), names, array[chosen], draws)
         return mask
 
-    def audit(self, pool: Any) -> list[str]:
+    def audit(self, pool: object) -> list[str]:
         """Whom to review of a pool beside its shortlist: the ids of those drawn for the audit.
 
         They were drawn when the pool was screened, and are recorded; asking again returns the same.
@@ -236,7 +236,7 @@ class Campaign(Saved):
         return [] if (screened := self._screened(pool)) is None else screened.audit
 
     def record(
-        self, *, pool_size: Any, scores: Any, ids: Any, threshold: Any, pool: Any = None,
+        self, *, pool_size: object, scores: object, ids: object, threshold: object, pool: object = None,
         draws: str | None = None,
     ) -> None:  # fmt: skip
         """Take in a pool that was screened elsewhere with the threshold in force.
@@ -254,7 +254,7 @@ class Campaign(Saved):
         require_list(array, size, threshold, self.threshold, draws, audit=self.audit_rate is not None)
         self._record(name, size, texts, array, draws)
 
-    def review(self, pool: Any, labels: Any, *, ids: Any = None) -> int:
+    def review(self, pool: object, labels: object, *, ids: object = None) -> int:
         """Take in reviews of a pool's shortlist, and of its audit; returns how many were new.
 
         ``labels`` are 1 (qualified), 0, or missing (not reviewed yet). Without ``ids`` they are
@@ -272,7 +272,7 @@ class Campaign(Saved):
         self._watch()
         return new
 
-    def close(self, pool: Any) -> int:
+    def close(self, pool: object) -> int:
         """Stop waiting for a pool's missing reviews; returns how many were missing.
 
         They stay "not qualified" in the evidence, count as qualified in the monitor's alarm, and both
@@ -290,7 +290,7 @@ class Campaign(Saved):
         self._look()
         return self.updates[-1]
 
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
         """List length over time (needs the ``plots`` extra), to a file if given; returns the axes."""
         return campaign_text.draw(self, ax, path)
 
@@ -301,11 +301,11 @@ class Campaign(Saved):
     def _display(self) -> Display:
         return campaign_text.display(self)
 
-    def _screened(self, pool: Any) -> Screened | None:
+    def _screened(self, pool: object) -> Screened | None:
         name = as_name(pool, "pool")
         return self.reviews.find(name, known=self._memory.recall(name, "pool") is not None)
 
-    def _new_name(self, pool: Any) -> str:
+    def _new_name(self, pool: object) -> str:
         name = as_name(self.pools + 1 if pool is None else pool, "pool")
         if self._memory.recall(name, "pool") is not None:
             raise InvalidInput(

@@ -101,7 +101,7 @@ class CampaignState(Struct, kw_only=True, forbid_unknown_fields=True):
         return self.updates[-1].threshold
 
 
-def as_target(target: Any, *, audited: bool) -> CountPromise:
+def as_target(target: object, *, audited: bool) -> CountPromise:
     """A promise that campaigns can make."""
     if not isinstance(target, Promise):
         raise InvalidInput("target", expected="a promise, such as Expected(5, 100)", got=repr(target))

@@ -59,7 +59,7 @@ def describe(campaign: Campaign) -> str:
     return "\n".join([*lines, *([campaign.monitor.describe()] if campaign.monitor is not None else [])])
 
 
-def draw(campaign: Campaign, ax: Any, path: str | Path | None) -> Any:
+def draw(campaign: Campaign, ax: object, path: str | Path | None) -> Any:
     """List length over time, with the floor and the alarm."""
     starts = [update.pools for update in campaign.updates]
     ends = [*starts[1:], max(campaign.pools, starts[-1] + 1)]

@@ -240,7 +240,7 @@ def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
     return Claim(cutoff.group, watched.rate, audit_rate=check.as_alpha(audit_rate, "audit_rate"))
 
 
-def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, Any]) -> list[PoolReview]:
+def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, object]) -> list[PoolReview]:
     """One review per claim from what ``Monitor.observe`` was given; mappings where there are groups."""
     audited = claims[0].audit_rate is not None
     if audited != (given["missed"] is not None):
@@ -273,7 +273,7 @@ def _require_fitting(claim: Claim, review: PoolReview) -> None:
         )
 
 
-def _of(value: Any, claims: Sequence[Claim], claim: Claim, name: str) -> Any:
+def _of(value: object, claims: Sequence[Claim], claim: Claim, name: str) -> Any:
     if claim.group is None or (value == 0 and name != "qualified" and not isinstance(value, Mapping)):
         return value
     groups = sorted(str(each.group) for each in claims)

@@ -75,7 +75,7 @@ class Drift(Displayed):
             line, f"Largest gap between the shares: {gap}.", facts, folded=[("Caveat", [self.caveat])]
         )
 
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
         """Where the gap is largest: both shares (needs the ``plots`` extra; ``path``: also a file)."""
         shares = {
             f"{self.rows:,} calibration rows": self.share_before,
@@ -85,7 +85,7 @@ class Drift(Displayed):
         return axes.draw_shares(shares, title, f"share that scores at least {self.at:.6g}", ax, path)
 
 
-def drift(calibration_scores: Any, pool_scores: Any) -> Drift:
+def drift(calibration_scores: object, pool_scores: object) -> Drift:
     """Two-sample check without labels (Kolmogorov-Smirnov), with effect sizes a person can read.
 
     ``gap`` is the largest difference between the shares that score at least some value, and

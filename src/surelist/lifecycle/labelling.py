@@ -106,8 +106,8 @@ class Labelling(Saved):
 
     @classmethod
     def of(
-        cls, collection: ScoredCollection, target: Promise | Mapping[Any, Promise], *, alpha: float,
-        labels: int, purpose: str | None = None, columns: dict[str, str] | None = None, **options: Any,
+        cls, collection: ScoredCollection, target: Promise | Mapping[object, Promise], *, alpha: float,
+        labels: int, purpose: str | None = None, columns: dict[str, str] | None = None, **options: object,
     ) -> Labelling:  # fmt: skip
         """A labelling of a collection that lives elsewhere, such as a table."""
         work = cls.__new__(cls)
@@ -166,7 +166,7 @@ class Labelling(Saved):
         rows = [design.sample.rows[at] for design in self._state.designs for at in design.waiting]
         return np.array(rows[: None if count is None else check.as_count(count, "count")], dtype=np.int64)
 
-    def ids(self, rows: Any) -> list[str]:
+    def ids(self, rows: object) -> list[str]:
         """The candidate ids of drawn rows."""
         named = []
         for row in np.asarray(rows).tolist():
@@ -204,7 +204,7 @@ class Labelling(Saved):
                 raise InvalidInput("ids", f"candidate {name!r} was not drawn for labelling.")
         return [known[name] for name in texts]
 
-    def tell(self, rows: Any, labels: Any) -> int:
+    def tell(self, rows: object, labels: object) -> int:
         """Take in labels: 1 qualified, 0 not, missing (None or NaN): it will not come. Returns the new ones.
 
         Rows in any order and in parts. A label that contradicts an earlier one is an error. A missing
@@ -245,7 +245,7 @@ class Labelling(Saved):
             design.advance()
         return len(new)
 
-    def correct(self, rows: Any, labels: Any) -> int:
+    def correct(self, rows: object, labels: object) -> int:
         """Correct labels that were told, on record, while nothing rests on them; returns how many changed.
 
         Those of a pilot until a label of the block has come, all others until the result was shown
@@ -285,7 +285,7 @@ class Labelling(Saved):
             columns=kept,
         )  # fmt: skip
 
-    def select(self, scores: Any, groups: Any = None) -> NDArray[np.bool_]:
+    def select(self, scores: object, groups: object = None) -> NDArray[np.bool_]:
         """True for everyone on the list of this very collection, given its scores again.
 
         For ``Recall`` and ``Precision`` that is everyone at or above the threshold but those labelled not
@@ -302,7 +302,7 @@ class Labelling(Saved):
         mask[on], mask[off] = True, False
         return mask
 
-    def triage(self, scores: Any, groups: Any = None) -> NDArray[np.str_]:
+    def triage(self, scores: object, groups: object = None) -> NDArray[np.str_]:
         """For every candidate of this collection "accept", "look" or "reject"; of a ``Triage`` only."""
         if not self.policy.three_ways:
             raise InvalidInput("target", "it makes one list; start a labelling with Triage for three.")
@@ -339,7 +339,7 @@ class Labelling(Saved):
     def _display(self) -> Display:
         return self._state.display(self.describe())
 
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
         """Labels by rank, and the threshold where there is one (needs the ``plots`` extra)."""
         ends = [verdict.listed for verdict in self._verdicts() if verdict.listed is not None]
         answers = [

@@ -33,7 +33,7 @@ PARTLY = ("p", "partial", "partly", "unsure", "maybe")
 class ArrayCollection:
     """A collection in memory."""
 
-    def __init__(self, scores: Any, ids: Any = None, groups: Any = None) -> None:
+    def __init__(self, scores: object, ids: object = None, groups: object = None) -> None:
         check.require_one_index(scores=scores, ids=ids, groups=groups)
         self._scores = check.as_scores(scores)
         check.require_rows(self._scores, "scores")
@@ -138,7 +138,7 @@ def judge_scores(verdicts: Any, ids: Any = None) -> NDArray[np.float64]:
     return np.asarray(levels.ravel() + places / len(values))
 
 
-def _value(verdict: Any, row: int) -> float:
+def _value(verdict: object, row: int) -> float:
     plain = check.plain(verdict)
     if isinstance(plain, str):
         word = plain.strip().lower()
@@ -172,7 +172,7 @@ def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, Promis
     return {group: each.of_collection() for group, each in named.items()}
 
 
-def as_share(value: Any, name: str) -> float:
+def as_share(value: object, name: str) -> float:
     """A share of the design: 0 or more, below 1."""
     number = check.as_positive(value, name) if value else 0.0
     if number >= 1:
@@ -185,7 +185,7 @@ def as_share(value: Any, name: str) -> float:
     return number
 
 
-def marks_of(labels: Any, length: int | None) -> list[str]:
+def marks_of(labels: object, length: int | None) -> list[str]:
     """One sign per label: 0, 1 or missing; as many as asked for, or any number."""
     qualified, missing = check.as_labels(labels, missing="unqualified")
     if length is not None:
@@ -209,7 +209,7 @@ def as_rows(rows: Any) -> list[int]:
     return [as_row(row) for row in (rows.tolist() if hasattr(rows, "tolist") else list(rows))]
 
 
-def as_row(value: Any) -> int:
+def as_row(value: object) -> int:
     """A row number."""
     plain = check.plain(value)
     if isinstance(plain, bool) or not isinstance(plain, int):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct, field
@@ -76,7 +76,7 @@ class LabellingState(Struct, kw_only=True, forbid_unknown_fields=True):
         said = f"{line}." if waiting else full.partition("\n\n")[2].partition("\n")[0]
         return Display(line, said, facts, folded=[("In full", full.splitlines())])
 
-    def correct(self, where: Mapping[int, tuple[Design, int]], rows: list[int], labels: Any) -> int:
+    def correct(self, where: Mapping[int, tuple[Design, int]], rows: list[int], labels: object) -> int:
         """Replace labels that were told, all or none of them; what they chose is chosen anew."""
         flags, _ = check.as_labels(labels) if rows else (np.zeros(0, dtype=np.bool_), 0)
         check.require_length(flags, len(rows), "labels")

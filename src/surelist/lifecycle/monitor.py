@@ -100,8 +100,8 @@ class Monitor(Saved):
         self._versions = Versions()
 
     def observe(
-        self, *, qualified: Any, pool_size: Any, unreviewed: Any = 0, missed: Any = None, unaudited: Any = 0,
-        review_id: Any = None,
+        self, *, qualified: object, pool_size: object, unreviewed: object = 0, missed: object = None,
+        unaudited: object = 0, review_id: object = None,
     ) -> bool:  # fmt: skip
         """Count one pool; True if it is new, False if this review was counted before.
 
@@ -147,7 +147,7 @@ class Monitor(Saved):
             )
         return known is not None
 
-    def draw_audit(self, listed: Any) -> NDArray[np.bool_]:
+    def draw_audit(self, listed: object) -> NDArray[np.bool_]:
         """Whom to review though not shortlisted: True with probability ``audit_rate`` each.
 
         ``listed`` is the shortlist, as ``policy.select`` gives it. Draw once per pool and keep the
@@ -282,7 +282,7 @@ class Monitor(Saved):
             f"threshold {100 * low:.2f}% to {100 * high:.2f}%" + (UNKNOWN if unknown else ".")
         )
 
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
         """Where the rates lie, and what was promised (needs the ``plots`` extra; ``path``: also a file)."""
         rates = [
             axes.Rate(claim.group or "all candidates", *self.intervals[claim.group], float(claim.rate))

@@ -192,7 +192,7 @@ class Plan(Displayed):
             folded=[("Calibration sizes", _table(self, self.rules)), ("Certifiable", needed)],
         )
 
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
         """Expected list length against n, and how many are enough (``plots`` extra; ``path``: a file)."""
         bands = []
         for rule in self.rules:
@@ -275,7 +275,7 @@ class Empirical:
 
 
 def populations(
-    base_rate: float | None, auc: float | None, pilot: tuple[Any, Any] | None, seed: int
+    base_rate: float | None, auc: float | None, pilot: tuple[object, object] | None, seed: int
 ) -> tuple[Population, list[Empirical], tuple[float, float] | None, str]:
     """The best guess, its resamples, an interval for the base rate, and what they rest on."""
     if pilot is None:

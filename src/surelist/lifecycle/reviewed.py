@@ -183,7 +183,7 @@ class PoolReviews:
             raise InvalidInput("pool", f"no pool {name!r} was screened in this campaign.")
         return self.kept.get(name)
 
-    def add(self, screened: Screened, labels: Any, ids: Any) -> tuple[int, Floats]:
+    def add(self, screened: Screened, labels: object, ids: object) -> tuple[int, Floats]:
         """How many reviews are new, and the scores of the qualified ones that are evidence."""
         rows, given = _match(screened, labels, ids)
         marks = np.frombuffer(screened.labels.encode(), dtype=np.uint8).copy()
@@ -238,7 +238,7 @@ class PoolReviews:
             del self.kept[oldest.pool]
 
 
-def _match(screened: Screened, labels: Any, ids: Any) -> tuple[NDArray[np.intp], Marks]:
+def _match(screened: Screened, labels: object, ids: object) -> tuple[NDArray[np.intp], Marks]:
     """Which rows of the shortlist were reviewed, and the mark of each."""
     check.require_one_index(labels=labels, ids=ids)
     column = check._column(labels, "labels")
@@ -249,7 +249,7 @@ def _match(screened: Screened, labels: Any, ids: Any) -> tuple[NDArray[np.intp],
     return rows[present], marks[present]
 
 
-def _rows(screened: Screened, ids: Any, labels: int) -> NDArray[np.intp]:
+def _rows(screened: Screened, ids: object, labels: int) -> NDArray[np.intp]:
     if ids is None:
         if labels != len(screened.ids):
             raise InvalidInput(

@@ -186,7 +186,7 @@ class StopTest(Saved):
             if size > self.drawn and (look >= self.hits or size == self._state.rest)
         )
 
-    def tell(self, labels: Any) -> None:
+    def tell(self, labels: object) -> None:
         """Take in labels in the order of ``ask``; a missing one (None or NaN) counts as relevant."""
         marks = marks_of(labels, None)
         due = len(self.ask())
@@ -260,7 +260,7 @@ class StopTest(Saved):
         ]
         return "\n".join(textwrap.fill(line, 100) for line in lines)
 
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
         """Hits by items drawn, and how many each look allows (needs the ``plots`` extra)."""
         hits = [0, *np.cumsum([mark != "0" for mark in self._state.labels]).tolist()]
         title = f"Recall {percent(self._state.recall)}: {self._state_word()}"

@@ -240,7 +240,7 @@ NOW = {  # keywords of earlier versions, and what says the same
 }
 
 
-def refuse_earlier(given: dict[str, Any], function: str) -> None:
+def refuse_earlier(given: dict[str, object], function: str) -> None:
     """Answer a keyword of an earlier version with today's, and one that never was with a TypeError."""
     for name in given:
         if name in NOW:
@@ -302,7 +302,7 @@ class GroupMerge(Struct, frozen=True):
     name: str
     fewest: int
 
-    def __call__(self, groups: Any) -> NDArray[Any]:
+    def __call__(self, groups: object) -> NDArray[Any]:
         """The group of every row after merging; the same for calibration rows and for pools."""
         names = check.as_groups(groups)
         return np.where(np.isin(names, self.kept), names, self.name)
@@ -320,7 +320,7 @@ class GroupMerge(Struct, frozen=True):
         )
 
 
-def merge_groups(groups: Any, *, fewest: int = 200, name: str = "other") -> GroupMerge:
+def merge_groups(groups: object, *, fewest: int = 200, name: str = "other") -> GroupMerge:
     """Merge groups with fewer than ``fewest`` rows into one, called ``name``.
 
     Many small groups certify little: each needs rows of its own and a share of alpha. The result is called

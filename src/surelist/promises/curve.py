@@ -58,7 +58,7 @@ class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
     rule: str
     rows: int
 
-    def plot(self, ax: Any = None, *, k: float | None = None, path: str | Path | None = None) -> Any:
+    def plot(self, ax: object = None, *, k: float | None = None, path: str | Path | None = None) -> Any:
         """Draw the curve (needs the ``plots`` extra), on ``ax`` and to a file if given; returns the axes.
 
         ``k`` marks the shortest list on which that many are certified.
@@ -113,8 +113,8 @@ class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
 
 
 def guarantee_curve(
-    scores: Any,
-    labels: Any,
+    scores: object,
+    labels: object,
     pool_size: float = 100,
     alpha: float = 0.1,
     rule: CurveRule = "simultaneous",
@@ -165,8 +165,8 @@ def guarantee_curve(
 
 
 def pointwise_curve(
-    scores: Any,
-    labels: Any,
+    scores: object,
+    labels: object,
     pool_size: float = 100,
     alpha: float = 0.1,
     missing_labels: MissingLabels = "error",
@@ -180,7 +180,7 @@ def pointwise_curve(
 
 
 def _curve(
-    scores: Any, labels: Any, pool_size: float, alpha: float, rule: str, missing_labels: MissingLabels
+    scores: object, labels: object, pool_size: float, alpha: float, rule: str, missing_labels: MissingLabels
 ) -> GuaranteeCurve:
     check.require_one_index(scores=scores, labels=labels)
     array = check.as_scores(scores)
@@ -277,7 +277,9 @@ class CurveRows(Struct, frozen=True, eq=False):
         return PromiseCurve(title, axis, share, cutoff.target.whole_pools, per, *numbers)
 
 
-def promise_curve(scores: Any, labels: Any, policy: Certificate, *, pools: Any = None) -> PromiseCurve | None:
+def promise_curve(
+    scores: object, labels: object, policy: Certificate, *, pools: object = None
+) -> PromiseCurve | None:
     """The curve of a policy's promise on its calibration rows; None for kinds that have none, or another
     one."""
     if policy.grouped or policy.several or not _of_all_rows(policy):
@@ -287,7 +289,9 @@ def promise_curve(scores: Any, labels: Any, policy: Certificate, *, pools: Any =
     return policy.cutoffs[0].proof.curve(policy.cutoffs[0], rows)
 
 
-def group_curves(scores: Any, labels: Any, groups: Any, policy: Certificate) -> dict[str, PromiseCurve]:
+def group_curves(
+    scores: object, labels: object, groups: object, policy: Certificate
+) -> dict[str, PromiseCurve]:
     """The curve of each group's promise, of the first few; empty where there are none.
 
     Each at the group's share of the chance of error.

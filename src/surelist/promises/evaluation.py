@@ -116,7 +116,7 @@ class Evaluation(Displayed, Struct, frozen=True):
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
         """Recall and precision of the list, with their intervals (``plots`` extra; ``path``: also a file)."""
         rates = [
             axes.Rate(f"{what}\n{'all' if each.group is None else each.group}", share.low, share.high, None)
@@ -145,8 +145,8 @@ class Evaluation(Displayed, Struct, frozen=True):
 
 
 def evaluate(
-    policy: Policy | str | PathLike[str], scores: Any, labels: Any, *, groups: Any = None, ids: Any = None,
-    pools: Any = None,
+    policy: Policy | str | PathLike[str], scores: object, labels: object, *, groups: object = None,
+    ids: object = None, pools: object = None,
 ) -> Evaluation:  # fmt: skip
     """How the policy did on labelled rows that took no part in making it.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from msgspec import Struct, field
@@ -51,8 +51,8 @@ class RowCounts(Protocol):
 class RowColumns(Struct, frozen=True, eq=False):
     """Calibration rows in memory: scores, labels (flags or amounts), and what came with them."""
 
-    numbers: NDArray[Any]  # the scores as they came: whole numbers and short floats are not copied
-    labels: NDArray[Any]
+    numbers: check.Column  # the scores as they came: whole numbers and short floats are not copied
+    labels: check.Column
     pools: object = None
 
     @property
@@ -168,7 +168,7 @@ class ArrayCounts(Struct, frozen=True, eq=False):
 
     rows: int
     scores: Scores
-    everyone: NDArray[Any]
+    everyone: check.Column
     ids: list[str] | None = None
 
     @property
@@ -177,7 +177,7 @@ class ArrayCounts(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(
-        cls, scores: NDArray[Any], qualified: Mask, member: Mask | None = None, ids: list[str] | None = None,
+        cls, scores: check.Column, qualified: Mask, member: Mask | None = None, ids: list[str] | None = None,
         rows: int | None = None,
     ) -> ArrayCounts:  # fmt: skip
         """``member`` marks the group's rows; ``rows`` are those it counts among, where that is more."""
@@ -204,7 +204,7 @@ class ArrayCounts(Struct, frozen=True, eq=False):
         return summarise_arrays(self.everyone, self.scores, thresholds)
 
 
-def rows_fingerprint(scores: Scores, labels: NDArray[Any]) -> str | None:
+def rows_fingerprint(scores: Scores, labels: check.Column) -> str | None:
     """The fingerprint of columns as they are: a label that is missing is not qualified, a row without a
     finite score is left out; None where no row is left."""
     usable = np.isfinite(scores)

@@ -217,7 +217,7 @@ def _number(value: Any, name: str, shown: object) -> float:
         ) from None
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> Any:
     if isinstance(value, float) and abs(value) < 1e15 and value.is_integer():
         return int(value)
     return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -76,7 +76,7 @@ class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     columns: dict[str, Ranks]
 
-    def __call__(self, scores: Mapping[Any, Any]) -> NDArray[np.float64]:
+    def __call__(self, scores: Mapping[object, object]) -> NDArray[np.float64]:
         """One score per candidate, from 0 to 1.
 
         Parameters
@@ -128,7 +128,7 @@ class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
         return ranks
 
 
-def mean_rank(unlabelled: Mapping[Any, Any]) -> MeanRank:
+def mean_rank(unlabelled: Mapping[object, object]) -> MeanRank:
     """Make one score of several from unlabelled scores: the mean of a candidate's ranks by each.
 
     Scores that are about equally good and err on different candidates gain by it; of very unequal

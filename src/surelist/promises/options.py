@@ -66,7 +66,7 @@ def required(promise: type[Struct]) -> tuple[str, ...]:
     return fields[: len(fields) - len(promise.__struct_defaults__)]
 
 
-def checked(value: Any, kind: Any, name: str) -> Any:
+def checked(value: object, kind: object, name: str) -> Any:
     """A field of a promise as its kind wants it."""
     if get_origin(kind) is Literal:
         return check.as_choice(value, get_args(kind), name)

@@ -200,7 +200,7 @@ class Policy(Displayed, Certificate, frozen=True):
         """What a person should look at: a score that ranks the wrong way, labels that are all alike, ties."""
         return wording.warnings(self)
 
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
         """The share of calibration rows at or above each score, and the thresholds (``plots`` extra)."""
         curves = {
             cutoff.group or "calibration rows": cutoff.scores.shares()
@@ -214,7 +214,7 @@ class Policy(Displayed, Certificate, frozen=True):
         ends = [step for cutoff in self.cutoffs for step in (cutoff.steps[0], cutoff.steps[-1])]
         return axes.draw_scores(curves, {step.threshold: step.share for step in ends}, ax, path)
 
-    def select(self, scores: Any, groups: Any = None, ids: Any = None) -> Mask:
+    def select(self, scores: object, groups: object = None, ids: object = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist.
 
         ``groups`` and ``ids`` go with policies calibrated with them. The pool is taken as a
@@ -240,14 +240,14 @@ class Policy(Displayed, Certificate, frozen=True):
         """The column of a written list that says which of three lists a candidate is on."""
         return TRIAGE if self.three_ways else None
 
-    def triage(self, scores: Any) -> NDArray[np.str_]:
+    def triage(self, scores: object) -> NDArray[np.str_]:
         """For every candidate "accept", "look" or "reject"; of a ``Triage`` policy only."""
         if not self.three_ways:
             raise InvalidInput("policy", "it makes one list; calibrate with Triage for three.")
         array = check.as_scores(self._chosen_score(scores))
         return self.filter.triage(array)
 
-    def select_pools(self, scores: Any, pools: Any, groups: Any = None, ids: Any = None) -> Mask:
+    def select_pools(self, scores: object, pools: object, groups: object = None, ids: object = None) -> Mask:
         """The same for the candidates of many pools; ``pools`` says which one each is in."""
         check.require_one_index(scores=scores, pools=pools, groups=groups, ids=ids)
         if not (self.by_rank or self.filter.by_size):
@@ -273,7 +273,7 @@ class Policy(Displayed, Certificate, frozen=True):
                 "scores", "this policy selects from the pool it was made with, and from no other."
             )
 
-    def check_pool(self, scores: Any, groups: Any = None, ids: Any = None) -> tuple[PoolCheck, ...]:
+    def check_pool(self, scores: object, groups: object = None, ids: object = None) -> tuple[PoolCheck, ...]:
         """Is this the kind of pool the promise is about? Sentences, some of them warnings.
 
         Pool size, share shortlisted, range and drift of scores, calibration rows in the pool. For
@@ -281,7 +281,9 @@ class Policy(Displayed, Certificate, frozen=True):
         """
         return self.checks_of(self._chosen_score(scores), groups, self.select(scores, groups, ids))
 
-    def checks_of(self, scores: Any, groups: Any, listed: Mask, pools: Any = None) -> tuple[PoolCheck, ...]:
+    def checks_of(
+        self, scores: object, groups: object, listed: Mask, pools: object = None
+    ) -> tuple[PoolCheck, ...]:
         """The same for pools whose shortlist is known; ``scores`` are those of the one column chosen."""
         return (
             () if self.filter.overlapping else pool_checks.check_arrays(self, scores, groups, listed, pools)
@@ -340,7 +342,7 @@ def as_policy(policy: object) -> Policy:
     raise InvalidInput("policy", expected="a Policy or the path of its file", got=check.shown(policy))
 
 
-def _rows_of(values: Any, rows: NDArray[np.int64]) -> Any:
+def _rows_of(values: object, rows: NDArray[np.int64]) -> Any:
     """Some rows of a column, or of a mapping of columns; None stays None."""
     if isinstance(values, Mapping):
         return {name: np.asarray(each)[rows] for name, each in values.items()}

@@ -94,8 +94,8 @@ class PageChoice(Struct, frozen=True):
 
     In a sentence ``{k:5|label}`` is a field of the promise that shows 5 at first,
     ``{precision=share:80|label}`` one that is typed under another name, ``{start?|label}`` one that may stay
-    empty, and ``{k}`` repeats what was typed above. A choice stays, by its ``family``, where other columns are chosen. ``by_group`` are title and
-    sentence where groups are promised something each.
+    empty, and ``{k}`` repeats what was typed above. A choice stays, by its ``family``, where other columns
+    are chosen. ``by_group`` are title and sentence where groups are promised something each.
     """
 
     name: str

@@ -67,7 +67,7 @@ class SampledLabels(Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def read(self, rows: int, *, amounts: bool = False) -> tuple[Mask, NDArray[Any]]:
+    def read(self, rows: int, *, amounts: bool = False) -> tuple[Mask, check.Column]:
         """Which rows were drawn, and which of those are qualified; of amounts, what they are worth."""
         if amounts:
             read, _ = check.as_values(self.labels, missing="unqualified")
@@ -145,7 +145,7 @@ def require_drawn(missing: Mask, missing_labels: str) -> int:
     return count
 
 
-def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, NDArray[Any], Thinning, int]:
+def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, check.Column, Thinning, int]:
     """Rows to keep, who is qualified (of amounts: what they are worth), how many drawn labels are missing.
 
     Kept flags are i.i.d. with the lowest rate, whatever the label. Below ``lowest_score`` labels are not

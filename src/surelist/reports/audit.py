@@ -131,7 +131,7 @@ class ScoreBin(Struct, frozen=True):
 
 
 def score_bins(
-    scores: Any, labels: Any, bins: int = 10, missing_labels: str = "error", alpha: float = 0.05
+    scores: object, labels: object, bins: int = 10, missing_labels: str = "error", alpha: float = 0.05
 ) -> tuple[ScoreBin, ...]:
     """About ``bins`` groups of rows of equal size by score, each with an exact interval, 95 % by default.
 

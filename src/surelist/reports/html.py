@@ -53,7 +53,7 @@ def write_pdf(html: str, path: Path) -> None:
     weasyprint.HTML(string=coloured, url_fetcher=_nothing).write_pdf(str(path))
 
 
-def _nothing(url: str, **_: Any) -> Any:
+def _nothing(url: str, **_: object) -> Any:
     raise ValueError(f"a report loads nothing, and this one asked for {url[:80]!r}")
 
 

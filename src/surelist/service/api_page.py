@@ -81,7 +81,7 @@ def _kind(schema: Schema) -> str:
     return ", ".join([word, *limits])
 
 
-def _named(schema: Any) -> str | None:
+def _named(schema: object) -> str | None:
     """The shape that a type names, also inside a list."""
     if isinstance(schema, Mapping):
         if "$ref" in schema:

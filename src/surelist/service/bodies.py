@@ -53,7 +53,7 @@ _TWO_FILES = {
 JSON_BODIES: dict[object, type[BaseModel]] = {}  # by the dependency that reads them
 
 
-def body_of(model: type[BaseModel], **others: Any) -> dict[str, Any]:
+def body_of(model: type[BaseModel], **others: object) -> dict[str, Any]:
     """A body as OpenAPI describes it: JSON, or something else."""
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {
@@ -91,7 +91,7 @@ async def parsed_body(request: Request, runtime: Runtime, model: type[M], limit:
     return await large_or_small(runtime, body, _validated, model)
 
 
-async def large_or_small(runtime: Runtime, body: bytes, job: Callable[..., T], *args: Any) -> T:
+async def large_or_small(runtime: Runtime, body: bytes, job: Callable[..., T], *args: object) -> T:
     """``job(body, ...)`` at once; in a process of its own where the body would hold up everybody else."""
     if len(body) <= INLINE:
         return job(body, *args)

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TypeVar
+from typing import IO, BinaryIO, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -215,7 +215,7 @@ class Spool:
             raise NotFound("upload: it is no longer here. Uploads are removed after use; send it again.")
         return draft
 
-    def note(self, draft: Draft, **changes: Any) -> Draft:
+    def note(self, draft: Draft, **changes: object) -> Draft:
         """The draft with other values from now on."""
         return self._write("draft", replace(draft, **changes))
 

@@ -37,8 +37,8 @@ SHOWN = 100  # rows of a shortlist on the page; the download has all
 UPLOAD = -1  # a form with a file that may be as large as the settings say
 
 _templates = Environment(
-    loader=FileSystemLoader([Path(__file__).parent / "templates", TEMPLATES]), autoescape=True, trim_blocks=True,
-    lstrip_blocks=True, undefined=StrictUndefined,
+    loader=FileSystemLoader([Path(__file__).parent / "templates", TEMPLATES]), autoescape=True,
+    trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
 )  # fmt: skip
 _templates.filters.update(FILTERS, plainly=plainly, sentence=sentence, person=person)
 _templates.globals.update(version=__version__)

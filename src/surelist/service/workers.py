@@ -113,13 +113,13 @@ class _Worker:
     def alive(self) -> bool:
         return bool(self._process.is_alive())
 
-    def run(self, gone: threading.Event, work: Any) -> tuple[Any, Exception | None]:
+    def run(self, gone: threading.Event, work: object) -> tuple[Any, Exception | None]:
         try:
             return self._answer(gone, work)
         except (EOFError, BrokenPipeError, ConnectionResetError):
             raise TooMuchWork("it ended by itself, most likely for want of memory") from None
 
-    def _answer(self, gone: threading.Event, work: Any) -> tuple[Any, Exception | None]:
+    def _answer(self, gone: threading.Event, work: object) -> tuple[Any, Exception | None]:
         self._pipe.send(work)
         deadline = time.monotonic() + self._limits.seconds
         while not self._pipe.poll(POLL_SECONDS):

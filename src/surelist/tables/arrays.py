@@ -29,7 +29,7 @@ WEIGHT = "weight"
 
 
 def read_columns(
-    source: Any,
+    source: object,
     columns: Mapping[str, str | None],
     on_bad_rows: OnBadRows = "error",
     *,
@@ -84,7 +84,7 @@ def _stop_for_bad_rows(
     bad_rows.stop_for(columns, problems)
 
 
-def read_text(source: Any, columns: Mapping[str, str | None]) -> dict[str, list[str | None]]:
+def read_text(source: object, columns: Mapping[str, str | None]) -> dict[str, list[str | None]]:
     """Columns by role as text, in row order; None where there is nothing."""
     table = source if isinstance(source, Table) else open_table(source)
     wanted = {role: require_column(table, role, name) for role, name in columns.items() if name is not None}

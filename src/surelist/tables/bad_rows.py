@@ -161,7 +161,9 @@ def missing_labels(columns: Columns, count: int) -> list[Problem]:
     return _rows("missing label", columns, "label", "missing labels", count, missing, remedy)
 
 
-def wrong_groups(columns: Columns, sizes: Mapping[Any, int], known: Collection[str] | None) -> list[Problem]:
+def wrong_groups(
+    columns: Columns, sizes: Mapping[object, int], known: Collection[str] | None
+) -> list[Problem]:
     """Rows of no group, or of a group not ``known`` (None: any will do). ``sizes`` has them by raw value."""
     if columns.group is None:
         return []

@@ -72,14 +72,14 @@ class _Scores:
         self.known: dict[tuple[Any, int], float] = {}
         self.common: dict[float, dict[Any, list[Reached]]] = {}
 
-    def prefetch(self, wanted: Mapping[Any, Sequence[int]]) -> None:
+    def prefetch(self, wanted: Mapping[object, Sequence[int]]) -> None:
         missing = {
             group: [count for count in dict.fromkeys(counts) if (group, count) not in self.known]
             for group, counts in wanted.items()
         }
         self.known.update({key: each.low for key, each in self.order.find(missing).items()})
 
-    def reached(self, group: Any, threshold: float) -> Reached:
+    def reached(self, group: object, threshold: float) -> Reached:
         """Rows that reach a threshold: known from the scores fetched, or counted for all groups at once."""
         found = self.binned.groups[group].reached(threshold, self.order.known.get(group, {}))
         if found is not None:
@@ -226,7 +226,7 @@ class PooledRows:
     unscored: int
     scores: NDArray[np.float64]
     codes: NDArray[np.int64]
-    groups: NDArray[Any] | None = None
+    groups: check.Column | None = None
 
     @property
     def counts(self) -> TableEvidence:
@@ -263,7 +263,7 @@ def pooled_rows(
     return PooledRows(counted, pools, unscored, fetched[SCORE], _codes(fetched[POOL]), groups)
 
 
-def _groups(values: Any, names: Mapping[str, str | None]) -> NDArray[Any]:
+def _groups(values: Any, names: Mapping[str, str | None]) -> check.Column:
     missing = sum(each is None for each in values)
     if missing:
         raise InvalidInput(
@@ -274,7 +274,7 @@ def _groups(values: Any, names: Mapping[str, str | None]) -> NDArray[Any]:
     return np.asarray([str(each) for each in values], dtype=object)
 
 
-def pool_totals(counted: CalibrationRows, threshold: float) -> tuple[NDArray[Any], NDArray[Any]]:
+def pool_totals(counted: CalibrationRows, threshold: float) -> tuple[check.Column, check.Column]:
     """Rows of each pool, and how many of them are qualified and score at least ``threshold``."""
     columns = counted.evidence[None].scores.columns
     assert columns.pool is not None

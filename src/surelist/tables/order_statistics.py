@@ -107,7 +107,7 @@ class OrderStatistics:
 
     def __init__(
         self, columns: Columns, frame: Frame, *, grouped: bool, around: Around | None = None,
-        bins: Mapping[Any, Parts] | None = None, depth: int = 1, placed: Frame = None,
+        bins: Mapping[object, Parts] | None = None, depth: int = 1, placed: Frame = None,
         first: str | None = None,
     ) -> None:  # fmt: skip
         self.columns, self.around, self.first, self.cut = columns, around, first, Cut(depth=depth)
@@ -120,7 +120,7 @@ class OrderStatistics:
             bins = fetched(columns, counted(self.frame, self.keys, self.cut.bins), "counting scores")
         self.bins = bins
 
-    def find(self, wanted: Mapping[Any, Iterable[int]]) -> Answers:
+    def find(self, wanted: Mapping[object, Iterable[int]]) -> Answers:
         """The count-th largest score of each group, for each count wanted, as an interval of one score."""
         answers: Answers = {}
         pending: Pending = {}
@@ -262,7 +262,7 @@ class OrderStatistics:
         wide = [Interval(each.group, *self.around(each.group, each.low, each.high), 0) for each in intervals]
         return wide if sum(each.rows for each in wide) <= WIDE * self.columns.table.engine.few else None
 
-    def _inside(self, frame: Frame, bins: Mapping[Cut, set[int]], groups: set[Any]) -> Frame:
+    def _inside(self, frame: Frame, bins: Mapping[Cut, set[int]], groups: set[object]) -> Frame:
         """Rows of these groups in these bins."""
         if self.keys:
             frame = frame.filter(nw.col(GROUP).is_in(sorted(groups)))

@@ -82,7 +82,7 @@ def _scores(columns: Columns, marks: Marks, thresholds: Mapping[str | None, floa
         usable = {key: np.array([each for each in by_key[key] if each is not None]) for key in by_key}
         names = {key: str(key[-1]) if columns.group is not None else None for key in by_key}
 
-        def counted(pool: Any = None) -> dict[str | None, PoolCounts]:
+        def counted(pool: object = None) -> dict[str | None, PoolCounts]:
             held: dict[str | None, list[Any]] = {group: [[]] for group in marks} if pool is None else {}
             for key, scores in usable.items():
                 if names[key] in marks and len(scores) and pool in (None, *key[:1]):

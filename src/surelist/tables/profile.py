@@ -143,7 +143,7 @@ def _texts(names: Sequence[str]) -> str:
     return ", ".join(f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" for name in names)
 
 
-def _blanked(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+def _blanked(rows: Sequence[Sequence[object]]) -> list[list[str]]:
     return [["" if value is None else str(value) for value in row] for row in rows]
 
 

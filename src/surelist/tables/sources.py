@@ -129,7 +129,7 @@ def _reading(name: str, engine: Engine, texts: Sequence[str], header_row: int | 
 
 
 def open_table(
-    source: Any,
+    source: object,
     engine: str = "auto",
     spark_master: str | None = None,
     progress: Callable[[str], None] | None = None,

@@ -81,7 +81,7 @@ class RowLimits:
 
 
 def make_limits(
-    columns: Columns, filter: Filter, sizes: Mapping[tuple[Any, ...], int]
+    columns: Columns, filter: Filter, sizes: Mapping[tuple[object, ...], int]
 ) -> tuple[RowLimits, Frame]:
     """The limits in force, and the frame they apply to. ``sizes``: candidates by pool and group."""
     if filter.by_rank:
@@ -102,7 +102,7 @@ def make_limits(
 
 
 def _pool_sizes(
-    columns: Columns, filter: Filter, sizes: Mapping[tuple[Any, ...], int]
+    columns: Columns, filter: Filter, sizes: Mapping[tuple[object, ...], int]
 ) -> dict[Any, dict[str | None, int]]:
     """Candidates that count for each group's threshold, by pool (None: the whole table is one)."""
     by_pool: dict[Any, dict[str | None, int]] = {}
@@ -114,7 +114,7 @@ def _pool_sizes(
     return by_pool
 
 
-def _require_covered(filter: Filter, by_pool: Mapping[Any, Mapping[str | None, int]]) -> None:
+def _require_covered(filter: Filter, by_pool: Mapping[object, Mapping[str | None, int]]) -> None:
     for pool, sizes_of in sorted(by_pool.items()):
         for each in filter.groups:
             try:

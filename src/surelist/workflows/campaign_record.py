@@ -86,7 +86,7 @@ def begun_from(
 
 
 def begin(
-    source: Source, score: str, label: str, target: CountPromise, **options: Any
+    source: Source, score: str, label: str, target: CountPromise, **options: object
 ) -> tuple[str, Begun | NotCertifiable]:
     """The same for the record: the campaign as its state in text, and where it stands."""
     rows, made = begun_from(source, score, label, target, **options)

@@ -39,7 +39,7 @@ def certify_source(
     source: Source,
     roles: Roles,
     terms: Terms,
-    unlabelled: Any = None,
+    unlabelled: object = None,
     drawn: SampledLabels | NoisyLabels | None = None,
     shift: DensityRatio | None = None,
 ) -> Policy:
@@ -53,7 +53,7 @@ def certify_source(
 
 
 def _certified(
-    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | NoisyLabels | None,
+    source: Source, roles: Roles, terms: Terms, unlabelled: object, drawn: SampledLabels | NoisyLabels | None,
     shift: DensityRatio | None,
 ) -> Policy:  # fmt: skip
     if terms.hashed and roles.id is None:
@@ -122,7 +122,7 @@ def _pooled(read: PooledRows, group: str | None, mask: Any = slice(None)) -> Evi
 
 
 def _certify_columns(
-    source: Source, roles: Roles, terms: Terms, unlabelled: Any, drawn: SampledLabels | NoisyLabels | None,
+    source: Source, roles: Roles, terms: Terms, unlabelled: object, drawn: SampledLabels | NoisyLabels | None,
     shift: DensityRatio | None,
 ) -> Policy:  # fmt: skip
     """Promises that need every row: the columns are read into memory, all in one pass."""
@@ -169,7 +169,7 @@ def _read_rows(
     return read
 
 
-def _other_scores(unlabelled: Any, names: Sequence[str]) -> dict[str, Any]:
+def _other_scores(unlabelled: object, names: Sequence[str]) -> dict[str, Any]:
     if unlabelled is None:
         return {}
     if isinstance(unlabelled, (np.ndarray, list, tuple)) and len(names) == 1:

@@ -231,5 +231,5 @@ def _promptfoo(result: dict[str, Any]) -> dict[str, Any]:
     return {**(result.get("vars") or {}), **parts}
 
 
-def _flat(value: Any) -> Any:
+def _flat(value: object) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value

@@ -87,7 +87,7 @@ def watch(
 
 def start_campaign(
     past: Path, state: Path, target: CountPromise, *, score: str, label: str,
-    missing_labels: MissingLabels = "error", hints: Hints = NO_HINTS, **options: Any,
+    missing_labels: MissingLabels = "error", hints: Hints = NO_HINTS, **options: object,
 ) -> Campaign:  # fmt: skip
     """Start a campaign from a table of calibration rows; an existing state is not overwritten."""
     if state.exists():
@@ -226,7 +226,7 @@ def read_label(text: str | None, column: str, row: int) -> float | None:
     return LABELS[plain] if plain else None
 
 
-def _number(text: Any, role: str, row: int) -> int | None:
+def _number(text: object, role: str, row: int) -> int | None:
     """Blank means nobody for those whose reviews never came, and unknown for everything else."""
     if text is None or str(text).strip() == "":
         return 0 if role in UNREVIEWED else None

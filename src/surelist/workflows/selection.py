@@ -40,7 +40,7 @@ def policy_of(text: str, name: str) -> Policy:
 
 
 def select_table(
-    table: Any,
+    table: object,
     policy: Policy | str | os.PathLike[str],
     *,
     score: str | None = None,
@@ -53,7 +53,7 @@ def select_table(
     rank: bool = False,
     read: Read | None = None,
     progress: Callable[[str], None] | None = None,
-    **earlier: Any,
+    **earlier: object,
 ) -> Selection:
     """Shortlist the candidates of a table, where the table is.
 
@@ -198,7 +198,7 @@ def select_columns(columns: Mapping[str, Any], policy: Policy) -> tuple[list[int
     return chosen, Selection(len(array), len(chosen), counts, checks=checks, triage=three)
 
 
-def three_lists(columns: Mapping[str, Any], policy: Policy) -> list[str]:
+def three_lists(columns: Mapping[str, object], policy: Policy) -> list[str]:
     """Of a triage, the list that each row of a pool, given as columns by role, is on."""
     lists: list[str] = policy.triage(check.as_scores(columns["score"])).tolist()
     return lists

@@ -230,7 +230,7 @@ def _columns(table: Table, policy: Policy, group: str | None = None) -> dict[str
     return read_columns(table, roles, "drop" if policy.dropped_rows else "error")
 
 
-def _evidence(columns: dict[str, Any], policy: Policy) -> RowsEvidence:
+def _evidence(columns: dict[str, object], policy: Policy) -> RowsEvidence:
     """Curves of counts where they are about the promise, and how labels follow scores, of rows that are units
     and labels that are 0 or 1."""
     targets, counted = [cutoff.target for cutoff in policy.cutoffs], has_curves(policy)
@@ -245,7 +245,7 @@ def _evidence(columns: dict[str, Any], policy: Policy) -> RowsEvidence:
 
 
 def _promise_curves(
-    columns: dict[str, Any], policy: Policy
+    columns: dict[str, object], policy: Policy
 ) -> tuple[OwnCurve | None, dict[str, OwnCurve]]:  # fmt: skip
     """What each list length carries in the terms of this kind of promise, where there is such a curve."""
     rows = (columns["score"], columns["label"])

@@ -57,12 +57,12 @@ from surelist.workflows.source import Read, Source, words_of_tables
 
 
 def calibrate_table(
-    table: Any, *, score: str | Sequence[str], label: str | SampledLabels | NoisyLabels, target: Targets,
+    table: object, *, score: str | Sequence[str], label: str | SampledLabels | NoisyLabels, target: Targets,
     alpha: float = 0.1,
     rule: Rule = "exact", calibration_share: float = 0.5, groups: Groups | None = None,
     ties: Literal["include"] | Hash = "include", shift: DensityRatio | None = None, pool: str | None = None,
-    unlabelled: Any = None, missing_labels: MissingLabels = "error", on_bad_rows: OnBadRows = "error",
-    read: Read | None = None, progress: Callable[[str], None] | None = None, **earlier: Any,
+    unlabelled: object = None, missing_labels: MissingLabels = "error", on_bad_rows: OnBadRows = "error",
+    read: Read | None = None, progress: Callable[[str], None] | None = None, **earlier: object,
 ) -> Policy:  # fmt: skip
     """Certify ``target`` from a table of past candidates, where the table is.
 
@@ -141,12 +141,12 @@ def calibrate_table(
 
 
 def read_table(
-    table: Any,
+    table: object,
     *,
     score: str | None = None,
     label: str | None = None,
     read: Read | None = None,
-    **earlier: Any,
+    **earlier: object,
 ) -> Reading:
     r"""What would be understood of a file, before anything is done with it; ``sentences`` says it in words.
 
@@ -185,9 +185,9 @@ def read_table(
 
 
 def evaluate_table(
-    table: Any, policy: Policy | str | Path, *, score: str | None = None, label: str | None = None,
+    table: object, policy: Policy | str | Path, *, score: str | None = None, label: str | None = None,
     group: str | None = None, id: str | None = None, pool: str | None = None, read: Read | None = None,
-    **earlier: Any,
+    **earlier: object,
 ) -> Evaluation:  # fmt: skip
     """How a policy did on a table of labelled candidates that took no part in making it.
 

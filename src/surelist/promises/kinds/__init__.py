@@ -72,19 +72,19 @@ def _found(table: dict[str, tuple[str, str]], kind: str) -> Any:
     return getattr(import_module(f"{__name__}.{module}"), name)
 
 
-def read_promise(raw: dict[str, Any]) -> Promise:
+def read_promise(raw: dict[str, object]) -> Promise:
     """A promise as files say it: its kind and its numbers."""
     promise: Promise = _read(raw, KINDS)
     return promise
 
 
-def read_proof(raw: dict[str, Any]) -> Proof:
+def read_proof(raw: dict[str, object]) -> Proof:
     """A proof as files say it."""
     proof: Proof = _read(raw, PROOFS)
     return proof
 
 
-def _read(raw: dict[str, Any], table: dict[str, tuple[str, str]]) -> Any:
+def _read(raw: dict[str, object], table: dict[str, tuple[str, str]]) -> Any:
     kind = raw.get("kind")
     found = _found(table, kind) if isinstance(kind, str) else None
     if found is None:

@@ -239,12 +239,12 @@ class ListCurve(Struct, frozen=True, eq=False):
             "The first n are those with the highest scores; who has the same score is listed together.",
         )
 
-    def plot(self, ax: Any = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
         """At least and at most how many are qualified, by length (``plots`` extra; ``path``: also a file)."""
         return axes.draw_list(self.list_size, self.at_least, self.at_most, ax, path)
 
 
-def list_curve(scores: Any, labels: Any, pool: Any, *, alpha: float = 0.1) -> ListCurve:
+def list_curve(scores: object, labels: object, pool: object, *, alpha: float = 0.1) -> ListCurve:
     """How many of *this* pool's list are qualified, for every length at once.
 
     Parameters
@@ -281,7 +281,9 @@ def list_curve(scores: Any, labels: Any, pool: Any, *, alpha: float = 0.1) -> Li
     return curve_of_best(scores, labels, pool, None, alpha)
 
 
-def curve_of_best(scores: Any, labels: Any, pool: Any, candidates: int | None, alpha: float) -> ListCurve:
+def curve_of_best(
+    scores: object, labels: object, pool: object, candidates: int | None, alpha: float
+) -> ListCurve:
     """The same where only the best of a ``pool`` of so many candidates are at hand: its first lengths.
 
     Nothing that is said of a list rests on scores below it. Everyone with the lowest score has to be there.

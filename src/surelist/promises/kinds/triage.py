@@ -80,10 +80,10 @@ class Triage(Promise, tag="triage", frozen=True):
             "triage",
             "Accept, look, reject",
             "Put everyone on one of three lists: of the accepted at least {accept:90|Percent of the accepted "
-            "that is qualified} % are qualified; of the rejected at least {reject?:90|Percent of the rejected "
-            "that is not qualified} % are not, or, with that field empty, at least {reject_recall?|Percent of "
-            "all qualified that is not rejected} % of all qualified are not rejected. People look at the "
-            "rest.",
+            "that is qualified} % are qualified; of the rejected at least {reject?:90|Percent of the "
+            "rejected that is not qualified} % are not, or, with that field empty, at least {reject_recall?|"
+            "Percent of all qualified that is not rejected} % of all qualified are not rejected. People look "
+            "at the rest.",
         ),
     )
     labelled = PageChoice(

@@ -152,7 +152,7 @@ class Writer:
                 self._run([self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))])
         self._drop()
 
-    def _run(self, waiting: list[tuple[Job, Future[Any]]], again: bool = True) -> None:
+    def _run(self, waiting: list[tuple[Job, Future[object]]], again: bool = True) -> None:
         try:
             if self._connection is None:
                 self._connection = self._database.connect()
@@ -205,7 +205,7 @@ def _attempt(job: Job, batch: Batch) -> tuple[Any, Exception | None]:
         return None, refusal
 
 
-def _fail(waiting: list[tuple[Job, Future[Any]]], error: Exception) -> None:
+def _fail(waiting: list[tuple[Job, Future[object]]], error: Exception) -> None:
     for _, future in waiting:
         future.set_exception(error)
 

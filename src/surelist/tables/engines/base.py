@@ -32,14 +32,14 @@ _REMOTE = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 Frame = Any  # nw.DataFrame or nw.LazyFrame: both have the few verbs used here
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """None, NaN, and the missing values of pandas."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and math.isnan(value)
 
 
-def plain(row: Iterable[Any]) -> tuple[Any, ...]:
+def plain(row: Iterable[object]) -> tuple[Any, ...]:
     """A row as Python values, None where missing."""
     return tuple(None if is_missing(v) else v.item() if hasattr(v, "item") else v for v in row)
 
@@ -68,7 +68,7 @@ class Beside:
     accept: Callable[[Sequence[list[tuple[Any, ...]]]], None]
 
 
-def as_column(values: Iterable[Any], number: bool) -> Any:
+def as_column(values: Iterable[object], number: bool) -> Any:
     """Python values as a float64 array with NaN where missing, or as a list."""
     if number:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
