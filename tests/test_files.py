@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -79,7 +81,7 @@ def test_a_pipe_is_written_into_and_stays_a_pipe(tmp_path):
     reader = threading.Thread(target=lambda: heard.append(path.read_text()))
     reader.start()
     put(path)
-    reader.join(10)
+    reader.join()
     assert heard == ["new"]
     assert stat.S_ISFIFO(path.stat().st_mode)
 
@@ -173,6 +175,43 @@ def test_an_interrupt_just_as_the_temporary_file_is_made_leaves_none(tmp_path, m
         patched.setattr(os, where, interrupted)
         with pytest.raises(KeyboardInterrupt), _files.writing(tmp_path / "s.csv"):
             raise AssertionError("never begun")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("where", ["mkdir", "is_dir"])
+def test_an_interrupt_just_as_a_temporary_folder_is_made_or_removed_leaves_none_once_the_command_has_ended(
+    tmp_path, monkeypatch, where
+):
+    real = getattr(Path, where)
+
+    def interrupted(*arguments: object) -> None:
+        real(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, where, interrupted)
+        with pytest.raises(KeyboardInterrupt), _files.temporary_folder(tmp_path) as folder:
+            (folder / "spool.csv").write_text("half")
+    _files.remove_unfinished()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_second_interrupt_while_the_first_one_is_told_is_no_traceback_and_leaves_nothing(tmp_path):
+    """As a process: what happens then happens at its end."""
+    script = """
+import os, signal, sys
+from surelist import _files, cli
+def told(*_, **__):
+    os.kill(os.getpid(), signal.SIGINT)
+def stopped(*_, **__):
+    _files.named_folder(".").mkdir()
+    raise KeyboardInterrupt
+cli.click.echo, cli.cli.main = told, stopped
+_files.remove = lambda path, remove=_files.remove: (told(), remove(path))
+cli.main([])
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
     assert os.listdir(tmp_path) == []
 
 

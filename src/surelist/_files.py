@@ -29,7 +29,7 @@ except ImportError:  # without locks a change by someone else is still noticed, 
 
 Shape = TypeVar("Shape")
 _locks = threading.local()
-_unfinished: set[Path] = set()  # temporary files of this process
+_unfinished: set[Path] = set()  # temporary files and folders of this process
 
 
 @contextmanager
@@ -82,8 +82,8 @@ def _takes_a_stream(path: Path, present: os.stat_result) -> bool:
 
 @contextmanager
 def _streaming(path: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        temporary = Path(folder) / path.name
+    with temporary_folder() as folder:
+        temporary = folder / path.name
         temporary.touch(0o600)
         yield temporary
         try:
@@ -98,8 +98,7 @@ def _streaming(path: Path) -> Iterator[Path]:
 @contextmanager
 def _replacing(path: Path, mode: int | None) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part{target.suffix}")
-    _unfinished.add(temporary)  # before it is there: an interrupt may come at any time from here on
+    temporary = unfinished(target.with_name(f".{target.name}.{secrets.token_hex(6)}.part{target.suffix}"))
     try:
         try:
             created = 0o666 if mode is None else mode & 0o666 | 0o600
@@ -114,16 +113,43 @@ def _replacing(path: Path, mode: int | None) -> Iterator[Path]:
         except OSError as error:
             raise _cannot_write(path, error) from error
     finally:
-        _remove(temporary)
+        remove(temporary)
+
+
+@contextmanager
+def temporary_folder(
+    parent: str | Path | None = None, name: str = "surelist-", end: str = ""
+) -> Iterator[Path]:
+    """A new folder, which goes when the block ends, however it ends."""
+    folder = named_folder(parent, name, end)
+    try:
+        folder.mkdir(0o700)
+        yield folder
+    finally:
+        remove(folder)
+
+
+def named_folder(parent: str | Path | None = None, name: str = "surelist-", end: str = "") -> Path:
+    """A new path for a folder, which goes when the command ends if not before."""
+    return unfinished(Path(parent or tempfile.gettempdir()) / f"{name}{secrets.token_hex(8)}{end}")
+
+
+def unfinished(temporary: Path) -> Path:
+    """Noted before it is there: an interrupt may come at any time; what is left goes at the end."""
+    _unfinished.add(temporary)
+    return temporary
 
 
 def remove_unfinished() -> None:
-    """Remove temporary files whose block was left by an interrupt at a place that no ``finally`` covers."""
+    """Remove what an interrupt left behind, at a place that no ``finally`` covers."""
     for temporary in tuple(_unfinished):
-        _remove(temporary)
+        remove(temporary)
 
 
-def _remove(temporary: Path) -> None:
+def remove(temporary: Path) -> None:
+    """Remove a temporary file or folder, with all that is in it."""
+    if temporary.is_dir():
+        shutil.rmtree(temporary, ignore_errors=True)
     with suppress(OSError):
         temporary.unlink()
     _unfinished.discard(temporary)

@@ -25,7 +25,7 @@ SEX = np.where(rng.random(3_000) < 0.76, "women", "men")
 def surelist(*arguments, cwd, text=None, env=None):
     return subprocess.run(
         [sys.executable, "-m", "surelist", *arguments],
-        cwd=cwd, input=text, capture_output=True, text=True, timeout=120, env={**os.environ, **(env or {})},
+        cwd=cwd, input=text, capture_output=True, text=True, env={**os.environ, **(env or {})},
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ FLAGS = [
 SIZES = {"desktop": {"width": 1200, "height": 900}, "phone": {"width": 390, "height": 844}}
 # all animations have come to their end: colours that still fade into others are nobody's
 REST = "Promise.allSettled(document.getAnimations().map(each => each.finished))"
+PATIENCE = 600_000  # milliseconds
 EVERYTHING = {"resultTypes": ["violations"]}
 # what a dark scheme changes: the rules about colours that axe applies unasked
 COLOURS = {**EVERYTHING, "runOnly": ["color-contrast", "link-in-text-block"]}
@@ -53,10 +54,17 @@ def browser() -> Any:
         if (path := shutil.which("chromium")) is None:
             missing("Chromium")
         playwright = _running.enter_context(sync_playwright())
-        started = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        started = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE)
         _running.callback(started.close)
         _found.append(started)
     return _found[0]
+
+
+def new_context(browser: Any, **options: Any) -> Any:
+    """Pages of one person; other programs may keep the machine or its disk busy."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE)
+    return context
 
 
 @pytest.fixture(scope="session")
@@ -122,8 +130,6 @@ class Look:
 
 @pytest.fixture
 def look(browser: Any, pictures: Path) -> Any:
-    context = browser.new_context(viewport=SIZES["desktop"], accept_downloads=True)
-    page = context.new_page()
-    page.set_default_timeout(60_000)  # other programs may keep the disk busy while a record is flushed
-    yield Look(page, pictures)
+    context = new_context(browser, viewport=SIZES["desktop"], accept_downloads=True)
+    yield Look(context.new_page(), pictures)
     context.close()

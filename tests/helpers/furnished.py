@@ -14,7 +14,7 @@ from surelist import examples
 from surelist.service.record import access
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
-from tests.helpers.service import Server, csv_text
+from tests.helpers.service import BUSY, Server, csv_text
 
 CSV = {"content-type": "text/csv"}
 
@@ -46,7 +46,7 @@ class Remote:
 
     def __init__(self, url: str, token: str) -> None:
         self.client = httpx.Client(
-            base_url=url, follow_redirects=True, timeout=60, headers={"accept": "text/html"}
+            base_url=url, follow_redirects=True, timeout=BUSY, headers={"accept": "text/html"}
         )
         self.client.get("/login")
         self.cookie = self.client.cookies["surelist"]

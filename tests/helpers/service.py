@@ -25,6 +25,7 @@ from surelist.service.record.record import Registry
 from surelist.service.settings import Settings
 
 POSTGRES_PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/bin")
+BUSY = 600  # seconds until a server is taken for hung: the machine may have much else to do
 _numbers = itertools.count()
 
 
@@ -215,19 +216,25 @@ def pool() -> str:
 class Server:
     """The app as a process of its own, started as a person starts it."""
 
-    def __init__(self, folder: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *options: str, environment: dict[str, str] | None = None, first: str = ""
+    ) -> None:
+        """``first``: a statement that the process begins with."""
         self.folder, self.options = folder, options
+        self.program = (
+            ("-c", f"{first}; from surelist.cli import main; main()") if first else ("-m", "surelist")
+        )
         self.environment = {**os.environ, "SURELIST_HOME": str(folder), **(environment or {})}
         self.start()
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "surelist", "serve", "--no-token", "--port", "0", *self.options],
+            [sys.executable, *self.program, "serve", "--no-token", "--port", "0", *self.options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment,
         )  # fmt: skip
         line = self.process.stdout.readline()
         if " at http" not in line:
-            out, err = self.process.communicate(timeout=10)
+            out, err = self.process.communicate()
             raise RuntimeError(f"did not start: {line}{out}{err}")
         self.url = line.split(" at ")[1].split()[0].rstrip("/")
         try:
@@ -241,7 +248,7 @@ class Server:
 
         for _ in range(200):
             try:
-                urlopen(self.url + "/healthz", timeout=10).close()
+                urlopen(self.url + "/healthz", timeout=BUSY).close()
                 return
             except OSError:
                 time.sleep(0.05)
@@ -256,7 +263,7 @@ class Server:
     def stop(self) -> str:
         self.process.terminate()
         try:
-            out, err = self.process.communicate(timeout=30)
+            out, err = self.process.communicate(timeout=BUSY)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()

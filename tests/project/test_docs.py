@@ -45,7 +45,7 @@ def shell(block: str, folder: Path, renew: bool) -> str:
         errors = subprocess.PIPE if " | " in command else subprocess.STDOUT
         run = subprocess.run(
             ["bash", "-c", command], cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True,
-            timeout=300, env={**os.environ, "PATH": path, "PYTHONPATH": modules, "NO_COLOR": "1"},
+            env={**os.environ, "PATH": path, "PYTHONPATH": modules, "NO_COLOR": "1"},
         )  # fmt: skip
         assert run.returncode == 0 or said, f"{command}\n{run.stdout}"
         if said and renew and not fits(run.stdout, said):

@@ -58,7 +58,7 @@ def test_the_site_builds_strictly_and_needs_no_network(notebooks, tmp_path):
     built = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", str(tmp_path / "trees"),
          "-D", f"nb_execution_mode={notebooks}", "-D", f"nb_execution_cache_path={tmp_path / 'cache'}", "docs", str(tmp_path / "site")],
-        cwd=ROOT, capture_output=True, text=True, timeout=600, env={**os.environ, "NO_COLOR": "1"},
+        cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"},
     )  # fmt: skip
     assert built.returncode == 0, built.stderr
     site = tmp_path / "site"

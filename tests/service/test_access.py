@@ -18,6 +18,7 @@ from surelist.service.app import create_app
 from surelist.service.record import access
 from surelist.service.record.record import ROLES
 from surelist.service.settings import Settings, is_loopback
+from tests.helpers.service import BUSY
 from tests.service.test_api import CSV, rows_of
 
 
@@ -210,7 +211,7 @@ def test_the_command_refuses_to_start_open_to_others(tmp_path, capsys):
     from surelist.cli import run
 
     command = [sys.executable, "-m", "surelist", "serve", "--data", str(tmp_path), "--host", "0.0.0.0"]
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "login is needed" in refused.stderr
     assert run([*command[3:], "--login"]) == 2
@@ -331,7 +332,7 @@ def test_the_printed_address_opens_the_page_and_another_does_not(tmp_path):
         address = process.stdout.readline().split(" at ")[1].split()[0]
         base, _, key = address.partition("?token=")
         assert len(key) >= 32
-        with httpx.Client(follow_redirects=True, headers={"accept": "text/html"}, timeout=30) as web:
+        with httpx.Client(follow_redirects=True, headers={"accept": "text/html"}, timeout=BUSY) as web:
             for _ in range(100):
                 try:
                     web.get(base + "healthz")
@@ -342,5 +343,5 @@ def test_the_printed_address_opens_the_page_and_another_does_not(tmp_path):
             assert "Shortlists with a proof" in web.get(address).text
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait()
         process.stdout.close()

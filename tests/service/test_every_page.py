@@ -14,7 +14,7 @@ import pytest
 import surelist.service
 from surelist.service.app import create_app
 from surelist.service.settings import Settings
-from tests.helpers.browser import SIZES, said, violations
+from tests.helpers.browser import SIZES, new_context, said, violations
 from tests.helpers.furnished import furnish, serve
 from tests.helpers.service import close, operations
 from tests.service.test_page_words import check
@@ -86,7 +86,7 @@ def furnished(tmp_path_factory):
 @pytest.mark.slow
 def test_axe_finds_nothing_on_any_page_in_light_and_dark(browser, furnished, pictures, tmp_path):
     url, anna, pages = furnished
-    context = browser.new_context(viewport=SIZES["desktop"])
+    context = new_context(browser, viewport=SIZES["desktop"])
     walk = Walk(context.new_page(), url, pictures)
     walk.visit("/login?next=/policies")
     context.add_cookies([{"name": "surelist", "value": anna.cookie, "url": url}])

@@ -15,10 +15,10 @@ from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.record.verify import verify
 from tests.helpers.record import by
-from tests.helpers.service import PostgresServer, Server, csv_text, open_to_the_end
+from tests.helpers.service import BUSY, PostgresServer, Server, csv_text, open_to_the_end
 
 web = open_to_the_end(
-    httpx.Client(verify=False, timeout=60)
+    httpx.Client(verify=False, timeout=BUSY)
 )  # one client: making its TLS context takes longest
 CSV = {"content-type": "text/csv"}
 CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
@@ -30,7 +30,7 @@ def pool_rows(size: int) -> list[dict]:
 
 def start(folder: Path, address: str) -> tuple[Server, str]:
     server = Server(folder, "--database", address)
-    made = web.post(server.url + CALIBRATE, content=csv_text(2000, labelled=True), headers=CSV, timeout=60)
+    made = web.post(server.url + CALIBRATE, content=csv_text(2000, labelled=True), headers=CSV)
     return server, made.json()["hash"]
 
 
@@ -38,7 +38,7 @@ async def flood(server: Server, policy: str, kill_after: int) -> list[dict]:
     """200 selections at once, policies in between; the process is killed in the middle."""
     acknowledged: list[dict] = []
     limits = httpx.Limits(max_connections=200)
-    async with httpx.AsyncClient(base_url=server.url, limits=limits, timeout=60, verify=False) as client:
+    async with httpx.AsyncClient(base_url=server.url, limits=limits, timeout=BUSY, verify=False) as client:
 
         async def one(number: int) -> None:
             try:
@@ -93,16 +93,16 @@ def test_a_lost_database_is_a_clear_error_and_comes_back_by_itself(tmp_path):
     try:
         server, policy = start(tmp_path / "home", postgres.new_database())
         url = f"{server.url}/api/v1/policies/{policy}/select"
-        assert web.post(url, json={"rows": pool_rows(10)}, timeout=30).status_code == 200
+        assert web.post(url, json={"rows": pool_rows(10)}).status_code == 200
         postgres.stop("immediate")
-        answer = web.post(url, json={"rows": pool_rows(10)}, timeout=30)
+        answer = web.post(url, json={"rows": pool_rows(10)})
         assert answer.status_code == 503
         assert answer.json()["error"]["type"] == "StorageError"
         assert "retry-after" in answer.headers
         assert web.get(server.url + "/readyz").status_code == 503
         assert web.get(server.url + "/healthz").status_code == 200
         postgres.start()
-        assert web.post(url, json={"rows": pool_rows(10)}, timeout=30).status_code == 200
+        assert web.post(url, json={"rows": pool_rows(10)}).status_code == 200
         assert web.get(server.url + "/readyz").status_code == 200
         server.stop()
     finally:
@@ -135,16 +135,16 @@ def test_a_full_disk_is_a_clear_error_and_passes_by_itself(small_disk):
     except OSError:
         pass
     many = {"rows": [{"score": 0.9, "candidate": str(i)} for i in range(100)]}
-    statuses = {web.post(url, json=many, timeout=30).status_code for _ in range(30)}
+    statuses = {web.post(url, json=many).status_code for _ in range(30)}
     assert 507 in statuses
     assert statuses <= {200, 507}
     large = csv_text(3000, labelled=True)
-    full = web.post(server.url + CALIBRATE, content=large, headers=CSV, timeout=30)
+    full = web.post(server.url + CALIBRATE, content=large, headers=CSV)
     assert full.status_code == 507
     assert "full" in full.json()["error"]["message"]
     fill.unlink()
-    assert web.post(url, json=many, timeout=30).status_code == 200
-    assert web.post(server.url + CALIBRATE, content=large, headers=CSV, timeout=30).status_code == 201
+    assert web.post(url, json=many).status_code == 200
+    assert web.post(server.url + CALIBRATE, content=large, headers=CSV).status_code == 201
     server.stop()
     verdict = verify(Database(str(small_disk / "record.db")))
     assert verdict.intact, verdict.problems

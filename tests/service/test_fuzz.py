@@ -20,7 +20,7 @@ from surelist.service.app import create_app
 from surelist.service.record.database import Database
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
-from tests.helpers.service import Server, close, csv_text
+from tests.helpers.service import BUSY, Server, close, csv_text
 
 CHECKS = [
     not_a_server_error,
@@ -38,7 +38,7 @@ SETTINGS = hypothesis.settings(
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzz")
     server = Server(folder)
-    with httpx.Client(base_url=server.url, timeout=60) as client:
+    with httpx.Client(base_url=server.url, timeout=BUSY) as client:
         headers = {"content-type": "text/csv"}
         past, pool = csv_text(2000, labelled=True), csv_text(50, labelled=False)
         made = client.post("/api/v1/calibrate?k=5&pool_size=100", content=past, headers=headers)
@@ -76,6 +76,6 @@ def test_no_request_breaks_it(server, method, path):
             for name, value in vars(server)["known"].items():
                 if name in (case.path_parameters or {}):
                     case.path_parameters[name] = value
-        case.call_and_validate(checks=CHECKS, timeout=30)
+        case.call_and_validate(checks=CHECKS, timeout=BUSY)
 
     check()

@@ -25,7 +25,7 @@ from surelist.service.record.view import View
 from surelist.workflows import labelling_record
 from tests.helpers.furnished import LABELLING
 from tests.helpers.record import by, forge, save
-from tests.helpers.service import close
+from tests.helpers.service import BUSY, close
 from tests.service.test_api import CSV
 from tests.service.test_workspace import Person, Team
 
@@ -312,7 +312,9 @@ def test_a_draw_and_its_labels_sent_twice_at_the_same_moment_are_made_once(team)
 
     async def twice(path: str, headers: dict[str, str], **body: Any) -> list[Any]:
         transport = httpx.ASGITransport(team.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://localhost", timeout=BUSY
+        ) as client:
             asked = [client.post(path, headers={**head, **headers}, **body) for _ in range(4)]
             return await asyncio.gather(*asked)
 

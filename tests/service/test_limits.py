@@ -22,7 +22,7 @@ from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.settings import Settings
 from tests.helpers.record import selection
-from tests.helpers.service import Server, close, operations
+from tests.helpers.service import BUSY, Server, close, operations
 from tests.service.test_api import make_policy
 
 MIB = 1 << 20
@@ -36,13 +36,13 @@ def app(tmp_path):
 
 
 @pytest.fixture
-def guarded_server(tmp_path):
+def guarded_server(tmp_path, request):
     database = Database(str(tmp_path / "home" / "surelist.db"))
     database.prepare()
     registry = Registry(database)
     access.create_token(registry, "admin", "admin", actor="test")
     registry.close()
-    server = Server(tmp_path / "home", "--login")
+    server = Server(tmp_path / "home", "--login", first=getattr(request, "param", ""))
     yield server
     if server.process.poll() is None:
         server.stop()
@@ -50,7 +50,7 @@ def guarded_server(tmp_path):
 
 def connected(server: Server) -> socket.socket:
     host, port = server.url.split("//")[1].split(":")
-    return socket.create_connection((host, int(port)), timeout=30)
+    return socket.create_connection((host, int(port)), timeout=BUSY)
 
 
 async def send_endlessly(app, path: str, headers: list[tuple[bytes, bytes]]) -> tuple[int, int]:
@@ -117,7 +117,7 @@ def test_nested_json_without_a_token_is_refused_before_reading(guarded_server):
         client.sendall(head.encode() + b"\r\n\r\n" + b"[" * 1000)
         answer = client.recv(65536)
     assert b" 401 " in answer.splitlines()[0]
-    with httpx.Client(base_url=guarded_server.url, timeout=60) as web:
+    with httpx.Client(base_url=guarded_server.url, timeout=BUSY) as web:
         assert web.get("/healthz").status_code == 200
 
 
@@ -245,7 +245,7 @@ def test_small_answers_do_not_wait_for_the_network():
 def test_whoever_reads_the_address_may_connect_at_once_and_nobody_else_gets_it():
     """The address is printed before the app runs; a port that is only bound refuses clients, and can be bound twice."""
     with server.listen("127.0.0.1", 0) as listener:
-        socket.create_connection(listener.getsockname(), timeout=5).close()
+        socket.create_connection(listener.getsockname()).close()
         with pytest.raises(InvalidInput, match="port: cannot listen on"):
             server.listen(*listener.getsockname())
 
@@ -262,12 +262,18 @@ def test_one_connection_serves_many_health_checks(guarded_server):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "guarded_server", ["from surelist.service import server; server.SHUTDOWN_SECONDS = 1"], indirect=True
+)
 def test_stopping_waits_for_no_client(guarded_server):
     """A client that never finishes its request cannot keep the service from stopping."""
+    form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 5000"
     with connected(guarded_server) as client:
-        client.sendall(b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n\r\n")
+        client.sendall(f"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\n{form}\r\n\r\ntoken=".encode())
         time.sleep(0.3)
         guarded_server.stop()
+        with suppress(ConnectionResetError):
+            assert b" 408 " not in client.recv(65536)  # which would be the end of its patience with this body
 
 
 def test_the_limit_on_uploads_is_said_in_words(local_client, tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.browser import new_context
 from tests.helpers.service import Server, csv_text
 
 pytestmark = pytest.mark.slow
@@ -251,7 +252,7 @@ def test_compare_and_retire(look, server, files):
 
 
 def test_it_works_without_script_and_by_keyboard(browser, server, files):
-    context = browser.new_context(java_script_enabled=False)
+    context = new_context(browser, java_script_enabled=False)
     page = context.new_page()
     page.goto(server.url + "/new")
     page.set_input_files("#file", str(files / "past.csv"))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from surelist import examples
-from tests.helpers.browser import press
-from tests.helpers.service import csv_text
+from tests.helpers.browser import new_context, press
+from tests.helpers.service import BUSY, csv_text
 from tests.service.test_page import server
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ CSV = {"content-type": "text/csv"}
 @pytest.fixture(scope="module")
 def policy(server) -> str:
     url = server.url + "/api/v1/calibrate?k=5&pool_size=100&name=Trial%207"
-    return httpx.post(url, content=csv_text(2000, labelled=True), headers=CSV, timeout=60).json()["hash"]
+    return httpx.post(url, content=csv_text(2000, labelled=True), headers=CSV, timeout=BUSY).json()["hash"]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_reviewing_by_keys(look, server, policy, pool):
 
 
 def test_reviewing_without_script_by_keyboard(browser, server, policy, pool):
-    context = browser.new_context(java_script_enabled=False)
+    context = new_context(browser, java_script_enabled=False)
     page = context.new_page()
     make_list(page, server, policy, pool)
     with page.expect_navigation():
@@ -118,7 +118,7 @@ def pool_rows(day: int, shift: float) -> list[dict]:
 def screen_and_review(url: str, policy: str, day: int, qualified: int, shift: float = 0.0) -> dict:
     """A pool by the API, its reviews, and what the promise looks like after them."""
     rows = pool_rows(day, shift)
-    with httpx.Client(base_url=url + "/api/v1", timeout=60) as client:
+    with httpx.Client(base_url=url + "/api/v1", timeout=BUSY) as client:
         made = client.post(f"/policies/{policy}/select?watch=true", json={"rows": rows}).json()
         ident = made["selection"]["id"]
         reviews = [
@@ -132,7 +132,7 @@ def screen_and_review(url: str, policy: str, day: int, qualified: int, shift: fl
 def test_a_month_in_which_the_world_drifts(look, server):
     page = look.page
     url = server.url + "/api/v1/calibrate?k=5&pool_size=100&name=North"
-    policy = httpx.post(url, content=csv_text(2000, labelled=True), headers=CSV, timeout=60).json()["hash"]
+    policy = httpx.post(url, content=csv_text(2000, labelled=True), headers=CSV, timeout=BUSY).json()["hash"]
     for day in range(1, 11):
         known = screen_and_review(server.url, policy, day, 6)
     assert known["standing"] == "too early to say"
@@ -220,7 +220,7 @@ def test_a_campaign_from_start_to_update(look, server, tmp_path):
 def reviewed(page, truth: list[str], folder: Path) -> str:
     """The list as it came back: every candidate on it with the truth."""
     known = {line.split(",")[0]: line.rpartition(",")[2] for line in truth[1:]}
-    listed = httpx.get(page.url.split("?")[0] + "s.csv").text.splitlines()[1:]
+    listed = httpx.get(page.url.split("?")[0] + "s.csv", timeout=BUSY).text.splitlines()[1:]
     rows = "".join(f"{each.split(',')[1]},{known[each.split(',')[1]]}\n" for each in listed)
     (folder / "reviewed.csv").write_text("candidate,review\n" + rows)
     return str(folder / "reviewed.csv")
@@ -247,7 +247,7 @@ def test_from_no_labels_to_a_certified_list(look, server, tmp_path):
         page.wait_for_selector(".keys:not([hidden])")
         first = int(page.inner_text("#who")[1:])
         press(page, "y" if labels[first] else "n")
-        ids = re.findall(r"p\d{5}", httpx.get(page.url.split("?")[0] + "s.csv").text)
+        ids = re.findall(r"p\d{5}", httpx.get(page.url.split("?")[0] + "s.csv", timeout=BUSY).text)
         text = "person,review\n" + "".join(
             f"{each},{int(labels[int(each[1:])])}\n" for each in dict.fromkeys(ids)
         )

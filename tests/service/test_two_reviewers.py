@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.helpers.browser import press
+from tests.helpers.browser import new_context, press
 from tests.helpers.furnished import CSV, screen, serve
 from tests.helpers.service import csv_text
 
@@ -50,7 +50,7 @@ def enter(page, target: str) -> None:
 
 def test_two_who_disagree(browser, look, service):
     url, anna, shortlist, token = service
-    context = browser.new_context(java_script_enabled=False)
+    context = new_context(browser, java_script_enabled=False)
     ben = context.new_page()
     ben.goto(f"{url}{shortlist}/review")
     tab_to(ben, "#token")

@@ -11,10 +11,10 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.helpers.service import Server, csv_text, open_to_the_end
+from tests.helpers.service import BUSY, Server, csv_text, open_to_the_end
 
 web = open_to_the_end(
-    httpx.Client(verify=False, timeout=60)
+    httpx.Client(verify=False, timeout=BUSY)
 )  # one client: making its TLS context takes longest
 CSV = {"content-type": "text/csv"}
 CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
@@ -44,7 +44,7 @@ def nothing_stays(server):
 
 
 def post(server, url: str, content, kind: str = "text/csv") -> httpx.Response:
-    return web.post(server.url + url, content=content, headers={"content-type": kind}, timeout=120)
+    return web.post(server.url + url, content=content, headers={"content-type": kind}, timeout=BUSY)
 
 
 def message(answer: httpx.Response, status: int) -> str:
@@ -71,7 +71,7 @@ def test_a_gigabyte_of_zeros_stops_at_the_limit_without_filling_memory(server):
     declared = {"content-length": str(1 << 30), "content-type": "application/octet-stream"}
     for headers in (declared, {"content-type": "application/octet-stream"}):
         try:
-            with httpx.Client(timeout=120, verify=False) as client:
+            with httpx.Client(timeout=BUSY, verify=False) as client:
                 answer = client.post(server.url + CALIBRATE, content=zeros(1024), headers=headers)
             assert answer.status_code in (400, 413)
         except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -124,7 +125,11 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point: errors become one line on stderr and an exit code."""
-    code = run(argv)
+    try:
+        code = run(argv)
+    except KeyboardInterrupt:  # once more, while the first one was being told
+        code = 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop but tidying up
     if "surelist._files" in sys.modules:
         sys.modules["surelist._files"].remove_unfinished()
     if code == 1 or not TIDY_UP & sys.modules.keys():

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from surelist._files import temporary_folder
 
 if TYPE_CHECKING:
     from surelist.promises.policy import Policy
@@ -45,8 +46,8 @@ def input_file(name: str) -> Iterator[str]:
         return
     from surelist.workflows.source import begins_as_json
 
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "stdin.csv"
+    with temporary_folder() as folder:
+        path = folder / "stdin.csv"
         with path.open("wb") as spool:
             shutil.copyfileobj(sys.stdin.buffer, spool)
         with path.open("rb") as spool:
@@ -60,8 +61,8 @@ def output_file(name: str) -> Iterator[str]:
     if name != "-":
         yield name
         return
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "stdout.csv"
+    with temporary_folder() as folder:
+        path = folder / "stdout.csv"
         yield str(path)
         with path.open("rb") as done:
             shutil.copyfileobj(done, sys.stdout.buffer, 1 << 20)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 
-from surelist._files import refuse_inputs, writing
+from surelist._files import refuse_inputs, temporary_folder, writing
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
 from surelist.reports import html
@@ -66,8 +65,8 @@ def _summary(
 
 def _selection(policy: Policy, pool: Path, attributes: tuple[str, ...]) -> SelectionFacts:
     kind = pool.suffix[1:]
-    with TemporaryDirectory() as folder:
-        output = Path(folder) / f"shortlist.{kind}"
+    with temporary_folder() as folder:
+        output = folder / f"shortlist.{kind}"
         done = workflows.select_table(pool, policy, output=output)
         impact = workflows.impact(pool, output, attributes) if attributes else ()
         return selection_facts(done, (sha256_of(pool), kind), (sha256_of(output), kind), impact)

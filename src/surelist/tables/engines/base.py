@@ -22,7 +22,7 @@ import narwhals as nw
 import numpy as np
 
 from surelist._dataclasses import dataclass
-from surelist._files import writing
+from surelist._files import remove, unfinished, writing
 from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
 
@@ -197,13 +197,13 @@ def unpacked(output: str) -> Iterator[str]:
         if not output.lower().endswith(".gz"):
             yield temporary
             return
-        loose = Path(temporary + ".loose")
+        loose = unfinished(Path(temporary + ".loose"))
         try:
             yield str(loose)
             with loose.open("rb") as source, gzip.open(temporary, "wb") as target:
                 shutil.copyfileobj(source, target, 1 << 20)
         finally:
-            loose.unlink(missing_ok=True)
+            remove(loose)
 
 
 def tie_digits(key: str, text: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import glob
 import secrets
-import shutil
-import tempfile
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +13,7 @@ import duckdb
 import narwhals as nw
 import numpy as np
 
+from surelist._files import named_folder, remove
 from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, appearing, is_remote
 from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
@@ -53,9 +52,10 @@ class DuckDB(Engine):
 
     def folder(self) -> Path:
         """A new folder that is there as long as the engine."""
-        folder = tempfile.mkdtemp(prefix="surelist-", dir=_LIMITS.get("temp_directory"))
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        return Path(folder)
+        folder = named_folder(_LIMITS.get("temp_directory"))
+        weakref.finalize(self, remove, folder)
+        folder.mkdir(0o700)
+        return folder
 
     def held(self, frame: Frame, size: float = 0) -> Frame:
         name, relation = f"held_{secrets.token_hex(8)}", frame.to_native()
@@ -108,18 +108,16 @@ class DuckDB(Engine):
 
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
         relation = frame.to_native()
-        with appearing(output) as target:
+        with appearing(output) as target:  # a temporary file already: DuckDB needs none of its own
             if form == "parquet":
-                relation.write_parquet(target)
+                relation.write_parquet(target, use_tmp_file=False)
                 return
             packed = "gzip" if output.lower().endswith(".gz") else "none"
             if form == "json":
-                copied = (
-                    f"COPY (SELECT * FROM input) TO {literal(target)} (FORMAT json, COMPRESSION {packed})"
-                )
-                relation.query("input", copied)
+                how = f"FORMAT json, COMPRESSION {packed}, USE_TMP_FILE false"
+                relation.query("input", f"COPY (SELECT * FROM input) TO {literal(target)} ({how})")
                 return
-            relation.write_csv(target, header=True, sep=delimiter, compression=packed)
+            relation.write_csv(target, header=True, sep=delimiter, compression=packed, use_tmp_file=False)
 
 
 def _listed(paths: Sequence[str]) -> str:

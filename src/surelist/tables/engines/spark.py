@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 
+from surelist._files import temporary_folder
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, as_column, is_remote, plain
@@ -119,17 +119,14 @@ class Spark(Engine):
         target = Path(output).absolute()
         _require_replaceable(target)
         try:
-            part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+            with temporary_folder(target.parent, f".{target.name}.", ".part") as part:
+                part.chmod(0o755)
+                _write(native, (part / "new").as_uri(), form, delimiter)
+                if target.exists():
+                    os.replace(target, part / "old")
+                os.replace(part / "new", target)
         except OSError as error:
-            raise InvalidInput("output", f"cannot write {target}: {error.strerror}.") from error
-        try:
-            part.chmod(0o755)
-            _write(native, (part / "new").as_uri(), form, delimiter)
-            if target.exists():
-                os.replace(target, part / "old")
-            os.replace(part / "new", target)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+            raise InvalidInput("output", f"cannot write {target}: {error.strerror or error}.") from error
 
 
 def _write(native: Any, where: str, form: str, delimiter: str) -> None:
