@@ -14,6 +14,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.helpers.service import BUSY
+
 pytestmark = pytest.mark.slow
 
 COMMAND = [sys.executable, "-m", "surelist"]
@@ -62,11 +64,33 @@ def test_ctrl_c_during_a_query_is_one_line_and_exit_code_1(folder):
         run = start(folder, *words)
         _wait_for_reading(run, folder / "large.csv", seconds)
         run.send_signal(signal.SIGINT)
-        out, err = run.communicate()
+        out, err = run.communicate(timeout=BUSY)
         assert out == ""
         assert tuple(line for line in err.splitlines() if line) == QUIET
         assert run.returncode == 1
         assert not (folder / "p.json").exists()
+
+
+ENDS = """
+import random, sys, threading, duckdb
+from surelist.tables.engines.duckdb import connect
+database, rng = connect(), random.Random(1)
+for _ in range(40):
+    stop = threading.Timer(rng.random() * 0.1, database.interrupt)
+    stop.start()
+    try:
+        database.execute("COPY (SELECT range, hash(range) FROM range(4000000)) TO 'held.parquet' "
+                         "(FORMAT parquet, ROW_GROUP_SIZE 61440, PRESERVE_ORDER false)")
+    except (duckdb.InterruptException, RuntimeError):
+        pass
+    stop.join()
+"""
+
+
+def test_writing_that_is_interrupted_ends(tmp_path):
+    """With threads of its own for writing, DuckDB 2 waits for ever after a few of these."""
+    done = subprocess.run([sys.executable, "-c", ENDS], cwd=tmp_path, timeout=BUSY, capture_output=True)
+    assert done.returncode == 0
 
 
 def test_an_engine_that_says_it_was_interrupted_is_believed(folder):
@@ -127,7 +151,7 @@ def test_of_many_interrupted_writes_none_is_torn(folder, trials):
         _wait_for_writing(run, folder)
         time.sleep(rng.random() * 0.05)
         os.kill(run.pid, next(signals))
-        run.communicate()
+        run.communicate(timeout=BUSY)
         if output.read_bytes() == b"old":
             cut += 1
         else:

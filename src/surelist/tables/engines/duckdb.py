@@ -6,6 +6,7 @@ import glob
 import secrets
 import weakref
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,14 @@ def limit(memory_bytes: int, folder: Path) -> None:
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """A database of its own in memory."""
-    return duckdb.connect(":memory:", config=dict(_LIMITS))
+    """A database of its own in memory.
+
+    Without threads of its own for writing, which DuckDB 2 has: an interrupted COPY may wait for them forever.
+    """
+    database = duckdb.connect(":memory:", config=dict(_LIMITS))
+    with suppress(duckdb.Error):
+        database.execute("SET async_threads = 0")
+    return database
 
 
 class DuckDB(Engine):
