@@ -39,20 +39,28 @@ def calibrated(scores: Any, grouped: bool = True) -> sl.Policy:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_a_pool_lies_about_the_calibration_rows_as_arrays_say(law: str, engine: Engine) -> None:
-    """New scores, calibration rows that came back, scores beyond the calibration rows and at the marks."""
+    """New scores, calibration rows that came back, scores beyond the calibration rows, at the marks and cutoffs."""
     change = LAWS[law]
     past = change(SCORES)
     policy = calibrated(past)
     marks = marks_of(policy)
     scores = np.concatenate(
-        [change(rng.random(400)), past[:50], [past.min() - 1, past.max() * 2 + 1], *marks.values()]
+        [
+            change(rng.random(400)),
+            past[:50],
+            [past.min() - 1, past.max() * 2 + 1],
+            *marks.values(),
+            [*policy.thresholds.values()],
+        ]
     )
     names = np.where(np.arange(len(scores)) % 3 == 0, "a", "b")
     data = {"score": scores.tolist(), "group": names.tolist()}
     done = sl.select_table(engine.table(data), policy, score="score", group="group", **engine.options)
     assert done.scores is not None
     assert done.scores.groups == {name: count_scores(scores[names == name], marks[name]) for name in marks}
-    assert done.checks == policy.checks_of(scores, names, policy.select(scores, names))
+    listed = policy.select(scores, names)
+    assert done.groups == {name: (sum(names == name), sum(listed[names == name])) for name in "ab"}
+    assert done.checks == policy.checks_of(scores, names, listed)
 
 
 @pytest.fixture
@@ -81,7 +89,7 @@ def test_duckdb_reads_two_columns_to_count_and_filters_in_the_file(wide, monkeyp
     asked = plans(monkeypatch, DuckDB)
     policy = calibrated(SCORES)
     done = sl.select_table(wide, policy, score="score", group="group", read=sl.Read(engine="duckdb"))
-    assert len(asked) == 3  # rows by bin, bins with marks in them, the shortlist
+    assert len(asked) == 2  # rows by bin, bins with marks and thresholds in them: who is listed is among them
     for plan in asked:
         assert "Projections: score, group" in plan
         assert "note" not in plan
@@ -129,6 +137,40 @@ def test_polars_counts_while_it_writes(grouped, name, wide, tmp_path, monkeypatc
         other.groups,
     )
     assert done.checks == other.checks
+
+
+def test_polars_opens_small_files_once(wide, tmp_path, monkeypatch):
+    """They are held while rows are counted, fetched and written."""
+    table, folder = (
+        pl.read_parquet(wide).with_columns(label=pl.Series(LABELS).cast(pl.Int8)),
+        tmp_path / "many",
+    )
+    folder.mkdir()
+    for number in range(30):
+        table[number * 100 : number * 100 + 100].write_parquet(folder / f"{number:02}.parquet")
+    scans: list[str] = []
+    collect = pl.LazyFrame.collect
+
+    def noting(self: Any, **options: Any) -> Any:
+        scans.extend(["scan"] * self.explain().count("Parquet SCAN"))
+        return collect(self, **options)
+
+    monkeypatch.setattr(pl.LazyFrame, "collect", noting)
+    target: Any = {name: sl.Expected(2, 50) for name in "ab"}
+    columns: Any = {"score": "score", "groups": sl.Groups("group", purpose="a test"), "label": "label"}
+    table.write_parquet(tmp_path / "whole.parquet")
+    files = folder, tmp_path / "whole.parquet"
+    policy, whole = (sl.calibrate_table(each, target=target, **columns) for each in files)
+    assert policy.cutoffs == whole.cutoffs
+    assert len(scans) == 1 + 2  # the small files once, the one file twice
+    scans.clear()
+    done = sl.select_table(folder, policy, output=tmp_path / "list.parquet")
+    assert scans == ["scan"]
+    assert (
+        len(pl.read_parquet(tmp_path / "list.parquet"))
+        == done.shortlisted
+        == sum(count for _, count in sl.select_table(wide, policy).groups.values())
+    )
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])

@@ -26,6 +26,7 @@ MOST_POOLS = 50  # of more, scores are not counted pool by pool
 MOST_GROUPS = 20  # of more the scores are not counted: each adds its marks to the query
 
 Marks = Mapping[str | None, Sequence[float]]
+NO_THRESHOLDS: Mapping[str | None, float] = {}
 Sizes = dict[tuple[Any, ...], tuple[int, int]]  # rows with and without a score, by pool and group
 Rows = list[tuple[Any, ...]]
 
@@ -66,7 +67,7 @@ def count_pool(columns: Columns, marks: Marks, thresholds: Mapping[str | None, f
     if not columns.table.engine.branches:
         return _sums(columns, marks, thresholds)
     again = columns.table.engine.looks and not columns.table.text  # where a second pass costs little
-    return _bins(columns, marks) if again else _places(columns, marks)
+    return (_bins if again else _places)(columns, marks, thresholds)
 
 
 def _scores(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
@@ -135,25 +136,23 @@ def _sums(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]
             key = () if columns.group is None else (group,)
             sizes[key], listed[key] = (good, 0), reach
         if sum(good for good, _ in sizes.values()) != int(rows[0][0][0]):
-            return _places(columns, marks).run(columns)
+            return _places(columns, marks, thresholds).run(columns)
         return PoolScores(sizes, found, listed=listed if thresholds else None)
 
     return Counting(tuple(frames), read)
 
 
-def _bins(columns: Columns, marks: Marks) -> Counting:
+def _bins(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
     """Rows by group and bin; those of bins with marks in them once more, by place among the marks."""
-    keys = pool_keys(columns, by_pool=False)
-    places = _places(columns, marks)
-    bins = (columns.score * float(BINS)).floor()
-    frame = columns.frame.with_columns(**keys, **{BIN: bins, PLACE: _place_of(columns, marks)})
+    keys, steps = pool_keys(columns, by_pool=False), _steps(marks, thresholds)
+    frame = columns.frame.with_columns(**keys, **{BIN: (columns.score * float(BINS)).floor()})
     counted = frame.select(*keys, BIN).group_by(*keys, BIN).agg(nw.len().alias(ROWS))
-    marked = {group: [_floor(each * BINS) for each in scores] for group, scores in marks.items()}
+    marked = {group: [_floor(each * BINS) for each in scores] for group, scores in steps.items()}
     unsure = {math.inf, -math.inf}.union(*marked.values())
 
     def read(rows: Sequence[Rows]) -> PoolScores:
         if len(rows[0]) > MOST_LINES:
-            return places.run(columns)
+            return _places(columns, marks, thresholds).run(columns)
         lines: Rows = []
         for *key, at, count in (row for row in rows[0] if row[-2] not in unsure):
             own = marked.get(str(key[0]) if key else None)
@@ -163,12 +162,20 @@ def _bins(columns: Columns, marks: Marks) -> Counting:
                 lines.append((*key, 2 * bisect_right(own, at) - 2 if at > own[0] else BELOW, count))
         held = sorted(unsure & {row[-2] for row in rows[0]})
         if held:
-            few = frame.filter(nw.col(BIN).is_in(held)).select(*keys, PLACE)
-            again = few.group_by(*keys, PLACE).agg(nw.len().alias(ROWS))
+            few = frame.filter(nw.col(BIN).is_in(held)).with_columns(**{PLACE: _place_of(columns, steps)})
+            again = few.select(*keys, PLACE).group_by(*keys, PLACE).agg(nw.len().alias(ROWS))
             lines += columns.rows(again, "counting scores about the marks")
-        return places.read([lines])
+        return _read_places(columns, marks, thresholds, lines)
 
     return Counting((counted.head(MOST_LINES + 1),), read)
+
+
+def _steps(marks: Marks, thresholds: Mapping[str | None, float]) -> dict[str | None, list[float]]:
+    """The marks of each group and its threshold, rising."""
+    return {
+        group: sorted({*scores, *([thresholds[group]] if group in thresholds else ())})
+        for group, scores in marks.items()
+    }
 
 
 def _floor(value: float) -> float:
@@ -186,31 +193,47 @@ def _place_of(columns: Columns, marks: Marks) -> nw.Expr:
     return nw.when(columns.usable).then(place)
 
 
-def _places(columns: Columns, marks: Marks, *, by_pool: bool = False) -> Counting:
+def _places(
+    columns: Columns, marks: Marks, thresholds: Mapping[str | None, float] = NO_THRESHOLDS,
+    *, by_pool: bool = False,
+) -> Counting:  # fmt: skip
     """One query: rows by group (and pool) and by place among the marks."""
-    keys = pool_keys(columns, by_pool=by_pool) | {PLACE: _place_of(columns, marks)}
-    frame = columns.frame.with_columns(**keys).select(*keys)
-    counted = frame.group_by(*keys).agg(nw.len().alias(ROWS))
+    keys = pool_keys(columns, by_pool=by_pool) | {PLACE: _place_of(columns, _steps(marks, thresholds))}
+    counted = columns.frame.with_columns(**keys).select(*keys).group_by(*keys).agg(nw.len().alias(ROWS))
+    return Counting(
+        (_few(columns, counted),), lambda rows: _read_places(columns, marks, thresholds, rows[0], by_pool)
+    )
 
-    def read(rows: Sequence[Rows]) -> PoolScores:
-        _require_few(columns, rows[0])
-        sizes: dict[tuple[Any, ...], list[int]] = {}
-        parts: dict[tuple[Any, ...], dict[str | None, Counter[int]]] = {(): {}}
-        for *key, at, count in rows[0]:
-            sizes.setdefault(tuple(key), [0, 0])[at is None] += int(count)
-            name = str(key[-1]) if columns.group is not None else None
-            if at is not None and name in marks:
-                for pool in ((), tuple(key[:1])) if by_pool else ((),):  # all pools, and its own
-                    parts.setdefault(pool, {}).setdefault(name, Counter())[int(at)] += int(count)
-        counts = {
-            pool: {group: _counts(marks[group], groups[group]) for group in marks if group in groups}
-            for pool, groups in parts.items()
-        }
-        together = {group: counts[()].get(group) or _counts(marks[group], Counter()) for group in marks}
-        pools = {pool[0]: groups for pool, groups in counts.items() if pool}
-        return PoolScores({key: (good, bad) for key, (good, bad) in sizes.items()}, together, pools)
 
-    return Counting((_few(columns, counted),), read)
+def _read_places(
+    columns: Columns, marks: Marks, thresholds: Mapping[str | None, float], rows: Rows, by_pool: bool = False
+) -> PoolScores:
+    """From rows by group (and pool) and by place among the marks, with thresholds among them."""
+    _require_few(columns, rows)
+    steps = _steps(marks, thresholds)
+    sizes: dict[tuple[Any, ...], list[int]] = {}
+    parts: dict[tuple[Any, ...], dict[str | None, Counter[int]]] = {(): {}}
+    listed: dict[tuple[Any, ...], int] = {}
+    for *key, at, count in rows:
+        sizes.setdefault(tuple(key), [0, 0])[at is None] += int(count)
+        name = str(key[-1]) if columns.group is not None else None
+        if at is None or name not in marks:
+            continue
+        for pool in ((), tuple(key[:1])) if by_pool else ((),):  # all pools, and its own
+            parts.setdefault(pool, {}).setdefault(name, Counter())[int(at)] += int(count)
+        if name in thresholds and at >= 2 * steps[name].index(thresholds[name]):
+            listed[tuple(key)] = listed.get(tuple(key), 0) + int(count)
+    counts = {
+        pool: {name: _counts(marks[name], steps[name], groups[name]) for name in marks if name in groups}
+        for pool, groups in parts.items()
+    }
+    nobody = {name: _counts(marks[name], steps[name], Counter()) for name in marks}
+    pools = {pool[0]: groups for pool, groups in counts.items() if pool}
+    known = thresholds and thresholds.keys() == marks.keys()
+    return PoolScores(
+        {key: (good, bad) for key, (good, bad) in sizes.items()}, nobody | counts[()], pools,
+        listed if known else None,
+    )  # fmt: skip
 
 
 def _few(columns: Columns, counted: Frame) -> Frame:
@@ -243,13 +266,16 @@ def _place(score: nw.Expr, marks: Sequence[float], first: int) -> nw.Expr:
     return nw.when(score >= marks[half]).then(upper).otherwise(lower)
 
 
-def _counts(marks: Sequence[float], places: Counter[int]) -> PoolCounts:
-    exact = [places[2 * number + 1] for number in range(len(marks))]
-    inside = [places[2 * number] + same for number, same in enumerate(exact)]
+def _counts(marks: Sequence[float], steps: Sequence[float], places: Counter[int]) -> PoolCounts:
+    """Of places among ``steps``, some of which are the marks."""
+    exact = {each: places[2 * number + 1] for number, each in enumerate(steps)}
+    inside = [places[2 * number] + same for number, same in enumerate(exact.values())]
+    reach = {each: sum(inside[number:]) for number, each in enumerate(steps)}
+    same = [exact[each] for each in marks]
     return PoolCounts(
         places.total(),
-        tuple(sum(inside[number:]) for number in range(len(marks))),
-        places[2 * len(marks) - 2],
-        sum(exact),
-        sum(each > 0 for each in exact),
+        tuple(reach[each] for each in marks),
+        reach[marks[-1]] - exact[marks[-1]],
+        sum(same),
+        sum(each > 0 for each in same),
     )

@@ -142,6 +142,9 @@ def select_rows(
     _require_applicable(filter, names)
     three = filter.looked_from is not None
     added = _added(table, rank or form == "excel", (reason or form == "excel") and not three, three)
+    if form is not None and table.holdable:
+        with table.reading():
+            table = table.with_frame(table.engine.held(table.frame, table.size))
     columns = find_columns(table, **names)
     plain = not (filter.by_size or filter.by_rank or filter.hashed)
     thresholds = {each.group: each.thresholds[-1].score for each in filter.groups} if plain else {}

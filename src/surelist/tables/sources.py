@@ -29,6 +29,8 @@ from surelist.tables.paths import base_of, file_format, files_of, partitions_in
 if TYPE_CHECKING:
     from surelist.tables.reading import LabelReading
 
+SMALL, MOST_SMALL = 1 << 20, 16  # bytes of a small file; so many such files are held in memory
+
 
 def _silent(_: str) -> None: ...
 
@@ -72,6 +74,12 @@ class Table:
         """Bytes of its files; infinite where that is not known."""
         known = self.file and all(map(os.path.isfile, self.paths))
         return sum(map(os.path.getsize, self.paths)) if known else math.inf
+
+    @property
+    def holdable(self) -> bool:
+        """Whether it is many small files of an engine that had better keep what it has read of them."""
+        small = min(len(self.paths), MOST_SMALL) * SMALL
+        return self.engine.holds_small_files and len(self.paths) > 1 and self.size <= small
 
     @property
     def parsed(self) -> bool:

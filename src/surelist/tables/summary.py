@@ -94,7 +94,8 @@ class BinnedRows:
         state = bad_rows.calibration_state(columns)
         frame: Frame = columns.frame.with_columns(**keys, **{SCORE: score, STATE: state})
         self.frame = frame.select(*keys, SCORE, STATE)
-        self.held = columns.table.text  # parsed once: its numbers are kept for the second pass
+        # parsed or opened once: what was read is kept for the second pass
+        self.held = columns.table.text or columns.table.holdable
         if self.held:
             columns.table.say("reading scores and labels")
             with columns.table.reading():

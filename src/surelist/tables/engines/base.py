@@ -27,6 +27,7 @@ from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
 
 PLAIN = NumberStyle()
+HELD = 64 << 20  # bytes of files whose columns are held in memory, if any are held
 _REMOTE = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 Frame = Any  # nw.DataFrame or nw.LazyFrame: both have the few verbs used here
@@ -92,6 +93,7 @@ class Engine(ABC):
     skips_blank_lines = False  # of a CSV file, where spreadsheets count them
     branches = False  # of a choice between expressions, only the one taken is worked out
     counts_beside = False  # one pass writes and answers queries
+    holds_small_files = False  # many of them take longer to open again than to keep
     lazy = True  # a result is worked out again whenever it is asked for
     few = 1 << 17  # rows that may be brought back at a time
     errors: tuple[type[Exception], ...] = ()  # what it raises when data cannot be read
@@ -132,7 +134,7 @@ class Engine(ABC):
     def held(self, frame: Frame, size: float = 0) -> Frame:
         """A copy that is quick to ask again, where the engine can keep one as long as the table.
 
-        ``size``: bytes of the files it comes from; the copy of large ones is on a disk.
+        ``size``: bytes of the files it comes from; the copy of large ones is on a disk, if there is one.
         """
         return frame
 

@@ -15,11 +15,10 @@ import narwhals as nw
 import numpy as np
 
 from surelist._files import named_folder, remove
-from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, appearing, is_remote
+from surelist.tables.engines.base import HELD, PLAIN, Engine, Files, Frame, appearing, is_remote
 from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
 
-HELD = 64 << 20  # bytes of files whose columns are held in memory; those of larger ones go to a Parquet file
 _BUFFER = 4 << 20  # bytes of a CSV file that are read at a time: as fast as 32 MiB, in less memory
 _LIMITS: dict[str, str] = {}  # of this process
 
@@ -66,7 +65,7 @@ class DuckDB(Engine):
 
     def held(self, frame: Frame, size: float = 0) -> Frame:
         name, relation = f"held_{secrets.token_hex(8)}", frame.to_native()
-        if size > HELD:
+        if size > HELD:  # to a Parquet file
             path = literal(str(self.folder() / f"{name}.parquet"))
             # in any order and in small pieces: an order would be waited for, in memory
             how = "FORMAT parquet, ROW_GROUP_SIZE 61440, PRESERVE_ORDER false"

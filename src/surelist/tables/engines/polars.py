@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
+from typing import Any, Final
 
 import narwhals as nw
 
 from surelist._names import option
 from surelist.errors import MissingDependency
-from surelist.tables.engines.base import PLAIN, Beside, Engine, Files, Frame, is_remote, tie_digits, unpacked
+from surelist.tables.engines.base import (
+    HELD,
+    PLAIN,
+    Beside,
+    Engine,
+    Files,
+    Frame,
+    is_remote,
+    tie_digits,
+    unpacked,
+)
 from surelist.tables.numbers import NumberStyle
+
+COMPRESSION: Final = "snappy"  # as other engines write, and quicker
 
 
 def is_best_for(files: Files) -> bool:
@@ -24,6 +36,7 @@ class Polars(Engine):
 
     name = "polars"
     counts_beside = True
+    holds_small_files = True
 
     def __init__(self) -> None:
         try:
@@ -46,6 +59,9 @@ class Polars(Engine):
                 with_column_names=lambda names: [each.replace('""', '"') for each in names],
             )  # fmt: skip
         return nw.from_native(scanned)
+
+    def held(self, frame: Frame, size: float = 0) -> Frame:
+        return frame if size > HELD else nw.from_native(self._collect(frame).to_native().lazy())
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return list(self._collect(frame).rows())
@@ -95,7 +111,7 @@ class Polars(Engine):
         native = frame.to_native()
         with unpacked(output) as target:
             if form == "parquet":
-                sink = native.sink_parquet(target, lazy=True)
+                sink = native.sink_parquet(target, compression=COMPRESSION, lazy=True)
             elif form == "json":
                 sink = native.sink_ndjson(target, lazy=True)
             else:
